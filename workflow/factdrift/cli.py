@@ -1,0 +1,35 @@
+"""`factdrift <stage> <verb>`: every job of the workflow, and the tools for users, as commands.
+
+Each stage has a module `commands` with `register(stages)`, which adds its verbs; the work itself is imported
+only when a verb runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+from factdrift.settings import InputError
+
+STAGES = ("snapshots", "statements", "updates", "neighbors", "verbalize", "wikifactdiff")
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="factdrift", description=sys.modules["factdrift"].__doc__)
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for stage in STAGES:
+        importlib.import_module(f"factdrift.{stage}.commands").register(commands)
+    return top
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except InputError as error:
+        print(f"factdrift: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 0
+    return 0

@@ -1,0 +1,164 @@
+"""Tables on disk: the schemas that several stages share, atomic writing, and the DuckDB connection.
+
+Everything that is written appears under its final name only when it is complete. What is written is a
+function of the rows alone: no timestamps, no row order left to chance, one writer setting for all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+TIME = pa.struct(
+    [
+        ("year", pa.int64()),
+        ("month", pa.int8()),
+        ("day", pa.int8()),
+        ("precision", pa.int8()),
+        ("julian", pa.bool_()),
+        ("written", pa.int64()),
+        ("first", pa.int64()),
+        ("last", pa.int64()),
+    ]
+)
+"""`factdrift.wikidata.time.Time` as a column."""
+
+ENTITIES = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("label", pa.string()),
+        ("description", pa.string()),
+        ("aliases", pa.list_(pa.string())),
+        ("title", pa.string()),
+        ("sitelinks", pa.int32()),
+        ("revision", pa.int64()),
+        ("modified", pa.string()),
+        ("classes", pa.list_(pa.int32())),
+        ("superclasses", pa.list_(pa.int32())),
+        ("symbol", pa.string()),
+        ("whole", pa.bool_()),
+    ]
+)
+"""One row an item of a snapshot: `classes` are its P31, `superclasses` its P279, `title` its English
+article; `whole` tells that its statements are in the statements table (config key `scope`)."""
+
+PROPERTIES = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("label", pa.string()),
+        ("description", pa.string()),
+        ("aliases", pa.list_(pa.string())),
+        ("datatype", pa.string()),
+        ("revision", pa.int64()),
+        ("classes", pa.list_(pa.int32())),
+        ("single_value", pa.bool_()),
+        ("separators", pa.list_(pa.int32())),
+        ("examples", pa.list_(pa.struct([("subject", pa.int32()), ("value", pa.string())]))),
+    ]
+)
+"""One row a property of a snapshot; `id` positive. `single_value`: it has a single-value or
+single-best-value constraint; `separators`: their P4155, united. `examples`: its P1855, `value` the JSON of
+the snak for the property itself."""
+
+STATEMENTS = pa.schema(
+    [
+        ("subject", pa.int32()),
+        ("property", pa.int32()),
+        ("statement", pa.string()),
+        ("position", pa.int32()),
+        ("rank", pa.string()),
+        ("snak", pa.string()),
+        ("datatype", pa.string()),
+        ("object", pa.int32()),
+        ("key", pa.string()),
+        ("json", pa.string()),
+        ("time", TIME),
+        ("start", TIME),
+        ("start_unknown", pa.bool_()),
+        ("end", TIME),
+        ("end_unknown", pa.bool_()),
+        ("pit", TIME),
+        ("qualifiers", pa.list_(pa.int32())),
+        ("revision", pa.int64()),
+    ]
+)
+"""One row a statement of an item, every rank and snak kind included. `object` is the entity number of an
+entity value, else null; `key` the canonical value (identity in variants `paper` and `revised`), `json` the
+datavalue's value as canonical JSON (identity in `reference`, source of what is shown; null for entities);
+`time` the value itself where it is a date; `start`, `end`, `pit` from P580, P582, P585; `*_unknown` for
+`somevalue`; `qualifiers` the distinct qualifier property ids, ascending; `revision` that of the subject."""
+
+ROW_GROUP = 262_144
+_WRITER = {"compression": "zstd", "compression_level": 3, "version": "2.6", "use_dictionary": True}
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside `path`, renamed to it when the block ends well, removed when it does not."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def parquet_writer(path: str | Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    """A Parquet writer whose file takes its name only when the block ends well."""
+    with atomic_path(path) as temporary, pq.ParquetWriter(temporary, schema, **_WRITER) as writer:
+        yield writer
+
+
+def write_parquet(table: pa.Table | pa.RecordBatchReader, path: str | Path) -> int:
+    """Writes a table, or a stream of batches, atomically; returns the number of rows.
+
+    Row groups hold ROW_GROUP rows however the stream was cut, so that the bytes depend on the rows only.
+    """
+    rows = 0
+    with parquet_writer(path, table.schema) as writer:
+        waiting: list[pa.RecordBatch] = []
+        held = 0
+        for batch in table.to_batches() if isinstance(table, pa.Table) else table:
+            waiting.append(batch)
+            held += batch.num_rows
+            rows += batch.num_rows
+            while held >= ROW_GROUP:
+                whole = pa.Table.from_batches(waiting, table.schema).combine_chunks()
+                writer.write_table(whole.slice(0, ROW_GROUP), row_group_size=ROW_GROUP)
+                waiting = whole.slice(ROW_GROUP).to_batches()
+                held -= ROW_GROUP
+        if held or not rows:
+            rest = pa.Table.from_batches(waiting, table.schema).combine_chunks()
+            writer.write_table(rest, row_group_size=ROW_GROUP)
+    return rows
+
+
+@contextlib.contextmanager
+def database(memory_mb: int = 2000, threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An in-memory DuckDB that spills to the working directory's disk above `memory_mb` megabytes."""
+    connection = duckdb.connect(
+        config={"memory_limit": f"{memory_mb}MB", "threads": threads, "preserve_insertion_order": True}
+    )
+    try:
+        connection.execute("SET enable_progress_bar = false")
+        yield connection
+    finally:
+        connection.close()
+
+
+def write_query(connection: duckdb.DuckDBPyConnection, query: str, path: str | Path) -> int:
+    """Writes the rows of a query, in the order that it states, atomically; returns their number."""
+    return write_parquet(connection.sql(query).to_arrow_reader(ROW_GROUP), path)

@@ -1,0 +1,1 @@
+"""Wikidata's data model: ids, dates, values and entities. Pure; touches no file."""

@@ -1,0 +1,45 @@
+"""Entity ids as integers: items are positive, properties negative, so that both fit one int32 column."""
+
+from __future__ import annotations
+
+RESERVED_FROM = 900_000_000
+"""First number of the items that the bundled sample invents for entities whose id is not known for certain."""
+
+
+def entity_number(entity_id: str) -> int | None:
+    """`Q42` -> 42, `P31` -> -31; None for lexemes, forms, senses, schemas and anything else."""
+    if len(entity_id) < 2 or not (entity_id.isascii() and entity_id[1:].isdigit()):
+        return None
+    number = int(entity_id[1:])
+    if number >= 2**31:
+        return None
+    match entity_id[0]:
+        case "Q":
+            return number
+        case "P":
+            return -number
+    return None
+
+
+def entity_id(number: int) -> str:
+    """The inverse of `entity_number`: 42 -> `Q42`, -31 -> `P31`."""
+    return f"Q{number}" if number > 0 else f"P{-number}"
+
+
+def property_number(property_id: str) -> int:
+    """`P31` -> 31, the positive form that the `property` columns hold.
+
+    Raises ValueError if it is no property id.
+    """
+    if (
+        len(property_id) < 2
+        or property_id[0] != "P"
+        or not (property_id.isascii() and property_id[1:].isdigit())
+    ):
+        raise ValueError(f"{property_id!r} is no property id such as P31")
+    return int(property_id[1:])
+
+
+def property_id(number: int) -> str:
+    """31 -> `P31`."""
+    return f"P{number}"

@@ -1,0 +1,123 @@
+"""Wikidata's dates: historical years of any size, coarse precisions, two calendars.
+
+A date is never put into a date type (years down to -13,798,000,000 occur). For comparison it is
+packed into one integer, `year * 10000 + month * 100 + day`, whose order is that of the tuple
+(year, month, day), also before Christ and for days that no month has. Comparisons are always made
+in the Gregorian calendar; what is shown keeps the calendar that was written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+YEAR, MONTH, DAY = 9, 10, 11
+"""Wikibase's precision codes; 8 is decade, 7 century, 6 millennium, down to 0 for a billion years."""
+
+JULIAN_CALENDAR = "Q1985786"
+
+_TIMESTAMP = re.compile(r"([+-])(\d{1,16})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z")
+_MONTH_LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+class Time(NamedTuple):
+    """One date as Wikidata states it, with the three readings that the comparisons use.
+
+    `year`, `month`, `day` are as written (month and day 0 where unknown), in the calendar that
+    `julian` tells. `written`, `first` and `last` are packed Gregorian days:
+    `written` takes every field as it stands (0 read as 1), `first` and `last` are the ends of the
+    interval that the date covers at its precision.
+    """
+
+    year: int
+    month: int
+    day: int
+    precision: int
+    julian: bool
+    written: int
+    first: int
+    last: int
+
+
+def pack(year: int, month: int, day: int) -> int:
+    """(2021, 1, 4) -> 20210104. Keeps the order of the tuples for every sign and size of the year."""
+    return year * 10_000 + month * 100 + day
+
+
+def unpack(packed: int) -> tuple[int, int, int]:
+    """20210104 -> (2021, 1, 4)."""
+    year, rest = divmod(packed, 10_000)
+    return year, rest // 100, rest % 100
+
+
+def parse_time(timestamp: str, precision: int, calendar: str) -> Time:
+    """Reads the `time`, `precision` and `calendarmodel` of a Wikibase time value.
+
+    Raises ValueError if the timestamp is not of Wikibase's form (`+2021-01-04T00:00:00Z`).
+    """
+    match = _TIMESTAMP.fullmatch(timestamp)
+    if match is None:
+        raise ValueError(f"{timestamp!r} is no Wikibase timestamp such as +2021-01-04T00:00:00Z")
+    year = int(match[2]) * (-1 if match[1] == "-" else 1)
+    month, day = int(match[3]), int(match[4])
+    julian = calendar.endswith(JULIAN_CALENDAR)
+    (first, last) = covered(year, month, day, precision)
+    ends = [(year, max(month, 1), max(day, 1)), first, last]
+    if julian:
+        ends = [julian_to_gregorian(*end) for end in ends]
+    return Time(year, month, day, precision, julian, *(pack(*end) for end in ends))
+
+
+def covered(
+    year: int, month: int, day: int, precision: int
+) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """First and last day, in its own calendar, of the interval that a date of this precision covers.
+
+    Decades begin with the year that ends in 0 (1990s: 1990 to 1999); centuries, millennia and longer spans
+    end with it (20th century: 1901 to 2000), as Wikibase itself names them.
+    """
+    if precision >= DAY:
+        whole = (year, max(month, 1), max(day, 1))
+        return whole, whole
+    if precision == MONTH:
+        month = max(month, 1)
+        return (year, month, 1), (year, month, _month_length(year, month))
+    if precision >= YEAR:
+        return (year, 1, 1), (year, 12, 31)
+    sign, magnitude = (-1 if year < 0 else 1), abs(year)
+    span = 10 ** (YEAR - precision)
+    if precision == 8:
+        low = magnitude // span * span
+        high = low + span - 1
+    else:
+        low = max(magnitude - 1, 0) // span * span + 1
+        high = low + span - 1
+    if sign < 0:
+        return (-high, 1, 1), (-low, 12, 31)
+    return (low, 1, 1), (high, 12, 31)
+
+
+def julian_to_gregorian(year: int, month: int, day: int) -> tuple[int, int, int]:
+    """The same day in the (proleptic) Gregorian calendar.
+
+    Both sides count years historically: there is no year 0, -1 is followed by 1.
+    """
+    astronomical = year + 1 if year < 0 else year
+    shifted = astronomical - (month <= 2)
+    month_from_march = (month + 9) % 12
+    # Days since 1 March of the Julian year 0; 1721117.5 days before it the Julian day count began.
+    days = 365 * shifted + shifted // 4 + (153 * month_from_march + 2) // 5 + day - 1 - 2
+    era, day_of_era = divmod(days, 146_097)
+    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month_from_march = (5 * day_of_year + 2) // 153
+    gregorian_day = day_of_year - (153 * month_from_march + 2) // 5 + 1
+    gregorian_month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9
+    gregorian_year = year_of_era + 400 * era + (gregorian_month <= 2)
+    return (gregorian_year - 1 if gregorian_year <= 0 else gregorian_year), gregorian_month, gregorian_day
+
+
+def _month_length(year: int, month: int) -> int:
+    astronomical = year + 1 if year < 0 else year
+    leap = astronomical % 4 == 0 and (astronomical % 100 != 0 or astronomical % 400 == 0)
+    return 29 if month == 2 and leap else _MONTH_LENGTHS[month - 1] if 1 <= month <= 12 else 31
