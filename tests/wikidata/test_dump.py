@@ -1,0 +1,132 @@
+"""The line reader: layouts, compressions, and what it says about damaged files."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from factdrift.settings import InputError
+from factdrift.wikidata.dump import compression, lines, open_stream
+
+ENTITIES = [b'{"id":"Q%d","x":"%s"}' % (number, b"y" * (number % 50)) for number in range(1, 400)]
+DUMP = b"[\n" + b",\n".join(ENTITIES) + b"\n]\n"
+HALF = DUMP.index(b"\n", len(DUMP) // 2) + 1
+
+
+def zstd(data: bytes) -> bytes:
+    return bytes(pa.compress(data, codec="zstd", asbytes=True))
+
+
+COMPRESS = {"none": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "zstd": zstd}
+
+
+def texts(path: Path) -> list[bytes]:
+    return [text for _, _, text in lines(path)]
+
+
+def write(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_kind_is_told_by_content_not_by_name(tmp_path: Path, kind: str) -> None:
+    path = write(tmp_path / "dump.json", COMPRESS[kind](DUMP))
+    assert compression(path) == kind
+    assert texts(path) == ENTITIES
+    with open_stream(path) as stream:
+        assert stream.read() == DUMP
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bzip2", "zstd"])
+def test_several_members_streams_frames(tmp_path: Path, kind: str) -> None:
+    parts = [b"[\n", DUMP[2:HALF], DUMP[HALF:]]
+    path = write(tmp_path / "dump", b"".join(COMPRESS[kind](part) for part in parts))
+    assert texts(path) == ENTITIES
+
+
+def test_zstd_that_begins_with_a_skippable_frame(tmp_path: Path) -> None:
+    path = write(tmp_path / "dump.zst", b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd" + zstd(DUMP))
+    assert texts(path) == ENTITIES
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bzip2", "zstd"])
+@pytest.mark.parametrize("cut", [0.3, 0.8, -1])
+def test_truncated_archive(tmp_path: Path, kind: str, cut: float) -> None:
+    data = COMPRESS[kind](DUMP)
+    path = write(tmp_path / "dump", data[: int(len(data) * cut) if cut > 0 else int(cut)])
+    with pytest.raises(InputError, match=r"dump: the archive is truncated or corrupt .* download it again"):
+        texts(path)
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bzip2", "zstd"])
+def test_corrupt_archive(tmp_path: Path, kind: str) -> None:
+    data = bytearray(COMPRESS[kind](DUMP))
+    middle = len(data) // 2
+    data[middle : middle + 40] = bytes(byte ^ 0xA5 for byte in data[middle : middle + 40])
+    path = write(tmp_path / "dump", bytes(data))
+    with pytest.raises(InputError, match="dump: the archive is truncated or corrupt"):
+        texts(path)
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_archive_that_ends_before_the_bracket(tmp_path: Path, kind: str) -> None:
+    path = write(tmp_path / "dump", COMPRESS[kind](DUMP[:HALF]))
+    with pytest.raises(InputError, match=r"dump, line \d+: the dump is truncated, its closing \] is missing"):
+        texts(path)
+
+
+def test_a_member_missing_at_the_end(tmp_path: Path) -> None:
+    path = write(tmp_path / "dump", gzip.compress(DUMP[:HALF]) + gzip.compress(DUMP[HALF:])[:7])
+    with pytest.raises(InputError, match="truncated"):
+        texts(path)
+
+
+def test_numbers_and_offsets(tmp_path: Path) -> None:
+    path = write(tmp_path / "dump", gzip.compress(DUMP))
+    for number, offset, text in lines(path):
+        assert DUMP[offset:].startswith(text)
+        assert DUMP[:offset].count(b"\n") == number - 1
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        b'[\n{"a":1},\n{"b":2}\n]\n',
+        b'{"a":1}\n{"b":2}\n',
+        b'{"a":1}\n{"b":2}',
+        b'[\r\n{"a":1},\r\n{"b":2}\r\n]\r\n',
+        b'[{"a":1},\n{"b":2}]',
+        b',\n{"a":1},\n{"b":2}',
+        b'[\n{"a":1}\n,{"b":2}\n\n]\n\n',
+        b'\xef\xbb\xbf[\n{"a":1},\n\n{"b":2}\n]',
+        b'\n[\n{"a":1}\n,\n{"b":2}\n,\n]\n',
+    ],
+)
+def test_layouts(tmp_path: Path, layout: bytes) -> None:
+    assert texts(write(tmp_path / "dump", layout)) == [b'{"a":1}', b'{"b":2}']
+
+
+def test_broken_lines_pass_and_do_not_close_the_array(tmp_path: Path) -> None:
+    path = write(tmp_path / "dump", b'[\n{"a":[{}],\n{"broken":[{"a":1}]\n{"b":2}\n')
+    with pytest.raises(InputError, match="line 4: the dump is truncated"):
+        texts(path)
+    path.write_bytes(b'[\nnonsense,\n{"b":2}\n]\n')
+    assert texts(path) == [b"nonsense", b'{"b":2}']
+
+
+def test_missing_and_empty_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.json: cannot be read \(No such file or directory\)"):
+        list(lines(tmp_path / "none.json"))
+    with pytest.raises(InputError, match="the file is empty; download"):
+        open_stream(write(tmp_path / "empty.json.gz", b""))
+    with pytest.raises(InputError, match="Is a directory"):
+        open_stream(tmp_path)
+
+
+def test_an_empty_array_has_no_lines(tmp_path: Path) -> None:
+    assert texts(write(tmp_path / "dump", b"[\n]\n")) == []
