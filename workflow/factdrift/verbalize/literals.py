@@ -1,0 +1,121 @@
+"""literals.parquet: every literal of a build as people write it (spec section 9)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from factdrift.progress import Progress
+from factdrift.tables import database, sql, write_parquet
+from factdrift.verbalize.inputs import read_labels
+from factdrift.wikidata.ids import entity_id
+from factdrift.words.literals import shown
+from factdrift.words.quantities import PERCENT
+
+LITERALS = pa.schema(
+    [
+        ("datatype", pa.string()),
+        ("key", pa.string()),
+        ("json", pa.string()),
+        ("label", pa.string()),
+        ("short", pa.string()),
+        ("raw", pa.string()),
+    ]
+)
+"""One row a literal value, sorted by (datatype, key): `json` is the smallest of the JSON texts that the same
+value (`key`) has, the source of the three forms (`factdrift.words.literals.Shown`)."""
+
+_BATCH = 65_536
+
+
+def write_literals(
+    updates: Sequence[Path],
+    neighbors: Sequence[Path],
+    entities: Sequence[Path],
+    old_entities: Sequence[Path],
+    labels: Sequence[Path],
+    variant: str,
+    output: Path,
+) -> int:
+    """Writes LITERALS for every literal of the updates and neighbour tables; returns the number of rows.
+
+    Units take label and symbol from the new snapshot's `entities`, else from the old one's, else a label
+    from the `labels` tables. In variant `reference` the label of a literal is its raw form (spec section 5).
+    """
+    with database() as db:
+        _collect(db, updates, neighbors)
+        units = _units(db, entities, old_entities, labels)
+        rows = db.sql("SELECT count(*) FROM literals").fetchall()[0][0]
+        progress = Progress("literals", rows)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            reader = db.sql("SELECT datatype, key, json FROM literals ORDER BY datatype, key")
+            for batch in reader.to_arrow_reader(_BATCH):
+                forms = [
+                    shown(datatype, json, units)
+                    for datatype, json in zip(
+                        batch.column("datatype").to_pylist(), batch.column("json").to_pylist(), strict=True
+                    )
+                ]
+                label, short, raw = (pa.array(texts, pa.string()) for texts in zip(*forms, strict=True))
+                if variant == "reference":
+                    label = raw
+                yield pa.RecordBatch.from_arrays([*batch.columns, label, short, raw], schema=LITERALS)
+                progress.advance(batch.num_rows)
+
+        return write_parquet(pa.RecordBatchReader.from_batches(LITERALS, batches()), output)
+
+
+def _collect(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], neighbors: Sequence[Path]) -> None:
+    """The table `literals`: datatype, key and smallest JSON of each distinct literal."""
+    parts = []
+    if updates:
+        parts += [
+            f"SELECT datatype, key, {side}_json AS json, object FROM read_parquet({sql(updates)})"
+            for side in ("old", "new")
+        ]
+    # One file at a time: nearest and random facts may be tables of different columns.
+    parts += [f"SELECT datatype, key, json, object FROM read_parquet({sql(path)})" for path in neighbors]
+    db.execute(
+        f"""CREATE TEMP TABLE literals AS
+        SELECT datatype, key, min(json) AS json FROM ({" UNION ALL ".join(parts)})
+        WHERE object IS NULL AND json IS NOT NULL GROUP BY datatype, key"""
+    )
+
+
+def _units(
+    db: duckdb.DuckDBPyConnection,
+    entities: Sequence[Path],
+    old_entities: Sequence[Path],
+    labels: Sequence[Path],
+) -> dict[int, tuple[str | None, str | None]]:
+    """Label and symbol of the units that the literals use; says which have neither."""
+    db.execute(
+        r"""CREATE TEMP TABLE units AS
+        SELECT DISTINCT try_cast(regexp_extract(json, '"unit":\s*"[^"]*/Q(\d+)"', 1) AS INTEGER) AS id
+        FROM literals WHERE datatype = 'quantity'"""
+    )
+    named: dict[int, tuple[str | None, str | None]] = {
+        number: (None, None)
+        for (number,) in db.sql("SELECT id FROM units WHERE id IS NOT NULL ORDER BY id").fetchall()
+    }
+    for tables in (entities, old_entities):
+        if not tables:
+            continue
+        for number, label, symbol in db.sql(
+            f"SELECT id, label, symbol FROM read_parquet({sql(tables)}) JOIN units USING (id)"
+        ).fetchall():
+            before = named[number]
+            named[number] = (before[0] or label, before[1] or symbol)
+    for number, label in read_labels(labels).items():
+        if number in named:
+            before = named[number]
+            named[number] = (before[0] or label, before[1])
+    nameless = [entity_id(n) for n, names in named.items() if not any(names) and n != PERCENT]
+    if nameless:
+        print(f"literals: units without a label, shown by their id: {', '.join(nameless)}", file=sys.stderr)
+    return named

@@ -1,0 +1,118 @@
+"""templates.parquet: sentences with blanks for every relation of a build (spec section 9).
+
+The templates here are those that the project wrote. A relation that has none gets generic ones, built from
+its label and marked so; none is left without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from factdrift.settings import InputError
+from factdrift.tables import database, sql, write_parquet
+from factdrift.verbalize.inputs import read_labels, rows_of
+from factdrift.wikidata.ids import property_id, property_number
+from factdrift.words.templates import RELATION, problem
+
+TEMPLATES = pa.schema(
+    [
+        ("property", pa.int32()),
+        ("rank", pa.int32()),
+        ("template", pa.string()),
+        ("count", pa.int64()),
+        ("source", pa.string()),
+    ]
+)
+"""One row a template: `rank` 1 is the update sentence, the others the cloze tests; `template` contains
+`{subject}` and ends with `{object}`; `count` is the number of sentences that it was found in, null where it
+was written by hand; `source` is `bundled` or `generic`."""
+
+KEPT = 5
+"""Templates of a relation in the output (spec section 9)."""
+
+_GENERIC = "*"
+
+
+class Templates(NamedTuple):
+    """The templates of a file: property -> label and templates in order, and the generic ones."""
+
+    labels: Mapping[int, str]
+    bundled: Mapping[int, Sequence[str]]
+    generic: Sequence[str]
+
+    def of(self, number: int, label: str) -> tuple[Sequence[str], str]:
+        """The first KEPT templates of a property and their source; `label` is named by generic ones."""
+        if number in self.bundled:
+            return self.bundled[number][:KEPT], "bundled"
+        return [template.replace(RELATION, label) for template in self.generic[:KEPT]], "generic"
+
+
+def read_templates(path: Path) -> Templates:
+    """Reads a table `property label template`, the generic ones under the property `*`.
+
+    Raises InputError, with the line, for a template of the wrong form, a repeated one or two labels of one
+    property, and for a file without generic templates.
+    """
+    labels: dict[int, str] = {}
+    bundled: dict[int, list[str]] = {}
+    generic: list[str] = []
+    for line, (identifier, label, template) in rows_of(path, ("property", "label", "template")):
+        where = f"{path}, line {line}"
+        if wrong := problem(template, generic=identifier == _GENERIC):
+            raise InputError(f"{where}: the template {template!r} cannot be used: {wrong}")
+        known = generic
+        if identifier != _GENERIC:
+            try:
+                number = property_number(identifier)
+            except ValueError as error:
+                raise InputError(f"{where}: {error}; correct it, or write * for a generic template") from None
+            if labels.setdefault(number, label) != label:
+                raise InputError(f"{where}: {identifier} is called {labels[number]!r} above; use one label")
+            known = bundled.setdefault(number, [])
+        if template in known:
+            raise InputError(f"{where}: {identifier} has this template already; remove one of the two")
+        known.append(template)
+    if not generic:
+        raise InputError(f"{path}: no generic template; add rows with the property * and {RELATION} in them")
+    return Templates(labels, bundled, generic)
+
+
+def write_templates(
+    updates: Sequence[Path],
+    neighbors: Sequence[Path],
+    properties: Sequence[Path],
+    labels: Sequence[Path],
+    templates: Path,
+    output: Path,
+) -> int:
+    """Writes TEMPLATES for the relations of the updates and neighbour tables; returns the number of rows.
+
+    `properties` are the snapshots' property tables, the new one first. A generic template names its relation
+    by the first label found in them, else in the `labels` tables, else by its id.
+    """
+    read = read_templates(templates)
+    supplied = read_labels(labels)
+    with database() as db:
+        relations = db.sql(
+            f"""SELECT DISTINCT property
+            FROM read_parquet({sql([*updates, *neighbors])}, union_by_name = true) ORDER BY property"""
+        ).fetchall()
+        found: dict[int, str] = {}
+        for table in properties:
+            for number, label in db.sql(
+                f"SELECT id, label FROM read_parquet({sql(table)}) WHERE label IS NOT NULL"
+            ).fetchall():
+                found.setdefault(number, label)
+    rows = []
+    for (number,) in relations:
+        label = found.get(number) or supplied.get(-number) or property_id(number)
+        sentences, source = read.of(number, label)
+        rows += [
+            {"property": number, "rank": rank, "template": sentence, "count": None, "source": source}
+            for rank, sentence in enumerate(sentences, start=1)
+        ]
+    return write_parquet(pa.Table.from_pylist(rows, schema=TEMPLATES), output)

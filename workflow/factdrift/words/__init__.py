@@ -1,0 +1,1 @@
+"""Words: literals as people write them, and sentence templates with their blanks. Pure; touches no file."""
