@@ -1,4 +1,4 @@
-"""Progress of long work on standard error: one line every few seconds, readable in a terminal and in a log."""
+"""Progress of long work on standard error: a line every few seconds, readable in terminal and log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
-
 
 T = TypeVar("T")
 

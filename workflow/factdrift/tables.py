@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -107,7 +107,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield temporary
-        os.replace(temporary, path)
+        temporary.replace(path)
     finally:
         if temporary.is_dir():
             shutil.rmtree(temporary)
@@ -162,3 +162,13 @@ def database(memory_mb: int = 2000, threads: int = 1) -> Iterator[duckdb.DuckDBP
 def write_query(connection: duckdb.DuckDBPyConnection, query: str, path: str | Path) -> int:
     """Writes the rows of a query, in the order that it states, atomically; returns their number."""
     return write_parquet(connection.sql(query).to_arrow_reader(ROW_GROUP), path)
+
+
+def sql(value: str | Path | int | Sequence[str] | Sequence[Path] | Sequence[int]) -> str:
+    """A value as an SQL literal: text and paths quoted, sequences as typed lists (empty ones work too)."""
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str | Path):
+        return "'" + str(value).replace("'", "''") + "'"
+    kind = "INTEGER[]" if all(isinstance(item, int) for item in value) else "VARCHAR[]"
+    return "[" + ", ".join(sql(item) for item in value) + "]::" + kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 RESERVED_FROM = 900_000_000
-"""First number of the items that the bundled sample invents for entities whose id is not known for certain."""
+"""First of the numbers that the bundled sample gives to entities whose id is not known for certain."""
 
 
 def entity_number(entity_id: str) -> int | None:

@@ -1,0 +1,335 @@
+"""Labels for triples, and what becomes of the groups: spec section 5 from the rules to the scenarios.
+
+All of it runs set-wise on one bucket. A triple is never deleted: `dropped_by` names the step that keeps it,
+or its whole group, out of the dataset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+
+from factdrift.settings import InputError
+from factdrift.tables import database, sql, write_query
+from factdrift.updates.difference import ORDER, TRIPLES
+from factdrift.updates.method import Method
+from factdrift.updates.readings import high, inside, low
+from factdrift.updates.rules import first_match, label_of, read_rules
+
+DROPS = ("only", "unchanged", "unknown", "ignore", "no_label", "anomaly", "duplicate", "static")
+"""The names in `dropped_by`, in the order in which the steps apply. `ignore` and `duplicate` drop one triple,
+the others its whole group."""
+
+
+def classify(
+    triples: Path,
+    relations: Path,
+    new_entities: Sequence[Path],
+    old_entities: Sequence[Path],
+    entities: Sequence[Path],
+    properties: Sequence[Path],
+    labels: Sequence[Path],
+    rules: Path,
+    only_relations: Sequence[int],
+    only_subjects: Path | None,
+    method: Method,
+    output: Path,
+) -> int:
+    """Writes one bucket's triples with label, rule and fate; returns how many reach the dataset.
+
+    `relations` is the new dump's (`preprocess.context`); `new_entities`, `old_entities` and `entities` (the
+    new snapshot's) hold all buckets, since objects may lie in any; `properties` are the tables of the new and
+    the old dump; `labels` are TSV files (id, label) for
+    entities that the dumps lack. Columns: those of TRIPLES and label, rule, announced, dropped_by, scenario,
+    is_replace, subject_is_ph_new, relation_is_temp_func.
+    """
+    table = read_rules(rules, method.variant)
+    with database() as db:
+        db.execute(f"CREATE TEMP TABLE triples AS SELECT * FROM read_parquet({sql(triples)})")
+        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(relations)})")
+        db.execute(f"CREATE TEMP TABLE newborn AS SELECT id FROM read_parquet({sql(new_entities)})")
+        _display_labels(db, old_entities, entities, properties, labels)
+        _merged(db, old_entities, entities, method)
+        db.execute(f"CREATE TEMP TABLE facts AS {facts(method)}")
+        db.execute(
+            f"""CREATE TEMP TABLE ruled AS
+            SELECT *, {label_of(table, "rule")} AS label
+            FROM (SELECT *, {first_match(table)} AS rule FROM facts)"""
+        )
+        db.execute(f"CREATE TEMP TABLE labelled AS {_second_pass(method)}")
+        db.execute(f"CREATE TEMP TABLE step0 AS {_restricted(only_relations, only_subjects, method)}")
+        db.execute(f"CREATE TEMP TABLE step1 AS {_without_undecided()}")
+        finish = _reference_end if method.variant == "reference" else _end
+        finish(db, "step1")
+        columns = ", ".join(TRIPLES.names)
+        write_query(
+            db,
+            f"""SELECT {columns}, label, rule, (rule = 'began_inside' AND change = 'F0') AS announced,
+                dropped_by, scenario, is_replace, subject_new AS subject_is_ph_new,
+                functional AS relation_is_temp_func
+            FROM final ORDER BY {ORDER}""",
+            output,
+        )
+        kept = db.execute("SELECT count(*) FROM final WHERE dropped_by IS NULL").fetchone()
+        return int(kept[0]) if kept else 0
+
+
+def facts(method: Method) -> str:
+    """SQL: the triples with the columns of which the rules speak.
+
+    `present` is F0 or F+; `start_before`, `start_in`, `start_after` tell where the start lies to the window
+    (all false without one), likewise `end_*`; `end_none` means that no end is given. An end that is known to
+    have come but not when (`somevalue`) is none of these.
+    """
+    times = {
+        name: f"""CASE WHEN change = 'F-' THEN {"NULL" if method.variant == "reference" else f"old_{name}"}
+            ELSE new_{name} END"""
+        for name in ("start", "start_unknown", "end", "end_unknown", "pit")
+    }
+    # An open interval begins at the point in time, unless the start is said to be unknown; the released
+    # code of the reference leaves the point in time out.
+    start = "given_start"
+    if method.variant != "reference":
+        start = "coalesce(given_start, CASE WHEN NOT coalesce(start_unknown, false) THEN pit END)"
+    days = {
+        "start": (low("start", method), high("start", method)),
+        "end": (low('"end"', method), high('"end"', method)),
+        "pit": (low("pit", method), high("pit", method)),
+        "value": (low("time", method), high("time", method)),
+        "old_end": (low("old_end", method), high("old_end", method)),
+    }
+    ends = ", ".join(f"{lo} AS {name}_low, {hi} AS {name}_high" for name, (lo, hi) in days.items())
+    return f"""
+        WITH stated AS (
+            SELECT *, {times["start"]} AS given_start, {times["start_unknown"]} AS start_unknown,
+                {times["end"]} AS "end", {times["end_unknown"]} AS end_unknown, {times["pit"]} AS pit
+            FROM triples
+        ), intervals AS (SELECT *, {start} AS start FROM stated)
+        , days AS (SELECT *, {ends} FROM intervals)
+        SELECT days.* EXCLUDE (given_start, start, start_unknown, "end", end_unknown, pit),
+            coalesce(r.single_value, false) AS single_value,
+            coalesce(r.temporal_functional, false) AS functional,
+            subject IN (SELECT id FROM newborn) AS subject_new,
+            coalesce(object IN (SELECT id FROM newborn), false) AS object_new,
+            bool_and(change = 'F-') OVER (PARTITION BY subject) AS subject_gone,
+            list_contains({sql(method.death_properties)}, property) AS death,
+            change = 'F+' AS added, change = 'F-' AS removed, change <> 'F-' AS present,
+            count(*) OVER grp AS n,
+            count(*) FILTER (change = 'F-') OVER grp AS n_removed,
+            count(*) FILTER (change = 'F0') OVER grp AS n_kept,
+            count(*) FILTER (change = 'F+') OVER grp AS n_added,
+            {inside("value_low", "value_high", method)} AS value_in,
+            {inside("pit_low", "pit_high", method)} AS pit_in,
+            coalesce(start_high < {method.t_old}, false) AS start_before,
+            {inside("start_low", "start_high", method)} AS start_in,
+            coalesce(start_low > {method.t_new}, false) AS start_after,
+            end_low IS NULL AND NOT coalesce(end_unknown, false) AS end_none,
+            coalesce(end_high < {method.t_old}, false) AS end_before,
+            {inside("end_low", "end_high", method)} AS end_in,
+            coalesce(end_low > {method.t_new}, false) AS end_after,
+            coalesce(start_low > end_high, false) AS start_after_end,
+            coalesce(old_end_high < {method.t_old}, false) AS old_end_before,
+            change = 'F-' AND (subject IN (SELECT id FROM gone)
+                OR coalesce(object IN (SELECT id FROM gone), false)) AS merged
+        FROM days LEFT JOIN relations r USING (property)
+        WINDOW grp AS (PARTITION BY subject, property)"""
+
+
+def _merged(
+    db: duckdb.DuckDBPyConnection, old_entities: Sequence[Path], entities: Sequence[Path], method: Method
+) -> None:
+    """TEMP TABLE gone (id): with `merges: detect`, what has a line in the old dump and none in the new."""
+    query = "SELECT 0 AS id WHERE false"
+    if method.merges == "detect":
+        query = f"""SELECT id FROM (
+                SELECT subject AS id FROM triples WHERE change = 'F-'
+                UNION SELECT object FROM triples WHERE change = 'F-'
+            ) WHERE id IN (SELECT id FROM read_parquet({sql(old_entities)}))
+                AND id NOT IN (SELECT id FROM read_parquet({sql(entities)}))"""
+    db.execute(f"CREATE TEMP TABLE gone AS {query}")
+
+
+def _display_labels(
+    db: duckdb.DuckDBPyConnection,
+    old_entities: Sequence[Path],
+    entities: Sequence[Path],
+    properties: Sequence[Path],
+    labels: Sequence[Path],
+) -> None:
+    """TEMP TABLE names (id, name) of subjects and objects: the new dump's, else the old's, else `labels`."""
+    files = ""
+    for path in labels:
+        if not path.is_file():
+            raise InputError(
+                f"labels: the file {path} is missing; mend the key 'labels' of the configuration"
+            )
+        files += f""" UNION ALL SELECT 2, CASE id[1] WHEN 'P' THEN -1 ELSE 1 END * id[2:]::INTEGER, label
+            FROM read_csv({sql(path)}, delim='\t', header=true, quote='', all_varchar=true)"""
+    db.execute(
+        f"""CREATE TEMP TABLE names AS
+        SELECT id, arg_min(label, source) AS name FROM (
+            SELECT 0 AS source, id, label FROM read_parquet({sql(entities)})
+            UNION ALL SELECT 1, id, label FROM read_parquet({sql(old_entities)})
+            UNION ALL SELECT 0, -id, label FROM read_parquet({sql(properties[0])})
+            UNION ALL SELECT 1, -id, label FROM read_parquet({sql(properties[1])})
+            {files}
+        ) WHERE label IS NOT NULL AND id IN (
+            SELECT subject FROM triples UNION SELECT object FROM triples WHERE object IS NOT NULL
+        ) GROUP BY id"""
+    )
+
+
+def _second_pass(method: Method) -> str:
+    """SQL: where one of two triples of a functional relation is new, the one that went became obsolete."""
+    undecided = "AND label = 'unknown'" if method.variant == "reference" else ""
+    replaced = f"""functional AND n = 2 AND removed AND rule <> 'merged_or_deleted' {undecided}
+        AND count(*) FILTER (label = 'new' AND NOT removed) OVER grp = 1"""
+    return f"""
+        SELECT * EXCLUDE (label, rule, replaced), CASE WHEN replaced THEN 'obsolete' ELSE label END AS label,
+            CASE WHEN replaced THEN 'replaced' ELSE rule END AS rule
+        FROM (SELECT *, {replaced} AS replaced FROM ruled WINDOW grp AS (PARTITION BY subject, property))"""
+
+
+def _restricted(only_relations: Sequence[int], only_subjects: Path | None, method: Method) -> str:
+    """SQL: `dropped_by` for groups nobody asked for, and in `reference` for those without any change."""
+    cases = []
+    if only_relations:
+        cases.append(f"WHEN property NOT IN (SELECT unnest({sql(list(only_relations))})) THEN 'only'")
+    if only_subjects is not None:
+        wanted = [str(number) for number in read_subjects(only_subjects)]
+        cases.append(f"WHEN subject NOT IN ({', '.join(wanted)}) THEN 'only'")
+    if method.variant == "reference":
+        cases.append("WHEN n_removed = 0 AND n_added = 0 THEN 'unchanged'")
+    if not cases:
+        return "SELECT *, NULL::VARCHAR AS dropped_by FROM labelled"
+    return f"SELECT *, CASE {' '.join(cases)} END AS dropped_by FROM labelled"
+
+
+def read_subjects(path: Path) -> list[int]:
+    """The item numbers of a file with one id (Q30) a line; empty lines and `#` comments are skipped.
+
+    Raises InputError if the file is missing, holds anything else, or no id at all.
+    """
+    if not path.is_file():
+        raise InputError(f"only.subjects: the file {path} is missing; mend the key in the configuration")
+    numbers = []
+    for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        name = text.partition("#")[0].strip()
+        if name:
+            if not (name[0] == "Q" and name[1:].isdigit()):
+                raise InputError(f"{path}, line {line}: {name!r} is no item id such as Q30")
+            numbers.append(int(name[1:]))
+    if not numbers:
+        raise InputError(f"{path}: no item id in it; write one a line, such as Q30")
+    return numbers
+
+
+def _without_undecided() -> str:
+    """SQL: groups with any unknown go, then triples to ignore, then groups with an object without a label."""
+    return """
+        WITH decided AS (
+            SELECT * EXCLUDE (dropped_by), coalesce(dropped_by, CASE
+                WHEN bool_or(label = 'unknown') OVER grp THEN 'unknown'
+                WHEN label = 'ignore' THEN 'ignore' END) AS dropped_by
+            FROM step0 WINDOW grp AS (PARTITION BY subject, property)
+        ), named AS (
+            SELECT d.*, s.name AS subject_name, o.name AS object_name FROM decided d
+            LEFT JOIN names s ON s.id = d.subject LEFT JOIN names o ON o.id = d.object
+        )
+        SELECT * EXCLUDE (dropped_by, subject_name), coalesce(dropped_by, CASE
+            WHEN bool_or(dropped_by IS NULL AND (subject_name IS NULL
+                OR (datatype IN ('wikibase-item', 'wikibase-property') AND object_name IS NULL))) OVER grp
+            THEN 'no_label' END) AS dropped_by
+        FROM named WINDOW grp AS (PARTITION BY subject, property)"""
+
+
+_SCENARIO = """CASE
+    WHEN dropped_by IS NOT NULL THEN NULL
+    WHEN subject_new THEN 'AddEntity'
+    WHEN is_replace THEN 'ReplaceObject'
+    WHEN news = 0 AND statics = 0 AND {archive} THEN 'Archive'
+    WHEN news > 0 AND statics > 0 AND obsoletes = 0 THEN 'AddObject'
+    WHEN news > 0 AND statics = 0 AND obsoletes = 0 THEN 'AddRelation'
+    ELSE 'Other' END"""
+
+
+def _tally(source: str) -> str:
+    """SQL: the rows of `source` with the labels that are left in their group counted."""
+    counts = ", ".join(
+        f"count(*) FILTER (dropped_by IS NULL AND label = '{label}') OVER grp AS {name}"
+        for name, label in (("news", "new"), ("obsoletes", "obsolete"), ("statics", "static"))
+    )
+    return f"(SELECT *, {counts} FROM {source} WINDOW grp AS (PARTITION BY subject, property))"
+
+
+def _anomalies(source: str, same: str, order: str, static_group: bool) -> str:
+    """SQL: of an object that stands more than once in a group one triple stays, or the group goes."""
+    drop_static = "WHEN news = 0 AND obsoletes = 0 THEN 'static'" if static_group else ""
+    return f"""
+        WITH repeated AS (
+            SELECT *, count(*) FILTER (dropped_by IS NULL) OVER obj AS times,
+                count(*) FILTER (dropped_by IS NULL AND label = 'obsolete') OVER obj AS times_obsolete,
+                row_number() OVER (
+                    PARTITION BY subject, property, {same}, dropped_by IS NULL ORDER BY {order}
+                ) AS choice
+            FROM {source} WINDOW obj AS (PARTITION BY subject, property, {same})
+        ), resolved AS (
+            SELECT * EXCLUDE (dropped_by, times, times_obsolete, choice), coalesce(dropped_by, CASE
+                WHEN bool_or(dropped_by IS NULL AND times_obsolete > 0 AND times_obsolete < times)
+                    OVER (PARTITION BY subject, property) THEN 'anomaly'
+                WHEN times > 1 AND choice > 1 THEN 'duplicate' END) AS dropped_by
+            FROM repeated
+        )
+        SELECT * EXCLUDE (dropped_by, news, obsoletes, statics),
+            coalesce(dropped_by, CASE WHEN false THEN NULL {drop_static} END) AS dropped_by
+        FROM {_tally("resolved")}"""
+
+
+def _end(db: duckdb.DuckDBPyConnection, source: str) -> None:
+    """`paper`, `revised`: anomalies by identity, static first; then all-static groups go; then scenarios."""
+    # Identity is that of the value; the statement ids make the choice among equals a fixed one.
+    resolved = _anomalies(
+        source,
+        "datatype, key",
+        f"label = 'static' DESC, {ORDER}",
+        static_group=True,
+    )
+    db.execute(f"CREATE TEMP TABLE resolved AS {resolved}")
+    db.execute(
+        f"""CREATE TEMP TABLE final AS
+        SELECT *, {_SCENARIO.format(archive="obsoletes > 0")} AS scenario FROM (
+            SELECT *, dropped_by IS NULL AND news = 1 AND obsoletes = 1 AND statics = 0 AS is_replace
+            FROM {_tally("resolved")})"""
+    )
+
+
+def raw(json: str) -> str:
+    """SQL: the raw form of a literal, which is its display label in `reference`."""
+    fields = ", ".join(f"json_extract_string({json}, '$.{name}')" for name in ("time", "amount", "text"))
+    return f"coalesce({fields}, json_extract_string({json}, '$'))"
+
+
+def _reference_end(db: duckdb.DuckDBPyConnection, source: str) -> None:
+    """`reference`: all-static groups go and is_replace is set first; then anomalies by display label."""
+    db.execute(
+        f"""CREATE TEMP TABLE changed AS
+        SELECT * EXCLUDE (news, obsoletes, statics, dropped_by),
+            news = 1 AND obsoletes = 1 AND statics = 0 AS is_replace,
+            coalesce(dropped_by, CASE WHEN news = 0 AND obsoletes = 0 THEN 'static' END) AS dropped_by
+        FROM {_tally(source)}"""
+    )
+    resolved = _anomalies(
+        "changed",
+        f"coalesce(object_name, {raw('coalesce(new_json, old_json)')})",
+        ORDER,
+        static_group=False,
+    )
+    db.execute(f"CREATE TEMP TABLE resolved AS {resolved}")
+    db.execute(
+        f"""CREATE TEMP TABLE final AS
+        SELECT * EXCLUDE (is_replace), dropped_by IS NULL AND is_replace AS is_replace,
+            {_SCENARIO.format(archive="obsoletes = 1")} AS scenario
+        FROM {_tally("resolved")}"""
+    )

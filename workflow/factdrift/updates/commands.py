@@ -1,0 +1,152 @@
+"""`factdrift updates ...`: from the tables of two snapshots to labelled updates."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    stage = commands.add_parser("updates", help="difference two snapshots and label what changed")
+    verbs = stage.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    verb = _verb(
+        verbs, "context", _context, "which items are relevant, which relations functional or restrictive"
+    )
+    verb.add_argument("--entities", type=Path, nargs="+", required=True)
+    verb.add_argument("--other-entities", type=Path, nargs="+", required=True)
+    verb.add_argument("--classes", type=Path, required=True)
+    verb.add_argument("--other-classes", type=Path, required=True)
+    verb.add_argument("--properties", type=Path, required=True)
+    verb.add_argument("--new-properties", type=Path, required=True)
+    verb.add_argument("--relevant", type=Path, required=True, help="output: ids of the relevant items")
+    verb.add_argument("--relations", type=Path, required=True, help="output: one row a property")
+
+    verb = _verb(verbs, "preprocess", _preprocess, "name the filter that drops each statement of a bucket")
+    verb.add_argument("--statements", type=Path, required=True)
+    verb.add_argument("--relevant", type=Path, required=True)
+    verb.add_argument("--relations", type=Path, required=True)
+    verb.add_argument("--dump-is", choices=("old", "new"), required=True)
+    verb.add_argument("-o", "--output", type=Path, required=True)
+
+    verb = _verb(verbs, "report", _report, "count what each filter dropped, per property", method=False)
+    verb.add_argument("--old", type=Path, nargs="+", required=True)
+    verb.add_argument("--new", type=Path, nargs="+", required=True)
+    verb.add_argument("-o", "--output", type=Path, required=True)
+
+    verb = _verb(verbs, "difference", _difference, "match the old and the new statements of a bucket")
+    verb.add_argument("--old", type=Path, required=True)
+    verb.add_argument("--new", type=Path, required=True)
+    verb.add_argument("-o", "--output", type=Path, required=True)
+
+    verb = _verb(verbs, "new-entities", _new_entities, "find the new entities of a bucket")
+    verb.add_argument("--statements", type=Path, required=True, help="of the new snapshot")
+    verb.add_argument("--triples", type=Path, required=True)
+    verb.add_argument("--old-entities", type=Path, required=True)
+    verb.add_argument("-o", "--output", type=Path, required=True)
+
+    verb = _verb(verbs, "classify", _classify, "label the triples of a bucket and settle its groups")
+    verb.add_argument("--triples", type=Path, required=True)
+    verb.add_argument("--relations", type=Path, required=True, help="of the new dump")
+    verb.add_argument("--new-entities", type=Path, nargs="+", required=True)
+    verb.add_argument("--old-entities", type=Path, nargs="+", required=True)
+    verb.add_argument("--entities", type=Path, nargs="+", required=True)
+    verb.add_argument("--properties", type=Path, nargs=2, required=True, metavar=("NEW", "OLD"))
+    verb.add_argument("--labels", type=Path, nargs="*", default=[])
+    verb.add_argument("--rules", type=Path, required=True)
+    verb.add_argument("--only-relations", nargs="*", default=[], metavar="P")
+    verb.add_argument("--only-subjects", type=Path)
+    verb.add_argument("-o", "--output", type=Path, required=True)
+
+
+def _verb(
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    run: object,
+    help_: str,
+    method: bool = True,
+) -> argparse.ArgumentParser:
+    verb = verbs.add_parser(name, help=help_, description=help_)
+    verb.set_defaults(run=run)
+    if method:
+        verb.add_argument("--method", required=True, help="JSON: switches and constants of the method")
+    return verb
+
+
+def _context(options: argparse.Namespace) -> None:
+    from factdrift.updates.method import decode
+    from factdrift.updates.preprocess import context
+
+    method = decode(options.method)
+    context(
+        entities=options.entities,
+        other_entities=options.other_entities,
+        classes=options.classes,
+        other_classes=options.other_classes,
+        properties=options.properties,
+        constraints=options.new_properties if method.variant == "reference" else options.properties,
+        method=method,
+        relevant=options.relevant,
+        relations=options.relations,
+    )
+
+
+def _preprocess(options: argparse.Namespace) -> None:
+    from factdrift.updates.method import decode
+    from factdrift.updates.preprocess import preprocess
+
+    method = decode(options.method)
+    cap = method.t_old if options.dump_is == "old" else method.t_new
+    rows = preprocess(options.statements, options.relevant, options.relations, cap, method, options.output)
+    print(f"{rows:,} statements of the {options.dump_is} dump filtered")
+
+
+def _report(options: argparse.Namespace) -> None:
+    from factdrift.updates.preprocess import report
+
+    report(options.old, options.new, options.output)
+
+
+def _difference(options: argparse.Namespace) -> None:
+    from factdrift.updates.difference import difference
+    from factdrift.updates.method import decode
+
+    rows = difference(options.old, options.new, decode(options.method), options.output)
+    print(f"{rows:,} triples in either dump")
+
+
+def _new_entities(options: argparse.Namespace) -> None:
+    from factdrift.updates.method import decode
+    from factdrift.updates.new_entities import new_entities
+
+    rows = new_entities(
+        options.statements, options.triples, options.old_entities, decode(options.method), options.output
+    )
+    print(f"{rows:,} new entities")
+
+
+def _classify(options: argparse.Namespace) -> None:
+    from factdrift.settings import InputError
+    from factdrift.updates.classify import classify
+    from factdrift.updates.method import decode
+    from factdrift.wikidata.ids import property_number
+
+    try:
+        relations = [property_number(name) for name in options.only_relations]
+    except ValueError as error:
+        raise InputError(f"only.relations: {error}") from error
+    kept = classify(
+        triples=options.triples,
+        relations=options.relations,
+        new_entities=options.new_entities,
+        old_entities=options.old_entities,
+        entities=options.entities,
+        properties=options.properties,
+        labels=options.labels,
+        rules=options.rules,
+        only_relations=relations,
+        only_subjects=options.only_subjects,
+        method=decode(options.method),
+        output=options.output,
+    )
+    print(f"{kept:,} triples reach the dataset")

@@ -1,0 +1,50 @@
+"""E+: the entities that came into the world after T_old (spec section 4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from factdrift.tables import database, sql, write_query
+from factdrift.updates.method import Method
+from factdrift.updates.readings import low
+
+
+def new_entities(statements: Path, triples: Path, old_entities: Path, method: Method, output: Path) -> int:
+    """Writes one bucket's new entities (id, property, created): the earliest date that makes each new.
+
+    `statements` is the new snapshot's bucket, `triples` its difference, `old_entities` the old snapshot's
+    bucket: in `revised` an entity that already had a line there is not new. Returns their number.
+    """
+    publication = method.publication_property
+    if method.variant == "reference":
+        # The first of the eight in dump order decides alone, by its first date that parses.
+        decides = f"""
+            SELECT subject, property, position, day FROM dates
+            QUALIFY property = first(property) OVER (PARTITION BY subject ORDER BY position)
+                AND 1 = row_number() OVER (
+                    PARTITION BY subject, property
+                    ORDER BY CASE WHEN property = {publication} THEN day END, position
+                )"""
+    else:
+        decides = f"""
+            SELECT subject, property, position, day FROM dates
+            QUALIFY property <> {publication}
+                OR 1 = row_number() OVER (PARTITION BY subject, property ORDER BY day, position)"""
+    known = f"SELECT id FROM read_parquet({sql(old_entities)})" if method.variant == "revised" else "SELECT 0"
+    with database() as db:
+        return write_query(
+            db,
+            f"""WITH dates AS (
+                SELECT subject, property, position, {low("time", method)} AS day
+                FROM read_parquet({sql(statements)})
+                WHERE list_contains({sql(method.creation_properties)}, property) AND rank <> 'deprecated'
+                    AND snak = 'value' AND time IS NOT NULL
+            ), decides AS ({decides})
+            SELECT subject AS id, arg_min(property, (day, position)) AS property, min(day) AS created
+            FROM decides WHERE day > {method.t_old}
+                AND subject NOT IN ({known})
+                AND subject NOT IN (
+                    SELECT subject FROM read_parquet({sql(triples)}) WHERE change <> 'F+')
+            GROUP BY subject ORDER BY subject""",
+            output,
+        )

@@ -1,0 +1,245 @@
+"""The eight filters of spec section 2, as a column: each statement keeps the name of the first that drops it.
+
+Filters 1 to 6 look at one statement, 7 and 8 at what is left of its (subject, relation) group. What they
+need to know about classes, properties and other items is put into two small tables first (`context`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+
+from factdrift.tables import STATEMENTS, database, sql, write_query
+from factdrift.updates.method import Method
+from factdrift.updates.readings import high, low
+
+FILTERS = (
+    "rank",
+    "snak",
+    "datatype",
+    "subject",
+    "object",
+    "meta_relation",
+    "restrictive_qualifier",
+    "keep_latest",
+    "preferred",
+)
+"""The names in `dropped_by`, in the order in which the filters apply."""
+
+ENTITY_DATATYPES = ("wikibase-item", "wikibase-property")
+
+
+def context(
+    entities: Sequence[Path],
+    other_entities: Sequence[Path],
+    classes: Path,
+    other_classes: Path,
+    properties: Path,
+    constraints: Path,
+    method: Method,
+    relevant: Path,
+    relations: Path,
+) -> None:
+    """Writes what the filters of one snapshot need to know beyond a statement itself.
+
+    `relevant` (id): the items that pass filter 3. `relations` (property, single_value, temporal_functional,
+    latest_only, meta, restrictive): one row a property of this or of the constraints' dump.
+    `constraints` is the properties table whose constraints count: its own, in `reference` the new dump's.
+    `other_*`: the other snapshot's, read in `revised` only, where relevance in either dump is enough.
+    """
+    with database() as db:
+        _relevant_items(db, "here", entities, classes, method)
+        query = "SELECT id FROM here_relevant"
+        if method.variant == "revised":
+            _relevant_items(db, "there", other_entities, other_classes, method)
+            query = (
+                "SELECT id FROM here_items SEMI JOIN "
+                "(SELECT id FROM here_relevant UNION SELECT id FROM there_relevant) USING (id)"
+            )
+        write_query(db, f"{query} ORDER BY id", relevant)
+        _property_types(db, classes, properties, method)
+        write_query(db, _relations_query(db, constraints, method), relations)
+
+
+def _relevant_items(
+    db: duckdb.DuckDBPyConnection, name: str, entities: Sequence[Path], classes: Path, method: Method
+) -> None:
+    db.execute(
+        f"CREATE TEMP TABLE {name}_items AS SELECT id, title, classes FROM read_parquet($files)",
+        {"files": [str(path) for path in entities]},
+    )
+    if method.variant == "reference":
+        words = " OR ".join(f"contains(label, {sql(word)})" for word in method.page_class_words)
+        pages = f"SELECT id FROM read_parquet({sql(classes)}) WHERE {words}"
+    else:
+        pages = f"""
+            WITH RECURSIVE edges AS (
+                SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes)})
+            ), pages AS (
+                SELECT unnest({sql(method.page_classes)}) AS id
+                UNION SELECT edges.id FROM edges JOIN pages ON edges.superclass = pages.id
+            ) SELECT id FROM pages"""
+    db.execute(
+        f"""CREATE TEMP TABLE {name}_relevant AS
+        SELECT id FROM {name}_items WHERE title IS NOT NULL AND id NOT IN (
+            SELECT id FROM (SELECT id, unnest(classes) AS class FROM {name}_items)
+            WHERE class IN ({pages})
+        )"""
+    )
+
+
+def _property_types(db: duckdb.DuckDBPyConnection, classes: Path, properties: Path, method: Method) -> None:
+    """TEMP TABLE types (property, class): P31 of each property, then P279, `type_steps` steps in all."""
+    db.execute(
+        f"""CREATE TEMP TABLE types AS
+        WITH RECURSIVE edges AS (
+            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes)})
+        ), steps AS (
+            SELECT id AS property, unnest(classes) AS class, 1 AS step FROM read_parquet({sql(properties)})
+            UNION SELECT property, superclass, step + 1 FROM steps JOIN edges ON edges.id = steps.class
+            WHERE step < {method.type_steps}
+        ) SELECT DISTINCT property, class FROM steps"""
+    )
+
+
+def _relations_query(db: duckdb.DuckDBPyConnection, constraints: Path, method: Method) -> str:
+    dated = f"len(list_intersect(separators, {sql((method.start, method.end, method.point_in_time))})) > 0"
+    if method.variant == "reference":
+        functional, latest = "single_value", f"list_contains(separators, {method.point_in_time})"
+    else:
+        functional = latest = f"single_value AND (len(separators) = 0 OR {dated})"
+
+    def typed(class_: int) -> str:
+        return f"property IN (SELECT property FROM types WHERE class = {class_})"
+
+    return f"""
+        WITH known AS (
+            SELECT id AS property, coalesce(single_value, false) AS single_value,
+                coalesce({functional}, false) AS temporal_functional,
+                coalesce(single_value AND {latest}, false) AS latest_only
+            FROM read_parquet({sql(constraints)})
+        ), every AS (
+            SELECT property FROM known UNION SELECT property FROM types
+            UNION SELECT unnest({sql(method.always_restrictive_properties)})
+        )
+        SELECT property, coalesce(single_value, false) AS single_value,
+            coalesce(temporal_functional, false) AS temporal_functional,
+            coalesce(latest_only, false) AS latest_only,
+            {typed(method.meta_relation_class)} AS meta,
+            list_contains({sql(method.always_restrictive_properties)}, property)
+                OR ({typed(method.restrictive_class)} AND NOT {typed(method.non_restrictive_class)})
+                OR {typed(method.always_restrictive_class)} AS restrictive
+        FROM every LEFT JOIN known USING (property) ORDER BY property"""
+
+
+def preprocess(
+    statements: Path, relevant: Path, relations: Path, cap: int, method: Method, output: Path
+) -> int:
+    """Writes one bucket's statements with `dropped_by`, null for what is kept; returns the number of rows.
+
+    `cap` is the packed day of the dump. Sorted by subject and position, as the statements are.
+    """
+    columns = ", ".join(f'"{name}"' for name in STATEMENTS.names)
+    times = (method.start, method.end, method.point_in_time)
+    entity = "datatype IN (" + ", ".join(sql(name) for name in ENTITY_DATATYPES) + ")"
+    datatypes = ", ".join(sql(name) for name in method.dropped_datatypes)
+    if method.objects == "relevant":
+        objects = f"WHEN {entity} AND NOT coalesce(object IN (SELECT id FROM relevant), false) THEN 'object'"
+    else:
+        objects = ""
+    with database() as db:
+        db.execute(f"CREATE TEMP TABLE relevant AS SELECT id FROM read_parquet({sql(relevant)})")
+        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(relations)})")
+        restrictive = [
+            property
+            for (property,) in db.sql(
+                "SELECT property FROM relations WHERE restrictive ORDER BY property"
+            ).fetchall()
+            if property not in times
+        ]
+        db.execute(
+            f"""CREATE TEMP TABLE single AS
+            SELECT s.*, coalesce(r.single_value, false) AS single_value,
+                coalesce(r.latest_only, false) AS latest_only,
+                CASE
+                WHEN rank = 'deprecated' THEN 'rank'
+                WHEN snak <> 'value' THEN 'snak'
+                WHEN datatype IN ({datatypes}) THEN 'datatype'
+                WHEN subject NOT IN (SELECT id FROM relevant) THEN 'subject'
+                {objects}
+                WHEN coalesce(r.meta, false) THEN 'meta_relation'
+                WHEN len(list_intersect(qualifiers, {sql(restrictive)})) > 0 THEN 'restrictive_qualifier'
+                END AS dropped_by
+            FROM read_parquet({sql(statements)}) s LEFT JOIN relations r USING (property)"""
+        )
+        db.execute(_keep_latest(cap, method))
+        db.execute(
+            """CREATE TEMP TABLE kept AS
+            SELECT * EXCLUDE (dropped_by), coalesce(dropped_by, CASE
+                WHEN single_value AND left_over > 1 AND preferred = 1 AND rank <> 'preferred' THEN 'preferred'
+                END) AS dropped_by
+            FROM (
+                SELECT *, count(*) FILTER (dropped_by IS NULL) OVER grp AS left_over,
+                    count(*) FILTER (dropped_by IS NULL AND rank = 'preferred') OVER grp AS preferred
+                FROM latest WINDOW grp AS (PARTITION BY subject, property)
+            )"""
+        )
+        return write_query(
+            db, f"SELECT {columns}, dropped_by FROM kept ORDER BY subject, position, statement", output
+        )
+
+
+def _keep_latest(cap: int, method: Method) -> str:
+    """Filter 7: of a dated group of a temporal functional relation one statement stays, or none.
+
+    The statement that stays has `choice` 1. `paper`: if some lack a date, an only preferred one stays.
+    No date after the dump's day may win in `paper`; `reference` knows no such cap.
+    """
+    day_low, day_high = low("pit", method), high("pit", method)
+    candidate = "dropped_by IS NULL AND day_low IS NOT NULL"
+    if method.variant == "reference":
+        preferred_wins = "false"
+    else:
+        candidate += f" AND day_low <= {cap}"
+        preferred_wins = "dated < alive AND preferred = 1"
+    return f"""CREATE TEMP TABLE latest AS
+        WITH days AS (
+            SELECT *, {day_low} AS day_low, {day_high} AS day_high FROM single
+        ), counted AS (
+            SELECT *, count(*) FILTER (dropped_by IS NULL) OVER grp AS alive,
+                count(*) FILTER (dropped_by IS NULL AND day_low IS NOT NULL) OVER grp AS dated,
+                count(*) FILTER (dropped_by IS NULL AND rank = 'preferred') OVER grp AS preferred,
+                row_number() OVER (
+                    PARTITION BY subject, property
+                    ORDER BY coalesce({candidate}, false) DESC, day_low DESC, day_high DESC,
+                        rank = 'preferred' DESC, upper(statement), position
+                ) AS choice,
+                coalesce({candidate}, false) AS candidate
+            FROM days WINDOW grp AS (PARTITION BY subject, property)
+        )
+        SELECT * EXCLUDE (
+                dropped_by, day_low, day_high, alive, dated, preferred, choice, candidate
+            ), coalesce(dropped_by, CASE
+                WHEN NOT latest_only OR dated = 0 THEN NULL
+                WHEN {preferred_wins} THEN CASE WHEN rank <> 'preferred' THEN 'keep_latest' END
+                WHEN NOT (candidate AND choice = 1) THEN 'keep_latest'
+            END) AS dropped_by
+        FROM counted"""
+
+
+def report(old: Sequence[Path], new: Sequence[Path], output: Path) -> int:
+    """Writes how many statements of each property each filter dropped (spec section 2)."""
+    with database() as db:
+        parts = " UNION ALL ".join(
+            f"SELECT '{dump}' AS dump, property, coalesce(dropped_by, 'kept') AS filter "
+            f"FROM read_parquet({sql(paths)})"
+            for dump, paths in (("old", old), ("new", new))
+        )
+        return write_query(
+            db,
+            f"""SELECT dump, property, filter, count(*) AS statements FROM ({parts})
+            GROUP BY ALL ORDER BY dump DESC, property, filter""",
+            output,
+        )

@@ -1,0 +1,62 @@
+"""The rule table: ordered rows of `resources/rules.tsv`, compiled to one SQL CASE, first match wins.
+
+The conditions speak of the columns that `classify.facts` computes for each triple; `=` in a variant's column
+repeats `paper`, `-` leaves the row out.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+from factdrift.settings import InputError
+from factdrift.tables import sql
+from factdrift.updates.method import Variant
+
+LABELS = ("new", "obsolete", "static", "ignore", "unknown")
+
+
+class Rule(NamedTuple):
+    """One row: `condition` is an SQL predicate, `label` what the triples get whose first match it is."""
+
+    row: str
+    name: str
+    label: str
+    condition: str
+
+
+def read_rules(path: Path, variant: Variant) -> list[Rule]:
+    """The rules of one variant, in order.
+
+    Raises InputError for a missing column, an unknown label or a name that stands twice.
+    """
+    rules: list[Rule] = []
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        missing = {"row", "rule", "label", *get_args(Variant)} - set(reader.fieldnames or ())
+        if missing:
+            raise InputError(f"{path}, line 1: the column {sorted(missing)[0]!r} is missing")
+        for line, row in enumerate(reader, start=2):
+            if row["label"] not in LABELS:
+                raise InputError(f"{path}, line {line}: {row['label']!r} is none of {', '.join(LABELS)}")
+            if any(rule.name == row["rule"] for rule in rules):
+                raise InputError(f"{path}, line {line}: the rule {row['rule']!r} stands twice; rename one")
+            condition = row["paper"] if row[variant] == "=" else row[variant]
+            if condition != "-":
+                rules.append(Rule(row["row"], row["rule"], row["label"], condition))
+    if not rules or rules[-1].condition != "true":
+        raise InputError(f"{path}: the last rule must hold always (condition 'true')")
+    return rules
+
+
+def first_match(rules: list[Rule]) -> str:
+    """SQL: the name of the first rule that holds. A condition that is null does not hold."""
+    cases = " ".join(f"WHEN {rule.condition} THEN {sql(rule.name)}" for rule in rules)
+    return f"CASE {cases} END"
+
+
+def label_of(rules: list[Rule], rule: str) -> str:
+    """SQL: the label that the rule named by the expression `rule` gives."""
+    cases = " ".join(f"WHEN {sql(each.name)} THEN {sql(each.label)}" for each in rules)
+    return f"CASE {rule} {cases} END"
