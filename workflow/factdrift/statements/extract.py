@@ -1,0 +1,230 @@
+"""Scatter: the lines of one shard of a dump -> a folder of tables, already split into buckets by subject.
+
+A shard is every n-th block of BLOCK lines, so that shards are alike however the dump is ordered. Each shard's
+job reads and decompresses the whole file and passes over the lines of the others; byte ranges of the
+compressed file would spare that.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import shutil
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from factdrift.progress import Progress
+from factdrift.settings import InputError
+from factdrift.statements.rows import (
+    SCOPES,
+    SHARD_ENTITIES,
+    SHARD_PROPERTIES,
+    SHARD_STATEMENTS,
+    Oddities,
+    Row,
+    entity_row,
+    is_whole,
+    property_row,
+    statement_rows,
+)
+from factdrift.tables import atomic_path, parquet_writer
+from factdrift.wikidata.dump import lines
+from factdrift.wikidata.entity import UNREADABLE, Entity, Outline, read_entity, read_outline
+from factdrift.wikidata.ids import entity_number
+
+BLOCK = 64
+"""Consecutive lines of a dump that belong to one shard."""
+
+BUFFERED_ROWS = 131_072
+"""Rows held as Python objects before they are written: about 200 MB of statements."""
+
+BAD_LINES_NAMED = 100
+"""Bad lines whose number, offset and problem stand in a report; all of them are counted and logged."""
+
+REPORT = "report.json"
+
+_WHOLE_HINTS = {"enwiki": b'"enwiki"', "anywiki": b'wiki"', "all": b""}
+"""Text among the site links of an item that may be whole. A hint only: the parsed line decides."""
+
+
+def extract(dump: Path, shard: int, shards: int, buckets: int, scope: str, output: Path) -> dict[str, Any]:
+    """Writes the tables of shard `shard` (from 0) of `shards` of a dump into the folder `output`.
+
+    The folder holds `statements-<k>.parquet` and `entities-<k>.parquet` (the items whose number modulo
+    `buckets` is k), `properties.parquet` and `report.json`, which is returned. It appears complete or not at
+    all. Lines that cannot be used are counted, reported and passed over.
+
+    Raises InputError for a shard, bucket number or scope that cannot be, for a dump that cannot be read to
+    its end, and for an `output` that holds something else.
+    """
+    if not 0 <= shard < shards:
+        raise InputError(f"--shard {shard}: must be from 0 to {shards - 1}, below the number of shards")
+    if buckets < 1:
+        raise InputError(f"--buckets {buckets}: must be 1 or more")
+    if scope not in SCOPES:
+        raise InputError(f"--scope {scope}: must be one of {', '.join(SCOPES)}")
+    if output.exists() and not _replaceable(output):
+        raise InputError(f"{output}: exists and is no folder of a shard; name another folder or remove it")
+    collecting = gc.isenabled()
+    gc.disable()  # parsed lines hold no cycles, and there are too many of them to be traversed in vain
+    try:
+        with atomic_path(output) as folder:
+            folder.mkdir()
+            with ExitStack() as files:
+                reading = _Reading(folder, buckets, scope, files)
+                _read(dump, shard, shards, reading)
+                reading.flush()
+            report = {
+                "dump": {"file": dump.name, "bytes": dump.stat().st_size},
+                "shard": shard,
+                "shards": shards,
+                "buckets": buckets,
+                "scope": scope,
+                **reading.report(),
+            }
+            (folder / REPORT).write_text(json.dumps(report, indent=1) + "\n")
+            if output.exists():
+                shutil.rmtree(output)
+    finally:
+        if collecting:
+            gc.enable()
+    return report
+
+
+def _replaceable(output: Path) -> bool:
+    """Whether it is an earlier result of `extract`, or an empty folder."""
+    return output.is_dir() and ((output / REPORT).exists() or not any(output.iterdir()))
+
+
+def _read(dump: Path, shard: int, shards: int, reading: _Reading) -> None:
+    progress = Progress(f"{dump.name}, shard {shard} of {shards}", unit="MB")
+    said = 0
+    for number, offset, text in lines(dump):
+        if number % BLOCK == 0:
+            progress.advance((offset - said) / 1e6, f"{reading.counts['bad_lines']} bad lines")
+            said = offset
+        if number // BLOCK % shards != shard:
+            continue
+        try:
+            reading.line(number, text)
+        except UNREADABLE as error:
+            problem = str(error)[:200]
+            reading.bad_line(number, offset, problem)
+            print(f"{dump}, line {number} (byte {offset}): skipped, {problem}", file=sys.stderr, flush=True)
+
+
+class _BucketFiles:
+    """The tables of one kind, one a bucket. Rows are held, in the order of the dump, until flushed."""
+
+    def __init__(self, folder: Path, kind: str, buckets: int, schema: pa.Schema, files: ExitStack) -> None:
+        self._schema = schema
+        self.rows: list[Row] = []
+        self._writers = [
+            files.enter_context(parquet_writer(folder / f"{kind}-{bucket}.parquet", schema))
+            for bucket in range(buckets)
+        ]
+
+    def flush(self) -> None:
+        """Writes the held rows, one row group a bucket that has any."""
+        if not self.rows:
+            return
+        table = _table(self.rows, self._schema)
+        self.rows.clear()
+        buckets = np.abs(table.column(0).to_numpy()) % len(self._writers)
+        order = np.argsort(buckets, kind="stable")
+        table = table.take(pa.array(order))
+        ends = np.searchsorted(buckets[order], np.arange(len(self._writers) + 1))
+        for writer, start, end in zip(self._writers, ends, ends[1:], strict=False):
+            if end > start:
+                writer.write_table(table.slice(start, end - start))
+
+
+class _Reading:
+    """What one shard has read so far: rows not yet written, and counts."""
+
+    def __init__(self, folder: Path, buckets: int, scope: str, files: ExitStack) -> None:
+        self.counts: Counter[str] = Counter()
+        self._oddities = Oddities()
+        self._bad_lines: list[dict[str, Any]] = []
+        self._scope, self._hint = scope, _WHOLE_HINTS[scope]
+        self._statements = _BucketFiles(folder, "statements", buckets, SHARD_STATEMENTS, files)
+        self._entities = _BucketFiles(folder, "entities", buckets, SHARD_ENTITIES, files)
+        self._properties: list[Row] = []
+        self._property_file = files.enter_context(
+            parquet_writer(folder / "properties.parquet", SHARD_PROPERTIES)
+        )
+
+    def line(self, number: int, text: bytes) -> None:
+        """Takes in one line. Raises one of UNREADABLE, and then no row of it is held."""
+        self.counts["lines"] += 1
+        entity: Entity | Outline
+        # The site links stand last in a line, so that a look from there rejects most items unparsed.
+        if text.find(self._hint, max(text.rfind(b'"sitelinks"'), 0)) >= 0:
+            entity = read_entity(text)
+        else:
+            entity = read_outline(text)
+        item_or_property = entity_number(entity.id)
+        if item_or_property is None or item_or_property == 0:
+            self._other(entity)
+        elif item_or_property < 0:
+            row = property_row(read_entity(text), -item_or_property, number)
+            self._properties.append(row)
+            self.counts["properties"] += 1
+        else:
+            self._item(entity, item_or_property, number, text)
+
+    def _item(self, entity: Entity | Outline, item: int, number: int, text: bytes) -> None:
+        whole = is_whole(entity, self._scope)
+        if whole and isinstance(entity, Outline):
+            entity = read_entity(text)
+        row = entity_row(entity, item, whole, number)
+        if whole:
+            statements = statement_rows(cast(Entity, entity), item, number, self._oddities)
+            self._statements.rows += statements
+            self.counts["statements"] += len(statements)
+        self._entities.rows.append(row)
+        self.counts["items"] += 1
+        if len(self._statements.rows) >= BUFFERED_ROWS or len(self._entities.rows) >= BUFFERED_ROWS:
+            self.flush()
+
+    def _other(self, entity: Entity | Outline) -> None:
+        if entity.type in ("item", "property", ""):
+            raise ValueError(f"{entity.id!r} is no usable entity id")
+        self.counts["lexemes" if entity.type == "lexeme" else "other"] += 1
+
+    def bad_line(self, number: int, offset: int, problem: str) -> None:
+        """Counts a line that could not be taken in."""
+        self.counts["bad_lines"] += 1
+        if len(self._bad_lines) < BAD_LINES_NAMED:
+            self._bad_lines.append({"line": number, "offset": offset, "problem": problem})
+
+    def flush(self) -> None:
+        """Writes the rows that are held."""
+        self._statements.flush()
+        self._entities.flush()
+        if self._properties:
+            self._property_file.write_table(_table(self._properties, SHARD_PROPERTIES))
+            self._properties.clear()
+
+    def report(self) -> dict[str, Any]:
+        """Counts of lines by what they held, of statements, of oddities, and the first bad lines."""
+        kinds = ("lines", "items", "properties", "lexemes", "other", "bad_lines", "statements")
+        return {
+            **{kind: self.counts[kind] for kind in kinds},
+            "oddities": asdict(self._oddities),
+            "first_bad_lines": self._bad_lines,
+        }
+
+
+def _table(rows: list[Row], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema
+    )

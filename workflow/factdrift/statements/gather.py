@@ -1,0 +1,254 @@
+"""Gather: the shards of a dump -> the tables of one snapshot, bucket by bucket, in SQL.
+
+An item or property that stands on several lines counts once: the line with the highest revision, then the
+later one. Every table has a total order, so that its bytes depend neither on the number of shards nor, apart
+from which file a row stands in, on that of buckets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from factdrift.settings import InputError
+from factdrift.statements.extract import BAD_LINES_NAMED, REPORT
+from factdrift.tables import ENTITIES, PROPERTIES, ROW_GROUP, STATEMENTS, atomic_path, database, write_parquet
+
+CLASSES = pa.schema([("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))])
+"""One row an item that has superclasses (P279) or is used as a class, that is, as a value of P31 or P279. A
+class that has no line in the dump has no label and no superclasses."""
+
+_COUNTED = ("lines", "lexemes", "other", "bad_lines")
+
+
+def gather_bucket(
+    shard_dirs: Sequence[Path],
+    bucket: int,
+    properties: Path,
+    out_statements: Path,
+    out_entities: Path,
+    memory_mb: int = 2000,
+) -> None:
+    """Writes the statements (STATEMENTS, by subject and position) and items (ENTITIES, by id) of one bucket.
+
+    `properties` is the snapshot's table of properties, which tells the datatype where a snak does not; where
+    that does not know it either, the type of the value does. Raises InputError if the shards are not exactly
+    those of one dump.
+    """
+    reports = _reports(shard_dirs)
+    if not 0 <= bucket < reports[0]["buckets"]:
+        raise InputError(f"--bucket {bucket}: the shards have buckets 0 to {reports[0]['buckets'] - 1}")
+    with database(memory_mb) as connection:
+        _winners(connection, shard_dirs, f"entities-{bucket}.parquet", "items")
+        _read(connection, shard_dirs, f"statements-{bucket}.parquet", "read_statements")
+        connection.read_parquet(str(properties)).create_view("properties")
+        entities = "SELECT * EXCLUDE (line) FROM items ORDER BY id"
+        _write(connection, entities, ENTITIES, out_entities)
+        statements = """
+            SELECT s.* EXCLUDE (inferred, line)
+                REPLACE (coalesce(s.datatype, p.datatype, s.inferred) AS datatype)
+            FROM read_statements s
+            SEMI JOIN items i ON i.id = s.subject AND i.line = s.line
+            LEFT JOIN properties p ON p.id = s.property
+            ORDER BY s.subject, s.position
+        """
+        _write(connection, statements, STATEMENTS, out_statements)
+
+
+def gather_snapshot(
+    shard_dirs: Sequence[Path],
+    dump: Path,
+    max_bad_lines: float,
+    out_properties: Path,
+    out_classes: Path,
+    out_json: Path,
+    memory_mb: int = 2000,
+) -> dict[str, Any]:
+    """Writes properties (PROPERTIES, by id), classes (CLASSES, by id) and the counts of a snapshot.
+
+    Returns the counts. Raises InputError if the shards are not exactly those of the dump, if more than
+    the share `max_bad_lines` of its lines could not be used, or if it has no item.
+    """
+    reports = _reports(shard_dirs)
+    _check_dump(reports[0], dump)
+    totals = {kind: sum(report[kind] for report in reports) for kind in _COUNTED}
+    bad = sorted(
+        (line for report in reports for line in report["first_bad_lines"]), key=lambda line: line["line"]
+    )
+    _check_bad_lines(dump, totals, bad, max_bad_lines)
+    with database(memory_mb) as connection:
+        _winners(connection, shard_dirs, "properties.parquet", "properties")
+        counts = _items(connection, shard_dirs, reports[0]["buckets"])
+        if not counts["items"]:
+            raise InputError(
+                f"{dump}: no item in {totals['lines']:,} lines; name a Wikidata entity dump (-all.json.gz)"
+            )
+        _write(connection, "SELECT * EXCLUDE (line) FROM properties ORDER BY id", PROPERTIES, out_properties)
+        _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, out_classes)
+        properties = _number(connection, "SELECT count(*) FROM properties")
+    read = sum(report["properties"] + report["items"] for report in reports)
+    summary = {
+        "dump": reports[0]["dump"],
+        "scope": reports[0]["scope"],
+        "lines": totals["lines"],
+        "items": counts["items"],
+        "whole_items": counts["whole_items"],
+        "properties": properties,
+        "classes": counts["classes"],
+        "lexemes": totals["lexemes"],
+        "other": totals["other"],
+        "duplicates": read - properties - counts["items"],
+        "bad_lines": totals["bad_lines"],
+        "first_bad_lines": bad[:BAD_LINES_NAMED],
+        "statements": counts["statements"],
+        "oddities": {
+            kind: sum(report["oddities"][kind] for report in reports) for kind in reports[0]["oddities"]
+        },
+    }
+    with atomic_path(out_json) as temporary:
+        temporary.write_text(json.dumps(summary, indent=1) + "\n")
+    return summary
+
+
+def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], buckets: int) -> dict[str, Any]:
+    """Makes the table `classes` and counts items and statements, one bucket at a time to bound the memory."""
+    connection.execute(
+        """
+        CREATE TABLE subclasses (id INTEGER, label VARCHAR, superclasses INTEGER[]);
+        CREATE TABLE used AS SELECT DISTINCT unnest(classes) AS id FROM properties;
+        """
+    )
+    ranks: Counter[str] = Counter()
+    snaks: Counter[str] = Counter()
+    datatypes: Counter[str] = Counter()
+    items = whole = 0
+    for bucket in range(buckets):
+        _winners(connection, shard_dirs, f"entities-{bucket}.parquet", "items")
+        _read(connection, shard_dirs, f"statements-{bucket}.parquet", "read_statements")
+        connection.execute(
+            """
+            CREATE OR REPLACE TABLE held AS SELECT id, label, classes, superclasses, whole, line FROM items;
+            INSERT INTO used
+                SELECT unnest(classes) FROM held UNION SELECT unnest(superclasses) FROM held
+                EXCEPT FROM used;
+            INSERT INTO subclasses SELECT id, label, superclasses FROM held WHERE len(superclasses) > 0;
+            """
+        )
+        items += _number(connection, "SELECT count(*) FROM held")
+        whole += _number(connection, "SELECT count(*) FROM held WHERE whole")
+        kinds = connection.execute(
+            """
+            SELECT rank, snak, coalesce(s.datatype, p.datatype, s.inferred, 'unknown'), count(*)
+            FROM read_statements s
+            SEMI JOIN held i ON i.id = s.subject AND i.line = s.line
+            LEFT JOIN properties p ON p.id = s.property
+            GROUP BY ALL
+            """
+        ).fetchall()
+        for rank, snak, datatype, number in kinds:
+            ranks[rank] += number
+            snaks[snak] += number
+            datatypes[datatype] += number
+    connection.execute("CREATE TABLE classes AS FROM subclasses")
+    for bucket in range(buckets):
+        _winners(connection, shard_dirs, f"entities-{bucket}.parquet", "items")
+        connection.execute(
+            """
+            INSERT INTO classes SELECT id, label, superclasses FROM items
+            WHERE len(superclasses) = 0 AND id IN (FROM used)
+            """
+        )
+    connection.execute("INSERT INTO classes SELECT id, NULL, [] FROM used ANTI JOIN classes USING (id)")
+    return {
+        "items": items,
+        "whole_items": whole,
+        "classes": _number(connection, "SELECT count(*) FROM classes"),
+        "statements": {
+            "total": ranks.total(),
+            "rank": dict(sorted(ranks.items())),
+            "snak": dict(sorted(snaks.items())),
+            "datatype": dict(sorted(datatypes.items())),
+        },
+    }
+
+
+def _winners(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], name: str, view: str) -> None:
+    """Makes a view of a table of items or properties, of all shards, with one row an id."""
+    _read(connection, shard_dirs, name, f"read_{view}")
+    connection.execute(
+        f"""
+        CREATE OR REPLACE VIEW {view} AS SELECT * FROM read_{view}
+        QUALIFY row_number() OVER (PARTITION BY id ORDER BY revision DESC NULLS LAST, line DESC) = 1
+        """
+    )
+
+
+def _read(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], name: str, view: str) -> None:
+    connection.read_parquet([str(folder / name) for folder in shard_dirs]).create_view(view, replace=True)
+
+
+def _write(connection: duckdb.DuckDBPyConnection, query: str, schema: pa.Schema, path: Path) -> None:
+    write_parquet(connection.sql(query).to_arrow_reader(ROW_GROUP).cast(schema), path)
+
+
+def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
+    [(number,)] = connection.execute(query).fetchall()
+    return int(number)
+
+
+def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
+    """The reports of the shards, in the order of the shards, after checking that they belong together."""
+    reports = []
+    for folder in shard_dirs:
+        try:
+            reports.append(json.loads((folder / REPORT).read_text()))
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{folder}: no complete folder of a shard ({error}); run `factdrift statements extract` again"
+            ) from error
+    if not reports:
+        raise InputError("--shard-dirs: name the folder of at least one shard")
+    reports.sort(key=lambda report: report["shard"])
+    for key in ("dump", "shards", "buckets", "scope"):
+        if any(report[key] != reports[0][key] for report in reports):
+            found = " and ".join(dict.fromkeys(json.dumps(report[key]) for report in reports))
+            raise InputError(f"--shard-dirs: the shards differ in {key}: {found}; remove them and run again")
+    shards = [report["shard"] for report in reports]
+    if shards != list(range(reports[0]["shards"])):
+        raise InputError(
+            f"--shard-dirs: shards {shards} given, needed is each of 0 to {reports[0]['shards'] - 1} once"
+        )
+    return reports
+
+
+def _check_dump(report: dict[str, Any], dump: Path) -> None:
+    try:
+        size = dump.stat().st_size
+    except OSError as error:
+        raise InputError(f"{dump}: cannot be read ({error.strerror}); check the path of the dump") from error
+    read = report["dump"]
+    if read != {"file": dump.name, "bytes": size}:
+        raise InputError(
+            f"{dump}: has {size:,} bytes, but the shards were read from {read['file']} "
+            f"of {read['bytes']:,} bytes; "
+            "remove the folder of the shards and run again"
+        )
+
+
+def _check_bad_lines(
+    dump: Path, totals: dict[str, int], bad: list[dict[str, Any]], max_bad_lines: float
+) -> None:
+    if totals["bad_lines"] <= max_bad_lines * totals["lines"]:
+        return
+    first = "; ".join(f"line {line['line']} (byte {line['offset']}): {line['problem']}" for line in bad[:5])
+    raise InputError(
+        f"{dump}: {totals['bad_lines']:,} of {totals['lines']:,} lines cannot be used, more than the share "
+        f"{max_bad_lines:g} that `max_bad_lines` allows. First: {first}. Download the dump again, or set "
+        "`max_bad_lines` higher in the configuration to pass over them"
+    )

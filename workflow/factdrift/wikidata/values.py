@@ -1,0 +1,179 @@
+"""Values of snaks: when two are the same, and which entity or date they name.
+
+Two identities exist. The canonical key is the paper's: amounts as decimals without their bounds, dates
+truncated to their precision, texts in NFC. Canonical JSON is the reference code's: the datavalue's `value`
+with sorted keys and no white space. Both hold within one datatype only.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from factdrift.wikidata.ids import entity_id, entity_number
+from factdrift.wikidata.time import DAY, MONTH, YEAR, Time, covered, parse_time
+
+_AMOUNT = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?")
+_PREFIXES = {"item": "Q", "property": "P"}
+_FURTHEST_YEAR = 10**14
+"""Years beyond it (the universe is 10**10 old) would not fit the packed 64-bit form of a date."""
+
+_MOST_PRECISE = 14
+
+
+class Value(NamedTuple):
+    """What a datavalue says.
+
+    `object` is the number of an entity (`factdrift.wikidata.ids`), `key` the canonical key, `json` the
+    canonical JSON of everything that has no number, `time` the date if it is one that can be read.
+    """
+
+    object: int | None
+    key: str
+    json: str | None
+    time: Time | None
+
+
+def canonical_json(value: object) -> str:
+    """JSON with sorted keys, no white space and unescaped text: equal strings for equal JSON values."""
+    return msgspec.json.encode(value, order="sorted").decode()
+
+
+def read_value(kind: str, value: object) -> Value:
+    """Reads the `type` and `value` of a datavalue; never fails.
+
+    A kind that is not known here, and a value that is not of its kind's form (a date that is none, an
+    entity without a usable id), has its canonical JSON as key.
+    """
+    reader = _READERS.get(kind)
+    known = reader(value) if reader is not None else None
+    if known is None:
+        json = canonical_json(value)
+        return Value(None, json, json, None)
+    return known
+
+
+def nfc(text: str) -> str:
+    """The text in Unicode's normal form C."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def decimal_key(amount: str) -> str | None:
+    """`+10.0` -> `10`, `-0` -> `0`, `+0.50` -> `0.5`; None if it is no decimal number."""
+    match = _AMOUNT.fullmatch(amount)
+    if match is None:
+        return None
+    sign, whole, fraction = match[1], match[2].lstrip("0") or "0", (match[3] or "").rstrip("0")
+    digits = f"{whole}.{fraction}" if fraction else whole
+    return f"-{digits}" if sign == "-" and digits != "0" else digits
+
+
+def time_key(time: Time, clock: str, calendar: str) -> str:
+    """The date truncated to its precision, the precision and the calendar: `+1990-03/10/Q1985727`.
+
+    `clock` is the time of day, `T00:00:00Z`, of which only precisions finer than a day know anything. Spans
+    longer than a year are named by their first year, however the year within them was written.
+    """
+    year, month, day, precision = time.year, time.month, time.day, time.precision
+    if precision < YEAR:
+        year = covered(year, month, day, precision)[0][0]
+    date = f"{year:+05d}"
+    if precision >= MONTH:
+        date += f"-{month:02d}"
+    if precision >= DAY:
+        date += f"-{day:02d}"
+    if precision > DAY:
+        date += clock
+    return f"{date}/{precision}/{calendar}"
+
+
+def read_time(value: object) -> Time | None:
+    """The date of a `time` datavalue; None if it is none that can be read."""
+    if not isinstance(value, dict):
+        return None
+    timestamp, precision, calendar = value.get("time"), value.get("precision"), value.get("calendarmodel", "")
+    if not (isinstance(timestamp, str) and type(precision) is int and isinstance(calendar, str)):
+        return None
+    return _date(timestamp, precision, calendar)
+
+
+@lru_cache(maxsize=1 << 16)
+def _date(timestamp: str, precision: int, calendar: str) -> Time | None:
+    if not 0 <= precision <= _MOST_PRECISE:
+        return None
+    try:
+        time = parse_time(timestamp, precision, calendar)
+    except ValueError:
+        return None
+    return time if abs(time.year) < _FURTHEST_YEAR else None
+
+
+def _time(value: Any) -> Value | None:
+    time = read_time(value)
+    if time is None:
+        return None
+    calendar = _last_segment(value.get("calendarmodel", ""))
+    clock = value["time"][-len("T00:00:00Z") :]
+    return Value(None, time_key(time, clock, calendar), canonical_json(value), time)
+
+
+def _entity(value: Any) -> Value | None:
+    """Old dumps name an entity by `entity-type` and `numeric-id` only."""
+    if not isinstance(value, dict):
+        return None
+    named = value.get("id")
+    if isinstance(named, str) and named:
+        number = entity_number(named)
+        if not number:  # a lexeme, form, sense or schema: an identity, but no number
+            return Value(None, named, canonical_json(value), None)
+        return Value(number, entity_id(number), None, None)
+    kind, numeric = value.get("entity-type"), value.get("numeric-id")
+    prefix = _PREFIXES.get(kind) if isinstance(kind, str) else None
+    number = entity_number(f"{prefix}{numeric}") if prefix and type(numeric) is int else None
+    return Value(number, entity_id(number), None, None) if number else None
+
+
+def _quantity(value: Any) -> Value | None:
+    if not isinstance(value, dict):
+        return None
+    amount, unit = value.get("amount"), value.get("unit", "1")
+    if not (isinstance(amount, str) and isinstance(unit, str)):
+        return None
+    key = decimal_key(amount)
+    if key is None:
+        return None
+    if unit != "1":
+        key += f" {_last_segment(unit)}"
+    return Value(None, key, canonical_json(value), None)
+
+
+def _monolingual(value: Any) -> Value | None:
+    if not isinstance(value, dict):
+        return None
+    language, text = value.get("language"), value.get("text")
+    if not (isinstance(language, str) and isinstance(text, str)):
+        return None
+    return Value(None, f"{language}:{nfc(text)}", canonical_json(value), None)
+
+
+def _string(value: Any) -> Value | None:
+    return Value(None, nfc(value), canonical_json(value), None) if isinstance(value, str) else None
+
+
+def _last_segment(uri: str) -> str:
+    """`http://www.wikidata.org/entity/Q11573` -> `Q11573`; the scheme and host of a unit do not count."""
+    return uri.rpartition("/")[2]
+
+
+_READERS: dict[str, Callable[[Any], Value | None]] = {
+    "wikibase-entityid": _entity,
+    "quantity": _quantity,
+    "time": _time,
+    "monolingualtext": _monolingual,
+    "string": _string,
+}
