@@ -1,0 +1,198 @@
+"""The walk from similar entities to facts, on tables small enough to follow by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from .conftest import FILTERED, UPDATES, Row, day, statement
+
+from factdrift.neighbors.documents import entity_codes, read_documents
+from factdrift.neighbors.facts import NEIGHBORS, search
+from factdrift.tables import database
+
+P31, P6, P17 = 31, 6, 17
+CITY, COUNTRY = 515, 6256
+Write = Callable[[str, pa.Schema, list[Row]], Path]
+
+
+def city(subject: int, *mayors: Row, country: int = COUNTRY) -> list[Row]:
+    return [statement(subject, P31, CITY), statement(subject, P17, country), *mayors]
+
+
+def labels(ids: set[int]) -> list[Row]:
+    return [{"id": number, "label": f"Q{number}"} for number in sorted(ids)]
+
+
+def run(
+    table: Write, tmp_path: Path, old: list[Row], new: list[Row], updates: list[Row], **options: Any
+) -> list[Row]:
+    unlabelled = options.pop("unlabelled", set())
+    mentioned = {row["subject"] for row in old} | {row["object"] for row in old if row["object"]}
+    schema = pa.schema([("id", pa.int32()), ("label", pa.string())])
+    output = tmp_path / "neighbors.parquet"
+    search(
+        [table("updates", UPDATES, updates)],
+        [table("old", FILTERED, old)],
+        [table("new", FILTERED, new)],
+        [table("entities", schema, labels(mentioned - unlabelled))],
+        output,
+        **{"old_day": 20210104, "variant": "paper", "dates": "first_day"} | options,
+    )
+    written = pq.read_table(output)
+    assert written.schema.equals(NEIGHBORS)
+    return written.to_pylist()
+
+
+def update(subject: int, property: int, label: str, object: int | None, dropped_by: str | None = None) -> Row:
+    return {
+        "subject": subject,
+        "property": property,
+        "label": label,
+        "object": object,
+        "dropped_by": dropped_by,
+    }
+
+
+UPDATED = [update(1, P6, "obsolete", 101), update(1, P6, "new", 102)]
+
+
+def test_walks_by_similarity_and_skips_itself_and_changed(table: Write, tmp_path: Path) -> None:
+    old = [
+        *city(1, statement(1, P6, 101)),
+        *city(2, statement(2, P6, 201), country=7),
+        *city(3, statement(3, P6, 301)),
+        *city(4),
+        # The new mayor is a subject too, and as similar as can be.
+        *city(102, statement(102, P6, 901)),
+    ]
+    found = run(table, tmp_path, old, [], UPDATED)
+    assert [(row["rank_no"], row["neighbor"], row["object"]) for row in found] == [(1, 3, 301), (2, 2, 201)]
+    assert {(row["subject"], row["property"], row["relation"]) for row in found} == {(1, P6, P6)}
+    assert found[0]["similarity"] > found[1]["similarity"]
+
+
+def test_stops_after_the_facts_and_the_candidates(table: Write, tmp_path: Path) -> None:
+    old = [row for subject in range(1, 9) for row in city(subject, statement(subject, P6, 100 + subject))]
+    assert [row["neighbor"] for row in run(table, tmp_path, old, [], UPDATED, facts=3)] == [2, 3, 4]
+    # The subject itself is among the candidates.
+    assert [row["neighbor"] for row in run(table, tmp_path, old, [], UPDATED, candidates=3)] == [2, 3]
+
+
+def test_prefers_preferred_then_smallest_statement(table: Write, tmp_path: Path) -> None:
+    old = [
+        *city(1, statement(1, P6, 101)),
+        *city(
+            2,
+            statement(2, P6, 201, statement="Q2-A"),
+            statement(2, P6, 202, statement="q2-c", rank="preferred"),
+            statement(2, P6, 203, statement="Q2-B", rank="preferred"),
+        ),
+        *city(
+            3, statement(3, P6, 302, statement="q3-b"), statement(3, P6, 301, statement="Q3-A", position=9)
+        ),
+    ]
+    found = run(table, tmp_path, old, [], UPDATED)
+    assert {row["neighbor"]: row["object"] for row in found} == {2: 203, 3: 301}
+
+
+@pytest.mark.parametrize(
+    ("times", "paper", "reference", "interval"),
+    [
+        ({"end": day("2021-01-03")}, False, False, False),
+        ({"end": day("2021-01-04")}, True, True, True),
+        ({"start": day("2021-01-05")}, False, False, False),
+        ({"start": day("2021-01-04")}, True, True, True),
+        ({"end_unknown": True}, False, False, False),
+        ({"start_unknown": True, "pit": day("2022-01-01")}, True, True, True),
+        ({"pit": day("2022-01-01")}, False, True, False),
+        # The year 2021 alone: its first day in `paper`, as written in `reference`, uncertain as an interval.
+        ({"end": day("2021-05-05", 9)}, False, True, True),
+        ({"end": day("2021-01-01", 9)}, False, False, True),
+        ({"start": day("2021-05-05", 9)}, True, False, True),
+    ],
+)
+def test_holds_at_the_old_date(
+    table: Write, tmp_path: Path, times: Row, paper: bool, reference: bool, interval: bool
+) -> None:
+    old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, 201, **times))]
+    for variant, dates, expected in (
+        ("paper", "first_day", paper),
+        ("reference", "first_day", reference),
+        ("revised", "interval", interval),
+    ):
+        found = run(table, tmp_path, old, [], UPDATED, variant=variant, dates=dates)
+        assert bool(found) == expected, variant
+
+
+def test_takes_only_kept_and_labelled_facts(table: Write, tmp_path: Path) -> None:
+    old = [
+        *city(1, statement(1, P6, 101)),
+        *city(2, statement(2, P6, 201, dropped_by="object")),
+        *city(3, statement(3, P6, 301)),
+        *city(4, statement(4, P6, 401)),
+        *city(5, statement(5, P6, None, key="X", json='"X"')),
+    ]
+    found = run(table, tmp_path, old, [], UPDATED, unlabelled={301, 4})
+    assert [(row["neighbor"], row["json"]) for row in found] == [(5, '"X"')]
+
+
+def test_subject_of_the_new_dump_alone(table: Write, tmp_path: Path) -> None:
+    old = [*city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301), country=7)]
+    new = [*city(9, statement(9, P6, 901), country=7), *city(2), *city(3)]
+    found = run(table, tmp_path, old, new, [update(9, P6, "new", 901)])
+    assert [row["neighbor"] for row in found] == [3, 2]
+
+
+def test_a_subject_of_both_is_read_from_the_old_dump(table: Write, tmp_path: Path) -> None:
+    old = [*city(1), *city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301), country=7)]
+    found = run(table, tmp_path, old, city(1, country=7), UPDATED)
+    assert [row["neighbor"] for row in found] == [2, 3]
+
+
+def test_nothing_updated_and_no_neighbor(table: Write, tmp_path: Path) -> None:
+    old = city(1, statement(1, P6, 101))
+    assert run(table, tmp_path, old, [], [update(1, P6, "new", 102, dropped_by="all_static")]) == []
+    assert run(table, tmp_path, old, [], UPDATED) == []
+    assert run(table, tmp_path, [], [], UPDATED) == []
+
+
+def test_documents_hold_what_later_filters_drop(table: Write) -> None:
+    rows = [
+        statement(1, P31, CITY, dropped_by="object"),
+        statement(1, P31, CITY, dropped_by="preferred"),
+        statement(1, P17, 8, dropped_by="rank"),
+        statement(1, P17, None),
+        statement(2, P31, CITY, dropped_by="subject"),
+        statement(3, P17, None, dropped_by="datatype"),
+        statement(4, P17, None),
+    ]
+    path = table("old", FILTERED, rows)
+    with database() as db:
+        documents = read_documents(db, [path], bare_relations=False)
+        bare = read_documents(db, [path], bare_relations=True)
+    assert documents.subjects.tolist() == [1, 4]
+    first = sorted(documents.codes[documents.rows == 0].tolist())
+    assert len(first) == 5  # itself, the class twice, the pair twice
+    assert len(set(first)) == 3
+    assert documents.codes[documents.rows == 1].tolist() == entity_codes(documents.subjects[1:]).tolist()
+    assert len(bare.codes) == len(documents.codes) + 2
+
+
+def test_does_not_depend_on_buckets(table: Write, tmp_path: Path) -> None:
+    old = [row for subject in range(1, 7) for row in city(subject, statement(subject, P6, 100 + subject))]
+    whole = run(table, tmp_path, old, [], UPDATED)
+    parts = [table(f"part{k}", FILTERED, [row for row in old if row["subject"] % 3 == k]) for k in range(3)]
+    output = tmp_path / "again.parquet"
+    schema = pa.schema([("id", pa.int32()), ("label", pa.string())])
+    entities = table("all", schema, labels(set(range(1, 110))))
+    search(
+        [table("updates", UPDATES, UPDATED)], parts[::-1], parts[:1], [entities], output,
+        20210104, "paper", "first_day",
+    )  # fmt: skip
+    assert pq.read_table(output).to_pylist() == whole
+    assert (tmp_path / "neighbors.parquet").read_bytes() == output.read_bytes()

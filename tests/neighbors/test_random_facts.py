@@ -1,0 +1,102 @@
+"""Random facts: drawn from the right pool, the same whatever else is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from .conftest import FILTERED, UPDATES, Row, statement
+
+from factdrift.neighbors.facts import NEIGHBORS
+from factdrift.neighbors.random_facts import draw
+
+Write = Callable[[str, pa.Schema, list[Row]], Path]
+GROUPS = pa.schema([("subject", pa.int32()), ("property", pa.int32())])
+
+
+def near(subject: int, property: int, neighbor: int, object: int | None, rank_no: int = 1) -> Row:
+    return {
+        "subject": subject,
+        "property": property,
+        "rank_no": rank_no,
+        "neighbor": neighbor,
+        "similarity": 0.5,
+        "relation": property,
+        "statement": f"Q{neighbor}-{object}",
+        "object": object,
+        "datatype": "wikibase-item",
+        "json": None,
+        "key": f"Q{object}",
+    }
+
+
+def update(subject: int, property: int, object: int, label: str = "new") -> Row:
+    return {
+        "subject": subject,
+        "property": property,
+        "label": label,
+        "object": object,
+        "dropped_by": None,
+    }
+
+
+def run(table: Write, tmp_path: Path, updates: list[Row], pool: list[Row], **options: int) -> list[Row]:
+    old = [statement(subject, 31, 515) for subject in sorted({row["neighbor"] for row in pool} | {1, 2})]
+    output = tmp_path / "random.parquet"
+    draw(
+        [table("updates", UPDATES, updates)],
+        table("neighbors", NEIGHBORS, pool),
+        table("replacements", GROUPS, [{"subject": 1, "property": 6}, {"subject": 2, "property": 6}]),
+        [table("old", FILTERED, old)],
+        [table("new", FILTERED, [])],
+        output,
+        "paper",
+        **{"seed": 0, "facts": 10} | options,
+    )
+    written = pq.read_table(output)
+    assert written.schema.equals(NEIGHBORS)
+    return written.to_pylist()
+
+
+def test_pool_and_exclusions(table: Write, tmp_path: Path) -> None:
+    facts = [
+        near(1, 6, 11, 110),
+        near(2, 6, 11, 110),  # the same fact, once in the pool
+        near(2, 6, 12, 120),
+        near(2, 6, 1, 130),  # about the subject of the first group
+        near(2, 6, 13, 102),  # its object is changed there
+        near(3, 6, 14, 140),  # of no replacement
+    ]
+    updates = [update(1, 6, 102), update(5, 17, 500), update(5, 17, 12, "static")]
+    found = run(table, tmp_path, updates, facts)
+    of_first = {(row["neighbor"], row["object"]) for row in found if row["subject"] == 1}
+    of_other = [(row["neighbor"], row["object"]) for row in found if row["subject"] == 5]
+    assert of_first == {(11, 110), (12, 120)}
+    assert sorted(of_other) == [(1, 130), (11, 110), (12, 120), (13, 102)]
+    assert {row["relation"] for row in found} == {6}
+    # Q5 stands in neither dump and has no vector.
+    assert all((row["similarity"] > 0) == (row["subject"] == 1) for row in found)
+
+
+def test_a_group_draws_alone(table: Write, tmp_path: Path) -> None:
+    facts = [near(1, 6, 1000 + i, 2000 + i) for i in range(60)]
+    one = run(table, tmp_path, [update(7, 6, 70)], facts)
+    several = run(table, tmp_path, [update(n, 6, 10 * n) for n in (9, 8, 7)], facts[::-1])
+    assert one == [row for row in several if row["subject"] == 7]
+    assert len(one) == 10 == len({row["statement"] for row in one})
+    assert one != run(table, tmp_path, [update(7, 6, 70)], facts, seed=1)
+
+
+def test_uniform(table: Write, tmp_path: Path) -> None:
+    facts = [near(1, 6, 1000 + i, 2000 + i) for i in range(20)]
+    found = run(table, tmp_path, [update(5000 + n, 6, 70) for n in range(800)], facts, facts=5)
+    counts = [sum(row["neighbor"] == 1000 + i for row in found) for i in range(20)]
+    # 200 expected, standard deviation 12.
+    assert min(counts) > 140
+    assert max(counts) < 260
+
+
+def test_empty_pool(table: Write, tmp_path: Path) -> None:
+    assert run(table, tmp_path, [update(7, 6, 70)], []) == []

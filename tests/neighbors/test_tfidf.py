@@ -1,0 +1,77 @@
+"""Vectors and neighbours against scikit-learn's own vectorizer and cosine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics.pairwise import cosine_similarity
+
+from factdrift.neighbors.documents import Documents
+from factdrift.neighbors.tfidf import TfIdf, nearest, pair_similarities
+
+BAGS = st.lists(st.lists(st.integers(-30, 30), min_size=1, max_size=12), min_size=2, max_size=25)
+
+
+def documents(bags: list[list[int]]) -> Documents:
+    return Documents(
+        np.arange(len(bags), dtype=np.int32),
+        np.repeat(np.arange(len(bags)), [len(bag) for bag in bags]),
+        np.array([code for bag in bags for code in bag], np.int64),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(BAGS, st.lists(st.lists(st.integers(-40, 40), max_size=8), min_size=1, max_size=6))
+def test_equals_scikit_learn(bags: list[list[int]], others: list[list[int]]) -> None:
+    vectorizer = TfidfVectorizer(analyzer=lambda bag: bag)
+    expected = vectorizer.fit_transform(bags)
+    ours = TfIdf.fit(documents(bags))
+    assert ours.vocabulary.tolist() == vectorizer.get_feature_names_out().tolist()
+    corpus = ours.transform(documents(bags))
+    np.testing.assert_allclose(corpus.toarray(), expected.toarray(), atol=1e-12)
+    queries = ours.transform(documents(others))
+    similarities = cosine_similarity(vectorizer.transform(others), expected)
+    for row, found in enumerate(nearest(queries, corpus, 5)):
+        rounded = np.round(similarities[row], 9)
+        order = sorted(range(len(bags)), key=lambda i: (-rounded[i], i))
+        best = [i for i in order if rounded[i] > 0][:5]
+        # What differs from scikit-learn in the last bits may fall on the other side of a rounding step.
+        np.testing.assert_allclose(found.similarities, rounded[best], atol=2e-9)
+        np.testing.assert_allclose(similarities[row][found.documents], found.similarities, atol=2e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(BAGS)
+def test_does_not_depend_on_blocks(bags: list[list[int]]) -> None:
+    corpus = TfIdf.fit(documents(bags)).transform(documents(bags))
+    whole, single = nearest(corpus, corpus, 4), nearest(corpus, corpus, 4, products=1)
+    for together, alone in zip(whole, single, strict=True):
+        assert together.documents.tolist() == alone.documents.tolist()
+        assert together.similarities.tolist() == alone.similarities.tolist()
+
+
+def test_ties_go_to_the_smaller_id_also_at_the_cut() -> None:
+    bags = [[1, 2], [1, 3], [1, 4], [1, 5], [9]]
+    weights = TfIdf.fit(documents(bags))
+    query = weights.transform(documents([[1]]))
+    (found,) = nearest(query, weights.transform(documents(bags)), 3)
+    assert found.documents.tolist() == [0, 1, 2]
+    assert len(set(found.similarities.tolist())) == 1
+
+
+def test_no_shared_feature_is_no_neighbor() -> None:
+    weights = TfIdf.fit(documents([[1], [2]]))
+    corpus = weights.transform(documents([[1], [2]]))
+    found = list(nearest(weights.transform(documents([[1], [77]])), corpus, 5))
+    assert [best.documents.tolist() for best in found] == [[0], []]
+
+
+def test_pairs() -> None:
+    weights = TfIdf.fit(documents([[1, 2], [1, 3]]))
+    corpus = weights.transform(documents([[1, 2], [1, 3]]))
+    similarity = pair_similarities(corpus, corpus[[1, 1]])
+    assert similarity[1] == pytest.approx(1)
+    assert similarity[0] == pytest.approx(float((corpus[[0]] @ corpus[[1]].T).toarray()[0, 0]))

@@ -1,0 +1,90 @@
+"""For each updated group some facts at random: what an update must leave alone far away from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from factdrift.neighbors.facts import COLUMNS, NEIGHBORS, Group, updated_groups
+from factdrift.neighbors.tfidf import pair_similarities
+from factdrift.neighbors.vectors import read_space
+from factdrift.tables import database, sql, write_query
+
+_FACT = "neighbor, relation, statement, object, datatype, json, key"
+
+
+def draw(
+    updates: Sequence[Path],
+    neighbors: Path,
+    replacements: Path,
+    old: Sequence[Path],
+    new: Sequence[Path],
+    output: Path,
+    variant: str,
+    seed: int,
+    facts: int = 10,
+    memory_mb: int = 4000,
+    threads: int = 1,
+) -> int:
+    """Writes `facts` random facts of every updated group (schema NEIGHBORS); returns their number.
+
+    They are drawn uniformly and without repetition from the distinct nearest facts (`neighbors`) of the
+    groups of WFD_repl (`replacements`: subject, property). A group gets none that has its own subject or
+    an entity that its update changes at either end; it gets fewer where there are no more. What a group
+    gets depends on the seed, the group and the pool alone.
+    """
+    with database(memory_mb, threads) as db:
+        groups = updated_groups(db, updates)
+        db.execute(
+            f"""CREATE TEMP TABLE pool AS
+            SELECT row_number() OVER (ORDER BY neighbor, relation, statement) - 1 AS place, *
+            FROM (SELECT DISTINCT {_FACT} FROM read_parquet({sql(neighbors)})
+                WHERE (subject, property) IN (
+                    SELECT (subject, property) FROM read_parquet({sql(replacements)})))"""
+        )
+        pool = db.sql("SELECT neighbor, coalesce(object, 0) AS object FROM pool ORDER BY place").fetchnumpy()
+        ends = np.stack([pool["neighbor"], pool["object"]], axis=1).astype(np.int32)
+        rows = [
+            (group.subject, group.property, number, place)
+            for group in groups
+            for number, place in enumerate(_draw(group, ends, seed, facts), start=1)
+        ]
+        columns = np.array(rows, np.int64).reshape(-1, 4).T
+        subjects = np.unique(columns[0]).astype(np.int32)
+        space = read_space(db, old, new, subjects, bare_relations=variant == "reference")
+        others = np.unique(ends[columns[3], 0])
+        similarities = pair_similarities(
+            space.of(subjects)[np.searchsorted(subjects, columns[0])],
+            space.of(others)[np.searchsorted(others, ends[columns[3], 0])],
+        )
+        names = ("subject", "property", "rank_no")
+        chosen = {name: pa.array(columns[i], NEIGHBORS.field(name).type) for i, name in enumerate(names)}
+        chosen |= {"place": pa.array(columns[3]), "similarity": pa.array(similarities)}
+        db.register("chosen", pa.table(chosen))
+        return write_query(
+            db,
+            f"SELECT {COLUMNS} FROM chosen JOIN pool USING (place) ORDER BY subject, property, rank_no",
+            output,
+        )
+
+
+def _draw(group: Group, ends: NDArray[np.int32], seed: int, number: int) -> list[int]:
+    """Places in the pool: a shuffle, begun lazily, of which those that may not be taken are passed over."""
+    avoided = {group.subject, *group.changed}
+    moved: dict[int, int] = {}
+    taken: list[int] = []
+    for step in range(len(ends)):
+        if len(taken) == number:
+            break
+        digest = hashlib.sha256(f"{seed}:{group.subject}:{group.property}:{step}".encode()).digest()
+        other = step + int.from_bytes(digest[:16]) % (len(ends) - step)
+        place = moved.get(other, other)
+        moved[other] = moved.get(step, step)
+        if avoided.isdisjoint(ends[place].tolist()):
+            taken.append(place)
+    return taken
