@@ -1,0 +1,84 @@
+"""Dump files as written: the same text in every compression, the same bytes each time, members on lines."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import zlib
+from pathlib import Path
+
+import pytest
+
+from factdrift.settings import InputError
+from factdrift.snapshots.compression import dump_writer
+from factdrift.wikidata.dump import lines, open_stream
+
+ENTITIES = [b'{"id":"Q%d"}' % number for number in range(1, 100)]
+SUFFIXES = [".json", ".json.gz", ".json.bz2", ".json.zst"]
+
+
+def write(path: Path, entities: list[bytes], member_size: int = 100) -> Path:
+    with dump_writer(path, member_size) as writer:
+        for entity in entities:
+            writer.write(entity)
+    return path
+
+
+def members(data: bytes) -> list[bytes]:
+    found = []
+    while data:
+        inflate = zlib.decompressobj(31)
+        found.append(inflate.decompress(data))
+        assert inflate.eof
+        data = inflate.unused_data
+    return found
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("count", [0, 1, 2, 99])
+def test_same_text_in_every_compression(tmp_path: Path, suffix: str, count: int) -> None:
+    path = write(tmp_path / f"dump{suffix}", ENTITIES[:count])
+    with open_stream(path) as stream:
+        text = stream.read()
+    assert text == b"[\n" + b",\n".join(ENTITIES[:count]) + (b"\n]\n" if count else b"]\n")
+    assert [line for _, _, line in lines(path)] == ENTITIES[:count]
+    assert [path.name for path in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_bytes_do_not_depend_on_name_or_time(tmp_path: Path, suffix: str) -> None:
+    first = write(tmp_path / f"a{suffix}", ENTITIES)
+    assert write(tmp_path / f"b{suffix}", ENTITIES).read_bytes() == first.read_bytes()
+
+
+def test_standard_tools_read_the_files(tmp_path: Path) -> None:
+    plain = write(tmp_path / "d.json", ENTITIES).read_bytes()
+    assert gzip.decompress(write(tmp_path / "d.json.gz", ENTITIES).read_bytes()) == plain
+    assert bz2.decompress(write(tmp_path / "d.json.bz2", ENTITIES).read_bytes()) == plain
+
+
+def test_gzip_members_begin_on_lines_and_carry_no_time(tmp_path: Path) -> None:
+    data = write(tmp_path / "d.json.gz", ENTITIES).read_bytes()
+    parts = members(data)
+    assert parts[0] == b"[\n"
+    assert parts[-1] == b"\n]\n"
+    batches = [part for part in parts if part.startswith(b"{")]
+    assert len(batches) > 5
+    assert parts == [b"[\n", *b"|,\n|".join(batches).split(b"|"), b"\n]\n"]
+    assert all(part.endswith(b"}") for part in batches)
+    assert data[3:9] == b"\0\0\0\0\0" + data[8:9]
+
+
+def test_nothing_takes_the_name_if_the_writing_fails(tmp_path: Path) -> None:
+    path = tmp_path / "dump.json.gz"
+    with pytest.raises(TypeError), dump_writer(path) as writer:
+        writer.write(None)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+
+
+def test_unknown_suffix(tmp_path: Path) -> None:
+    with (
+        pytest.raises(InputError, match=r"dump\.xz: a dump is written as"),
+        dump_writer(tmp_path / "dump.xz"),
+    ):
+        pass
