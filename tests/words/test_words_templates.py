@@ -1,0 +1,43 @@
+"""The form of sentence templates, and how their blanks are filled."""
+
+import pytest
+
+from factdrift.words.templates import filled, problem
+
+
+def test_blanks_are_filled_whatever_the_names_contain() -> None:
+    template = "The capital of {subject} is {object}"
+    assert filled(template, "France", "Paris") == "The capital of France is Paris"
+    assert filled(template, "{object}", r"\1 {subject}") == r"The capital of {object} is \1 {subject}"
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{subject} is {object}", "{subject}'s capital is {object}", "In {subject}, the capital is {object}"],
+)
+def test_good_templates(template: str) -> None:
+    assert problem(template) is None
+
+
+def test_a_generic_template_names_the_relation() -> None:
+    assert problem("The {relation} of {subject} is {object}", generic=True) is None
+    assert "{relation}" in (problem("The capital of {subject} is {object}", generic=True) or "")
+
+
+@pytest.mark.parametrize(
+    ("template", "complaint"),
+    [
+        ("The capital is {object}", "once each"),
+        ("{subject}, {subject} is {object}", "once each"),
+        ("The {relation} of {subject} is {object}", "no other blank"),
+        ("{object} is the capital of {subject}", "must end"),
+        ("The capital of {subject} is {object}.", "must end"),
+        ("The capital of  {subject} is {object}", "blanks"),
+        (" The capital of {subject} is {object}", "blanks"),
+        ("The non{subject} is {object}", "glued"),
+        ("The capital of {subject}is {object}", "glued"),
+        ("The capital of {subject} is-{object}", "glued"),
+    ],
+)
+def test_bad_templates(template: str, complaint: str) -> None:
+    assert complaint in (problem(template) or "")
