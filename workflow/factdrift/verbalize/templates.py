@@ -97,10 +97,11 @@ def write_templates(
     read = read_templates(templates)
     supplied = read_labels(labels)
     with database() as db:
-        relations = db.sql(
-            f"""SELECT DISTINCT property
-            FROM read_parquet({sql([*updates, *neighbors])}, union_by_name = true) ORDER BY property"""
-        ).fetchall()
+        occurring = f"SELECT property FROM read_parquet({sql(updates)})"
+        if neighbors:
+            # The neighbours' own `property` is that of the updated group.
+            occurring += f" UNION ALL SELECT relation FROM read_parquet({sql(neighbors)})"
+        relations = db.sql(f"SELECT DISTINCT property FROM ({occurring}) ORDER BY property").fetchall()
         found: dict[int, str] = {}
         for table in properties:
             for number, label in db.sql(
