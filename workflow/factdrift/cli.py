@@ -10,6 +10,7 @@ import argparse
 import importlib
 import sys
 
+from factdrift import unlock
 from factdrift.settings import InputError
 
 STAGES = ("snapshots", "statements", "updates", "neighbors", "verbalize", "wikifactdiff")
@@ -20,6 +21,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for stage in STAGES:
         importlib.import_module(f"factdrift.{stage}.commands").register(commands)
+    unlock.register(commands)
     return top
 
 

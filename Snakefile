@@ -1,0 +1,75 @@
+"""factdrift: two Wikidata dumps in, benchmarks of what changed between them out.
+
+Here: configuration and the targets that users ask for by name. The stages stand in rules/, in the order in which
+the data flows; what they call is the package in workflow/factdrift.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version
+
+from factdrift.settings import InputError, configure, dump_source, method, scope
+
+min_version("9.20")
+
+# Jobs find the programs of the environment that runs Snakemake, activated or not.
+shell.prefix(f'set -euo pipefail; PATH="{os.path.dirname(sys.executable)}:$PATH"; ')
+
+
+configfile: os.path.join(workflow.basedir, "config/config.yaml")
+
+
+try:
+    configure(config, Path(workflow.basedir, "config/config.schema.yaml"))
+except InputError as error:
+    raise WorkflowError(str(error)) from None
+
+OLD, NEW = config["snapshots"]["old"], config["snapshots"]["new"]
+PAIR = f"results/{OLD}_{NEW}"
+SHARDS, BUCKETS = config["shards"], config["buckets"]
+SHORT_NAMES = ["wfd_repl.parquet", "wikifactdiff.parquet", "wikifactdiff.stats.json", "manifest.json"]
+
+
+wildcard_constraints:
+    date=r"\d{4}-\d{2}-\d{2}",
+    pair=r"\d{4}-\d{2}-\d{2}_\d{4}-\d{2}-\d{2}",
+    which="old|new",
+    bucket=r"\d+-of-\d+",
+    shard=r"\d+-of-\d+",
+    name="|".join(SHORT_NAMES).replace(".", r"\."),
+
+
+def code(*stages):
+    """The modules of a stage, as inputs: what depends on code that changed is made again."""
+    package = Path(workflow.basedir, "workflow/factdrift")
+    return [str(path) for stage in stages for path in sorted(package.glob(f"{stage}/*.py"))]
+
+
+def resource(name):
+    return os.path.join(workflow.basedir, "resources", name)
+
+
+def buckets(pattern):
+    return expand(pattern, bucket=[f"{k}-of-{BUCKETS}" for k in range(BUCKETS)], allow_missing=True)
+
+
+include: "rules/snapshots.smk"
+include: "rules/statements.smk"
+include: "rules/updates.smk"
+include: "rules/neighbors.smk"
+include: "rules/verbalize.smk"
+include: "rules/wikifactdiff.smk"
+
+
+localrules:
+    all,
+
+
+rule all:
+    """Everything that the configured pair of dates gives."""
+    default_target: True
+    input:
+        expand("results/{name}", name=SHORT_NAMES),

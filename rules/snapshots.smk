@@ -1,0 +1,63 @@
+"""Dump files of the two dates.
+
+Inputs: the tables of the bundled sample, or the user's own dump.
+Outputs: results/snapshots/{date}/sample.json.gz or derived.json.gz; a user's own dump is read where it lies.
+"""
+
+
+def dump_file(date):
+    source = dump_source(config, date)
+    made = {"sample": "sample.json.gz", "derive": "derived.json.gz"}
+    return f"results/snapshots/{date}/{made[source]}" if source in made else source
+
+
+def other_dump(wildcards):
+    return dump_file(NEW if wildcards.date == OLD else OLD)
+
+
+rule render_sample:
+    """The bundled facts as Wikidata's dump would have said them on that date."""
+    input:
+        tables=sorted(str(path) for path in Path(resource("sample")).rglob("*.tsv")),
+        code=code("snapshots", "wikidata"),
+    output:
+        dump="results/snapshots/{date}/sample.json.gz",
+    params:
+        tables=resource("sample"),
+    log:
+        "logs/snapshots/{date}/sample.txt",
+    benchmark:
+        "benchmarks/snapshots/{date}/sample.tsv"
+    resources:
+        mem_mb=1000,
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift sample render \
+            --tables {params.tables:q} \
+            --date {wildcards.date} \
+            --output {output.dump:q}
+        """
+
+
+rule derive_dump:
+    """An approximate dump of that date, from the other date's, where the real one cannot be had."""
+    input:
+        dump=other_dump,
+        code=code("snapshots", "wikidata"),
+    output:
+        dump="results/snapshots/{date}/derived.json.gz",
+    log:
+        "logs/snapshots/{date}/derived.txt",
+    benchmark:
+        "benchmarks/snapshots/{date}/derived.tsv"
+    resources:
+        mem_mb=1000,
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift snapshots derive \
+            --dump {input.dump:q} \
+            --date {wildcards.date} \
+            --output {output.dump:q}
+        """

@@ -1,0 +1,106 @@
+"""One dump into the tables of one snapshot, scattered over shards of the file, gathered into subject buckets.
+
+Inputs: the dump of a date.
+Outputs: results/snapshots/{date}/: statements/{bucket}.parquet, entities/{bucket}.parquet, properties.parquet,
+classes.parquet, snapshot.json.
+"""
+
+
+def shards(wildcards):
+    return expand(
+        "results/snapshots/{date}/shards/{shard}-of-{shards}x{buckets}",
+        date=wildcards.date,
+        shard=range(SHARDS),
+        shards=SHARDS,
+        buckets=BUCKETS,
+    )
+
+
+rule extract_shard:
+    """A share of the dump's lines, parsed into tables that are split by subject already."""
+    input:
+        dump=lambda wildcards: dump_file(wildcards.date),
+        code=code("statements", "wikidata"),
+    output:
+        tables=temp(directory("results/snapshots/{date}/shards/{shard}x{buckets}")),
+    log:
+        "logs/snapshots/{date}/shards/{shard}x{buckets}.txt",
+    benchmark:
+        "benchmarks/snapshots/{date}/shards/{shard}x{buckets}.tsv"
+    params:
+        shard=lambda wildcards: wildcards.shard.split("-of-")[0],
+        shards=lambda wildcards: wildcards.shard.split("-of-")[1],
+        scope=scope(config),
+    resources:
+        mem_mb=600,
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift statements extract \
+            --dump {input.dump:q} \
+            --shard {params.shard} \
+            --shards {params.shards} \
+            --buckets {wildcards.buckets} \
+            --scope {params.scope} \
+            --output {output.tables:q}
+        """
+
+
+rule gather_snapshot:
+    """The side tables of a snapshot, its counts, and the check of its bad lines."""
+    input:
+        shards=shards,
+        dump=lambda wildcards: dump_file(wildcards.date),
+        code=code("statements"),
+    output:
+        properties="results/snapshots/{date}/properties.parquet",
+        classes="results/snapshots/{date}/classes.parquet",
+        counts="results/snapshots/{date}/snapshot.json",
+    log:
+        "logs/snapshots/{date}/snapshot.txt",
+    benchmark:
+        "benchmarks/snapshots/{date}/snapshot.tsv"
+    params:
+        max_bad_lines=config["max_bad_lines"],
+    resources:
+        mem_mb=4000,
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift statements snapshot \
+            --shard-dirs {input.shards:q} \
+            --dump {input.dump:q} \
+            --max-bad-lines {params.max_bad_lines} \
+            --properties {output.properties:q} \
+            --classes {output.classes:q} \
+            --json {output.counts:q}
+        """
+
+
+rule gather_statements:
+    """All that concerns the subjects of one bucket, each entity once."""
+    input:
+        shards=shards,
+        properties="results/snapshots/{date}/properties.parquet",
+        code=code("statements"),
+    output:
+        statements="results/snapshots/{date}/statements/{bucket}.parquet",
+        entities="results/snapshots/{date}/entities/{bucket}.parquet",
+    log:
+        "logs/snapshots/{date}/statements/{bucket}.txt",
+    benchmark:
+        "benchmarks/snapshots/{date}/statements/{bucket}.tsv"
+    params:
+        bucket=lambda wildcards: wildcards.bucket.split("-of-")[0],
+    resources:
+        mem_mb=2000,
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift statements gather \
+            --shard-dirs {input.shards:q} \
+            --bucket {params.bucket} \
+            --properties {input.properties:q} \
+            --statements {output.statements:q} \
+            --entities {output.entities:q}
+        """

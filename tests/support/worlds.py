@@ -1,0 +1,290 @@
+"""Small worlds by hand: statements of an old and a new dump as tables, run through the updates stage.
+
+Dates are written `2021-01-04`, `2021-01`, `2021`, `2020s`; a value is an item number, or a date as
+`Date("2022-01-01")`, an amount as `Amount("10")`, a string, or a text as `Text("en", "...")`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, write_parquet
+from factdrift.updates.classify import classify
+from factdrift.updates.difference import difference
+from factdrift.updates.method import Method
+from factdrift.updates.new_entities import new_entities
+from factdrift.updates.preprocess import context, preprocess
+from factdrift.wikidata.time import parse_time
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = ROOT / "resources" / "rules.tsv"
+T_OLD, T_NEW = 20210104, 20230227
+
+GREGORIAN = "http://www.wikidata.org/entity/Q1985727"
+JULIAN = "http://www.wikidata.org/entity/Q1985786"
+UNKNOWN = "unknown"
+"""As a start or an end: `somevalue`."""
+
+
+@dataclass(frozen=True)
+class Date:
+    text: str
+
+
+@dataclass(frozen=True)
+class Amount:
+    amount: str
+    unit: str = "1"
+
+
+@dataclass(frozen=True)
+class Text:
+    language: str
+    text: str
+
+
+def time_of(text: str) -> dict[str, Any]:
+    """`2021-01-04`, `2021-01`, `2021`, `2020s`, `-0044-03-15`, with ` julian`; `2021-01-04/9` sets the precision."""
+    match = re.fullmatch(r"(-?)(\d+)(?:-(\d\d))?(?:-(\d\d))?(s?)(?:/(\d+))?( julian)?", text)
+    assert match, text
+    sign, year, month, day, decade, precision, julian = match.groups()
+    level = int(precision or (8 if decade else 11 if day else 10 if month else 9))
+    stamp = f"{sign or '+'}{int(year):04d}-{month or '00'}-{day or '00'}T00:00:00Z"
+    return parse_time(stamp, level, JULIAN if julian else GREGORIAN)._asdict()
+
+
+@dataclass
+class Fact:
+    """One statement; `id` defaults to one made of subject, property and object, so that it is stable."""
+
+    s: int
+    p: int
+    o: Any
+    start: str | None = None
+    end: str | None = None
+    pit: str | None = None
+    rank: str = "normal"
+    quals: tuple[int, ...] = ()
+    id: str | None = None
+    snak: str = "value"
+    datatype: str | None = None
+    key: str | None = None
+
+    def row(self, position: int, serial: int) -> dict[str, Any]:
+        number, json_text, time = None, None, None
+        match self.o:
+            case int():
+                datatype, number, key = "wikibase-item", self.o, f"Q{self.o}"
+            case Date(text):
+                time = time_of(text)
+                datatype, key, json_text = "time", f"time {time}", json.dumps(time)
+            case Amount(amount, unit):
+                datatype, key = "quantity", f"{float(amount)} {unit}"
+                json_text = json.dumps({"amount": amount, "unit": unit})
+            case Text(language, text):
+                datatype, key = "monolingualtext", f"{language} {text}"
+                json_text = json.dumps({"language": language, "text": text})
+            case _:
+                datatype, key, json_text = "string", str(self.o), json.dumps(self.o)
+        present = [
+            number
+            for number, value in ((580, self.start), (582, self.end), (585, self.pit))
+            if value is not None
+        ]
+        return {
+            "subject": self.s,
+            "property": self.p,
+            "statement": self.id or f"Q{self.s}$P{self.p}-{key}-{serial}",
+            "position": position,
+            "rank": self.rank,
+            "snak": self.snak,
+            "datatype": self.datatype or datatype,
+            "object": number,
+            "key": self.key or key,
+            "json": json_text,
+            "time": time,
+            "start": time_of(self.start) if self.start not in (None, UNKNOWN) else None,
+            "start_unknown": self.start == UNKNOWN,
+            "end": time_of(self.end) if self.end not in (None, UNKNOWN) else None,
+            "end_unknown": self.end == UNKNOWN,
+            "pit": time_of(self.pit) if self.pit else None,
+            "qualifiers": sorted({*self.quals, *present}),
+            "revision": 1,
+        }
+
+
+@dataclass
+class Property:
+    id: int
+    single_value: bool = False
+    separators: tuple[int, ...] = ()
+    classes: tuple[int, ...] = ()
+
+
+@dataclass
+class World:
+    """Two dumps. Every item that a fact names stands in both, with an article and a label, unless said otherwise.
+
+    `absent_old`, `absent_new`: items without a line there; `no_article`: without an English article (in both);
+    `no_article_old`: only in the old one; `no_label`; `classes`: P31 of items; `superclasses`: P279 of classes.
+    """
+
+    old: list[Fact] = field(default_factory=list)
+    new: list[Fact] = field(default_factory=list)
+    properties: list[Property] = field(default_factory=list)
+    old_properties: list[Property] | None = None
+    absent_old: frozenset[int] = frozenset()
+    absent_new: frozenset[int] = frozenset()
+    no_article: frozenset[int] = frozenset()
+    no_article_old: frozenset[int] = frozenset()
+    no_label: frozenset[int] = frozenset()
+    labels: dict[int, str] = field(default_factory=dict)
+    classes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    superclasses: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    class_labels: dict[int, str] = field(default_factory=dict)
+
+    def items(self) -> list[int]:
+        facts = [*self.old, *self.new]
+        return sorted({fact.s for fact in facts} | {f.o for f in facts if isinstance(f.o, int) and f.o > 0})
+
+    def write(self, directory: Path) -> None:
+        for which, facts in (("old", self.old), ("new", self.new)):
+            absent = self.absent_old if which == "old" else self.absent_new
+            bare = self.no_article | (self.no_article_old if which == "old" else frozenset())
+            serials: dict[tuple[Any, ...], itertools.count[int]] = {}
+            rows = []
+            for position, fact in enumerate(facts):
+                assert fact.s not in absent
+                serial = next(serials.setdefault((fact.s, fact.p, str(fact.o)), itertools.count()))
+                rows.append(fact.row(position, serial))
+            rows.sort(key=lambda row: (row["subject"], row["position"]))
+            entities = [
+                {
+                    "id": item,
+                    "label": None if item in self.no_label else self.labels.get(item, f"item {item}"),
+                    "description": f"description of {item}",
+                    "aliases": [],
+                    "title": None if item in bare else f"Item {item}",
+                    "sitelinks": 0 if item in bare else item % 50 + 1,
+                    "revision": 1,
+                    "classes": list(self.classes.get(item, ())),
+                    "superclasses": [],
+                    "whole": item not in bare,
+                }
+                for item in self.items()
+                if item not in absent
+            ]
+            classes = [
+                {"id": item, "label": self.class_labels.get(item), "superclasses": list(parents)}
+                for item, parents in sorted(
+                    {
+                        **{c: () for cs in self.classes.values() for c in cs},
+                        **dict.fromkeys(self.class_labels, ()),
+                        **self.superclasses,
+                    }.items()
+                )
+            ]
+            given = self.old_properties if which == "old" and self.old_properties is not None else self.properties
+            properties = [
+                {
+                    "id": each.id,
+                    "label": f"relation {each.id}",
+                    "datatype": "wikibase-item",
+                    "classes": list(each.classes),
+                    "single_value": each.single_value,
+                    "separators": list(each.separators),
+                    "examples": [],
+                }
+                for each in sorted(given, key=lambda each: each.id)
+            ]
+            class_schema = pa.schema(
+                [("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))]
+            )
+            for name, content, schema in (
+                ("statements", rows, STATEMENTS),
+                ("entities", entities, ENTITIES),
+                ("properties", properties, PROPERTIES),
+                ("classes", classes, class_schema),
+            ):
+                write_parquet(pa.Table.from_pylist(content, schema), directory / which / f"{name}.parquet")
+
+    def updates(self, directory: Path, **switches: Any) -> list[dict[str, Any]]:
+        """All triples as the updates stage leaves them, with `method(**switches)`."""
+        how = method(**switches)
+        self.write(directory)
+        other = {"old": "new", "new": "old"}
+        for which in ("old", "new"):
+            constraints = "new" if how.variant == "reference" else which
+            context(
+                entities=[directory / which / "entities.parquet"],
+                other_entities=[directory / other[which] / "entities.parquet"],
+                classes=directory / which / "classes.parquet",
+                other_classes=directory / other[which] / "classes.parquet",
+                properties=directory / which / "properties.parquet",
+                constraints=directory / constraints / "properties.parquet",
+                method=how,
+                relevant=directory / which / "relevant.parquet",
+                relations=directory / which / "relations.parquet",
+            )
+            preprocess(
+                directory / which / "statements.parquet",
+                directory / which / "relevant.parquet",
+                directory / which / "relations.parquet",
+                how.t_old if which == "old" else how.t_new,
+                how,
+                directory / which / "filtered.parquet",
+            )
+        triples = directory / "triples.parquet"
+        difference(directory / "old" / "filtered.parquet", directory / "new" / "filtered.parquet", how, triples)
+        new_entities(
+            directory / "new" / "statements.parquet",
+            triples,
+            directory / "old" / "entities.parquet",
+            how,
+            directory / "new_entities.parquet",
+        )
+        classify(
+            triples=triples,
+            relations=directory / "new" / "relations.parquet",
+            new_entities=[directory / "new_entities.parquet"],
+            old_entities=[directory / "old" / "entities.parquet"],
+            entities=[directory / "new" / "entities.parquet"],
+            properties=[directory / "new" / "properties.parquet", directory / "old" / "properties.parquet"],
+            labels=[],
+            rules=RULES,
+            only_relations=[],
+            only_subjects=None,
+            method=how,
+            output=directory / "updates.parquet",
+        )
+        rows: list[dict[str, Any]] = pq.read_table(directory / "updates.parquet").to_pylist()
+        return rows
+
+    def filtered(self, directory: Path, which: str, **switches: Any) -> list[dict[str, Any]]:
+        """The statements of one dump with `dropped_by`."""
+        self.updates(directory, **switches)
+        rows: list[dict[str, Any]] = pq.read_table(directory / which / "filtered.parquet").to_pylist()
+        return rows
+
+
+def method(variant: str = "paper", **switches: Any) -> Method:
+    """The method with the defaults of `config/config.schema.yaml` for a variant."""
+    import msgspec
+
+    from factdrift.settings import configure
+    from factdrift.settings import method as method_json
+
+    days = {
+        key: switches.pop(f"t_{key}", default) for key, default in (("old", T_OLD), ("new", T_NEW))
+    }
+    config: dict[str, Any] = {"snapshots": days, "variant": variant, **switches}
+    configure(config, ROOT / "config" / "config.schema.yaml")
+    return msgspec.json.decode(method_json(config), type=Method)
