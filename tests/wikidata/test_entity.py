@@ -1,0 +1,120 @@
+"""Lines of dumps of every age, as typed entities."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from factdrift.wikidata.entity import UNREADABLE, read_entity, read_outline, snaks, statement_id
+
+
+def line(**fields: Any) -> bytes:
+    return json.dumps({"id": "Q1", "type": "item", **fields}).encode()
+
+
+def statement(property_id: str, **fields: Any) -> dict[str, Any]:
+    return {"mainsnak": {"snaktype": "novalue", "property": property_id}, **fields}
+
+
+@pytest.mark.parametrize("read", [read_entity, read_outline])
+def test_empty_maps_may_be_lists_or_absent(read: Any) -> None:
+    maps = ("labels", "descriptions", "aliases", "claims", "sitelinks")
+    for empty in ({}, dict.fromkeys(maps, []), {name: {} for name in maps}):
+        entity = read(line(**empty))
+        assert (entity.label, entity.description, entity.alias_texts, entity.sites) == (None, None, [], {})
+        assert entity.stated("P31") == []
+        assert entity.lastrevid is None
+
+
+@pytest.mark.parametrize("name", ["labels", "descriptions", "aliases", "claims", "sitelinks"])
+def test_a_list_that_is_not_empty_is_no_map(name: str) -> None:
+    with pytest.raises(UNREADABLE):
+        read_entity(line(**{name: [{"language": "en", "value": "x"}]}))
+
+
+@pytest.mark.parametrize(
+    ("labels", "label"),
+    [
+        ({"en": "English", "mul": "all"}, "English"),
+        ({"mul": "all", "de": "deutsch"}, "all"),
+        ({"en-gb": "British", "de": "deutsch"}, None),
+    ],
+)
+def test_label_is_english_else_for_all_languages_else_none(labels: dict[str, str], label: str | None) -> None:
+    terms = {language: {"language": language, "value": text} for language, text in labels.items()}
+    assert read_entity(line(labels=terms, descriptions=terms)).label == label
+    assert read_outline(line(labels=terms, descriptions=terms)).description == label
+
+
+def test_aliases_of_both_kinds_once_each() -> None:
+    aliases = {
+        "mul": {"0": {"value": "c"}, "2": {"value": "a"}},
+        "en": [{"value": "b"}, {"value": "a"}, {"value": "b"}],
+        "de": [{"value": "d"}],
+    }
+    assert read_entity(line(aliases=aliases)).alias_texts == ["b", "a", "c"]
+
+
+def test_statements_keep_the_order_of_the_dump() -> None:
+    claims = {"P9": [statement("P9", id="Q1$b"), statement("P9", id="Q1$a")], "P31": [statement("P31")]}
+    entity = read_entity(line(claims=claims))
+    assert list(entity.statements) == ["P9", "P31"]
+    assert [found.id for found in entity.stated("P9")] == ["Q1$b", "Q1$a"]
+    assert entity.stated("P31")[0].rank == "normal"
+    outline = read_outline(line(claims=claims))
+    assert len(outline.stated("P31")) == 1
+
+
+@pytest.mark.parametrize("value", [None, True, 1, 1.5, "x", [1], {"a": {"b": []}}])
+def test_a_value_may_be_of_any_json_type(value: Any) -> None:
+    snak = {"snaktype": "value", "property": "P9", "datavalue": {"type": "new", "value": value}}
+    entity = read_entity(line(claims={"P9": [{"mainsnak": snak, "qualifiers": {"P9": [snak]}}]}))
+    (found,) = entity.stated("P9")
+    assert found.mainsnak.datavalue is not None
+    assert found.mainsnak.datavalue.value == value
+    assert found.mainsnak.datatype is None
+    assert isinstance(found.qualifiers, dict)
+    assert snaks(found.qualifiers["P9"])[0].datavalue == found.mainsnak.datavalue
+
+
+def test_escapes() -> None:
+    entity = read_entity(b'{"id":"Q1","labels":{"en":{"value":"a\\/b \\u00fc \\ud83d\\ude00"}}}')
+    assert entity.label == "a/b ü 😀"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{",
+        b"5",
+        b"[]",
+        b"{}",
+        b'{"id":null}',
+        b'{"id":5}',
+        b'{"id":"Q1","labels":{"en":{"value":"\xff"}}}',
+        b'{"id":"Q1","lastrevid":-1}',
+        b'{"id":"Q1","lastrevid":9223372036854775808}',
+        b'{"id":"Q1","claims":' + b"[" * 100_000,
+        b'{"id":"Q1"} {"id":"Q2"}',
+    ],
+)
+def test_unreadable_lines(text: bytes) -> None:
+    for read in (read_entity, read_outline):
+        with pytest.raises(UNREADABLE):
+            read(text)
+
+
+@pytest.mark.parametrize(
+    ("written", "stored"),
+    [
+        ("q42$F078E5B3-f9a8", "Q42$F078E5B3-f9a8"),
+        ("Q42$F078E5B3-f9a8", "Q42$F078E5B3-f9a8"),
+        ("p31$aB", "P31$aB"),
+        ("q42", "Q42"),
+    ],
+)
+def test_statement_ids_have_an_upper_case_prefix(written: str, stored: str) -> None:
+    assert statement_id(written) == stored

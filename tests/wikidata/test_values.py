@@ -1,0 +1,233 @@
+"""When two values are the same, in the paper's way and in the reference code's."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from decimal import Decimal, localcontext
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factdrift.wikidata.values import canonical_json, decimal_key, read_time, read_value
+
+GREGORIAN = "http://www.wikidata.org/entity/Q1985727"
+JULIAN = "http://www.wikidata.org/entity/Q1985786"
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text() | st.floats(allow_nan=False, width=32),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def time(timestamp: str, precision: Any = 11, calendar: str = GREGORIAN) -> dict[str, Any]:
+    return {"time": timestamp, "precision": precision, "calendarmodel": calendar, "timezone": 0}
+
+
+@pytest.mark.parametrize(
+    ("value", "number", "key"),
+    [
+        ({"entity-type": "item", "numeric-id": 42, "id": "Q42"}, 42, "Q42"),
+        ({"entity-type": "item", "numeric-id": 42}, 42, "Q42"),
+        ({"entity-type": "property", "numeric-id": 31}, -31, "P31"),
+        ({"entity-type": "property", "id": "P31"}, -31, "P31"),
+        ({"entity-type": "item", "id": "Q42", "numeric-id": 43}, 42, "Q42"),
+        ({"entity-type": "form", "id": "L1-F1"}, None, "L1-F1"),
+    ],
+)
+def test_entities(value: dict[str, Any], number: int | None, key: str) -> None:
+    read = read_value("wikibase-entityid", value)
+    assert (read.object, read.key) == (number, key)
+    assert (read.json is None) == (number is not None)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        {"entity-type": "item"},
+        {"entity-type": "item", "numeric-id": 0},
+        {"entity-type": "item", "numeric-id": -5},
+        {"entity-type": "item", "numeric-id": 2**31},
+        {"entity-type": "item", "numeric-id": "5"},
+        {"entity-type": ["item"], "numeric-id": 5},
+        {"entity-type": "lexeme", "numeric-id": 5},
+        {"id": ""},
+        {"id": 5},
+        [],
+        "Q42",
+        None,
+    ],
+)
+def test_entities_without_usable_id_are_told_by_their_json(value: Any) -> None:
+    json_text = canonical_json(value)
+    assert read_value("wikibase-entityid", value) == (None, json_text, json_text, None)
+
+
+@pytest.mark.parametrize(
+    ("amount", "key"),
+    [
+        ("+10", "10"),
+        ("+10.0", "10"),
+        ("10.500", "10.5"),
+        ("-0", "0"),
+        ("+0.00", "0"),
+        ("-0.10", "-0.1"),
+        ("+007", "7"),
+        ("+100", "100"),
+        ("+0.000", "0"),
+        ("+123456789012345678901234567890.10", "123456789012345678901234567890.1"),
+    ],
+)
+def test_amounts_are_decimals(amount: str, key: str) -> None:
+    assert decimal_key(amount) == key
+
+
+@pytest.mark.parametrize("amount", ["", "+", "1e5", "NaN", "1,5", "٣", "--1", "+.5"])
+def test_amounts_that_are_no_decimals(amount: str) -> None:
+    assert decimal_key(amount) is None
+    assert read_value("quantity", {"amount": amount}).key == canonical_json({"amount": amount})
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False), st.decimals(allow_nan=False, allow_infinity=False))
+@settings(max_examples=80, deadline=None)
+def test_amounts_are_the_same_if_their_numbers_are(one: Decimal, two: Decimal) -> None:
+    keys = [decimal_key(f"{number:+f}") for number in (one, two)]
+    assert (keys[0] == keys[1]) == (one == two)
+    assert keys[0] is not None
+    with localcontext(prec=400):
+        assert Decimal(keys[0]) == one
+
+
+@given(
+    st.integers(-(10**30), 10**30), st.integers(0, 10), st.integers(0, 6), st.integers(0, 6), st.booleans()
+)
+@settings(max_examples=80, deadline=None)
+def test_zeros_that_mean_nothing(number: int, places: int, before: int, after: int, plus: bool) -> None:
+    digits = f"{abs(number):0{places + 1}d}"
+    whole, fraction = digits[: len(digits) - places], digits[len(digits) - places :]
+    sign = "-" if number < 0 else "+" if plus else ""
+    written = f"{sign}{'0' * before}{whole}.{fraction}{'0' * after}"
+    assert decimal_key(written) == decimal_key(f"{sign}{whole}.{fraction}")
+
+
+def test_units_belong_to_a_quantity_and_bounds_do_not() -> None:
+    metre = "http://www.wikidata.org/entity/Q11573"
+
+    def key(**value: str) -> str:
+        return read_value("quantity", value).key
+
+    assert key(amount="+10", unit=metre) == "10 Q11573"
+    assert key(amount="+10.0", unit=metre, upperBound="+11", lowerBound="+9") == "10 Q11573"
+    assert key(amount="+10", unit="1") == key(amount="+10") == "10"
+    assert key(amount="+10", unit=metre.replace("http:", "https:")) == "10 Q11573"
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "precision", "key"),
+    [
+        ("+2021-01-04T00:00:00Z", 11, "+2021-01-04/11/Q1985727"),
+        ("+00000002021-01-04T00:00:00Z", 11, "+2021-01-04/11/Q1985727"),
+        ("+2021-01-04T00:00:00Z", 10, "+2021-01/10/Q1985727"),
+        ("+2021-01-00T00:00:00Z", 10, "+2021-01/10/Q1985727"),
+        ("+2021-01-01T00:00:00Z", 9, "+2021/9/Q1985727"),
+        ("+2021-00-00T00:00:00Z", 9, "+2021/9/Q1985727"),
+        ("+1990-00-00T00:00:00Z", 8, "+1990/8/Q1985727"),
+        ("+1999-07-01T00:00:00Z", 8, "+1990/8/Q1985727"),
+        ("+1901-00-00T00:00:00Z", 7, "+1901/7/Q1985727"),
+        ("+2000-00-00T00:00:00Z", 7, "+1901/7/Q1985727"),
+        ("-0044-03-15T00:00:00Z", 11, "-0044-03-15/11/Q1985727"),
+        ("-13798000000-00-00T00:00:00Z", 3, "-13798000000/3/Q1985727"),
+        ("+2016-06-31T00:00:00Z", 11, "+2016-06-31/11/Q1985727"),
+        ("+2016-06-30T12:30:00Z", 11, "+2016-06-30/11/Q1985727"),
+        ("+2016-06-30T12:30:00Z", 14, "+2016-06-30T12:30:00Z/14/Q1985727"),
+    ],
+)
+def test_dates_are_cut_at_their_precision(timestamp: str, precision: int, key: str) -> None:
+    value = time(timestamp, precision)
+    read = read_value("time", value)
+    assert read.key == key
+    assert read.time is not None
+    assert read.time == read_time(value)
+    assert read.json == canonical_json(value)
+
+
+def test_precision_and_calendar_belong_to_a_date() -> None:
+    keys = {
+        read_value("time", time("+1700-01-01T00:00:00Z", precision, calendar)).key
+        for precision in range(15)
+        for calendar in (GREGORIAN, JULIAN)
+    }
+    assert len(keys) == 30
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        time("2021"),
+        time("2021-01-04"),
+        time("+2021-01-04T00:00:00Z", None),
+        time("+2021-01-04T00:00:00Z", 15),
+        time("+2021-01-04T00:00:00Z", -1),
+        time("+999999999999999-01-04T00:00:00Z", 9),
+        {"time": 2021, "precision": 9},
+        "+2021-01-04T00:00:00Z",
+        None,
+    ],
+)
+def test_dates_that_are_none(value: Any) -> None:
+    json_text = canonical_json(value)
+    assert read_value("time", value) == (None, json_text, json_text, None)
+    assert read_time(value) is None
+
+
+def test_texts_are_compared_in_normal_form_c() -> None:
+    composed, decomposed = "Zürich", unicodedata.normalize("NFD", "Zürich")
+    assert composed != decomposed
+    assert read_value("string", composed).key == read_value("string", decomposed).key == composed
+    assert read_value("string", composed).json != read_value("string", decomposed).json
+
+    def monolingual(language: str, text: str) -> str:
+        return read_value("monolingualtext", {"language": language, "text": text}).key
+
+    assert monolingual("de", decomposed) == monolingual("de", composed) == "de:Zürich"
+    assert monolingual("de", composed) != monolingual("en", composed)
+
+
+@given(st.text(), JSON)
+@settings(max_examples=100, deadline=None)
+def test_any_kind_and_any_value_pass_through(kind: str, value: Any) -> None:
+    assert read_value(kind, value).json == canonical_json(value)
+
+
+@given(
+    st.sampled_from(["wikibase-entityid", "time", "quantity", "monolingualtext", "string"]),
+    st.dictionaries(
+        st.sampled_from(["id", "numeric-id", "entity-type", "time", "precision", "calendarmodel", "amount"]),
+        JSON | st.just("item") | st.just(9) | st.just("+2000-01-01T00:00:00Z"),
+    ),
+)
+@settings(max_examples=100, deadline=None)
+def test_malformed_values_of_known_kinds_do_not_fail(kind: str, value: dict[str, Any]) -> None:
+    read = read_value(kind, value)
+    assert read.key
+    assert read.object is not None or read.json == canonical_json(value)
+
+
+@given(JSON)
+@settings(max_examples=100, deadline=None)
+def test_canonical_json_keeps_the_value(value: Any) -> None:
+    text = canonical_json(value)
+    assert json.loads(text) == value
+    assert canonical_json(json.loads(text)) == text
+
+
+@given(st.dictionaries(st.text(max_size=4), JSON, max_size=5), st.randoms())
+@settings(max_examples=60, deadline=None)
+def test_canonical_json_ignores_the_order_of_keys(value: dict[str, Any], random: Any) -> None:
+    items = list(value.items())
+    random.shuffle(items)
+    assert canonical_json(dict(items)) == canonical_json(value)
