@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from .conftest import FILTERED, UPDATES, Row, day, statement
 
 from factdrift.neighbors.documents import entity_codes, read_documents
 from factdrift.neighbors.facts import NEIGHBORS, search
 from factdrift.tables import database
+
+from .conftest import FILTERED, UPDATES, Row, day, statement
 
 P31, P6, P17 = 31, 6, 17
 CITY, COUNTRY = 515, 6256
@@ -40,6 +41,7 @@ def run(
         [table("old", FILTERED, old)],
         [table("new", FILTERED, new)],
         [table("entities", schema, labels(mentioned - unlabelled))],
+        options.pop("labels", []),
         output,
         **{"old_day": 20210104, "variant": "paper", "dates": "first_day"} | options,
     )
@@ -141,6 +143,14 @@ def test_takes_only_kept_and_labelled_facts(table: Write, tmp_path: Path) -> Non
     assert [(row["neighbor"], row["json"]) for row in found] == [(5, '"X"')]
 
 
+def test_labels_of_what_the_dump_lacks(table: Write, tmp_path: Path) -> None:
+    old = [*city(1, statement(1, P6, 101)), *city(3, statement(3, P6, 301))]
+    given = tmp_path / "labels.tsv"
+    given.write_text("id\tlabel\nP6\thead\nQ301\tMayor\n")
+    assert run(table, tmp_path, old, [], UPDATED, unlabelled={301}) == []
+    assert len(run(table, tmp_path, old, [], UPDATED, unlabelled={301}, labels=[given])) == 1
+
+
 def test_subject_of_the_new_dump_alone(table: Write, tmp_path: Path) -> None:
     old = [*city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301), country=7)]
     new = [*city(9, statement(9, P6, 901), country=7), *city(2), *city(3)]
@@ -190,9 +200,7 @@ def test_does_not_depend_on_buckets(table: Write, tmp_path: Path) -> None:
     output = tmp_path / "again.parquet"
     schema = pa.schema([("id", pa.int32()), ("label", pa.string())])
     entities = table("all", schema, labels(set(range(1, 110))))
-    search(
-        [table("updates", UPDATES, UPDATED)], parts[::-1], parts[:1], [entities], output,
-        20210104, "paper", "first_day",
-    )  # fmt: skip
+    updates = [table("updates", UPDATES, UPDATED)]
+    search(updates, parts[::-1], parts[:1], [entities], [], output, 20210104, "paper", "first_day")
     assert pq.read_table(output).to_pylist() == whole
     assert (tmp_path / "neighbors.parquet").read_bytes() == output.read_bytes()

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from .conftest import FILTERED, UPDATES, Row, statement
 
 from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.neighbors.random_facts import draw
+
+from .conftest import FILTERED, UPDATES, Row, statement
 
 Write = Callable[[str, pa.Schema, list[Row]], Path]
 GROUPS = pa.schema([("subject", pa.int32()), ("property", pa.int32())])

@@ -172,3 +172,21 @@ def sql(value: str | Path | int | Sequence[str] | Sequence[Path] | Sequence[int]
         return "'" + str(value).replace("'", "''") + "'"
     kind = "INTEGER[]" if all(isinstance(item, int) for item in value) else "VARCHAR[]"
     return "[" + ", ".join(sql(item) for item in value) + "]::" + kind
+
+
+def labels_query(paths: Sequence[Path]) -> str:
+    """SQL: `id`, `label` (the first file's) of tab-separated tables `id label`, properties negative.
+
+    For entities that the dumps lack; no rows where there are no files.
+    """
+    if not paths:
+        return "SELECT NULL::INTEGER AS id, NULL::VARCHAR AS label WHERE false"
+    files = " UNION ALL ".join(
+        f"SELECT {place} AS place, id, label FROM read_csv("
+        f"{sql(path)}, delim='\t', header=true, quote='', all_varchar=true)"
+        for place, path in enumerate(paths)
+    )
+    return (
+        "SELECT CASE id[1] WHEN 'P' THEN -1 ELSE 1 END * id[2:]::INTEGER AS id, "
+        f"arg_min(label, place) AS label FROM ({files}) GROUP BY ALL"
+    )

@@ -14,6 +14,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     search = verbs.add_parser("search", help="the nearest facts of every updated group")
     _add_shared(search)
     search.add_argument("--entities", type=Path, nargs="+", required=True, help="items with their labels")
+    search.add_argument("--labels", type=Path, nargs="*", default=[], help="id, label of what the dumps lack")
     search.add_argument("--old-date", type=date.fromisoformat, required=True, help="T_old, YYYY-MM-DD")
     search.add_argument("--dates", choices=["first_day", "interval"], default="first_day")
     search.add_argument("--candidates", type=int, default=500, help="entities to walk (default %(default)s)")
@@ -50,6 +51,7 @@ def _search(options: argparse.Namespace) -> None:
         options.old,
         options.new,
         options.entities,
+        options.labels,
         options.output,
         pack(day.year, day.month, day.day),
         options.variant,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from factdrift.neighbors.tfidf import Neighbors, nearest
 from factdrift.neighbors.vectors import read_space
 from factdrift.progress import tracked
-from factdrift.tables import database, sql, write_query
+from factdrift.tables import database, labels_query, sql, write_query
 
 NEIGHBORS = pa.schema(
     [
@@ -62,6 +62,7 @@ def search(
     old: Sequence[Path],
     new: Sequence[Path],
     entities: Sequence[Path],
+    labels: Sequence[Path],
     output: Path,
     old_day: int,
     variant: str,
@@ -73,16 +74,16 @@ def search(
 ) -> int:
     """Writes the nearest facts of every updated group (schema NEIGHBORS); returns their number.
 
-    `old`, `new`: preprocessed statements of the dumps. `entities`: tables with `id` and `label`; facts of a
-    neighbour or with an object that has no label in any of them are passed over, for nobody could ask for
-    them. `old_day`: T_old as YYYYMMDD. Of each group the `candidates` most similar documents are walked
+    `old`, `new`: preprocessed statements of the dumps. `entities`: tables with `id` and `label`; `labels`:
+    tab-separated files of the same. Facts of a neighbour or with an object that has no label in any of them
+    are passed over, for nobody could ask for them. `old_day`: T_old as YYYYMMDD. Of each group the `candidates` most similar documents are walked
     until `facts` facts are found; a group may get fewer, or none.
     """
     with database(memory_mb, threads) as db:
         groups = updated_groups(db, updates)
         subjects = np.unique(np.array([group.subject for group in groups], np.int32))
         relations = sorted({group.property for group in groups})
-        _create_holding(db, old, entities, relations, old_day, variant, dates)
+        _create_holding(db, old, entities, labels, relations, old_day, variant, dates)
         holding = db.sql("SELECT relation, neighbor FROM holding").fetchnumpy()
         holders = np.sort(_cell(holding["relation"].astype(np.int64), holding["neighbor"]))
         space = read_space(db, old, new, subjects, bare_relations=variant == "reference")
@@ -103,6 +104,7 @@ def _create_holding(
     db: duckdb.DuckDBPyConnection,
     old: Sequence[Path],
     entities: Sequence[Path],
+    labels: Sequence[Path],
     relations: Sequence[int],
     old_day: int,
     variant: str,
@@ -111,7 +113,10 @@ def _create_holding(
     """TEMP TABLE holding: of each subject and relation of W_old the one triple that may be taken."""
     db.execute(
         f"""CREATE TEMP TABLE holding AS
-        WITH labelled AS (SELECT DISTINCT id FROM read_parquet({sql(entities)}) WHERE label IS NOT NULL)
+        WITH labelled AS (
+            SELECT id FROM read_parquet({sql(entities)}) WHERE label IS NOT NULL
+            UNION SELECT id FROM ({labels_query(labels)})
+        )
         SELECT subject AS neighbor, property AS relation, statement, object, datatype, json, key
         FROM read_parquet({sql(old)})
         WHERE dropped_by IS NULL AND property IN (SELECT unnest({sql(relations)}))
