@@ -21,7 +21,7 @@ def statement(property_id: str, **fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("read", [read_entity, read_outline])
 def test_empty_maps_may_be_lists_or_absent(read: Any) -> None:
     maps = ("labels", "descriptions", "aliases", "claims", "sitelinks")
-    for empty in ({}, dict.fromkeys(maps, []), {name: {} for name in maps}):
+    for empty in ({}, {name: [] for name in maps}, {name: {} for name in maps}):
         entity = read(line(**empty))
         assert (entity.label, entity.description, entity.alias_texts, entity.sites) == (None, None, [], {})
         assert entity.stated("P31") == []

@@ -1,0 +1,209 @@
+"""One shard of a dump: which lines it takes, what it does with bad ones, and that it is written whole or not."""
+
+from __future__ import annotations
+
+import bz2
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.settings import InputError
+from factdrift.statements import extract as module
+from factdrift.statements.extract import extract
+from factdrift.statements.rows import SHARD_ENTITIES, SHARD_PROPERTIES, SHARD_STATEMENTS
+
+
+def item(number: int, sites: tuple[str, ...] = ("enwiki",), **fields: Any) -> dict[str, Any]:
+    main = {"snaktype": "value", "property": "P9", "datavalue": {"type": "string", "value": f"v{number}"}}
+    return {
+        "id": f"Q{number}",
+        "type": "item",
+        "claims": {"P9": [{"mainsnak": main, "id": f"Q{number}$x"}] * 2},
+        "sitelinks": {site: {"title": f"T{number}"} for site in sites},
+        **fields,
+    }
+
+
+def column(folder: Path, kind: str, name: str) -> list[Any]:
+    return [
+        value
+        for path in sorted(folder.glob(f"{kind}*.parquet"))
+        for value in pq.read_table(path, columns=[name]).column(0).to_pylist()
+    ]
+
+
+def test_layout(write_dump: Any, tmp_path: Path) -> None:
+    dump = write_dump(*(item(number) for number in range(1, 20)), {"id": "P9", "type": "property"})
+    report = extract(dump, 0, 1, 3, "enwiki", tmp_path / "shard")
+    assert sorted(path.name for path in (tmp_path / "shard").iterdir()) == [
+        *(f"entities-{bucket}.parquet" for bucket in range(3)),
+        "properties.parquet",
+        "report.json",
+        *(f"statements-{bucket}.parquet" for bucket in range(3)),
+    ]
+    assert json.loads((tmp_path / "shard" / "report.json").read_text()) == report
+    assert (report["lines"], report["items"], report["properties"], report["statements"]) == (20, 19, 1, 38)
+    for bucket in range(3):
+        statements = pq.read_table(tmp_path / "shard" / f"statements-{bucket}.parquet")
+        entities = pq.read_table(tmp_path / "shard" / f"entities-{bucket}.parquet")
+        assert statements.schema.equals(SHARD_STATEMENTS)
+        assert entities.schema.equals(SHARD_ENTITIES)
+        assert {number % 3 for number in entities["id"].to_pylist()} == {bucket}
+        assert {number % 3 for number in statements["subject"].to_pylist()} == {bucket}
+    assert pq.read_table(tmp_path / "shard" / "properties.parquet").schema.equals(SHARD_PROPERTIES)
+
+
+def test_shards_divide_the_lines(write_dump: Any, tmp_path: Path) -> None:
+    dump = write_dump(*(item(number) for number in range(1, 500)))
+    found = []
+    for shard in range(3):
+        report = extract(dump, shard, 3, 2, "all", tmp_path / f"{shard}")
+        lines = column(tmp_path / f"{shard}", "entities", "line")
+        assert {line // 64 % 3 for line in lines} == {shard}
+        assert report["lines"] == len(lines)
+        found += lines
+    assert sorted(found) == list(range(2, 501))
+
+
+def test_writing_often_changes_nothing(
+    write_dump: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dump = write_dump(*(item(number) for number in range(1, 100)), {"id": "P9", "type": "property"})
+    extract(dump, 0, 1, 2, "all", tmp_path / "once")
+    monkeypatch.setattr(module, "BUFFERED_ROWS", 5)
+    extract(dump, 0, 1, 2, "all", tmp_path / "often")
+    for path in (tmp_path / "once").glob("*.parquet"):
+        assert pq.read_table(path).equals(pq.read_table(tmp_path / "often" / path.name))
+    assert pq.ParquetFile(tmp_path / "often" / "statements-0.parquet").num_row_groups > 10
+
+
+@pytest.mark.parametrize(
+    ("scope", "whole"), [("enwiki", [1, 4]), ("anywiki", [1, 2, 4]), ("all", [1, 2, 3, 4, 5])]
+)
+def test_scope_decides_whose_statements_are_held(
+    write_dump: Any, tmp_path: Path, scope: str, whole: list[int]
+) -> None:
+    escaped = json.dumps(item(4)).replace("enwiki", "en\\u0077iki").encode()
+    mentioned = item(5, ("commonswiki",), descriptions={"en": {"value": 'says "enwiki"'}})
+    mentioned["sitelinks"]["commonswiki"]["title"] = "enwiki"
+    dump = write_dump(item(1), item(2, ("dewiki",)), item(3, ()), escaped, mentioned)
+    extract(dump, 0, 1, 1, scope, tmp_path / "shard")
+    assert column(tmp_path / "shard", "statements", "subject") == [number for number in whole for _ in "ab"]
+    assert column(tmp_path / "shard", "entities", "id") == [1, 2, 3, 4, 5]
+    assert column(tmp_path / "shard", "entities", "whole") == [number in whole for number in range(1, 6)]
+
+
+def test_properties_are_always_read_whole(write_dump: Any, tmp_path: Path) -> None:
+    constraint = {
+        "snaktype": "value",
+        "property": "P2302",
+        "datavalue": {"type": "wikibase-entityid", "value": {"id": "Q19474404"}},
+    }
+    prop = {
+        "id": "P6",
+        "type": "property",
+        "datatype": "time",
+        "claims": {"P2302": [{"mainsnak": constraint}]},
+    }
+    extract(write_dump(prop), 0, 1, 1, "enwiki", tmp_path / "shard")
+    assert column(tmp_path / "shard", "properties", "single_value") == [True]
+    assert column(tmp_path / "shard", "properties", "datatype") == ["time"]
+
+
+BAD = [
+    b'{"id":"Q3"',
+    b'{"type":"item","labels":{}}',
+    b'{"id":null,"type":"item"}',
+    b'{"id":"Q","type":"item"}',
+    b'{"id":"Q0","type":"item"}',
+    b'{"id":"Q2147483648","type":"item"}',
+    b'{"id":"Q3","labels":{"en":{"value":"\xff\xfe"}}}',
+    b'{"id":"Q3","claims":{"X9":[{"mainsnak":{"snaktype":"novalue"}}]}}',
+]
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_line_costs_itself_only(
+    write_dump: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], bad: bytes
+) -> None:
+    dump = write_dump(item(1), bad, item(2))
+    report = extract(dump, 0, 1, 1, "all", tmp_path / "shard")
+    (named,) = report["first_bad_lines"]
+    offset = dump.read_bytes().index(bad)
+    assert (report["bad_lines"], report["items"], report["lines"]) == (1, 2, 3)
+    assert (named["line"], named["offset"]) == (3, offset)
+    assert f"{dump}, line 3 (byte {offset}): skipped, {named['problem']}" in capsys.readouterr().err
+    assert column(tmp_path / "shard", "entities", "id") == [1, 2]
+    assert column(tmp_path / "shard", "statements", "subject") == [1, 1, 2, 2]
+
+
+def test_only_the_first_bad_lines_are_named(write_dump: Any, tmp_path: Path) -> None:
+    report = extract(write_dump(*[b"{"] * 150), 0, 1, 1, "all", tmp_path / "shard")
+    assert report["bad_lines"] == report["lines"] == 150
+    assert [bad["line"] for bad in report["first_bad_lines"]] == list(range(2, 102))
+
+
+def test_lexemes_and_others_are_counted_and_passed_over(write_dump: Any, tmp_path: Path) -> None:
+    others = [
+        {"id": "L1", "type": "lexeme", "lemmas": {}, "claims": [], "senses": []},
+        {"id": "L2-F1", "type": "lexeme"},
+        {"id": "M7", "type": "mediainfo", "labels": [], "statements": []},
+    ]
+    report = extract(write_dump(item(1), *others), 0, 1, 1, "all", tmp_path / "shard")
+    assert (report["lexemes"], report["other"], report["items"], report["bad_lines"]) == (2, 1, 1, 0)
+
+
+def test_an_empty_dump_gives_empty_tables(write_dump: Any, tmp_path: Path) -> None:
+    report = extract(write_dump(), 0, 1, 2, "all", tmp_path / "shard")
+    assert report["lines"] == 0
+    for path in (tmp_path / "shard").glob("*.parquet"):
+        assert pq.read_table(path).num_rows == 0
+
+
+def test_a_failed_shard_leaves_nothing(write_dump: Any, tmp_path: Path) -> None:
+    data = bz2.compress(write_dump(*(item(number) for number in range(1, 300))).read_bytes())
+    broken = tmp_path / "broken.json.bz2"
+    broken.write_bytes(data[: len(data) // 2])
+    before = set(tmp_path.iterdir())
+    with pytest.raises(InputError, match=r"broken\.json\.bz2"):
+        extract(broken, 0, 1, 2, "all", tmp_path / "shard")
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_an_earlier_result_is_replaced_and_other_files_are_not(write_dump: Any, tmp_path: Path) -> None:
+    dump = write_dump(item(1))
+    (tmp_path / "shard").mkdir()
+    extract(dump, 0, 1, 4, "all", tmp_path / "shard")
+    extract(dump, 0, 1, 2, "all", tmp_path / "shard")
+    assert len(list((tmp_path / "shard").glob("entities-*"))) == 2
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.txt").write_text("")
+    for output in (other, other / "thesis.txt"):
+        with pytest.raises(InputError, match="no folder of a shard"):
+            extract(dump, 0, 1, 2, "all", output)
+    assert (other / "thesis.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("shard", "shards", "buckets", "scope", "named"),
+    [
+        (2, 2, 1, "all", "--shard 2"),
+        (-1, 2, 1, "all", "--shard -1"),
+        (0, 1, 0, "all", "--buckets 0"),
+        (0, 1, 1, "dewiki", "--scope dewiki"),
+    ],
+)
+def test_impossible_options(
+    write_dump: Any, tmp_path: Path, shard: int, shards: int, buckets: int, scope: str, named: str
+) -> None:
+    with pytest.raises(InputError, match=named):
+        extract(write_dump(item(1)), shard, shards, buckets, scope, tmp_path / "shard")
+
+
+def test_a_missing_dump(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.json"):
+        extract(tmp_path / "none.json", 0, 1, 1, "all", tmp_path / "shard")

@@ -1,0 +1,359 @@
+"""What becomes of one entity: every field and every oddity of the spec, through to the gathered tables."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from factdrift.statements.rows import (
+    SHARD_STATEMENTS,
+    Oddities,
+    entity_row,
+    is_whole,
+    property_row,
+    statement_rows,
+)
+from factdrift.wikidata.entity import read_entity, read_outline
+
+GREGORIAN = "http://www.wikidata.org/entity/Q1985727"
+DATATYPES = {
+    "wikibase-entityid": "wikibase-item",
+    "time": "time",
+    "string": "string",
+    "quantity": "quantity",
+    "monolingualtext": "monolingualtext",
+}
+
+
+def snak(property_id: str, kind: str | None, value: Any = None, **fields: Any) -> dict[str, Any]:
+    """A snak of a value of this kind; `kind` None: the snak type stands in `value`."""
+    if kind is None:
+        return {"snaktype": value, "property": property_id, "datatype": "time", **fields}
+    return {
+        "snaktype": "value",
+        "property": property_id,
+        "datatype": DATATYPES.get(kind, kind),
+        "datavalue": {"type": kind, "value": value},
+        **fields,
+    }
+
+
+def item(number: int) -> dict[str, Any]:
+    return {"entity-type": "item", "numeric-id": number, "id": f"Q{number}"}
+
+
+def date(timestamp: str, precision: int) -> dict[str, Any]:
+    return {"time": timestamp, "precision": precision, "calendarmodel": GREGORIAN}
+
+
+def claim(main: dict[str, Any], *qualifiers: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    grouped: dict[str, list[Any]] = {}
+    for qualifier in qualifiers:
+        grouped.setdefault(qualifier["property"], []).append(qualifier)
+    return {
+        "mainsnak": main,
+        "type": "statement",
+        "id": "q1$a",
+        "rank": "normal",
+        "qualifiers": grouped,
+        **fields,
+    }
+
+
+def entity(identity: str = "Q1", *claims: dict[str, Any], **fields: Any) -> bytes:
+    grouped: dict[str, list[Any]] = {}
+    for statement in claims:
+        grouped.setdefault(statement["mainsnak"]["property"], []).append(statement)
+    return json.dumps({"id": identity, "type": "item", "claims": grouped, **fields}).encode()
+
+
+def rows(*claims: dict[str, Any], oddities: Oddities | None = None, **fields: Any) -> list[dict[str, Any]]:
+    found = statement_rows(
+        read_entity(entity("Q1", *claims, **fields)), 1, 7, oddities if oddities is not None else Oddities()
+    )
+    return [dict(zip(SHARD_STATEMENTS.names, row, strict=True)) for row in found]
+
+
+def test_a_plain_statement() -> None:
+    main = snak("P35", "wikibase-entityid", item(76))
+    start = snak("P580", "time", date("+2009-01-20T00:00:00Z", 11))
+    (row,) = rows(
+        claim(
+            main,
+            snak("P1365", "wikibase-entityid", item(207)),
+            start,
+            snak("P39", "string", "x"),
+            rank="preferred",
+        ),
+        lastrevid=99,
+    )
+    assert row.pop("start").first == 20090120
+    assert row == {
+        "subject": 1,
+        "property": 35,
+        "statement": "Q1$a",
+        "position": 0,
+        "rank": "preferred",
+        "snak": "value",
+        "datatype": "wikibase-item",
+        "object": 76,
+        "key": "Q76",
+        "json": None,
+        "time": None,
+        "start_unknown": False,
+        "end": None,
+        "end_unknown": False,
+        "pit": None,
+        "qualifiers": [39, 580, 1365],
+        "revision": 99,
+        "inferred": None,
+        "line": 7,
+    }
+
+
+def test_positions_run_over_all_properties_in_the_order_of_the_dump() -> None:
+    found = rows(
+        *(claim(snak(name, "string", value)) for name, value in (("P9", "a"), ("P3", "b"), ("P9", "c")))
+    )
+    assert [(row["property"], row["position"], row["key"]) for row in found] == [
+        (9, 0, "a"),
+        (9, 1, "c"),
+        (3, 2, "b"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["somevalue", "novalue"])
+def test_snaks_without_value(kind: str) -> None:
+    (row,) = rows(claim(snak("P9", None, kind)))
+    assert (row["snak"], row["object"], row["key"], row["json"], row["time"]) == (
+        kind,
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+def test_a_snak_that_promises_a_value_and_has_none() -> None:
+    (row,) = rows(claim({"snaktype": "value", "property": "P9"}))
+    assert (row["snak"], row["object"], row["key"], row["json"]) == ("value", None, "null", "null")
+
+
+def test_a_missing_id_or_rank() -> None:
+    (row,) = rows({"mainsnak": snak("P9", "string", "x")})
+    assert (row["statement"], row["rank"], row["qualifiers"]) == (None, "normal", [])
+
+
+@pytest.mark.parametrize("qualifiers", [[], {}])
+def test_empty_qualifiers(qualifiers: Any) -> None:
+    (row,) = rows(claim(snak("P9", "string", "x"), qualifiers=qualifiers))
+    assert row["qualifiers"] == []
+
+
+Y2001, Y2005, MAY_2005 = (
+    snak("", "time", date(timestamp, precision))
+    for timestamp, precision in (
+        ("+2001-00-00T00:00:00Z", 9),
+        ("+2005-00-00T00:00:00Z", 9),
+        ("+2005-05-00T00:00:00Z", 10),
+    )
+)
+SOME, NONE = snak("", None, "somevalue"), snak("", None, "novalue")
+IMPOSSIBLE = snak("", "time", "yesterday")
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "start_unknown", "end", "end_unknown", "pit"),
+    [
+        ([], None, False, None, False, None),
+        ([Y2001], 20010101, False, 20010101, False, 20010101),
+        ([Y2005, Y2001], 20010101, False, 20050101, False, 20050101),
+        ([MAY_2005, Y2005, Y2001], 20010101, False, 20050101, False, 20050101),
+        ([Y2005, MAY_2005], 20050101, False, 20050101, False, 20050101),
+        ([SOME], None, True, None, True, None),
+        ([NONE], None, False, None, False, None),
+        ([NONE, SOME], None, True, None, True, None),
+        ([SOME, Y2001], 20010101, False, 20010101, False, 20010101),
+        ([NONE, Y2001], 20010101, False, 20010101, False, 20010101),
+        ([IMPOSSIBLE], None, True, None, True, None),
+        ([IMPOSSIBLE, Y2001], 20010101, False, 20010101, False, 20010101),
+    ],
+)
+def test_several_dates_of_one_statement(
+    values: list[dict[str, Any]],
+    start: int | None,
+    start_unknown: bool,
+    end: int | None,
+    end_unknown: bool,
+    pit: int | None,
+) -> None:
+    qualifiers = [{**value, "property": name} for name in ("P580", "P582", "P585") for value in values]
+    for order in (qualifiers, qualifiers[::-1]):
+        (row,) = rows(claim(snak("P9", "string", "x"), *order))
+        first = {name: time.first if (time := row[name]) else None for name in ("start", "end", "pit")}
+        assert first == {"start": start, "end": end, "pit": pit}
+        assert (row["start_unknown"], row["end_unknown"]) == (start_unknown, end_unknown)
+        assert row["qualifiers"] == ([580, 582, 585] if values else [])
+
+
+def test_oddities_are_counted() -> None:
+    oddities = Oddities()
+    rows(
+        claim(
+            snak("P9", "wikibase-entityid", {"entity-type": "item"}),
+            *({**value, "property": "P580"} for value in (Y2001, Y2005, IMPOSSIBLE)),
+            *({**value, "property": "P582"} for value in (Y2001, SOME)),
+        ),
+        claim(snak("P9", "time", date("+2001-00-00T00:00:00Z", 99))),
+        oddities=oddities,
+    )
+    assert oddities == Oddities(several_starts=1, unreadable_dates=2, unusable_entities=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "datatype"),
+    [
+        ("wikibase-entityid", item(5), "wikibase-item"),
+        ("wikibase-entityid", {"entity-type": "property", "numeric-id": 5}, "wikibase-property"),
+        ("wikibase-entityid", {"entity-type": "lexeme", "id": "L5"}, "wikibase-lexeme"),
+        ("wikibase-entityid", None, "wikibase-item"),
+        ("globecoordinate", {"latitude": 1.5}, "globe-coordinate"),
+        ("string", "x", "string"),
+        ("brand-new", [1], "brand-new"),
+    ],
+)
+def test_datatype_is_inferred_where_the_snak_has_none(kind: str, value: Any, datatype: str) -> None:
+    main = snak("P9", kind, value)
+    (row,) = rows(claim(main))
+    assert row["inferred"] is None
+    del main["datatype"]
+    (row,) = rows(claim(main))
+    assert (row["datatype"], row["inferred"]) == (None, datatype)
+
+
+@pytest.mark.parametrize("name", ["p9", "Q9", "P", "P9x", "P99999999999"])
+def test_property_ids_that_are_none(name: str) -> None:
+    with pytest.raises(ValueError, match="no property id"):
+        rows(claim(snak(name, "string", "x")))
+    with pytest.raises(ValueError, match="no property id"):
+        rows(claim(snak("P9", "string", "x"), snak(name, "string", "x")))
+
+
+def test_fields_of_an_item() -> None:
+    def instance(number: int, **fields: Any) -> dict[str, Any]:
+        return claim(snak("P31", "wikibase-entityid", item(number)), **fields)
+
+    text = entity(
+        "Q1",
+        instance(9),
+        instance(5, rank="preferred"),
+        instance(9),
+        instance(7, rank="deprecated"),
+        claim(snak("P31", None, "somevalue")),
+        claim(snak("P279", "wikibase-entityid", item(8))),
+        claim(snak("P279", "wikibase-entityid", {"entity-type": "property", "id": "P8"})),
+        labels={"en": {"value": "label"}},
+        descriptions={"en": {"value": "description"}},
+        aliases={"en": [{"value": "alias"}]},
+        sitelinks={"enwiki": {"site": "enwiki", "title": "Title"}, "dewiki": {"title": "Titel"}},
+        lastrevid=5,
+        modified="2022-06-01T00:00:00Z",
+    )
+    expected = (
+        *(1, "label", "description", ["alias"], "Title", 2, 5, "2022-06-01T00:00:00Z"),
+        *([9, 5], [8], None, True, 3),
+    )
+    assert entity_row(read_entity(text), 1, True, 3) == expected
+    assert entity_row(read_outline(text), 1, True, 3) == expected
+
+
+@pytest.mark.parametrize(
+    ("symbols", "symbol"),
+    [
+        ([], None),
+        ([("ru", "км", "normal"), ("mul", "km", "normal")], "km"),
+        ([("mul", "km", "preferred"), ("en", "kilom", "normal")], "kilom"),
+        ([("ru", "a", "normal"), ("de", "b", "normal")], "a"),
+        ([("ru", "a", "normal"), ("de", "b", "preferred")], "b"),
+        ([("en", "a", "deprecated"), ("de", "b", "normal")], "b"),
+        ([("en", "a", "normal"), ("en", "b", "normal"), ("en", "c", "preferred")], "c"),
+    ],
+)
+def test_unit_symbol(symbols: list[tuple[str, str, str]], symbol: str | None) -> None:
+    claims = [
+        claim(snak("P5061", "monolingualtext", {"language": language, "text": text}), rank=rank)
+        for language, text, rank in symbols
+    ]
+    assert entity_row(read_outline(entity("Q1", *claims)), 1, False, 1)[10] == symbol
+
+
+@pytest.mark.parametrize(
+    ("sites", "enwiki", "anywiki"),
+    [
+        ([], False, False),
+        (["enwiki"], True, True),
+        (["dewiki"], False, True),
+        (["commonswiki", "specieswiki", "enwikiquote"], False, False),
+        (["commonswiki", "be_x_oldwiki"], False, True),
+    ],
+)
+def test_scope(sites: list[str], enwiki: bool, anywiki: bool) -> None:
+    found = read_entity(entity("Q1", sitelinks={site: {"title": "t"} for site in sites}))
+    assert is_whole(found, "enwiki") == enwiki
+    assert is_whole(found, "anywiki") == anywiki
+    assert is_whole(found, "all")
+
+
+def constraint(kind: int, *separators: int, rank: str = "normal") -> dict[str, Any]:
+    return claim(
+        snak("P2302", "wikibase-entityid", item(kind)),
+        *(
+            snak("P4155", "wikibase-entityid", {"entity-type": "property", "id": f"P{number}"})
+            for number in separators
+        ),
+        rank=rank,
+    )
+
+
+@pytest.mark.parametrize(
+    ("constraints", "single_value", "separators"),
+    [
+        ([], False, []),
+        ([constraint(19474404)], True, []),
+        ([constraint(52060874, 585, 580)], True, [580, 585]),
+        ([constraint(19474404, 585), constraint(52060874, 580, 585)], True, [580, 585]),
+        ([constraint(19474404, 585, rank="deprecated")], False, []),
+        ([constraint(21502410, 585)], False, []),
+        ([constraint(21502410, 585), constraint(19474404)], True, []),
+    ],
+)
+def test_constraints(constraints: list[dict[str, Any]], single_value: bool, separators: list[int]) -> None:
+    row = property_row(read_entity(entity("P6", *constraints)), 6, 1)
+    assert row[7:9] == (single_value, separators)
+
+
+def test_fields_of_a_property() -> None:
+    value = snak("P6", "wikibase-entityid", item(22686), hash="abc")
+    text = entity(
+        "P6",
+        claim(snak("P31", "wikibase-entityid", item(22984363))),
+        claim(snak("P1855", "wikibase-entityid", item(30)), value, snak("P580", None, "somevalue")),
+        claim(snak("P1855", "wikibase-entityid", item(31)), value, rank="deprecated"),
+        claim(snak("P1855", "wikibase-entityid", item(32))),
+        labels={"en": {"value": "head of government"}},
+        aliases={"en": [{"value": "premier"}]},
+        datatype="wikibase-item",
+        type="property",
+    )
+    row = property_row(read_entity(text), 6, 4)
+    (example,) = row[9]
+    assert row[:9] == (
+        *(6, "head of government", None, ["premier"], "wikibase-item", None),
+        *([22984363], False, []),
+    )
+    assert row[10] == 4
+    assert example[0] == 30
+    del value["hash"]
+    assert json.loads(example[1]) == value
