@@ -76,8 +76,9 @@ def search(
 
     `old`, `new`: preprocessed statements of the dumps. `entities`: tables with `id` and `label`; `labels`:
     tab-separated files of the same. Facts of a neighbour or with an object that has no label in any of them
-    are passed over, for nobody could ask for them. `old_day`: T_old as YYYYMMDD. Of each group the `candidates` most similar documents are walked
-    until `facts` facts are found; a group may get fewer, or none.
+    are passed over, for nobody could ask for them. `old_day`: T_old as YYYYMMDD. Of each group the
+    `candidates` most similar documents are walked until `facts` facts are found; a group may get fewer, or
+    none.
     """
     with database(memory_mb, threads) as db:
         groups = updated_groups(db, updates)

@@ -1,0 +1,1 @@
+"""The datasets themselves: popularity, WFD_repl, the records, and what accounts for them."""

@@ -1,0 +1,280 @@
+"""One record an update (spec section 11), with the field names of the public dataset and ours beside them.
+
+All is SQL over temporary tables: `triples` (what reaches the dataset), `names` (labels of all that is named),
+`shown` (literals as people write them), `templates`, and the two kinds of neighbour facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+
+from factdrift.settings import InputError
+from factdrift.tables import database, labels_query, sql, write_query
+from factdrift.wikidata.ids import entity_id, property_id
+from factdrift.wikifactdiff.chance import chance
+
+BLANK = "____"
+"""Stands for the object in a cloze sentence, as in the public dataset."""
+
+ORDER = "subject_popularity DESC NULLS LAST, subject_number, relation_number"
+
+_MACROS = f"""
+    CREATE TEMP MACRO entity_id(number) AS CASE WHEN number > 0 THEN 'Q' || number ELSE 'P' || -number END;
+    CREATE TEMP MACRO time_text(t) AS
+        CASE WHEN t.year < 0 THEN '-' ELSE '' END || printf('%04d', abs(t.year)) || CASE
+            WHEN t.precision >= 11 THEN printf('-%02d-%02d', t.month, t.day)
+            WHEN t.precision = 10 THEN printf('-%02d', t.month)
+            WHEN t.precision = 9 THEN ''
+            ELSE '/' || t.precision END || CASE WHEN t.julian THEN ' julian' ELSE '' END;
+    CREATE TEMP MACRO bound_text(t, is_unknown) AS
+        CASE WHEN t IS NOT NULL THEN time_text(t) WHEN is_unknown THEN 'somevalue' END;
+    CREATE TEMP MACRO cloze(template, name) AS
+        replace(replace(template, '{{object}}', '{BLANK}'), '{{subject}}', name);
+"""
+
+
+class Inputs(NamedTuple):
+    """The tables that an assembly reads; lists are all buckets of a table."""
+
+    updates: Sequence[Path]
+    old_entities: Sequence[Path]
+    new_entities: Sequence[Path]
+    old_properties: Path
+    new_properties: Path
+    labels: Sequence[Path]
+    """Tab-separated `id label` of entities that the dumps lack."""
+    popularity: Path
+    templates: Path
+    literals: Path
+    neighbors: Path
+    random_neighbors: Path
+
+
+class Origin(NamedTuple):
+    """What the message about an empty result names."""
+
+    old_date: str
+    new_date: str
+    funnel: str
+
+
+def assemble(
+    inputs: Inputs,
+    output: Path,
+    origin: Origin,
+    seed: int = 0,
+    test_share: float = 0.2,
+    memory_mb: int = 4000,
+    threads: int = 1,
+) -> int:
+    """Writes the dataset, sorted by falling popularity, subject and relation; returns its number of updates.
+
+    `seed` chooses the templates of neighbour facts and the `test_share` of subjects that are the test split.
+    Neighbour facts without a label are left out. Raises InputError if there is no update, or if the inputs
+    lack a label, a literal or a template that an update needs.
+    """
+    with database(memory_mb, threads) as db:
+        db.execute(_MACROS)
+        db.execute(
+            f"CREATE TEMP TABLE triples AS SELECT * FROM read_parquet({sql(inputs.updates)}) "
+            "WHERE dropped_by IS NULL"
+        )
+        _create_names(db, inputs)
+        _create_words(db, inputs)
+        if not db.sql("SELECT 1 FROM triples LIMIT 1").fetchall():
+            raise InputError(
+                f"no update between {origin.old_date} and {origin.new_date} reaches the dataset; "
+                f"{origin.funnel} tells which filter or rule dropped how many triples of each relation: "
+                "choose other dates, or widen 'only'"
+            )
+        _check_labels(db)
+        _check_words(db, inputs)
+        db.execute(f"CREATE TEMP TABLE popularity AS SELECT * FROM read_parquet({sql(inputs.popularity)})")
+        for name, path in (
+            ("neighborhood", inputs.neighbors),
+            ("random_neighborhood", inputs.random_neighbors),
+        ):
+            _create_neighborhood(db, name, path, seed)
+        return write_query(db, _records(inputs, seed, test_share), output)
+
+
+def _create_names(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
+    """TEMP TABLE names (id, label, description): the new dump's, else the old one's; properties negative."""
+    facts = sql([inputs.neighbors, inputs.random_neighbors])
+    db.execute(
+        f"""CREATE TEMP TABLE named AS
+        SELECT subject AS id FROM triples UNION SELECT object FROM triples WHERE object IS NOT NULL
+        UNION SELECT neighbor FROM read_parquet({facts})
+        UNION SELECT object FROM read_parquet({facts}) WHERE object IS NOT NULL"""
+    )
+    sides = []
+    for entities, properties in (
+        (inputs.new_entities, inputs.new_properties),
+        (inputs.old_entities, inputs.old_properties),
+    ):
+        sides.append(
+            f"""(SELECT id, label, description FROM read_parquet({sql(entities)})
+                WHERE id IN (SELECT id FROM named)
+            UNION ALL SELECT -id, label, description FROM read_parquet({sql(properties)}))"""
+        )
+    db.execute(
+        f"""CREATE TEMP TABLE names AS
+        SELECT id, coalesce(n.label, o.label, given.label) AS label,
+            CASE WHEN n.label IS NULL THEN coalesce(o.description, n.description)
+                ELSE coalesce(n.description, o.description) END AS description
+        FROM {sides[0]} n FULL JOIN {sides[1]} o USING (id)
+            FULL JOIN (SELECT * FROM ({labels_query(inputs.labels)}) WHERE id IN (SELECT id FROM named))
+                AS given USING (id)"""
+    )
+
+
+def _create_words(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
+    db.execute(
+        f"""CREATE TEMP TABLE shown AS
+        SELECT datatype, key, label, short, raw FROM read_parquet({sql(inputs.literals)})"""
+    )
+    db.execute(
+        f"""CREATE TEMP TABLE templates AS
+        SELECT property, list(template ORDER BY rank, template) AS sentences,
+            first(source ORDER BY rank, template) AS source
+        FROM read_parquet({sql(inputs.templates)}) GROUP BY property"""
+    )
+
+
+def _check_labels(db: duckdb.DuckDBPyConnection) -> None:
+    nameless = db.sql(
+        """SELECT id FROM (SELECT subject AS id FROM triples UNION SELECT object FROM triples)
+        WHERE id NOT IN (SELECT id FROM names WHERE label IS NOT NULL) ORDER BY id LIMIT 1"""
+    ).fetchall()
+    if nameless:
+        raise InputError(
+            f"{entity_id(nameless[0][0])} is part of an update, but has no label in the entities tables nor "
+            "in the files of labels; give the tables and files with which the updates were made"
+        )
+
+
+def _check_words(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
+    facts = sql([inputs.neighbors, inputs.random_neighbors])
+    missing = db.sql(
+        f"""SELECT DISTINCT property FROM (
+            SELECT property FROM triples UNION SELECT relation FROM read_parquet({facts})
+        ) WHERE property NOT IN (SELECT property FROM templates) ORDER BY property"""
+    ).fetchall()
+    if missing:
+        ids = ", ".join(property_id(number) for (number,) in missing)
+        raise InputError(f"{inputs.templates}: no template for {ids}; make the templates again")
+    literal = db.sql(
+        f"""SELECT datatype, key FROM (
+            SELECT datatype, key FROM triples WHERE object IS NULL
+            UNION SELECT datatype, key FROM read_parquet({facts}) WHERE object IS NULL
+        ) ANTI JOIN shown USING (datatype, key) ORDER BY ALL LIMIT 1"""
+    ).fetchall()
+    if literal:
+        datatype, value = literal[0]
+        raise InputError(
+            f"{inputs.literals}: no display form of the {datatype} {value}; make the literals again"
+        )
+
+
+def _entity(number: str, names: str) -> str:
+    return f"{{'id': entity_id({number}), 'label': {names}.label, 'description': {names}.description}}"
+
+
+def _object(number: str, names: str, shown: str) -> str:
+    """SQL: the fields that name an object; ids and descriptions of literals are null."""
+    return (
+        f"'id': CASE WHEN {number} IS NOT NULL THEN entity_id({number}) END, "
+        f"'label': CASE WHEN {number} IS NULL THEN {shown}.label ELSE {names}.label END, "
+        f"'description': {names}.description"
+    )
+
+
+def _create_neighborhood(db: duckdb.DuckDBPyConnection, name: str, path: Path, seed: int) -> None:
+    """TEMP TABLE `name` (subject, property, facts): in the order of their ranks."""
+    place = chance(name, seed, "f.subject", "f.property", "f.rank_no")
+    db.execute(
+        f"""CREATE TEMP TABLE {name} AS
+        SELECT f.subject, f.property, list({{
+            'subject': {_entity("f.neighbor", "s")},
+            'relation': {_entity("-f.relation", "r")},
+            'dist': round(1 - f.similarity, 9),
+            'popularity': p.popularity,
+            'objects': [{{
+                'object': {{{_object("f.object", "o", "l")}}},
+                'prompt': cloze(t.sentences[1 + floor({place} * len(t.sentences))::INTEGER], s.label),
+                'raw': coalesce(l.raw, entity_id(f.object)),
+                'statement': f.statement
+            }}]
+        }} ORDER BY f.rank_no) AS facts
+        FROM read_parquet({sql(path)}) f
+        JOIN names s ON s.id = f.neighbor
+        LEFT JOIN names r ON r.id = -f.relation
+        LEFT JOIN names o ON o.id = f.object
+        LEFT JOIN shown l ON f.object IS NULL AND l.datatype = f.datatype AND l.key = f.key
+        LEFT JOIN popularity p ON p.id = f.neighbor
+        JOIN templates t ON t.property = f.relation
+        WHERE s.label IS NOT NULL AND coalesce(o.label, l.label) IS NOT NULL
+        GROUP BY f.subject, f.property"""
+    )
+
+
+def _records(inputs: Inputs, seed: int, test_share: float) -> str:
+    objects = f"""
+        SELECT t.subject, t.property, any_value(scenario) AS scenario, any_value(is_replace) AS is_replace,
+            any_value(subject_is_ph_new) AS subject_is_ph_new,
+            any_value(relation_is_temp_func) AS relation_is_temp_func,
+            list({{
+                {_object("t.object", "o", "l")},
+                'decision': t.label,
+                'rule': t.rule,
+                'old_statement': t.old_statement, 'new_statement': t.new_statement,
+                'old_revision': t.old_revision, 'new_revision': t.new_revision,
+                'start': {_bound("start")},
+                'end': {_bound("end")},
+                'point_in_time': time_text(CASE WHEN t.change = 'F-' THEN t.old_pit ELSE t.new_pit END),
+                'datatype': t.datatype,
+                'raw': coalesce(l.raw, entity_id(t.object)),
+                'short': l.short,
+                'announced': coalesce(t.announced, false)
+            }} ORDER BY t.old_position IS NULL, t.old_position, t.new_position,
+                t.old_statement, t.new_statement) AS objects
+        FROM triples t
+        LEFT JOIN names o ON o.id = t.object
+        LEFT JOIN shown l ON t.object IS NULL AND l.datatype = t.datatype AND l.key = t.key
+        GROUP BY t.subject, t.property"""
+    return f"""
+        WITH updates AS ({objects}), records AS (
+            SELECT g.subject AS subject_number, g.property AS relation_number,
+                {_entity("g.subject", "s")} AS subject,
+                {_entity("-g.property", "r")} AS relation,
+                cloze(t.sentences[1], s.label) AS update_prompt,
+                list_transform(t.sentences[2:], lambda sentence: cloze(sentence, s.label))
+                    AS generalization_prompts,
+                g.subject_is_ph_new, g.relation_is_temp_func, g.is_replace,
+                p.popularity AS subject_popularity, g.objects,
+                coalesce(n.facts, []) AS neighborhood, coalesce(m.facts, []) AS random_neighborhood,
+                g.scenario,
+                CASE WHEN {chance("split", seed, "g.subject")} < {float(test_share)}
+                    THEN 'test' ELSE 'train' END AS split,
+                p.source AS popularity_source, t.source AS template_source
+            FROM updates g
+            JOIN names s ON s.id = g.subject
+            LEFT JOIN names r ON r.id = -g.property
+            JOIN templates t USING (property)
+            LEFT JOIN popularity p ON p.id = g.subject
+            LEFT JOIN neighborhood n ON n.subject = g.subject AND n.property = g.property
+            LEFT JOIN random_neighborhood m ON m.subject = g.subject AND m.property = g.property
+        )
+        SELECT * EXCLUDE (subject_number, relation_number) FROM records ORDER BY {ORDER}"""
+
+
+def _bound(name: str) -> str:
+    """SQL: the start or end that the rules used: the old dump's for F-, else the new one's."""
+    return (
+        f"CASE WHEN t.change = 'F-' THEN bound_text(t.old_{name}, t.old_{name}_unknown) "
+        f"ELSE bound_text(t.new_{name}, t.new_{name}_unknown) END"
+    )

@@ -1,0 +1,237 @@
+"""`factdrift wikifactdiff`: from labelled updates to datasets; `factdrift show`: one subject's updates."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import date
+from pathlib import Path
+
+Parsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def register(commands: Parsers) -> None:
+    stage = commands.add_parser("wikifactdiff", help="the datasets, their statistics and their origin")
+    verbs = stage.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _add_popularity(verbs)
+    _add_select(verbs)
+    _add_assemble(verbs)
+    _add_accounts(verbs)
+    _add_manifest(verbs)
+
+    show = commands.add_parser("show", help="print the updates of one subject")
+    show.add_argument("dataset", type=Path, metavar="FILE.parquet")
+    show.add_argument("--subject", required=True, metavar="Q30")
+    show.add_argument("--relation", metavar="P6")
+    show.add_argument("--limit", type=int, metavar="N", help="relations to print at most")
+    show.set_defaults(run=_show)
+
+
+def _verb(verbs: Parsers, name: str, help: str) -> argparse.ArgumentParser:
+    verb = verbs.add_parser(name, help=help)
+    verb.add_argument("-o", "--output", type=Path, required=True)
+    return verb
+
+
+def _files(verb: argparse.ArgumentParser, option: str, help: str) -> None:
+    verb.add_argument(option, type=Path, nargs="+", required=True, help=help)
+
+
+def _file(verb: argparse.ArgumentParser, option: str, help: str) -> None:
+    verb.add_argument(option, type=Path, required=True, help=help)
+
+
+def _resources(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--memory-mb", type=int, default=4000, help="for the tables (default %(default)s)")
+    verb.add_argument("--threads", type=int, default=1)
+
+
+def _add_popularity(verbs: Parsers) -> None:
+    verb = _verb(verbs, "popularity", "page views, or sitelinks, of every item")
+    _files(verb, "--new", "entities of the new snapshot, all buckets")
+    _files(verb, "--old", "entities of the old snapshot, all buckets")
+    verb.add_argument(
+        "--pageviews", required=True, metavar="DIRECTORY|none", help="monthly files; none: use sitelinks"
+    )
+    verb.add_argument(
+        "--date", type=date.fromisoformat, required=True, help="of the dump before which the views count"
+    )
+    verb.add_argument("--months", type=int, default=12, help="of page views (default %(default)s)")
+    _resources(verb)
+    verb.set_defaults(run=_popularity)
+
+
+def _add_select(verbs: Parsers) -> None:
+    verb = _verb(verbs, "select", "the groups of WFD_repl")
+    _files(verb, "--updates", "labelled triples, all buckets")
+    verb.add_argument(
+        "--undersample",
+        type=_factor,
+        action="append",
+        default=[],
+        metavar="P1082=14",
+        help="of the groups of a relation one in so many stays",
+    )
+    verb.add_argument("--seed", type=int, default=0)
+    verb.set_defaults(run=_select)
+
+    verb = _verb(verbs, "replacements", "wfd_repl.parquet: the selected groups' records")
+    _file(verb, "--dataset", "the assembled wikifactdiff.parquet")
+    _file(verb, "--groups", "what `select` wrote")
+    verb.set_defaults(run=_replacements)
+
+
+def _add_assemble(verbs: Parsers) -> None:
+    verb = _verb(verbs, "assemble", "wikifactdiff.parquet: one record an update")
+    _files(verb, "--updates", "labelled triples, all buckets")
+    _files(verb, "--old-entities", "entities of the old snapshot, all buckets")
+    _files(verb, "--new-entities", "entities of the new snapshot, all buckets")
+    _file(verb, "--old-properties", "properties of the old snapshot")
+    _file(verb, "--new-properties", "properties of the new snapshot")
+    verb.add_argument("--labels", type=Path, nargs="*", default=[], help="id, label of what the dumps lack")
+    _file(verb, "--popularity", "what `popularity` wrote")
+    _file(verb, "--templates", "sentence templates of every relation")
+    _file(verb, "--literals", "literals as people write them")
+    _file(verb, "--neighbors", "nearest facts")
+    _file(verb, "--random-neighbors", "random facts")
+    verb.add_argument("--old-date", required=True, help="T_old, for the message about an empty result")
+    verb.add_argument("--new-date", required=True, help="T_new, likewise")
+    verb.add_argument("--funnel", required=True, help="path of the funnel, likewise")
+    verb.add_argument("--seed", type=int, default=0)
+    verb.add_argument("--test-share", type=float, default=0.2, help="of the subjects (default %(default)s)")
+    _resources(verb)
+    verb.set_defaults(run=_assemble)
+
+
+def _add_accounts(verbs: Parsers) -> None:
+    verb = _verb(verbs, "stats", "counts of both datasets, as JSON")
+    _file(verb, "--dataset", "wikifactdiff.parquet")
+    _file(verb, "--replacements", "wfd_repl.parquet")
+    verb.set_defaults(run=_stats)
+
+    verb = _verb(verbs, "funnel", "triples dropped and labelled per stage, relation and reason")
+    _file(verb, "--report", "the preprocessing report")
+    _files(verb, "--updates", "labelled triples, all buckets")
+    _file(verb, "--groups", "what `select` wrote")
+    verb.set_defaults(run=_funnel)
+
+    verb = _verb(verbs, "export", "JSON Lines in the layout of the public dataset")
+    _file(verb, "--dataset", "wikifactdiff.parquet or wfd_repl.parquet")
+    verb.set_defaults(run=_export)
+
+
+def _add_manifest(verbs: Parsers) -> None:
+    verb = _verb(verbs, "manifest", "dumps, configuration, versions and counts, as JSON")
+    verb.add_argument("--old-date", required=True)
+    verb.add_argument("--new-date", required=True)
+    for option, what in (("--dump", "dump file"), ("--snapshot", "snapshot.json")):
+        verb.add_argument(
+            option,
+            type=_dated_path,
+            action="append",
+            default=[],
+            metavar="DATE=PATH",
+            help=f"{what} of a date",
+        )
+    verb.add_argument("--configuration", type=Path, help="resolved settings, YAML or JSON")
+    verb.add_argument("--tables", type=Path, nargs="*", default=[], help="Parquet files to count the rows of")
+    _file(verb, "--funnel", "what `funnel` wrote")
+    verb.add_argument("--checksum", choices=["sha1", "sha256"], default="sha1", help="default %(default)s")
+    verb.set_defaults(run=_manifest)
+
+
+def _dated_path(text: str) -> tuple[str, Path]:
+    day, separator, path = text.partition("=")
+    if not (day and separator and path):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form 2021-01-04=PATH")
+    return day, Path(path)
+
+
+def _factor(text: str) -> tuple[int, int]:
+    from factdrift.wikidata.ids import property_number
+
+    relation, _, factor = text.partition("=")
+    try:
+        number, share = property_number(relation), int(factor)
+    except ValueError:
+        number, share = 0, 0
+    if share < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form P1082=14, with 1 or more")
+    return number, share
+
+
+def _popularity(options: argparse.Namespace) -> None:
+    from factdrift.wikifactdiff.popularity import popularity
+
+    popularity(
+        options.new,
+        options.old,
+        None if options.pageviews == "none" else Path(options.pageviews),
+        options.date,
+        options.output,
+        options.months,
+        options.memory_mb,
+        options.threads,
+    )
+
+
+def _select(options: argparse.Namespace) -> None:
+    from factdrift.wikifactdiff.replacements import select_replacements
+
+    select_replacements(options.updates, options.output, dict(options.undersample), options.seed)
+
+
+def _replacements(options: argparse.Namespace) -> None:
+    from factdrift.wikifactdiff.replacements import write_replacements
+
+    write_replacements(options.dataset, options.groups, options.output)
+
+
+def _assemble(options: argparse.Namespace) -> None:
+    from factdrift.wikifactdiff.assemble import Inputs, Origin, assemble
+
+    inputs = Inputs(**{name: getattr(options, name) for name in Inputs._fields})
+    origin = Origin(options.old_date, options.new_date, options.funnel)
+    assemble(
+        inputs, options.output, origin, options.seed, options.test_share, options.memory_mb, options.threads
+    )
+
+
+def _stats(options: argparse.Namespace) -> None:
+    from factdrift.wikifactdiff.stats import write_stats
+
+    write_stats(options.dataset, options.replacements, options.output)
+
+
+def _funnel(options: argparse.Namespace) -> None:
+    from factdrift.wikifactdiff.funnel import write_funnel
+
+    write_funnel(options.report, options.updates, options.groups, options.output)
+
+
+def _export(options: argparse.Namespace) -> None:
+    from factdrift.wikifactdiff.export import export
+
+    export(options.dataset, options.output)
+
+
+def _manifest(options: argparse.Namespace) -> None:
+    from factdrift.wikifactdiff.manifest import write_manifest
+
+    write_manifest(
+        {"old": options.old_date, "new": options.new_date},
+        dict(options.dump),
+        dict(options.snapshot),
+        options.configuration,
+        options.tables,
+        options.funnel,
+        options.checksum,
+        options.output,
+    )
+
+
+def _show(options: argparse.Namespace) -> None:
+    from factdrift.wikifactdiff.show import find, lines
+
+    for line in lines(find(options.dataset, options.subject, options.relation, options.limit)):
+        sys.stdout.write(line + "\n")

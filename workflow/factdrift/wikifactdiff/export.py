@@ -1,0 +1,64 @@
+"""JSON Lines with the field names and the nesting of the public dataset Orange/WikiFactDiff."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from factdrift.progress import tracked
+from factdrift.tables import atomic_path
+
+Record = dict[str, Any]
+
+FIELDS = (
+    "subject",
+    "relation",
+    "update_prompt",
+    "generalization_prompts",
+    "subject_is_ph_new",
+    "relation_is_temp_func",
+    "is_replace",
+    "subject_popularity",
+)
+_BATCH = 1000
+
+
+def export(dataset: Path, output: Path) -> int:
+    """Writes one line an update, in the order of the table; returns their number."""
+    rows: int = pq.read_metadata(dataset).num_rows
+    with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for record in tracked(_records(dataset), "export", rows, "updates"):
+            file.write(json.dumps(public_record(record), ensure_ascii=False) + "\n")
+    return rows
+
+
+def _records(dataset: Path) -> Iterator[Record]:
+    with pq.ParquetFile(dataset) as file:
+        for batch in file.iter_batches(_BATCH):
+            yield from batch.to_pylist()
+
+
+def public_record(record: Record) -> Record:
+    """A row of our table with what the public dataset has of it, and no more."""
+    objects = [_named(value) | {"decision": value["decision"]} for value in record["objects"]]
+    return {name: record[name] for name in FIELDS} | {
+        "objects": objects,
+        "neighborhood": [_neighbor(fact) for fact in record["neighborhood"]],
+    }
+
+
+def _neighbor(fact: Record) -> Record:
+    # The released evaluation code reads `object` and `prompt` from here; its builder puts `dist` there too.
+    objects = [
+        {"object": _named(value["object"]), "prompt": value["prompt"], "dist": fact["dist"]}
+        for value in fact["objects"]
+    ]
+    return {"subject": fact["subject"], "dist": fact["dist"], "objects": objects}
+
+
+def _named(value: Record) -> Record:
+    return {name: value[name] for name in ("id", "label", "description")}

@@ -1,0 +1,60 @@
+"""How many triples each filter and rule dropped or labelled, per relation, from both dumps to WFD_repl."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from factdrift.tables import database, sql, write_query
+
+STAGES = (
+    "preprocess_old",
+    "preprocess_new",
+    "difference",
+    "rules",
+    "labels",
+    "groups",
+    "scenarios",
+    "wfd_repl",
+)
+"""In the order of the work. The reasons are: names of the filters, or `kept`; `F-`, `F0`, `F+`; names of the
+rules that decided; labels; why a triple or its group goes, or `kept`; scenarios of what is kept; and `kept`,
+`undersampled` or `other_scenario`."""
+
+
+def write_funnel(report: Path, updates: Sequence[Path], replacements: Path, output: Path) -> int:
+    """Writes `stage`, `relation`, `reason`, `triples` (statements in the first two stages).
+
+    `report`: the preprocessing report. `replacements`: the groups of WFD_repl. Works without any update.
+    """
+    kept = "FROM updates WHERE dropped_by IS NULL"
+    with database() as db:
+        db.execute(f"CREATE TEMP VIEW updates AS SELECT * FROM read_parquet({sql(updates)})")
+        parts = [
+            f"SELECT 'preprocess_' || dump AS stage, property, filter AS reason, statements AS triples "
+            f"FROM read_parquet({sql(report)})"
+        ]
+        for stage, reason, source in (
+            ("difference", "change", "FROM updates"),
+            ("rules", "rule", "FROM updates"),
+            ("labels", "label", "FROM updates"),
+            ("groups", "coalesce(dropped_by, 'kept')", "FROM updates"),
+            ("scenarios", "scenario", kept),
+            (
+                "wfd_repl",
+                f"""CASE WHEN (subject, property) IN (
+                    SELECT (subject, property) FROM read_parquet({sql(replacements)})) THEN 'kept'
+                    WHEN scenario = 'ReplaceObject' THEN 'undersampled' ELSE 'other_scenario' END""",
+                kept,
+            ),
+        ):
+            parts.append(
+                f"SELECT '{stage}', property, {reason} AS reason, count(*) {source} GROUP BY property, reason"
+            )
+        return write_query(
+            db,
+            f"""SELECT stage, 'P' || property AS relation, reason, triples::BIGINT AS triples
+            FROM ({" UNION ALL ".join(parts)})
+            ORDER BY list_position({sql(STAGES)}, stage), property, reason""",
+            output,
+        )

@@ -1,0 +1,93 @@
+"""From what, with what and how a result was made. No clock in it: the same build gives the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import yaml
+
+from factdrift.progress import Progress
+from factdrift.settings import InputError
+from factdrift.tables import atomic_path, database, sql
+
+PACKAGES = ("factdrift", "duckdb", "pyarrow", "numpy", "scipy", "scikit-learn", "snakemake")
+_CHUNK = 8 << 20
+
+
+def write_manifest(
+    dates: Mapping[str, str],
+    dumps: Mapping[str, Path],
+    snapshots: Mapping[str, Path],
+    configuration: Path | None,
+    tables: Sequence[Path],
+    funnel: Path,
+    checksum: str,
+    output: Path,
+) -> None:
+    """Writes the manifest.
+
+    `dates`: T_old and T_new by name. `dumps`: date -> dump file, `snapshots`: date -> its snapshot.json.
+    `configuration`: a YAML or JSON file with the resolved settings. `tables`: Parquet files to count, under
+    the paths given. `checksum`: name of the hash of the dumps (`sha1` is what Wikidata publishes).
+    """
+    manifest = {
+        "dates": dict(dates),
+        "dumps": {date: _dump(path, checksum) for date, path in sorted(dumps.items())},
+        "snapshots": {date: _json(path) for date, path in sorted(snapshots.items())},
+        "configuration": _settings(configuration) if configuration else {},
+        "versions": versions(),
+        "rows": {str(path): pq.read_metadata(path).num_rows for path in sorted(tables)},
+        "triples": _counts(funnel),
+    }
+    with atomic_path(output) as temporary:
+        temporary.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the packages whose change may change results."""
+    return {"python": platform.python_version()} | {
+        name: importlib.metadata.version(name) for name in PACKAGES
+    }
+
+
+def _dump(path: Path, checksum: str) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError(f"{path}: the dump is missing; its size and checksum belong in the manifest")
+    size = path.stat().st_size
+    progress = Progress(f"{checksum} of {path.name}", size, "bytes")
+    digest = hashlib.new(checksum)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+            progress.advance(len(chunk))
+    return {"file": path.name, "bytes": size, checksum: digest.hexdigest()}
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _settings(path: Path) -> Any:
+    # YAML reads JSON too; dates become text again.
+    return json.loads(json.dumps(yaml.safe_load(path.read_text(encoding="utf-8")), default=str))
+
+
+def _counts(funnel: Path) -> dict[str, dict[str, int]]:
+    """Stage -> reason -> triples, all relations together, in the order of the stages."""
+    counts: dict[str, dict[str, int]] = {}
+    with database() as db:
+        rows = db.sql(
+            f"""SELECT stage, reason, sum(triples)::BIGINT FROM (
+                SELECT *, row_number() OVER () AS line FROM read_parquet({sql(funnel)}))
+            GROUP BY stage, reason ORDER BY min(min(line)) OVER (PARTITION BY stage), reason"""
+        ).fetchall()
+    for stage, reason, triples in rows:
+        counts.setdefault(stage, {})[reason] = triples
+    return counts

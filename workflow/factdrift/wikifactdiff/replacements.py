@@ -1,0 +1,59 @@
+"""WFD_repl: the updates that replace one object by another (spec section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from factdrift.settings import InputError
+from factdrift.tables import database, sql, write_query
+from factdrift.wikifactdiff.chance import digest
+
+
+def select_replacements(
+    updates: Sequence[Path], output: Path, undersample: Mapping[int, int], seed: int
+) -> int:
+    """Writes the groups (subject, property) of WFD_repl; returns their number.
+
+    `undersample`: property -> factor. Of the groups of such a property one in `factor` stays, rounded up:
+    those whose seeded hash of (subject, property) is smallest.
+    """
+    with database() as db:
+        factors = " ".join(f"WHEN {number} THEN {factor}" for number, factor in sorted(undersample.items()))
+        factor = f"CASE property {factors} ELSE 1 END" if factors else "1"
+        order = digest("undersample", seed, "subject", "property")
+        return write_query(
+            db,
+            f"""WITH groups AS (
+                SELECT DISTINCT subject, property FROM read_parquet({sql(updates)})
+                WHERE dropped_by IS NULL AND scenario = 'ReplaceObject'
+            ), placed AS (
+                SELECT *, row_number() OVER (PARTITION BY property ORDER BY {order}, subject) AS place,
+                    count(*) OVER (PARTITION BY property) AS groups
+                FROM groups
+            )
+            SELECT subject, property FROM placed
+            WHERE place <= ceil(groups / ({factor}))
+            ORDER BY subject, property""",
+            output,
+        )
+
+
+def write_replacements(dataset: Path, groups: Path, output: Path) -> int:
+    """Writes the rows of the assembled dataset that belong to the given groups, in its order.
+
+    Raises InputError if there are none.
+    """
+    with database() as db:
+        query = f"""SELECT * FROM read_parquet({sql(dataset)})
+            WHERE (subject.id, relation.id) IN (
+                SELECT ('Q' || subject, 'P' || property) FROM read_parquet({sql(groups)}))
+            ORDER BY subject_popularity DESC NULLS LAST,
+                substr(subject.id, 2)::INTEGER, substr(relation.id, 2)::INTEGER"""
+        if not db.sql(f"SELECT 1 FROM ({query}) LIMIT 1").fetchall():
+            raise InputError(
+                f"{dataset}: no update replaces exactly one object by another (scenario ReplaceObject), so "
+                f"{output.name} would be empty; choose dates further apart, or use {dataset.name}, which "
+                "holds the other scenarios"
+            )
+        return write_query(db, query, output)

@@ -1,0 +1,81 @@
+"""Updates of one subject as text for a terminal: what changed, which rule decided, where to check it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from factdrift.settings import InputError
+from factdrift.tables import database, sql
+
+Record = dict[str, Any]
+
+WIKI = "https://www.wikidata.org/w"
+_SIGNS = {"new": "+", "obsolete": "-", "static": "="}
+
+
+def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -> list[Record]:
+    """The subject's updates, those with the smallest relation number first.
+
+    Raises InputError if there is no such file, subject or relation in it.
+    """
+    if not dataset.is_file():
+        raise InputError(f"{dataset}: no such file; build it, or name another one")
+    with database() as db:
+        rows = f"FROM read_parquet({sql(dataset)}) WHERE subject.id = {sql(subject)}"
+        known = [name for (name,) in db.sql(f"SELECT DISTINCT relation.id {rows} ORDER BY 1").fetchall()]
+        if not known:
+            raise InputError(f"{dataset}: no update of {subject}; --subject takes an id such as Q30")
+        if relation is not None and relation not in known:
+            raise InputError(f"{dataset}: no update of {subject} {relation}; there are {', '.join(known)}")
+        chosen = "" if relation is None else f"AND relation.id = {sql(relation)}"
+        shortened = "" if limit is None else f"LIMIT {int(limit)}"
+        found: list[Record] = (
+            db.sql(f"SELECT * {rows} {chosen} ORDER BY substr(relation.id, 2)::INTEGER {shortened}")
+            .to_arrow_table()
+            .to_pylist()
+        )
+    return found
+
+
+def lines(records: list[Record]) -> Iterator[str]:
+    """The text of the updates of one subject."""
+    first = records[0]
+    yield _headline(first["subject"])
+    yield f"popularity {first['subject_popularity']} ({first['popularity_source']}), {first['split']} split"
+    for record in records:
+        relation = record["relation"]
+        yield ""
+        yield f"{relation['label']} ({relation['id']}): {record['scenario']}"
+        yield f"  {WIKI}iki/{record['subject']['id']}#{relation['id']}"
+        yield f"  {record['update_prompt']}"
+        for value in record["objects"]:
+            yield from _object_lines(value)
+
+
+def _object_lines(value: Record) -> Iterator[str]:
+    name = value["label"] if value["id"] is None else f"{value['label']} ({value['id']})"
+    announced = ", announced before it began" if value["announced"] else ""
+    yield f"  {_SIGNS[value['decision']]} {value['decision']:8} {name}"
+    yield f"      rule {value['rule']}{announced}{_dates(value)}"
+    for side in ("old", "new"):
+        if value[f"{side}_statement"] is not None:
+            link = (
+                f"  {WIKI}/index.php?oldid={value[f'{side}_revision']}" if value[f"{side}_revision"] else ""
+            )
+            yield f"      {side} dump: {value[f'{side}_statement']}{link}"
+
+
+def _dates(value: Record) -> str:
+    parts = [
+        f"{word} {value[name]}"
+        for name, word in (("start", "from"), ("end", "to"), ("point_in_time", "at"))
+        if value[name] is not None
+    ]
+    return f"; {' '.join(parts)}" if parts else ""
+
+
+def _headline(subject: Record) -> str:
+    text = f"{subject['label']} ({subject['id']})"
+    return f"{text}: {subject['description']}" if subject["description"] else text

@@ -1,0 +1,54 @@
+"""Table 2 of the paper for this build: how much there is of what, in both datasets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from factdrift.tables import atomic_path, database, sql
+
+SCENARIOS = ("ReplaceObject", "Archive", "AddObject", "AddRelation", "AddEntity", "Other")
+DECISIONS = ("new", "obsolete", "static")
+SPLITS = ("train", "test")
+
+
+def write_stats(dataset: Path, replacements: Path, output: Path) -> None:
+    """Writes the counts of `wikifactdiff` and `wfd_repl` as JSON."""
+    with database() as db:
+        counts = {
+            "wikifactdiff": dataset_stats(db, dataset),
+            "wfd_repl": dataset_stats(db, replacements),
+        }
+    with atomic_path(output) as temporary:
+        temporary.write_text(json.dumps(counts, indent=2) + "\n")
+
+
+def dataset_stats(db: duckdb.DuckDBPyConnection, path: Path) -> dict[str, Any]:
+    """Counts of one dataset; objects are the distinct ones, literals by datatype, raw form and label."""
+    rows = f"read_parquet({sql(path)})"
+    db.execute(f"CREATE OR REPLACE TEMP VIEW triples AS SELECT *, unnest(objects) AS object FROM {rows}")
+
+    def number(what: str, source: str = "triples") -> int:
+        return int(db.sql(f"SELECT {what} FROM {source}").fetchall()[0][0])
+
+    def tally(column: str, names: tuple[str, ...], source: str) -> dict[str, int]:
+        found = dict(db.sql(f"SELECT {column}, count(*) FROM {source} GROUP BY 1").fetchall())
+        return {name: int(found.get(name, 0)) for name in names}
+
+    entities = number("count(DISTINCT object.id)")
+    literals = number(
+        "count(DISTINCT (object.datatype, object.raw, object.label)) FILTER (object.id IS NULL)"
+    )
+    return {
+        "updates": number("count(*)", rows),
+        "triples": number("count(*)"),
+        "subjects": number("count(DISTINCT subject.id)"),
+        "relations": number("count(DISTINCT relation.id)"),
+        "objects": {"all": entities + literals, "entities": entities, "literals": literals},
+        "scenarios": tally("scenario", SCENARIOS, rows),
+        "decisions": tally("object.decision", DECISIONS, "triples"),
+        "splits": tally("split", SPLITS, rows),
+    }
