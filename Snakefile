@@ -11,7 +11,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
-from factdrift.settings import InputError, configure, dump_source, method, scope
+from factdrift.settings import InputError, configure, dump_source, method, scope, switches
 
 min_version("9.20")
 

@@ -52,7 +52,7 @@ class Text:
 
 
 def time_of(text: str) -> dict[str, Any]:
-    """`2021-01-04`, `2021-01`, `2021`, `2020s`, `-0044-03-15`, with ` julian`; `2021-01-04/9` sets the precision."""
+    """`2021-01-04`, `2021-01`, `2021`, `2020s`, `-0044-03-15`, ` julian`; `2021-01-04/9` sets precision."""
     match = re.fullmatch(r"(-?)(\d+)(?:-(\d\d))?(?:-(\d\d))?(s?)(?:/(\d+))?( julian)?", text)
     assert match, text
     sign, year, month, day, decade, precision, julian = match.groups()
@@ -131,10 +131,10 @@ class Property:
 
 @dataclass
 class World:
-    """Two dumps. Every item that a fact names stands in both, with an article and a label, unless said otherwise.
+    """Two dumps. Each item that a fact names stands in both, with article and label, unless said otherwise.
 
-    `absent_old`, `absent_new`: items without a line there; `no_article`: without an English article (in both);
-    `no_article_old`: only in the old one; `no_label`; `classes`: P31 of items; `superclasses`: P279 of classes.
+    `absent_old`, `absent_new`: items without a line there; `no_article`: without an English article in both,
+    `no_article_old`: in the old one only; `classes`: P31 of items; `superclasses`: P279 of classes.
     """
 
     old: list[Fact] = field(default_factory=list)
@@ -192,7 +192,9 @@ class World:
                     }.items()
                 )
             ]
-            given = self.old_properties if which == "old" and self.old_properties is not None else self.properties
+            given = (
+                self.old_properties if which == "old" and self.old_properties is not None else self.properties
+            )
             properties = [
                 {
                     "id": each.id,
@@ -243,7 +245,9 @@ class World:
                 directory / which / "filtered.parquet",
             )
         triples = directory / "triples.parquet"
-        difference(directory / "old" / "filtered.parquet", directory / "new" / "filtered.parquet", how, triples)
+        difference(
+            directory / "old" / "filtered.parquet", directory / "new" / "filtered.parquet", how, triples
+        )
         new_entities(
             directory / "new" / "statements.parquet",
             triples,
@@ -282,9 +286,7 @@ def method(variant: str = "paper", **switches: Any) -> Method:
     from factdrift.settings import configure
     from factdrift.settings import method as method_json
 
-    days = {
-        key: switches.pop(f"t_{key}", default) for key, default in (("old", T_OLD), ("new", T_NEW))
-    }
+    days = {key: switches.pop(f"t_{key}", default) for key, default in (("old", T_OLD), ("new", T_NEW))}
     config: dict[str, Any] = {"snapshots": days, "variant": variant, **switches}
     configure(config, ROOT / "config" / "config.schema.yaml")
     return msgspec.json.decode(method_json(config), type=Method)

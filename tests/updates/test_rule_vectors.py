@@ -1,4 +1,4 @@
-"""The observed behaviour of the released code (spec section 5) and the rows of the paper's table, as vectors."""
+"""Observed behaviour of the released code, and the paper's table (spec section 5), as vectors."""
 
 from __future__ import annotations
 

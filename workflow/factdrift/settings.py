@@ -18,7 +18,7 @@ class InputError(Exception):
 
 
 def configure(config: dict[str, Any], schema_file: Path) -> None:
-    """Normalises dates, checks every key, fills in the defaults and checks what a schema cannot say; in place.
+    """Normalises dates, checks every key, fills in the defaults; in place.
 
     Raises InputError that names each wrong key and what it should be.
     """
@@ -36,7 +36,7 @@ def configure(config: dict[str, Any], schema_file: Path) -> None:
     old, new = config["snapshots"]["old"], config["snapshots"]["new"]
     if old >= new:
         raise InputError(
-            f"configuration: snapshots.old is {old}, which is not before snapshots.new, {new}; swap or change them"
+            f"configuration: snapshots.old ({old}) is not before snapshots.new ({new}); swap or change them"
         )
     if isinstance(config["dumps"], dict):
         for date in (old, new):
@@ -61,16 +61,19 @@ def method(config: dict[str, Any]) -> str:
     if variant == "reference":
         constants["dropped_datatypes"] = reference_datatypes
     del constants["popularity_months"]
-    switches = {
+    days = {f"t_{which}": int(config["snapshots"][which].replace("-", "")) for which in ("old", "new")}
+    return json.dumps({"variant": variant, **switches(config), **days, **constants}, sort_keys=True)
+
+
+def switches(config: dict[str, Any]) -> dict[str, str]:
+    """`dates`, `objects` and `merges`, with the variant's own where the configuration leaves it to that."""
+    variant = config["variant"]
+    own = {
         "dates": "interval" if variant == "revised" else "first_day",
         "objects": "any" if variant == "reference" else "relevant",
         "merges": "detect" if variant == "revised" else "off",
     }
-    for key in switches:
-        if config[key] != "variant":
-            switches[key] = config[key]
-    days = {f"t_{which}": int(config["snapshots"][which].replace("-", "")) for which in ("old", "new")}
-    return json.dumps({"variant": variant, **switches, **days, **constants}, sort_keys=True)
+    return {key: value if config[key] == "variant" else config[key] for key, value in own.items()}
 
 
 def scope(config: dict[str, Any]) -> str:
@@ -129,7 +132,10 @@ def _explain(fault: Any, config: dict[str, Any]) -> str:
         return f"unknown key {', '.join(where + name for name in unknown)}; known are {', '.join(known)}"
     if fault.validator == "required":
         return f"{fault.message}{' in ' + key if key else ''}"
-    if fault.validator in ("format", "pattern") and "date" in (fault.schema.get("format"), fault.validator_value):
+    if fault.validator in ("format", "pattern") and "date" in (
+        fault.schema.get("format"),
+        fault.validator_value,
+    ):
         return f"{key or 'dumps'}: {fault.instance!r} is no date; write it as 2021-01-04"
     hint = f" ({expected})" if expected else ""
     return f"{key}: {fault.message}{hint}"

@@ -35,6 +35,8 @@ def runs_in(directory: Path) -> list[int]:
     found = []
     for process in psutil.process_iter(["pid", "cmdline", "cwd"]):
         command = process.info["cmdline"] or []
-        if any(Path(part).name == "snakemake" for part in command[:3]) and process.info["cwd"] == str(directory):
+        if any(Path(part).name == "snakemake" for part in command[:3]) and process.info["cwd"] == str(
+            directory
+        ):
             found.append(int(process.info["pid"]))
     return sorted(found)

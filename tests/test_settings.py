@@ -1,0 +1,101 @@
+"""The configuration: what is accepted, what is refused and how that is said."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from factdrift.settings import InputError, configure, dump_source, method, scope, switches
+
+ROOT = Path(__file__).resolve().parents[1]
+SCHEMA = ROOT / "config" / "config.schema.yaml"
+
+
+def configured(**keys):
+    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
+    configure(config, SCHEMA)
+    return config
+
+
+@pytest.mark.parametrize("date", [datetime.date(2021, 1, 4), "2021-01-04", 20210104, "20210104"])
+def test_dates_are_read_however_yaml_gives_them(date):
+    config = configured(
+        snapshots={"old": date, "new": "2023-02-27"}, dumps={date: "a.json", "2023-02-27": "b"}
+    )
+    assert config["snapshots"]["old"] == "2021-01-04"
+    assert dump_source(config, "2021-01-04") == "a.json"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "config" / "presets").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_presets_are_valid_over_the_default(path):
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+    config.update(yaml.safe_load(path.read_text(encoding="utf-8")))
+    configure(config, SCHEMA)
+    assert json.loads(method(config))["t_old"] < json.loads(method(config))["t_new"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"snapshots": {"old": "2021-13-04", "new": "2023-02-27"}}, "snapshots.old: '2021-13-04' is no date"),
+        ({"snapshots": {"old": "soon", "new": "2023-02-27"}}, "snapshots.old: 'soon' is no date"),
+        (
+            {"snapshots": {"old": "2023-02-27", "new": "2021-01-04"}},
+            "snapshots.old (2023-02-27) is not before",
+        ),
+        ({"snapshots": {"old": "2021-01-04", "new": "2021-01-04"}}, "is not before"),
+        ({"snapshots": {"old": "2021-01-04"}}, "'new' is a required property in snapshots"),
+        ({"speed": 3}, "unknown key speed; known are snapshots, dumps"),
+        ({"only": {"relation": ["P6"]}}, "unknown key only.relation; known are relations, subjects"),
+        ({"only": {"relations": ["Q6"]}}, "only.relations.0: 'Q6' does not match"),
+        ({"variant": "best"}, "variant: 'best' is not one of ['paper', 'reference', 'revised']"),
+        ({"shards": 0}, "shards: 0 is less than the minimum of 1"),
+        ({"buckets": 10**9}, "buckets: 1000000000 is greater than the maximum"),
+        ({"max_bad_lines": -1}, "max_bad_lines: -1 is less than the minimum"),
+        ({"dumps": {"2021-01-04": "a.json"}}, "dumps has no entry for 2023-02-27; add `2023-02-27: PATH`"),
+        ({"dumps": {"2021-01-04": "derive", "2023-02-27": "derive"}}, "one of them needs a PATH"),
+        ({"undersample": {"P1082": 0}}, "undersample.P1082: 0 is less than the minimum of 1"),
+    ],
+)
+def test_each_fault_is_named_with_its_key(keys, message):
+    with pytest.raises(InputError) as error:
+        configured(**keys)
+    assert message in str(error.value)
+
+
+def test_all_faults_are_told_at_once():
+    with pytest.raises(InputError) as error:
+        configured(shards=0, buckets="many", colour="red")
+    assert all(key in str(error.value) for key in ("shards", "buckets", "colour"))
+
+
+def test_variants_bring_their_own_switches_unless_they_are_set():
+    assert switches(configured()) == {"dates": "first_day", "objects": "relevant", "merges": "off"}
+    assert switches(configured(variant="reference"))["objects"] == "any"
+    revised = configured(variant="revised")
+    assert switches(revised) == {"dates": "interval", "objects": "relevant", "merges": "detect"}
+    assert scope(revised) == "all"
+    # An unquoted `off` is a truth value in YAML.
+    assert switches(configured(variant="revised", merges=False))["merges"] == "off"
+
+
+def test_the_reference_drops_fewer_datatypes():
+    paper, reference = (json.loads(method(configured(variant=v))) for v in ("paper", "reference"))
+    assert set(reference["dropped_datatypes"]) < set(paper["dropped_datatypes"])
+    assert paper["start"] == 580
+    assert 4167836 in paper["page_classes"]
+
+
+def test_every_key_has_a_description():
+    def walk(schema, path):
+        for key, part in schema.get("properties", {}).items():
+            assert part.get("description"), f"{path}{key} lacks a description"
+            walk(part, f"{path}{key}.")
+
+    walk(yaml.safe_load(SCHEMA.read_text(encoding="utf-8")), "")
