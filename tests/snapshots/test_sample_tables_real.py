@@ -200,7 +200,7 @@ def entities_of(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def stated(snak: dict[str, Any]) -> tuple[Any, ...]:
-    """What a snak of a dump says, without what the tables leave out: bounds, time zones, precision of places."""
+    """What a snak of a dump says, without what the tables leave out: bounds, zones, precision of places."""
     if snak["snaktype"] != "value":
         return (snak["snaktype"],)
     value = snak["datavalue"]["value"]
