@@ -1,4 +1,4 @@
-"""One shard of a dump: which lines it takes, what it does with bad ones, and that it is written whole or not."""
+"""One shard of a dump: which lines it takes, what it does with bad ones, and that it is all or nothing."""
 
 from __future__ import annotations
 
