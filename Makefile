@@ -20,7 +20,7 @@ test: .venv/dev.done
 lint: .venv/dev.done
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/snakefmt --check Snakefile rules
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakefmt --check Snakefile rules
 	$(BIN)/mypy
 	$(BIN)/snakemake --lint
 
@@ -51,4 +51,4 @@ lock: .venv/bin/uv
 		--upgrade --no-header --constraints envs/data.txt --output-file envs/dev.txt
 
 clean:
-	rm -rf results logs .snakemake benchmarks/snapshots benchmarks/20*
+	rm -rf results logs .snakemake

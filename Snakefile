@@ -4,6 +4,7 @@ Here: configuration and the targets that users ask for by name. The stages stand
 the data flows; what they call is the package in workflow/factdrift.
 """
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
-from factdrift.settings import InputError, configure, dump_source, method, scope, switches
+from factdrift.settings import InputError, check_files, configure, dump_source, method, scope, switches
 
 min_version("9.20")
 
@@ -24,13 +25,16 @@ configfile: os.path.join(workflow.basedir, "config/config.yaml")
 
 try:
     configure(config, Path(workflow.basedir, "config/config.schema.yaml"))
+    check_files(config)
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
 OLD, NEW = config["snapshots"]["old"], config["snapshots"]["new"]
 PAIR = f"results/{OLD}_{NEW}"
 SHARDS, BUCKETS = config["shards"], config["buckets"]
-SHORT_NAMES = ["wfd_repl.parquet", "wikifactdiff.parquet", "wikifactdiff.stats.json", "manifest.json"]
+DATASETS = ["wfd_repl.parquet", "wikifactdiff.parquet"]
+ACCOUNTS = ["wikifactdiff.stats.json", "manifest.json"]
+EXPORTS = ["wfd_repl.jsonl", "wikifactdiff.jsonl"]
 
 
 wildcard_constraints:
@@ -39,7 +43,7 @@ wildcard_constraints:
     which="old|new",
     bucket=r"\d+-of-\d+",
     shard=r"\d+-of-\d+",
-    name="|".join(SHORT_NAMES).replace(".", r"\."),
+    name="|".join(DATASETS + ACCOUNTS + EXPORTS).replace(".", r"\."),
 
 
 def code(*stages):
@@ -72,4 +76,4 @@ rule all:
     """Everything that the configured pair of dates gives."""
     default_target: True
     input:
-        expand("results/{name}", name=SHORT_NAMES),
+        expand("results/{name}", name=DATASETS + ACCOUNTS),

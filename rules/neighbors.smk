@@ -18,15 +18,15 @@ rule nearest_facts:
     log:
         "logs/{pair}/neighbors.txt",
     benchmark:
-        "benchmarks/{pair}/neighbors.tsv"
+        "logs/{pair}/neighbors.tsv"
+    resources:
+        mem_mb=16000,
     params:
         old_date=OLD,
         variant=config["variant"],
         dates=switches(config)["dates"],
         candidates=config["neighbors"]["entities"],
         facts=config["neighbors"]["facts"],
-    resources:
-        mem_mb=16000,
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -58,13 +58,13 @@ rule random_facts:
     log:
         "logs/{pair}/random_neighbors.txt",
     benchmark:
-        "benchmarks/{pair}/random_neighbors.tsv"
+        "logs/{pair}/random_neighbors.tsv"
+    resources:
+        mem_mb=8000,
     params:
         variant=config["variant"],
         facts=config["neighbors"]["random"],
         seed=config["seed"],
-    resources:
-        mem_mb=8000,
     shell:
         r"""
         exec &> >(tee {log:q})

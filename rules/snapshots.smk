@@ -22,14 +22,14 @@ rule render_sample:
         code=code("snapshots", "wikidata"),
     output:
         dump="results/snapshots/{date}/sample.json.gz",
-    params:
-        tables=resource("sample"),
     log:
         "logs/snapshots/{date}/sample.txt",
     benchmark:
-        "benchmarks/snapshots/{date}/sample.tsv"
+        "logs/snapshots/{date}/sample.tsv"
     resources:
         mem_mb=1000,
+    params:
+        tables=resource("sample"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -50,7 +50,7 @@ rule derive_dump:
     log:
         "logs/snapshots/{date}/derived.txt",
     benchmark:
-        "benchmarks/snapshots/{date}/derived.tsv"
+        "logs/snapshots/{date}/derived.tsv"
     resources:
         mem_mb=1000,
     shell:

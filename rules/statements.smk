@@ -26,13 +26,13 @@ rule extract_shard:
     log:
         "logs/snapshots/{date}/shards/{shard}x{buckets}.txt",
     benchmark:
-        "benchmarks/snapshots/{date}/shards/{shard}x{buckets}.tsv"
+        "logs/snapshots/{date}/shards/{shard}x{buckets}.tsv"
+    resources:
+        mem_mb=600,
     params:
         shard=lambda wildcards: wildcards.shard.split("-of-")[0],
         shards=lambda wildcards: wildcards.shard.split("-of-")[1],
         scope=scope(config),
-    resources:
-        mem_mb=600,
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -59,11 +59,11 @@ rule gather_snapshot:
     log:
         "logs/snapshots/{date}/snapshot.txt",
     benchmark:
-        "benchmarks/snapshots/{date}/snapshot.tsv"
-    params:
-        max_bad_lines=config["max_bad_lines"],
+        "logs/snapshots/{date}/snapshot.tsv"
     resources:
         mem_mb=4000,
+    params:
+        max_bad_lines=config["max_bad_lines"],
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -89,11 +89,11 @@ rule gather_statements:
     log:
         "logs/snapshots/{date}/statements/{bucket}.txt",
     benchmark:
-        "benchmarks/snapshots/{date}/statements/{bucket}.tsv"
-    params:
-        bucket=lambda wildcards: wildcards.bucket.split("-of-")[0],
+        "logs/snapshots/{date}/statements/{bucket}.tsv"
     resources:
         mem_mb=2000,
+    params:
+        bucket=lambda wildcards: wildcards.bucket.split("-of-")[0],
     shell:
         r"""
         exec &> >(tee {log:q})

@@ -33,11 +33,11 @@ rule filter_context:
     log:
         "logs/{pair}/context/{which}.txt",
     benchmark:
-        "benchmarks/{pair}/context/{which}.tsv"
-    params:
-        method=lambda wildcards: method(config),
+        "logs/{pair}/context/{which}.tsv"
     resources:
         mem_mb=4000,
+    params:
+        method=lambda wildcards: method(config),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -66,11 +66,11 @@ rule preprocess:
     log:
         "logs/{pair}/filtered/{which}/{bucket}.txt",
     benchmark:
-        "benchmarks/{pair}/filtered/{which}/{bucket}.tsv"
-    params:
-        method=lambda wildcards: method(config),
+        "logs/{pair}/filtered/{which}/{bucket}.tsv"
     resources:
         mem_mb=2000,
+    params:
+        method=lambda wildcards: method(config),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -95,7 +95,7 @@ rule preprocess_report:
     log:
         "logs/{pair}/preprocess_report.txt",
     benchmark:
-        "benchmarks/{pair}/preprocess_report.tsv"
+        "logs/{pair}/preprocess_report.tsv"
     resources:
         mem_mb=2000,
     shell:
@@ -119,11 +119,11 @@ rule difference:
     log:
         "logs/{pair}/triples/{bucket}.txt",
     benchmark:
-        "benchmarks/{pair}/triples/{bucket}.tsv"
-    params:
-        method=lambda wildcards: method(config),
+        "logs/{pair}/triples/{bucket}.tsv"
     resources:
         mem_mb=2000,
+    params:
+        method=lambda wildcards: method(config),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -147,11 +147,11 @@ rule new_entities:
     log:
         "logs/{pair}/new_entities/{bucket}.txt",
     benchmark:
-        "benchmarks/{pair}/new_entities/{bucket}.tsv"
-    params:
-        method=lambda wildcards: method(config),
+        "logs/{pair}/new_entities/{bucket}.tsv"
     resources:
         mem_mb=2000,
+    params:
+        method=lambda wildcards: method(config),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -182,13 +182,13 @@ rule classify:
     log:
         "logs/{pair}/updates/{bucket}.txt",
     benchmark:
-        "benchmarks/{pair}/updates/{bucket}.tsv"
+        "logs/{pair}/updates/{bucket}.tsv"
+    resources:
+        mem_mb=2000,
     params:
         method=lambda wildcards: method(config),
         relations=config["only"]["relations"],
         subjects=["--only-subjects", config["only"]["subjects"]] if config["only"]["subjects"] else [],
-    resources:
-        mem_mb=2000,
     shell:
         r"""
         exec &> >(tee {log:q})

@@ -21,7 +21,7 @@ rule templates:
     log:
         "logs/{pair}/templates.txt",
     benchmark:
-        "benchmarks/{pair}/templates.tsv"
+        "logs/{pair}/templates.tsv"
     resources:
         mem_mb=2000,
     shell:
@@ -53,11 +53,11 @@ rule literals:
     log:
         "logs/{pair}/literals.txt",
     benchmark:
-        "benchmarks/{pair}/literals.tsv"
-    params:
-        variant=config["variant"],
+        "logs/{pair}/literals.tsv"
     resources:
         mem_mb=4000,
+    params:
+        variant=config["variant"],
     shell:
         r"""
         exec &> >(tee {log:q})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from factdrift.settings import InputError, configure, dump_source, method, scope, switches
+from factdrift.settings import InputError, check_files, configure, dump_source, method, scope, switches
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "config" / "config.schema.yaml"
@@ -59,7 +59,7 @@ def test_presets_are_valid_over_the_default(path):
         ({"buckets": 10**9}, "buckets: 1000000000 is greater than the maximum"),
         ({"max_bad_lines": -1}, "max_bad_lines: -1 is less than the minimum"),
         ({"dumps": {"2021-01-04": "a.json"}}, "dumps has no entry for 2023-02-27; add `2023-02-27: PATH`"),
-        ({"dumps": {"2021-01-04": "derive", "2023-02-27": "derive"}}, "one of them needs a PATH"),
+        ({"dumps": {"2021-01-04": "a", "2023-02-27": "derive"}}, "only the old snapshot can be derived"),
         ({"undersample": {"P1082": 0}}, "undersample.P1082: 0 is less than the minimum of 1"),
     ],
 )
@@ -99,3 +99,18 @@ def test_every_key_has_a_description():
             walk(part, f"{path}{key}.")
 
     walk(yaml.safe_load(SCHEMA.read_text(encoding="utf-8")), "")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"dumps": {"2021-01-04": "derive", "2023-02-27": "b.json"}}, "dumps.2023-02-27: b.json does not exist"),
+        ({"labels": ["names.tsv"]}, "labels: names.tsv does not exist"),
+        ({"pageviews": "views"}, "pageviews: views does not exist"),
+        ({"only": {"subjects": "ids.txt"}}, "only.subjects: ids.txt does not exist"),
+    ],
+)
+def test_missing_files_are_named_with_their_key(keys, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        check_files(configured(**keys))

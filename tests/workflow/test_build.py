@@ -79,7 +79,7 @@ def test_splits_share_no_subject(rows):
 
 def test_statistics_and_manifest_agree_with_the_tables(built, rows):
     manifest = json.loads((built / "results" / "manifest.json").read_text(encoding="utf-8"))
-    tables = {name.rsplit("/", 1)[-1]: count for name, count in manifest["tables"].items()}
+    tables = {name.rsplit("/", 1)[-1]: count for name, count in manifest["rows"].items()}
     assert tables["wikifactdiff.parquet"] == len(rows)
     assert (built / "results" / "wikifactdiff.stats.json").read_text(encoding="utf-8")
 

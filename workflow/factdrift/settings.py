@@ -44,8 +44,25 @@ def configure(config: dict[str, Any], schema_file: Path) -> None:
                 raise InputError(
                     f"configuration: dumps has no entry for {date}; add `{date}: PATH` (or `{date}: derive`)"
                 )
-        if config["dumps"][old] == config["dumps"][new] == "derive":
-            raise InputError(f"configuration: dumps derives both {old} and {new}; one of them needs a PATH")
+        if config["dumps"][new] == "derive":
+            raise InputError(
+                f"configuration: dumps.{new}: only the old snapshot can be derived; give the path of this dump"
+            )
+
+
+def check_files(config: dict[str, Any]) -> None:
+    """Raises InputError that names the first file or directory of the configuration that is missing."""
+    named = {f"only.subjects: {config['only']['subjects']}": config["only"]["subjects"]}
+    named |= {f"labels: {path}": path for path in config["labels"]}
+    if isinstance(config["dumps"], dict):
+        for date in config["snapshots"].values():
+            path = dump_source(config, date)
+            named[f"dumps.{date}: {path}"] = "" if path == "derive" else path
+    if config["pageviews"] != "none":
+        named[f"pageviews: {config['pageviews']}"] = config["pageviews"]
+    for key, path in named.items():
+        if path and not Path(path).exists():
+            raise InputError(f"configuration: {key} does not exist; mend the path or fetch the file")
 
 
 def dump_source(config: dict[str, Any], date: str) -> str:
