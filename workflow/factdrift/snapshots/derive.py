@@ -1,0 +1,245 @@
+"""An old snapshot that is nowhere to be found any more, approximated from a newer dump by its own dates.
+
+For a date D, judged by the first day that a date covers at its precision:
+
+* statements whose start (P580) or point in time (P585) lies after D are dropped;
+* ends (P582) after D are dropped;
+* a group of statements that thereby lost all its preferred ones prefers the one that, among those that still
+  held on D, began last;
+* items whose earliest creation date lies after D are dropped (`CREATION`, the eight properties by which
+  new entities are told).
+
+What the newer dump cannot tell, and the result therefore has wrong:
+
+* when a statement was entered, and everything that has been removed, corrected or replaced since: an undated
+  fact is taken to have stood on D, so that a population without a date or a changed head of state without
+  a start never shows as an update; a late entry stands too early, an announced one is missing;
+* dates in the statement's own value: a death after D stays;
+* items that were made before what they describe existed (announced buildings, scheduled events) are missing,
+  items made after D about older things are there; values that name a dropped item stay;
+* labels, descriptions, articles and sitelinks, properties and their constraints are those of the newer dump;
+  merged and deleted items are missing; ranks are the newer ones but for the rule above.
+
+A changed item is written without `lastrevid` and `modified`, since no revision ever had this content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from factdrift.progress import Progress
+from factdrift.settings import InputError
+from factdrift.snapshots.compression import dump_writer
+from factdrift.snapshots.php_json import php_json
+from factdrift.wikidata.dump import lines
+from factdrift.wikidata.time import parse_time
+
+START, END, POINT_IN_TIME = "P580", "P582", "P585"
+CREATION = ("P571", "P569", "P580", "P575", "P1619", "P6949", "P585", "P577")
+
+_DATED = tuple(f'"{name}"'.encode() for name in (END, *CREATION))
+
+
+class _Snak(msgspec.Struct, gc=False):
+    snaktype: str = ""
+    datavalue: msgspec.Raw | None = None
+
+
+class _Statement(msgspec.Struct, gc=False):
+    mainsnak: _Snak
+    rank: str = "normal"
+    qualifiers: dict[str, list[_Snak]] | list[Any] = msgspec.field(default_factory=dict)
+
+    def snaks(self, name: str) -> list[_Snak]:
+        return [] if isinstance(self.qualifiers, list) else self.qualifiers.get(name, [])
+
+    def earliest(self, name: str) -> int | None:
+        """First day of the earliest readable date of a qualifier."""
+        return min(_days(self.snaks(name)), default=None)
+
+
+class _TimeValue(msgspec.Struct, gc=False):
+    time: str
+    precision: int
+    calendarmodel: str = ""
+
+
+class _TimeData(msgspec.Struct, gc=False):
+    value: _TimeValue
+
+
+@dataclass(slots=True)
+class Derived:
+    """What became of the newer dump: numbers of lines, of unreadable ones, of things dropped or changed."""
+
+    lines: int = 0
+    unreadable: int = 0
+    items_dropped: int = 0
+    statements_dropped: int = 0
+    ends_dropped: int = 0
+    newly_preferred: int = 0
+
+
+_Claims = dict[str, list[_Statement]]
+_RawClaims = dict[str, list[msgspec.Raw]]
+
+_entity_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_claims_decoder = msgspec.json.Decoder(_Claims | list[Any])
+_raw_claims_decoder = msgspec.json.Decoder(_RawClaims)
+_time_decoder = msgspec.json.Decoder(_TimeData)
+
+
+def derive_dump(dump: str | Path, day: int, path: str | Path) -> Derived:
+    """Writes the approximate snapshot of a day (packed) as `path`, which must end in `.json.gz`.
+
+    Entities that need no change pass byte for byte, and so do lines that are no entity: the reader counts
+    those. Raises InputError if the dump cannot be read to its end.
+    """
+    if not str(path).endswith(".json.gz"):
+        raise InputError(f"{path}: a derived dump is written as .json.gz; rename the output")
+    counts = Derived()
+    progress = Progress(f"deriving {Path(path).name}", unit="lines")
+    with dump_writer(path) as writer:
+        for _, _, text in lines(dump):
+            derived = derive_line(text, day, counts)
+            if derived is not None:
+                writer.write(derived)
+            progress.advance()
+    return counts
+
+
+def derive_line(text: bytes, day: int, counts: Derived) -> bytes | None:
+    """One entity as of the day, None if it did not exist yet; what is done is added to `counts`."""
+    counts.lines += 1
+    if not any(name in text for name in _DATED):
+        return text
+    try:
+        entity = _entity_decoder.decode(text)
+        claims = _claims_decoder.decode(entity["claims"]) if "claims" in entity else []
+        kind = msgspec.json.decode(entity["type"]) if "type" in entity else None
+    except msgspec.MsgspecError:
+        counts.unreadable += 1
+        return text
+    if isinstance(claims, list):
+        return text
+    if kind == "item" and (created := _created(claims)) is not None and created > day:
+        counts.items_dropped += 1
+        return None
+    touched = [name for name, group in claims.items() if any(_is_touched(each, day) for each in group)]
+    if not touched:
+        return text
+    raw = _raw_claims_decoder.decode(entity["claims"])
+    for name in touched:
+        raw[name] = _derive_group(claims[name], raw[name], day, counts)
+    entity["claims"] = msgspec.Raw(msgspec.json.encode({name: group for name, group in raw.items() if group}))
+    for name in ("lastrevid", "modified"):
+        entity.pop(name, None)
+    return msgspec.json.encode(entity)
+
+
+def _derive_group(
+    group: list[_Statement], raw: list[msgspec.Raw], day: int, counts: Derived
+) -> list[msgspec.Raw]:
+    """The statements of one property as of the day."""
+    kept = [(each, text) for each, text in zip(group, raw, strict=True) if not _is_late(each, day)]
+    counts.statements_dropped += len(group) - len(kept)
+    prefer = None
+    if any(each.rank == "preferred" and _is_late(each, day) for each in group):
+        prefer = _successor([each for each, _ in kept], day)
+    found = []
+    for each, text in kept:
+        ends = _late_ends(each, day)
+        if ends or each is prefer:
+            statement = msgspec.json.decode(text)
+            if ends:
+                _drop_ends(statement, ends)
+                counts.ends_dropped += len(ends)
+            if each is prefer:
+                statement["rank"] = "preferred"
+                counts.newly_preferred += 1
+            text = msgspec.Raw(php_json(statement))
+        found.append(text)
+    return found
+
+
+def _successor(kept: list[_Statement], day: int) -> _Statement | None:
+    """Of the statements that held on the day, the one that began last; the first of several.
+
+    None if another is preferred already, or if several held and none tells when it began.
+    """
+    if any(each.rank == "preferred" for each in kept):
+        return None
+    began: list[tuple[int, _Statement]] = []
+    undated: list[_Statement] = []
+    for each in kept:
+        ends = each.snaks(END)
+        late = _late_ends(each, day)
+        if each.rank != "normal" or any(
+            end.snaktype != "novalue" and place not in late for place, end in enumerate(ends)
+        ):
+            continue
+        start = each.earliest(START)
+        start = each.earliest(POINT_IN_TIME) if start is None else start
+        if start is None:
+            undated.append(each)
+        else:
+            began.append((start, each))
+    if began:
+        return max(began, key=lambda pair: pair[0])[1]
+    return undated[0] if len(undated) == 1 else None
+
+
+def _drop_ends(statement: dict[str, Any], places: set[int]) -> None:
+    """Takes ends, by their place, out of a statement, and with the last one every trace of them."""
+    qualifiers = statement["qualifiers"]
+    qualifiers[END] = [end for place, end in enumerate(qualifiers[END]) if place not in places]
+    if not qualifiers[END]:
+        del qualifiers[END]
+        if "qualifiers-order" in statement:
+            statement["qualifiers-order"] = [name for name in statement["qualifiers-order"] if name != END]
+    if not qualifiers:
+        del statement["qualifiers"]
+        statement.pop("qualifiers-order", None)
+
+
+def _is_touched(statement: _Statement, day: int) -> bool:
+    return _is_late(statement, day) or bool(_late_ends(statement, day))
+
+
+def _is_late(statement: _Statement, day: int) -> bool:
+    """Whether the statement's first start or first point in time lies after the day."""
+    firsts = (statement.earliest(START), statement.earliest(POINT_IN_TIME))
+    return any(first is not None and first > day for first in firsts)
+
+
+def _late_ends(statement: _Statement, day: int) -> set[int]:
+    """Places, among the statement's ends, of those after the day."""
+    ends = statement.snaks(END)
+    return {place for place, end in enumerate(ends) if any(first > day for first in _days([end]))}
+
+
+def _created(claims: _Claims) -> int | None:
+    """First day of the earliest creation date of an item, deprecated statements aside."""
+    return min(
+        _days(
+            each.mainsnak for name in CREATION for each in claims.get(name, ()) if each.rank != "deprecated"
+        ),
+        default=None,
+    )
+
+
+def _days(snaks: Iterable[_Snak]) -> Iterator[int]:
+    """First days of the dates that can be read."""
+    for snak in snaks:
+        if snak.snaktype != "value" or snak.datavalue is None:
+            continue
+        try:
+            value = _time_decoder.decode(snak.datavalue).value
+            yield parse_time(value.time, value.precision, value.calendarmodel).first
+        except (msgspec.MsgspecError, ValueError):
+            continue
