@@ -6,8 +6,9 @@ import argparse
 import sys
 from datetime import date
 from pathlib import Path
+from typing import TypeAlias
 
-Parsers = argparse._SubParsersAction[argparse.ArgumentParser]
+Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def register(commands: Parsers) -> None:

@@ -35,9 +35,9 @@ def popularity(
     """Writes `id`, `popularity`, `source` of each item of the new snapshot and of the old one's others.
 
     `pageviews`: the directory of the monthly files, or None for ln(1 + sitelinks). `day`: the date of the
-    dump before whose month the `months` months lie. `source` tells how an item came by its number: `pageviews`,
-    `class_mean`, `global_median` or `sitelinks`. Values are rounded to 1e-9. Returns the number of items.
-    Raises InputError if a month is missing or the files do not name a single item's article.
+    dump; the `months` months before its month count. `source` tells how an item came by its number:
+    `pageviews`, `class_mean`, `global_median` or `sitelinks`. Values are rounded to 1e-9. Returns the
+    number of items. Raises InputError if a month is missing or the files name no item's article.
     """
     files = [] if pageviews is None else month_files(pageviews, day, months)
     with database(memory_mb, threads) as db:

@@ -1,0 +1,225 @@
+"""A small build of hand-made tables: four updates, as the stages before would hand them over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.neighbors.facts import NEIGHBORS
+from factdrift.tables import ENTITIES, PROPERTIES, TIME
+from factdrift.updates.difference import TRIPLES
+from factdrift.wikidata.time import parse_time
+from factdrift.wikifactdiff.assemble import Inputs, Origin, assemble
+
+Row = dict[str, Any]
+Build = Callable[..., "Files"]
+
+UPDATES = pa.schema(
+    [
+        *TRIPLES,
+        ("label", pa.string()),
+        ("rule", pa.string()),
+        ("announced", pa.bool_()),
+        ("dropped_by", pa.string()),
+        ("scenario", pa.string()),
+        ("is_replace", pa.bool_()),
+        ("subject_is_ph_new", pa.bool_()),
+        ("relation_is_temp_func", pa.bool_()),
+    ]
+)
+POPULARITY = pa.schema([("id", pa.int32()), ("popularity", pa.float64()), ("source", pa.string())])
+TEMPLATES = pa.schema(
+    [("property", pa.int32()), ("rank", pa.int32()), ("template", pa.string()), ("source", pa.string())]
+)
+LITERALS = pa.schema([(name, pa.string()) for name in ("datatype", "key", "json", "label", "short", "raw")])
+GROUPS = pa.schema([("subject", pa.int32()), ("property", pa.int32())])
+
+USA, TRUMP, BIDEN, FRANCE, MACRON = 30, 22686, 6279, 142, 3052772
+P6, P36, P1082 = 6, 36, 1082
+
+
+def write(path: Path, schema: pa.Schema, rows: list[Row]) -> Path:
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    return path
+
+
+def time(text: str, precision: int = 11, julian: bool = False) -> Row:
+    """`+2021-01-20` as a value of a TIME column."""
+    calendar = "http://www.wikidata.org/entity/Q1985786" if julian else "Q1985727"
+    row = parse_time(f"{text}T00:00:00Z", precision, calendar)._asdict()
+    assert set(row) == {field.name for field in TIME}
+    return row
+
+
+def triple(subject: int, property: int, change: str, label: str, object: int | None, **more: Any) -> Row:
+    """A triple; `+` and `-` in `change` say in which dumps it stands."""
+    row: Row = dict.fromkeys(UPDATES.names)
+    row |= {
+        "subject": subject,
+        "property": property,
+        "change": change,
+        "label": label,
+        "object": object,
+        "datatype": "wikibase-item" if object is not None else "quantity",
+        "key": f"Q{object}",
+        "rule": "a_rule",
+        "announced": False,
+        "scenario": "ReplaceObject",
+        "is_replace": True,
+        "subject_is_ph_new": False,
+        "relation_is_temp_func": True,
+    }
+    for side, absent in (("old", "F+"), ("new", "F-")):
+        if change != absent:
+            row |= {
+                f"{side}_statement": f"Q{subject}-{side}-{object}",
+                f"{side}_position": 0,
+                f"{side}_revision": 1000 if side == "old" else 2000,
+                f"{side}_start_unknown": False,
+                f"{side}_end_unknown": False,
+            }
+    return row | more
+
+
+def number(subject: int, change: str, label: str, amount: str, **more: Any) -> Row:
+    values = {"key": amount, "scenario": "ReplaceObject"}
+    for side, absent in (("old", "F+"), ("new", "F-")):
+        if change != absent:
+            values[f"{side}_json"] = f'{{"amount":"+{amount}","unit":"1"}}'
+            values[f"{side}_statement"] = f"Q{subject}-{amount}"
+    return triple(subject, P1082, change, label, None, **(values | more))
+
+
+def near(subject: int, property: int, rank_no: int, neighbor: int, object: int | None, **more: Any) -> Row:
+    return {
+        "subject": subject,
+        "property": property,
+        "rank_no": rank_no,
+        "neighbor": neighbor,
+        "similarity": 0.75,
+        "relation": property,
+        "statement": f"Q{neighbor}-{object}",
+        "object": object,
+        "datatype": "wikibase-item" if object is not None else "quantity",
+        "json": None if object is not None else "{}",
+        "key": f"Q{object}",
+    } | more
+
+
+def entity(id: int, label: str | None, description: str | None = None, **more: Any) -> Row:
+    return {"id": id, "label": label, "description": description} | more
+
+
+def template(property: int, rank: int, text: str, source: str = "bundled") -> Row:
+    return {"property": property, "rank": rank, "template": text, "source": source}
+
+
+UPDATED = [
+    triple(USA, P6, "F0", "obsolete", TRUMP, old_start=time("+2017-01-20"), new_start=time("+2017-01-20"),
+           new_end=time("+2021-01-20"), rule="ended_inside"),
+    triple(USA, P6, "F+", "new", BIDEN, new_start=time("+2021-01-20"), new_position=1, announced=True),
+    number(FRANCE, "F-", "obsolete", "67", old_pit=time("+2020-05-00", 10), old_end_unknown=True),
+    number(FRANCE, "F+", "new", "68", new_pit=time("+2022-00-00", 9)),
+    number(USA, "F+", "new", "331", scenario="AddRelation", is_replace=False),
+    triple(900_000_001, P36, "F+", "new", 90, scenario="AddEntity", is_replace=False, subject_is_ph_new=True,
+           relation_is_temp_func=False),
+    triple(FRANCE, P36, "F0", "static", 90, scenario=None, is_replace=None, dropped_by="static"),
+]  # fmt: skip
+
+
+class Files:
+    """The paths of a build's tables, and what assembles them."""
+
+    def __init__(self, folder: Path, inputs: Inputs):
+        self.folder, self.inputs = folder, inputs
+
+    def assemble(self, name: str = "wikifactdiff", **options: Any) -> Path:
+        output = self.folder / f"{name}.parquet"
+        assemble(self.inputs, output, Origin("2021-01-04", "2023-02-27", "funnel.parquet"), **options)
+        return output
+
+    def records(self, **options: Any) -> list[Row]:
+        rows: list[Row] = pq.read_table(self.assemble(**options)).to_pylist()
+        return rows
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    """Makes the tables; each keyword replaces the rows of one of them."""
+
+    def make(**rows: list[Row]) -> Files:
+        defaults: dict[str, tuple[pa.Schema, list[Row]]] = {
+            "updates": (UPDATES, UPDATED),
+            "old_entities": (
+                ENTITIES,
+                [
+                    entity(USA, "USA"),
+                    entity(TRUMP, "Donald Trump", "45th"),
+                    entity(MACRON, "Emmanuel Macron"),
+                    entity(FRANCE, "France", "country"),
+                ],
+            ),
+            "new_entities": (
+                ENTITIES,
+                [
+                    entity(USA, "United States", "country"),
+                    entity(TRUMP, None),
+                    entity(BIDEN, "Joe Biden", "46th"),
+                    entity(FRANCE, "France"),
+                    entity(90, "Paris"),
+                    entity(900_000_001, "New {object} Land"),
+                ],
+            ),
+            "old_properties": (PROPERTIES, [entity(P6, "head"), entity(P36, "capital")]),
+            "new_properties": (
+                PROPERTIES,
+                [entity(P6, "head of government", "of a place"), entity(P1082, "population")],
+            ),
+            "popularity": (
+                POPULARITY,
+                [
+                    {"id": USA, "popularity": 9.5, "source": "pageviews"},
+                    {"id": FRANCE, "popularity": 9.5, "source": "pageviews"},
+                    {"id": 900_000_001, "popularity": 1.5, "source": "class_mean"},
+                ],
+            ),
+            "templates": (
+                TEMPLATES,
+                [
+                    template(P6, 2, "Government in {subject} is led by {object}"),
+                    template(P6, 1, "The head of government of {subject} is {object}"),
+                    template(P36, 1, "The capital of {subject} is {object}", "generic"),
+                    template(P1082, 1, "The population of {subject} is {object}"),
+                ],
+            ),
+            "literals": (
+                LITERALS,
+                [
+                    dict.fromkeys(LITERALS.names, key)
+                    | {"datatype": "quantity", "short": f"{key}!", "raw": f"+{key}"}
+                    for key in ("67", "68", "331", "5")
+                ],
+            ),
+            "neighbors": (
+                NEIGHBORS,
+                [
+                    near(USA, P6, 2, FRANCE, MACRON, similarity=0.5),
+                    near(USA, P6, 1, 900_000_001, MACRON),
+                    near(FRANCE, P1082, 1, USA, None, key="5"),
+                ],
+            ),
+            "random_neighbors": (NEIGHBORS, [near(USA, P6, 1, FRANCE, 90, relation=P36)]),
+        }  # fmt: skip
+        paths = {
+            name: write(tmp_path / f"{name}.parquet", schema, rows.get(name, given))
+            for name, (schema, given) in defaults.items()
+        }
+        several = {name: [paths[name]] for name in ("updates", "old_entities", "new_entities")}
+        return Files(tmp_path, Inputs(**(paths | several), labels=[]))
+
+    return make

@@ -1,0 +1,210 @@
+"""Statistics, funnel, export, manifest, the terminal view and `load`, on the small build."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import factdrift
+from factdrift.settings import InputError
+from factdrift.wikifactdiff.export import export
+from factdrift.wikifactdiff.funnel import write_funnel
+from factdrift.wikifactdiff.manifest import write_manifest
+from factdrift.wikifactdiff.show import find, lines
+from factdrift.wikifactdiff.stats import write_stats
+
+from .conftest import GROUPS, P6, UPDATED, UPDATES, USA, Build, Row, write
+
+REPORT = pa.schema(
+    [("dump", pa.string()), ("property", pa.int32()), ("filter", pa.string()), ("statements", pa.int64())]
+)
+
+
+def test_stats(build: Build, tmp_path: Path) -> None:
+    dataset = build().assemble()
+    empty = tmp_path / "wfd_repl.parquet"
+    pq.write_table(pq.read_table(dataset).slice(0, 0), empty)
+    write_stats(dataset, empty, tmp_path / "stats.json")
+    stats = json.loads((tmp_path / "stats.json").read_text())
+    assert stats["wikifactdiff"] == {
+        "updates": 4,
+        "triples": 6,
+        "subjects": 3,
+        "relations": 3,
+        "objects": {"all": 6, "entities": 3, "literals": 3},
+        "scenarios": {
+            "ReplaceObject": 2,
+            "Archive": 0,
+            "AddObject": 0,
+            "AddRelation": 1,
+            "AddEntity": 1,
+            "Other": 0,
+        },
+        "decisions": {"new": 4, "obsolete": 2, "static": 0},
+        "splits": stats["wikifactdiff"]["splits"],
+    }
+    assert sum(stats["wikifactdiff"]["splits"].values()) == 4
+    assert stats["wfd_repl"]["updates"] == stats["wfd_repl"]["objects"]["all"] == 0
+
+
+def funnel(folder: Path, updates: list[Row] = UPDATED) -> Path:
+    report = [
+        {"dump": "new", "property": P6, "filter": "rank", "statements": 3},
+        {"dump": "old", "property": P6, "filter": "kept", "statements": 8},
+    ]
+    output = folder / "funnel.parquet"
+    write_funnel(
+        write(folder / "report.parquet", REPORT, report),
+        [write(folder / "labelled.parquet", UPDATES, updates)],
+        write(folder / "groups.parquet", GROUPS, [{"subject": USA, "property": P6}]),
+        output,
+    )
+    return output
+
+
+def test_funnel(tmp_path: Path) -> None:
+    rows = [tuple(row.values()) for row in pq.read_table(funnel(tmp_path)).to_pylist()]
+    assert rows[:2] == [("preprocess_old", "P6", "kept", 8), ("preprocess_new", "P6", "rank", 3)]
+    stages = {
+        stage: [row[1:] for row in rows if row[0] == stage] for stage in dict.fromkeys(row[0] for row in rows)
+    }
+    assert stages["difference"] == [
+        ("P6", "F+", 1),
+        ("P6", "F0", 1),
+        ("P36", "F+", 1),
+        ("P36", "F0", 1),
+        ("P1082", "F+", 2),
+        ("P1082", "F-", 1),
+    ]
+    assert ("P6", "ended_inside", 1) in stages["rules"]
+    assert ("P36", "static", 1) in stages["labels"]
+    assert stages["groups"] == [
+        ("P6", "kept", 2),
+        ("P36", "kept", 1),
+        ("P36", "static", 1),
+        ("P1082", "kept", 3),
+    ]
+    assert ("P36", "AddEntity", 1) in stages["scenarios"]
+    assert stages["wfd_repl"] == [
+        ("P6", "kept", 2),
+        ("P36", "other_scenario", 1),
+        ("P1082", "other_scenario", 1),
+        ("P1082", "undersampled", 2),
+    ]
+
+
+def test_funnel_without_updates(tmp_path: Path) -> None:
+    rows = pq.read_table(funnel(tmp_path, [])).to_pylist()
+    assert {row["stage"] for row in rows} == {"preprocess_old", "preprocess_new"}
+
+
+def test_export(build: Build, tmp_path: Path) -> None:
+    output = tmp_path / "wikifactdiff.jsonl"
+    assert export(build().assemble(), output) == 4
+    records = [json.loads(text) for text in output.read_text().splitlines()]
+    record = records[0]
+    assert set(record) == {
+        "subject",
+        "relation",
+        "update_prompt",
+        "generalization_prompts",
+        "subject_is_ph_new",
+        "relation_is_temp_func",
+        "is_replace",
+        "subject_popularity",
+        "objects",
+        "neighborhood",
+    }
+    assert record["objects"][1] == {
+        "id": "Q6279",
+        "label": "Joe Biden",
+        "description": "46th",
+        "decision": "new",
+    }
+    # What the released evaluation code reads.
+    fact = record["neighborhood"][0]["objects"][0]
+    assert fact["object"]["label"] == "Emmanuel Macron"
+    assert fact["prompt"].endswith(" ____")
+    assert fact["dist"] == record["neighborhood"][0]["dist"] == 0.25
+    assert records[1]["objects"][0]["id"] is None
+
+
+def test_show(build: Build) -> None:
+    dataset = build().assemble()
+    text = "\n".join(lines(find(dataset, "Q30", None, None)))
+    for part in (
+        "United States (Q30): country",
+        "head of government (P6): ReplaceObject",
+        "https://www.wikidata.org/wiki/Q30#P6",
+        "- obsolete Donald Trump (Q22686)",
+        "rule ended_inside; from 2017-01-20 to 2021-01-20",
+        "+ new      Joe Biden (Q6279)",
+        "announced before it began; from 2021-01-20",
+        "old dump: Q30-old-22686  https://www.wikidata.org/w/index.php?oldid=1000",
+        "population (P1082): AddRelation",
+        "+ new      331\n",
+    ):
+        assert part in text
+    assert [row["relation"]["id"] for row in find(dataset, "Q30", "P1082", None)] == ["P1082"]
+    assert [row["relation"]["id"] for row in find(dataset, "Q30", None, 1)] == ["P6"]
+    with pytest.raises(InputError, match="no update of Q31"):
+        find(dataset, "Q31", None, None)
+    with pytest.raises(InputError, match="no update of Q30 P7; there are P1082, P6"):
+        find(dataset, "Q30", "P7", None)
+    with pytest.raises(InputError, match="no such file"):
+        find(dataset.with_name("other.parquet"), "Q30", None, None)
+
+
+def manifest(folder: Path, build: Build, name: str) -> str:
+    dump = folder / "old.json.gz"
+    dump.write_bytes(b"a dump")
+    snapshot = folder / "snapshot.json"
+    snapshot.write_text('{"items": 3}')
+    configuration = folder / "config.yaml"
+    configuration.write_text("snapshots: {old: 2021-01-04}\nseed: 7\n")
+    dataset = build().assemble()
+    write_manifest(
+        {"old": "2021-01-04", "new": "2023-02-27"},
+        {"2021-01-04": dump},
+        {"2021-01-04": snapshot},
+        configuration,
+        [dataset],
+        funnel(folder),
+        "sha1",
+        folder / name,
+    )
+    return (folder / name).read_text()
+
+
+def test_manifest(build: Build, tmp_path: Path) -> None:
+    text = manifest(tmp_path, build, "manifest.json")
+    assert manifest(tmp_path, build, "again.json") == text
+    written = json.loads(text)
+    digest = hashlib.sha1(b"a dump").hexdigest()
+    assert written["dumps"] == {"2021-01-04": {"file": "old.json.gz", "bytes": 6, "sha1": digest}}
+    assert written["snapshots"] == {"2021-01-04": {"items": 3}}
+    assert written["configuration"] == {"snapshots": {"old": "2021-01-04"}, "seed": 7}
+    assert written["rows"] == {str(tmp_path / "wikifactdiff.parquet"): 4}
+    assert written["versions"]["factdrift"]
+    assert list(written["triples"])[:3] == ["preprocess_old", "preprocess_new", "difference"]
+    assert written["triples"]["groups"] == {"kept": 6, "static": 1}
+
+
+def test_manifest_names_a_missing_dump(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"gone\.json\.gz: the dump is missing"):
+        write_manifest(
+            {}, {"2021-01-04": tmp_path / "gone.json.gz"}, {}, None, [], tmp_path, "sha1", tmp_path
+        )
+
+
+def test_load(build: Build) -> None:
+    frame = factdrift.load(build().assemble())
+    assert frame["objects"][0][0]["label"] == "Donald Trump"
+    assert isinstance(frame["generalization_prompts"][0], list)
+    assert frame["subject_popularity"].dtype == "float64"
+    assert frame["is_replace"].sum() == 2

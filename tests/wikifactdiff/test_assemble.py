@@ -1,0 +1,210 @@
+"""The records: every field of a hand-made build, the order, and what makes an assembly impossible."""
+
+from __future__ import annotations
+
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.settings import InputError
+
+from .conftest import (
+    BIDEN,
+    FRANCE,
+    P6,
+    P1082,
+    UPDATED,
+    USA,
+    Build,
+    Row,
+    entity,
+    near,
+    number,
+    time,
+    triple,
+    write,
+)
+
+
+def by_ids(records: list[Row]) -> dict[tuple[str, str], Row]:
+    return {(row["subject"]["id"], row["relation"]["id"]): row for row in records}
+
+
+def test_record(build: Build) -> None:
+    record = by_ids(build().records())["Q30", "P6"]
+    assert record["subject"] == {"id": "Q30", "label": "United States", "description": "country"}
+    assert record["relation"] == {"id": "P6", "label": "head of government", "description": "of a place"}
+    assert record["update_prompt"] == "The head of government of United States is ____"
+    assert record["generalization_prompts"] == ["Government in United States is led by ____"]
+    assert record["template_source"] == "bundled"
+    assert (record["subject_is_ph_new"], record["relation_is_temp_func"], record["is_replace"]) == (
+        False,
+        True,
+        True,
+    )
+    assert (record["subject_popularity"], record["popularity_source"]) == (9.5, "pageviews")
+    assert record["scenario"] == "ReplaceObject"
+    trump, biden = record["objects"]
+    assert trump == {
+        "id": "Q22686",
+        "label": "Donald Trump",
+        "description": "45th",
+        "decision": "obsolete",
+        "rule": "ended_inside",
+        "old_statement": "Q30-old-22686",
+        "new_statement": "Q30-new-22686",
+        "old_revision": 1000,
+        "new_revision": 2000,
+        "start": "2017-01-20",
+        "end": "2021-01-20",
+        "point_in_time": None,
+        "datatype": "wikibase-item",
+        "raw": "Q22686",
+        "short": None,
+        "announced": False,
+    }
+    assert (biden["label"], biden["decision"], biden["announced"]) == ("Joe Biden", "new", True)
+    assert (biden["old_statement"], biden["old_revision"], biden["end"]) == (None, None, None)
+
+
+def test_neighborhoods(build: Build) -> None:
+    records = by_ids(build().records())
+    first, second = records["Q30", "P6"]["neighborhood"]
+    assert first["subject"]["id"] == "Q900000001"
+    assert first["dist"] == 0.25
+    assert first["popularity"] == 1.5
+    assert first["relation"]["label"] == "head of government"
+    (fact,) = first["objects"]
+    assert fact["object"] == {"id": "Q3052772", "label": "Emmanuel Macron", "description": None}
+    assert fact["raw"] == "Q3052772"
+    # What a name contains is no blank.
+    assert fact["prompt"] in {
+        "The head of government of New {object} Land is ____",
+        "Government in New {object} Land is led by ____",
+    }
+    assert (second["subject"]["id"], second["dist"]) == ("Q142", 0.5)
+    (literal,) = records["Q142", "P1082"]["neighborhood"]
+    assert literal["objects"][0]["object"] == {"id": None, "label": "5", "description": None}
+    assert literal["objects"][0]["raw"] == "+5"
+    (random,) = records["Q30", "P6"]["random_neighborhood"]
+    assert random["relation"]["id"] == "P36"
+    assert random["objects"][0]["prompt"] == "The capital of France is ____"
+    assert records["Q30", "P1082"]["neighborhood"] == []
+
+
+def test_literals_and_their_dates(build: Build) -> None:
+    old, new = by_ids(build().records())["Q142", "P1082"]["objects"]
+    assert (old["id"], old["label"], old["raw"], old["short"]) == (None, "67", "+67", "67!")
+    assert (old["point_in_time"], old["end"], old["start"]) == ("2020-05", "somevalue", None)
+    assert new["point_in_time"] == "2022"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (time("-0044-03-15", 11, julian=True), "-0044-03-15 julian"),
+        (time("+1990-00-00", 8), "1990/8"),
+        (time("-13798000000-00-00", 3), "-13798000000/3"),
+        (time("+2021-05-06", 9), "2021"),
+    ],
+)
+def test_dates_are_shown_as_precise_as_stated(build: Build, value: Row, text: str) -> None:
+    rows = [triple(USA, P6, "F+", "new", BIDEN, new_start=value)]
+    assert build(updates=rows).records()[0]["objects"][0]["start"] == text
+
+
+def test_order_of_updates_and_objects(build: Build) -> None:
+    records = build().records()
+    ids = [(row["subject"]["id"], row["relation"]["id"]) for row in records]
+    assert ids == [("Q30", "P6"), ("Q30", "P1082"), ("Q142", "P1082"), ("Q900000001", "P36")]
+    rows = [
+        triple(USA, P6, "F+", "new", BIDEN, new_position=0),
+        triple(USA, P6, "F-", "obsolete", FRANCE, old_position=7),
+        triple(USA, P6, "F0", "static", 90, old_position=3, new_position=1),
+    ]
+    (record,) = build(updates=rows).records()
+    assert [value["id"] for value in record["objects"]] == ["Q90", "Q142", "Q6279"]
+
+
+def test_same_bytes_for_any_order_of_rows_and_threads(build: Build) -> None:
+    first = build().assemble("first").read_bytes()
+    assert build(updates=UPDATED[::-1]).assemble("second", threads=2).read_bytes() == first
+
+
+def test_split_is_by_subject_and_seed(build: Build) -> None:
+    subjects = range(1000, 1400)
+    rows = [number(subject, "F+", "new", "68") for subject in subjects] + [
+        triple(subject, P6, "F+", "new", USA) for subject in subjects
+    ]
+    entities = [entity(subject, f"Q{subject}") for subject in subjects] + [entity(USA, "US")]
+    files = build(updates=rows, new_entities=entities, neighbors=[], random_neighbors=[])
+    records = files.records()
+    splits: dict[str, set[str]] = {}
+    for record in records:
+        splits.setdefault(record["subject"]["id"], set()).add(record["split"])
+    assert all(len(found) == 1 for found in splits.values())
+    tests = sum(found == {"test"} for found in splits.values())
+    assert 50 < tests < 110  # 80 expected, standard deviation 8
+    other = {record["subject"]["id"]: record["split"] for record in files.records(seed=1)}
+    assert any(splits[subject] != {split} for subject, split in other.items())
+    assert {record["split"] for record in files.records(test_share=0.0)} == {"train"}
+
+
+def test_neighbor_template_is_seeded(build: Build) -> None:
+    facts = [near(USA, P6, rank, FRANCE, BIDEN) for rank in range(1, 101)]
+    files = build(neighbors=facts)
+
+    def prompts(**options: int) -> list[str]:
+        record = by_ids(files.records(**options))["Q30", "P6"]
+        return [fact["objects"][0]["prompt"] for fact in record["neighborhood"]]
+
+    first = prompts()
+    assert 30 < sum(prompt.startswith("The head") for prompt in first) < 70
+    assert first == prompts()
+    assert first != prompts(seed=1)
+
+
+def test_labels_from_a_file(build: Build) -> None:
+    files = build(new_entities=[entity(BIDEN, "Joe Biden"), entity(900_000_001, "New Land")])
+    with pytest.raises(InputError, match="Q90 is part of an update"):
+        files.assemble()
+    given = files.folder / "labels.tsv"
+    given.write_text('id\tlabel\nQ90\t"Paris", the city\nQ30\tnot this\n')
+    files.inputs = files.inputs._replace(labels=[given])
+    record = by_ids(files.records())["Q900000001", "P36"]
+    assert record["objects"][0]["label"] == '"Paris", the city'
+    assert by_ids(files.records())["Q30", "P6"]["subject"]["label"] == "USA"
+
+
+def test_nothing_to_assemble(build: Build) -> None:
+    rows = [row | {"dropped_by": "unknown"} for row in UPDATED]
+    with pytest.raises(InputError, match=r"between 2021-01-04 and 2023-02-27 .*funnel\.parquet"):
+        build(updates=rows).assemble()
+
+
+def test_no_neighbors(build: Build) -> None:
+    records = build(neighbors=[], random_neighbors=[]).records()
+    assert len(records) == 4
+    assert all(row["neighborhood"] == [] == row["random_neighborhood"] for row in records)
+
+
+def test_what_is_not_verbalized_is_named(build: Build) -> None:
+    with pytest.raises(InputError, match=r"templates\.parquet: no template for P6, P36"):
+        build(templates=[{"property": P1082, "rank": 1, "template": "{subject} {object}"}]).assemble()
+    with pytest.raises(InputError, match=r"literals\.parquet: no display form of the quantity 331"):
+        build(literals=[]).assemble()
+
+
+def test_buckets(build: Build) -> None:
+    files = build()
+    whole = files.assemble("whole").read_bytes()
+    table = pq.read_table(files.inputs.updates[0])
+    parts = [
+        write(
+            files.folder / f"part{k}.parquet",
+            table.schema,
+            [row for row in table.to_pylist() if row["subject"] % 3 == k],
+        )
+        for k in range(3)
+    ]
+    files.inputs = files.inputs._replace(updates=parts[::-1])
+    assert files.assemble("parts").read_bytes() == whole

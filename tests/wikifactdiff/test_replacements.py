@@ -1,0 +1,71 @@
+"""Which replacements make WFD_repl."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.settings import InputError
+from factdrift.wikifactdiff.replacements import select_replacements, write_replacements
+
+from .conftest import BIDEN, GROUPS, P6, P1082, UPDATES, USA, Build, Row, number, triple, write
+
+
+def select(
+    folder: Path, rows: list[Row], undersample: dict[int, int], seed: int = 0
+) -> list[tuple[int, int]]:
+    updates = write(folder / "updates.parquet", UPDATES, rows)
+    output = folder / "groups.parquet"
+    select_replacements([updates], output, undersample, seed)
+    assert pq.read_schema(output).equals(GROUPS)
+    return [(row["subject"], row["property"]) for row in pq.read_table(output).to_pylist()]
+
+
+def test_scenario_and_factor(tmp_path: Path) -> None:
+    rows = [
+        *(number(subject, change, "new", "1") for subject in range(1, 101) for change in ("F-", "F+")),
+        *(triple(subject, P6, "F+", "new", 5) for subject in range(1, 101)),
+        triple(200, P6, "F+", "new", BIDEN, scenario="AddRelation"),
+        triple(201, P6, "F+", "new", BIDEN, dropped_by="unknown"),
+    ]
+    everything = select(tmp_path, rows, {})
+    assert len(everything) == 200
+    assert select(tmp_path, rows, {P1082: 1}) == everything
+    chosen = select(tmp_path, rows, {P1082: 14})
+    populations = [subject for subject, property in chosen if property == P1082]
+    assert len(chosen) - len(populations) == 100
+    assert len(populations) == 8  # 100 / 14, rounded up
+    assert chosen == sorted(chosen) == select(tmp_path, rows[::-1], {P1082: 14})
+    assert select(tmp_path, rows, {P1082: 14}, seed=1) != chosen
+
+
+def test_choice_hardly_depends_on_the_others(tmp_path: Path) -> None:
+    rows = [number(subject, "F+", "new", "1") for subject in range(1, 141)]
+    whole = select(tmp_path, rows, {P1082: 14})
+    fewer = select(
+        tmp_path, [row for row in rows if row["subject"] not in {s for s, _ in whole[:5]}], {P1082: 14}
+    )
+    assert set(whole[5:]) <= set(fewer)
+
+
+def test_rows_of_the_dataset(build: Build, tmp_path: Path) -> None:
+    dataset = build().assemble()
+    groups = write(
+        tmp_path / "groups.parquet",
+        GROUPS,
+        [{"subject": 142, "property": P1082}, {"subject": USA, "property": P6}],
+    )
+    output = tmp_path / "wfd_repl.parquet"
+    assert write_replacements(dataset, groups, output) == 2
+    rows = pq.read_table(output).to_pylist()
+    assert rows == [row for row in pq.read_table(dataset).to_pylist() if row["is_replace"]]
+    assert pq.read_schema(output).equals(pq.read_schema(dataset))
+
+
+def test_no_replacement(build: Build, tmp_path: Path) -> None:
+    groups = write(tmp_path / "groups.parquet", GROUPS, [])
+    with pytest.raises(InputError, match="no update replaces exactly one object"):
+        write_replacements(build().assemble(), groups, tmp_path / "wfd_repl.parquet")
+    assert not (tmp_path / "wfd_repl.parquet").exists()
