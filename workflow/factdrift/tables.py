@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -148,15 +149,16 @@ def write_parquet(table: pa.Table | pa.RecordBatchReader, path: str | Path) -> i
 
 @contextlib.contextmanager
 def database(memory_mb: int = 2000, threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An in-memory DuckDB that spills to the working directory's disk above `memory_mb` megabytes."""
-    connection = duckdb.connect(
-        config={"memory_limit": f"{memory_mb}MB", "threads": threads, "preserve_insertion_order": True}
-    )
-    try:
-        connection.execute("SET enable_progress_bar = false")
-        yield connection
-    finally:
-        connection.close()
+    """An in-memory DuckDB that spills above `memory_mb` megabytes, to a folder of its own under TMPDIR."""
+    with tempfile.TemporaryDirectory(prefix="factdrift-") as spill:
+        connection = duckdb.connect(
+            config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": spill}
+        )
+        try:
+            connection.execute("SET enable_progress_bar = false")
+            yield connection
+        finally:
+            connection.close()
 
 
 def write_query(connection: duckdb.DuckDBPyConnection, query: str, path: str | Path) -> int:
