@@ -1,0 +1,78 @@
+"""The data dictionary names every column of every shared table, with its type and in its order."""
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from factdrift.neighbors.facts import NEIGHBORS
+from factdrift.statements.gather import CLASSES
+from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, TIME
+from factdrift.updates.classify import DROPS
+from factdrift.updates.difference import TRIPLES
+from factdrift.updates.preprocess import FILTERS
+from factdrift.verbalize.literals import LITERALS
+from factdrift.verbalize.templates import TEMPLATES
+
+TABLES = Path(__file__).parents[2] / "docs" / "tables"
+SCHEMAS = {
+    "statements": STATEMENTS,
+    "entities": ENTITIES,
+    "properties": PROPERTIES,
+    "classes": CLASSES,
+    "triples": TRIPLES,
+    "neighbors": NEIGHBORS,
+    "templates": TEMPLATES,
+    "literals": LITERALS,
+}
+
+
+def rows(page: str) -> list[list[str]]:
+    """The cells of all rows of the tables of a page."""
+    lines = (TABLES / f"{page}.md").read_text(encoding="utf-8").splitlines()
+    return [re.split(r" \| ", line.strip("| ")) for line in lines if line.startswith("|")]
+
+
+def columns(page: str) -> dict[str, str]:
+    """Column -> type, of the table that begins with `column`."""
+    cells = rows(page)
+    assert cells[0] == ["column", "type", "unit", "meaning", "source"]
+    found = {}
+    for row in cells[2:]:
+        if row[0] in ("step", "filter", "value"):
+            break
+        found.update(dict.fromkeys(re.findall(r"`(\w+)`", row[0]), row[1]))
+    return found
+
+
+def typed(kind: pa.DataType) -> str:
+    if kind == TIME:
+        return "TIME"
+    return re.sub(r"(element|item): ", "", str(kind))
+
+
+@pytest.mark.parametrize("page", SCHEMAS)
+def test_every_column_with_its_type(page: str) -> None:
+    wanted = {field.name: typed(field.type) for field in SCHEMAS[page]}
+    if page == "triples":
+        assert columns(page) == wanted
+    else:
+        assert list(columns(page).items()) == list(wanted.items())
+
+
+def test_filters_and_steps_are_explained() -> None:
+    assert [row[0].strip("`") for row in rows("filtered") if row[0].strip("`") in FILTERS] == list(FILTERS)
+    assert [row[0].strip("`") for row in rows("updates") if row[0].strip("`") in DROPS] == list(DROPS)
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (TABLES / "README.md").read_text(encoding="utf-8")
+    pages = sorted(path.name for path in TABLES.glob("*.md") if path.name != "README.md")
+    assert sorted(set(re.findall(r"\]\((\w+\.md)\)", index))) == pages
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in TABLES.glob("*.md"):
+        for target in re.findall(r"\]\(([\w./]+)\)", page.read_text(encoding="utf-8")):
+            assert (TABLES / target).is_file(), f"{page.name}: {target}"
