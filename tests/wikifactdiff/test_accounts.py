@@ -165,14 +165,12 @@ def manifest(folder: Path, build: Build, name: str) -> str:
     dump.write_bytes(b"a dump")
     snapshot = folder / "snapshot.json"
     snapshot.write_text('{"items": 3}')
-    configuration = folder / "config.yaml"
-    configuration.write_text("snapshots: {old: 2021-01-04}\nseed: 7\n")
     dataset = build().assemble()
     write_manifest(
         {"old": "2021-01-04", "new": "2023-02-27"},
         {"2021-01-04": dump},
         {"2021-01-04": snapshot},
-        configuration,
+        {"snapshots": {"old": "2021-01-04"}, "seed": 7},
         [dataset],
         funnel(folder),
         "sha1",
@@ -197,9 +195,7 @@ def test_manifest(build: Build, tmp_path: Path) -> None:
 
 def test_manifest_names_a_missing_dump(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone\.json\.gz: the dump is missing"):
-        write_manifest(
-            {}, {"2021-01-04": tmp_path / "gone.json.gz"}, {}, None, [], tmp_path, "sha1", tmp_path
-        )
+        write_manifest({}, {"2021-01-04": tmp_path / "gone.json.gz"}, {}, {}, [], tmp_path, "sha1", tmp_path)
 
 
 def test_load(build: Build) -> None:

@@ -68,7 +68,7 @@ def assemble(
     origin: Origin,
     seed: int = 0,
     test_share: float = 0.2,
-    memory_mb: int = 4000,
+    memory_mb: int = 3000,
     threads: int = 1,
 ) -> int:
     """Writes the dataset, sorted by falling popularity, subject and relation; returns its number of updates.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from datetime import date
 from pathlib import Path
@@ -43,7 +44,7 @@ def _file(verb: argparse.ArgumentParser, option: str, help: str) -> None:
 
 
 def _resources(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--memory-mb", type=int, default=4000, help="for the tables (default %(default)s)")
+    verb.add_argument("--memory-mb", type=int, default=3000, help="for the tables (default %(default)s)")
     verb.add_argument("--threads", type=int, default=1)
 
 
@@ -134,7 +135,7 @@ def _add_manifest(verbs: Parsers) -> None:
             metavar="DATE=PATH",
             help=f"{what} of a date",
         )
-    verb.add_argument("--configuration", type=Path, help="resolved settings, YAML or JSON")
+    verb.add_argument("--configuration", type=json.loads, default={}, help="resolved settings, as JSON")
     verb.add_argument("--tables", type=Path, nargs="*", default=[], help="Parquet files to count the rows of")
     _file(verb, "--funnel", "what `funnel` wrote")
     verb.add_argument("--checksum", choices=["sha1", "sha256"], default="sha1", help="default %(default)s")

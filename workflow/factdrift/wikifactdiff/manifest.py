@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import yaml
 
 from factdrift.progress import Progress
 from factdrift.settings import InputError
@@ -25,7 +24,7 @@ def write_manifest(
     dates: Mapping[str, str],
     dumps: Mapping[str, Path],
     snapshots: Mapping[str, Path],
-    configuration: Path | None,
+    configuration: Mapping[str, Any],
     tables: Sequence[Path],
     funnel: Path,
     checksum: str,
@@ -34,14 +33,14 @@ def write_manifest(
     """Writes the manifest.
 
     `dates`: T_old and T_new by name. `dumps`: date -> dump file, `snapshots`: date -> its snapshot.json.
-    `configuration`: a YAML or JSON file with the resolved settings. `tables`: Parquet files to count, under
+    `configuration`: the resolved settings. `tables`: Parquet files to count, under
     the paths given. `checksum`: name of the hash of the dumps (`sha1` is what Wikidata publishes).
     """
     manifest = {
         "dates": dict(dates),
         "dumps": {date: _dump(path, checksum) for date, path in sorted(dumps.items())},
         "snapshots": {date: _json(path) for date, path in sorted(snapshots.items())},
-        "configuration": _settings(configuration) if configuration else {},
+        "configuration": dict(configuration),
         "versions": versions(),
         "rows": {str(path): pq.read_metadata(path).num_rows for path in sorted(tables)},
         "triples": _counts(funnel),
@@ -72,11 +71,6 @@ def _dump(path: Path, checksum: str) -> dict[str, Any]:
 
 def _json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _settings(path: Path) -> Any:
-    # YAML reads JSON too; dates become text again.
-    return json.loads(json.dumps(yaml.safe_load(path.read_text(encoding="utf-8")), default=str))
 
 
 def _counts(funnel: Path) -> dict[str, dict[str, int]]:

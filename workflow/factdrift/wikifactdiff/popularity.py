@@ -29,7 +29,7 @@ def popularity(
     day: date,
     output: Path,
     months: int = 12,
-    memory_mb: int = 4000,
+    memory_mb: int = 3000,
     threads: int = 1,
 ) -> int:
     """Writes `id`, `popularity`, `source` of each item of the new snapshot and of the old one's others.
