@@ -47,7 +47,7 @@ _DATED = tuple(f'"{name}"'.encode() for name in (END, *CREATION))
 
 class _Snak(msgspec.Struct, gc=False):
     snaktype: str = ""
-    datavalue: msgspec.Raw | None = None
+    datavalue: msgspec.Raw = msgspec.Raw()
 
 
 class _Statement(msgspec.Struct, gc=False):
@@ -236,7 +236,7 @@ def _created(claims: _Claims) -> int | None:
 def _days(snaks: Iterable[_Snak]) -> Iterator[int]:
     """First days of the dates that can be read."""
     for snak in snaks:
-        if snak.snaktype != "value" or snak.datavalue is None:
+        if snak.snaktype != "value":
             continue
         try:
             value = _time_decoder.decode(snak.datavalue).value
