@@ -1,0 +1,73 @@
+"""Tiny tables in the sample's format, and what is rendered from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factdrift.snapshots.render import entity_lines
+from factdrift.snapshots.sample_tables import ENTITY_COLUMNS, FACT_COLUMNS, PROPERTY_COLUMNS, read_sample
+
+Rows = Iterable[Mapping[str, str]]
+WriteTables = Callable[..., Path]
+Render = Callable[..., dict[str, dict[str, Any]]]
+
+DATATYPES = {
+    "P6": "wikibase-item",
+    "P39": "wikibase-item",
+    "P569": "time",
+    "P1082": "quantity",
+    "P1448": "monolingualtext",
+    "P1535": "wikibase-property",
+    "P1545": "string",
+    "P625": "globe-coordinate",
+    "P5137": "wikibase-lexeme",
+}
+ITEMS = ("Q1", "Q2", "Q3", "Q4", "Q5")
+
+
+def table(columns: str, rows: Rows) -> str:
+    lines = [columns.split()]
+    for row in rows:
+        assert set(row) <= set(lines[0])
+        lines.append([row.get(column, "test" if column == "source" else "") for column in lines[0]])
+    return "".join("\t".join(line) + "\n" for line in lines)
+
+
+@pytest.fixture
+def write_tables(tmp_path: Path) -> WriteTables:
+    """Writes tables with the facts, the named entities and properties, and those above that are not named."""
+
+    def write(facts: Rows = (), entities: Rows = (), properties: Rows = ()) -> Path:
+        folder = tmp_path / "sample"
+        for part in ("entities", "facts"):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+        named = {row["id"] for row in (*entities, *properties)}
+        plain = [{"id": item, "label": f"item {item}"} for item in ITEMS if item not in named]
+        others = [
+            {"id": name, "label": f"property {name}", "datatype": datatype}
+            for name, datatype in DATATYPES.items()
+            if name not in named
+        ]
+        (folder / "properties.tsv").write_text(table(PROPERTY_COLUMNS, [*properties, *others]), "utf-8")
+        (folder / "entities" / "a.tsv").write_text(table(ENTITY_COLUMNS, [*entities, *plain]), "utf-8")
+        (folder / "facts" / "a.tsv").write_text(table(FACT_COLUMNS, facts), "utf-8")
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def render(write_tables: WriteTables) -> Render:
+    """The entities of a day, by id, of such tables."""
+
+    def rendered(day: int, facts: Rows = (), entities: Rows = (), properties: Rows = ()) -> dict[str, Any]:
+        sample = read_sample(write_tables(facts, entities, properties))
+        found = [json.loads(line) for line in entity_lines(sample, day)]
+        return {entity["id"]: entity for entity in found}
+
+    return rendered
