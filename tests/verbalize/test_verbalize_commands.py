@@ -22,8 +22,8 @@ def run(*arguments: str | Path) -> None:
 
 
 def test_templates_and_literals_are_written(tmp_path: Path) -> None:
-    columns = ("property", "datatype", "object", "key", "old_json", "new_json")
-    row = (36, "string", None, "k", None, '"a text"')
+    columns = ("property", "datatype", "object", "key", "old_json", "new_json", "dropped_by")
+    row = (36, "string", None, "k", None, '"a text"', None)
     write_parquet(
         pa.table([pa.array([value]) for value in row], list(columns)), updates := tmp_path / "u.parquet"
     )

@@ -10,7 +10,6 @@ import pytest
 
 from factdrift.settings import InputError
 from factdrift.tables import ENTITIES, PROPERTIES, write_parquet
-from factdrift.verbalize.inputs import read_labels
 from factdrift.verbalize.literals import LITERALS, write_literals
 from factdrift.verbalize.templates import TEMPLATES, read_templates, write_templates
 
@@ -22,6 +21,7 @@ UPDATE = pa.schema(
         ("key", pa.string()),
         ("old_json", pa.string()),
         ("new_json", pa.string()),
+        ("dropped_by", pa.string()),
     ]
 )
 NEIGHBOR = pa.schema(
@@ -146,16 +146,6 @@ def test_a_file_must_have_its_header_and_generic_templates(tmp_path: Path) -> No
         read_templates(path)
 
 
-def test_a_label_table_names_entities(tmp_path: Path) -> None:
-    first, second = tmp_path / "a.tsv", tmp_path / "b.tsv"
-    first.write_text("id\tlabel\r\nQ30\tUnited States\r\nP6\thead of government\r\n")
-    second.write_text("id\tlabel\nQ30\tanother\nQ5\thuman")
-    assert read_labels([first, second]) == {30: "United States", -6: "head of government", 5: "human"}
-    second.write_text("id\tlabel\nL30\tlexeme\n")
-    with pytest.raises(InputError, match=r"b\.tsv, line 2: 'L30'"):
-        read_labels([first, second])
-
-
 @pytest.fixture
 def facts(tmp_path: Path) -> dict[str, list[Path]]:
     """Updates in two buckets and two neighbour tables; units 1 to 4 named in different places, 5 nowhere."""
@@ -176,6 +166,7 @@ def facts(tmp_path: Path) -> dict[str, list[Path]]:
         {"datatype": "quantity", "key": "7 1", "new_json": quantity("+7", 1)},
         {"datatype": "quantity", "key": "7 3", "new_json": quantity("+7", 3)},
         {"datatype": "quantity", "key": "7 5", "new_json": quantity("+7", 5)},
+        {"datatype": "string", "key": "gone", "new_json": '"gone"', "dropped_by": "unknown"},
     ]
     return {
         "updates": [

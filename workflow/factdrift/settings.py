@@ -46,7 +46,7 @@ def configure(config: dict[str, Any], schema_file: Path) -> None:
                 )
         if config["dumps"][new] == "derive":
             raise InputError(
-                f"configuration: dumps.{new}: only the old snapshot can be derived; give the path of this dump"
+                f"configuration: dumps.{new}: only the old snapshot can be derived; give this dump's path"
             )
 
 

@@ -7,6 +7,7 @@ function of the rows alone: no timestamps, no row order left to chance, one writ
 from __future__ import annotations
 
 import contextlib
+import csv
 import os
 import shutil
 import tempfile
@@ -16,6 +17,9 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from factdrift.settings import InputError
+from factdrift.wikidata.ids import entity_number
 
 TIME = pa.struct(
     [
@@ -176,19 +180,23 @@ def sql(value: str | Path | int | Sequence[str] | Sequence[Path] | Sequence[int]
     return "[" + ", ".join(sql(item) for item in value) + "]::" + kind
 
 
-def labels_query(paths: Sequence[Path]) -> str:
-    """SQL: `id`, `label` (the first file's) of tab-separated tables `id label`, properties negative.
+def supplied_labels(paths: Sequence[Path]) -> pa.Table:
+    """`id`, `label` of the user's tab-separated tables for entities that the dumps lack; properties negative.
 
-    For entities that the dumps lack; no rows where there are no files.
+    Any other column is passed over; of several labels the first file's first one counts. Raises InputError
+    that names file and line.
     """
-    if not paths:
-        return "SELECT NULL::INTEGER AS id, NULL::VARCHAR AS label WHERE false"
-    files = " UNION ALL ".join(
-        f"SELECT {place} AS place, id, label FROM read_csv("
-        f"{sql(path)}, delim='\t', header=true, quote='', all_varchar=true)"
-        for place, path in enumerate(paths)
-    )
-    return (
-        "SELECT CASE id[1] WHEN 'P' THEN -1 ELSE 1 END * id[2:]::INTEGER AS id, "
-        f"arg_min(label, place) AS label FROM ({files}) GROUP BY ALL"
-    )
+    labels: dict[int, str] = {}
+    for path in paths:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+            if not {"id", "label"} <= set(rows.fieldnames or ()):
+                raise InputError(f"{path}, line 1: columns id and label, separated by tabs, are needed")
+            for line, row in enumerate(rows, start=2):
+                number = entity_number(row["id"])
+                if number is None:
+                    raise InputError(f"{path}, line {line}: {row['id']!r} is no id such as Q30 or P6")
+                if row["label"]:
+                    labels.setdefault(number, row["label"])
+    columns = {"id": list(labels), "label": list(labels.values())}
+    return pa.table(columns, schema=pa.schema([("id", pa.int32()), ("label", pa.string())]))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from factdrift.neighbors.tfidf import Neighbors, nearest
 from factdrift.neighbors.vectors import read_space
 from factdrift.progress import tracked
-from factdrift.tables import database, labels_query, sql, write_query
+from factdrift.tables import database, sql, supplied_labels, write_query
 
 NEIGHBORS = pa.schema(
     [
@@ -112,11 +112,12 @@ def _create_holding(
     dates: str,
 ) -> None:
     """TEMP TABLE holding: of each subject and relation of W_old the one triple that may be taken."""
+    db.register("supplied", supplied_labels(labels))
     db.execute(
         f"""CREATE TEMP TABLE holding AS
         WITH labelled AS (
             SELECT id FROM read_parquet({sql(entities)}) WHERE label IS NOT NULL
-            UNION SELECT id FROM ({labels_query(labels)})
+            UNION SELECT id FROM supplied
         )
         SELECT subject AS neighbor, property AS relation, statement, object, datatype, json, key
         FROM read_parquet({sql(old)})

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from factdrift.settings import InputError
-from factdrift.tables import database, sql, write_query
+from factdrift.tables import database, sql, supplied_labels, write_query
 from factdrift.updates.difference import ORDER, TRIPLES
 from factdrift.updates.method import Method
 from factdrift.updates.readings import high, inside, low
@@ -159,14 +159,7 @@ def _display_labels(
     labels: Sequence[Path],
 ) -> None:
     """TEMP TABLE names (id, name) of subjects and objects: the new dump's, else the old's, else `labels`."""
-    files = ""
-    for path in labels:
-        if not path.is_file():
-            raise InputError(
-                f"labels: the file {path} is missing; mend the key 'labels' of the configuration"
-            )
-        files += f""" UNION ALL SELECT 2, CASE id[1] WHEN 'P' THEN -1 ELSE 1 END * id[2:]::INTEGER, label
-            FROM read_csv({sql(path)}, delim='\t', header=true, quote='', all_varchar=true)"""
+    db.register("supplied", supplied_labels(labels))
     db.execute(
         f"""CREATE TEMP TABLE names AS
         SELECT id, arg_min(label, source) AS name FROM (
@@ -174,7 +167,7 @@ def _display_labels(
             UNION ALL SELECT 1, id, label FROM read_parquet({sql(old_entities)})
             UNION ALL SELECT 0, -id, label FROM read_parquet({sql(properties[0])})
             UNION ALL SELECT 1, -id, label FROM read_parquet({sql(properties[1])})
-            {files}
+            UNION ALL SELECT 2, id, label FROM supplied
         ) WHERE label IS NOT NULL AND id IN (
             SELECT subject FROM triples UNION SELECT object FROM triples WHERE object IS NOT NULL
         ) GROUP BY id"""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from factdrift.settings import InputError
-from factdrift.wikidata.ids import entity_number
 
 
 def rows_of(path: Path, header: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
@@ -34,15 +33,3 @@ def rows_of(path: Path, header: Sequence[str]) -> Iterator[tuple[int, list[str]]
                 f" separate {', '.join(header)} by tabs"
             )
         yield number, fields
-
-
-def read_labels(paths: Sequence[Path]) -> dict[int, str]:
-    """Entity number (properties negative) -> label from tables of `id label`; the first one counts."""
-    labels: dict[int, str] = {}
-    for path in paths:
-        for line, (entity, label) in rows_of(path, ("id", "label")):
-            number = entity_number(entity)
-            if number is None:
-                raise InputError(f"{path}, line {line}: {entity!r} is no id such as Q30 or P6; correct it")
-            labels.setdefault(number, label)
-    return labels

@@ -10,8 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.progress import Progress
-from factdrift.tables import database, sql, write_parquet
-from factdrift.verbalize.inputs import read_labels
+from factdrift.tables import database, sql, supplied_labels, write_parquet
 from factdrift.wikidata.ids import entity_id
 from factdrift.words.literals import shown
 from factdrift.words.quantities import PERCENT
@@ -71,11 +70,12 @@ def write_literals(
 
 
 def _collect(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], neighbors: Sequence[Path]) -> None:
-    """The table `literals`: datatype, key and smallest JSON of each distinct literal."""
+    """The table `literals`: datatype, key and smallest JSON of each literal that reaches a dataset."""
     parts = []
     if updates:
         parts += [
-            f"SELECT datatype, key, {side}_json AS json, object FROM read_parquet({sql(updates)})"
+            f"SELECT datatype, key, {side}_json AS json, object FROM read_parquet({sql(updates)}) "
+            "WHERE dropped_by IS NULL"
             for side in ("old", "new")
         ]
     # One file at a time: nearest and random facts may be tables of different columns.
@@ -111,10 +111,10 @@ def _units(
         ).fetchall():
             before = named[number]
             named[number] = (before[0] or label, before[1] or symbol)
-    for number, label in read_labels(labels).items():
-        if number in named:
-            before = named[number]
-            named[number] = (before[0] or label, before[1])
+    for row in supplied_labels(labels).to_pylist():
+        if row["id"] in named:
+            label, symbol = named[row["id"]]
+            named[row["id"]] = (label or row["label"], symbol)
     nameless = [entity_id(n) for n, names in named.items() if not any(names) and n != PERCENT]
     if nameless:
         print(f"literals: units without a label, shown by their id: {', '.join(nameless)}", file=sys.stderr)

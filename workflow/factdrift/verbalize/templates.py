@@ -13,8 +13,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from factdrift.settings import InputError
-from factdrift.tables import database, sql, write_parquet
-from factdrift.verbalize.inputs import read_labels, rows_of
+from factdrift.tables import database, sql, supplied_labels, write_parquet
+from factdrift.verbalize.inputs import rows_of
 from factdrift.wikidata.ids import property_id, property_number
 from factdrift.words.templates import RELATION, problem
 
@@ -95,7 +95,7 @@ def write_templates(
     by the first label found in them, else in the `labels` tables, else by its id.
     """
     read = read_templates(templates)
-    supplied = read_labels(labels)
+    supplied = {row["id"]: row["label"] for row in supplied_labels(labels).to_pylist()}
     with database() as db:
         occurring = f"SELECT property FROM read_parquet({sql(updates)})"
         if neighbors:

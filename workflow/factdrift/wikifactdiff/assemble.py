@@ -13,7 +13,7 @@ from typing import NamedTuple
 import duckdb
 
 from factdrift.settings import InputError
-from factdrift.tables import database, labels_query, sql, write_query
+from factdrift.tables import database, sql, supplied_labels, write_query
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikifactdiff.chance import chance
 
@@ -121,13 +121,14 @@ def _create_names(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
                 WHERE id IN (SELECT id FROM named)
             UNION ALL SELECT -id, label, description FROM read_parquet({sql(properties)}))"""
         )
+    db.register("supplied", supplied_labels(inputs.labels))
     db.execute(
         f"""CREATE TEMP TABLE names AS
         SELECT id, coalesce(n.label, o.label, given.label) AS label,
             CASE WHEN n.label IS NULL THEN coalesce(o.description, n.description)
                 ELSE coalesce(n.description, o.description) END AS description
         FROM {sides[0]} n FULL JOIN {sides[1]} o USING (id)
-            FULL JOIN (SELECT * FROM ({labels_query(inputs.labels)}) WHERE id IN (SELECT id FROM named))
+            FULL JOIN (SELECT * FROM supplied WHERE id IN (SELECT id FROM named))
                 AS given USING (id)"""
     )
 

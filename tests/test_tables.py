@@ -1,0 +1,71 @@
+"""Tables on disk: all or nothing under the final name, the same bytes for the same rows."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.settings import InputError
+from factdrift.tables import (
+    ROW_GROUP,
+    atomic_path,
+    database,
+    sql,
+    supplied_labels,
+    write_parquet,
+    write_query,
+)
+
+
+def test_a_failed_write_leaves_nothing_behind_and_keeps_what_was_there(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    with pytest.raises(RuntimeError), atomic_path(path) as temporary:  # noqa: PT012
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_bytes_do_not_depend_on_how_the_rows_arrive(tmp_path):
+    table = pa.table({"a": range(ROW_GROUP + 1000), "b": [str(i % 7) for i in range(ROW_GROUP + 1000)]})
+    write_parquet(table, tmp_path / "whole.parquet")
+    batches = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=777))
+    assert write_parquet(batches, tmp_path / "stream.parquet") == table.num_rows
+    assert (tmp_path / "whole.parquet").read_bytes() == (tmp_path / "stream.parquet").read_bytes()
+    assert pq.read_metadata(tmp_path / "whole.parquet").num_row_groups == 2
+
+
+def test_an_empty_result_keeps_its_columns(tmp_path):
+    with database() as db:
+        assert write_query(db, "SELECT 1 AS a, 'x' AS b WHERE false", tmp_path / "empty.parquet") == 0
+    assert pq.read_table(tmp_path / "empty.parquet").column_names == ["a", "b"]
+
+
+@pytest.mark.parametrize("value", [5, "it's", ["a", "b'c"], [1, 2], []])
+def test_values_come_back_from_sql_as_they_went_in(value):
+    with database() as db:
+        assert db.execute(f"SELECT {sql(value)}").fetchone() == (value,)
+
+
+def test_supplied_labels(tmp_path):
+    first, second = tmp_path / "a.tsv", tmp_path / "b.tsv"
+    first.write_text("id\tlabel\r\nQ30\tUnited States\r\nP6\thead of government\r\n", newline="")
+    second.write_text('description\tid\tlabel\nx\tQ30\tanother\ny\tQ5\tthe "human"\nz\tQ6\t\n')
+    found = {row["id"]: row["label"] for row in supplied_labels([first, second]).to_pylist()}
+    assert found == {30: "United States", -6: "head of government", 5: 'the "human"'}
+    assert supplied_labels([]).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id\tlabel\nL30\tx\n", r"a\.tsv, line 2: 'L30' is no id"),
+        ("item\tname\n", r"a\.tsv, line 1: columns id"),
+    ],
+)
+def test_a_wrong_label_table_is_named_with_its_line(tmp_path, text, message):
+    (tmp_path / "a.tsv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        supplied_labels([tmp_path / "a.tsv"])
