@@ -95,7 +95,7 @@ def test_prefers_preferred_then_smallest_statement(table: Write, tmp_path: Path)
             statement(2, P6, 203, statement="Q2-B", rank="preferred"),
         ),
         *city(
-            3, statement(3, P6, 302, statement="q3-b"), statement(3, P6, 301, statement="Q3-A", position=9)
+            3, statement(3, P6, 302, statement="Q3-B"), statement(3, P6, 301, statement="q3-a", position=9)
         ),
     ]
     found = run(table, tmp_path, old, [], UPDATED)

@@ -191,7 +191,8 @@ def build(tmp_path: Path) -> Build:
             "templates": (
                 TEMPLATES,
                 [
-                    template(P6, 2, "Government in {subject} is led by {object}"),
+                    template(P6, 2, "Who leads {subject} is {object}"),
+                    template(P6, 3, "Government in {subject} is led by {object}"),
                     template(P6, 1, "The head of government of {subject} is {object}"),
                     template(P36, 1, "The capital of {subject} is {object}", "generic"),
                     template(P1082, 1, "The population of {subject} is {object}"),

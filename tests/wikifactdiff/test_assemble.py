@@ -34,7 +34,10 @@ def test_record(build: Build) -> None:
     assert record["subject"] == {"id": "Q30", "label": "United States", "description": "country"}
     assert record["relation"] == {"id": "P6", "label": "head of government", "description": "of a place"}
     assert record["update_prompt"] == "The head of government of United States is ____"
-    assert record["generalization_prompts"] == ["Government in United States is led by ____"]
+    assert record["generalization_prompts"] == [
+        "Who leads United States is ____",
+        "Government in United States is led by ____",
+    ]
     assert record["template_source"] == "bundled"
     assert (record["subject_is_ph_new"], record["relation_is_temp_func"], record["is_replace"]) == (
         False,
@@ -80,6 +83,7 @@ def test_neighborhoods(build: Build) -> None:
     assert fact["prompt"] in {
         "The head of government of New {object} Land is ____",
         "Government in New {object} Land is led by ____",
+        "Who leads New {object} Land is ____",
     }
     assert (second["subject"]["id"], second["dist"]) == ("Q142", 0.5)
     (literal,) = records["Q142", "P1082"]["neighborhood"]
@@ -158,7 +162,7 @@ def test_neighbor_template_is_seeded(build: Build) -> None:
         return [fact["objects"][0]["prompt"] for fact in record["neighborhood"]]
 
     first = prompts()
-    assert 30 < sum(prompt.startswith("The head") for prompt in first) < 70
+    assert 17 < sum(prompt.startswith("The head") for prompt in first) < 50
     assert first == prompts()
     assert first != prompts(seed=1)
 
