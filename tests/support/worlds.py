@@ -1,7 +1,8 @@
 """Small worlds by hand: statements of an old and a new dump as tables, run through the updates stage.
 
 Dates are written `2021-01-04`, `2021-01`, `2021`, `2020s`; a value is an item number, or a date as
-`Date("2022-01-01")`, an amount as `Amount("10")`, a string, or a text as `Text("en", "...")`.
+`Date("2022-01-01")`, an amount as `Amount("10")`, a string, or a text as `Text("en", "...")`; a negative
+number is a property.
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ class Fact:
     def row(self, position: int, serial: int) -> dict[str, Any]:
         number, json_text, time = None, None, None
         match self.o:
+            case int() if self.o < 0:
+                datatype, number, key = "wikibase-property", self.o, f"P{-self.o}"
             case int():
                 datatype, number, key = "wikibase-item", self.o, f"Q{self.o}"
             case Date(text):
@@ -134,7 +137,8 @@ class World:
     """Two dumps. Each item that a fact names stands in both, with article and label, unless said otherwise.
 
     `absent_old`, `absent_new`: items without a line there; `no_article`: without an English article in both,
-    `no_article_old`: in the old one only; `classes`: P31 of items; `superclasses`: P279 of classes.
+    `no_article_old`: in the old one only (`no_article_new`, `no_label_new` likewise); `classes`: P31 of items
+    (`old_classes`: in the old dump, if others); `superclasses`: P279 of classes.
     """
 
     old: list[Fact] = field(default_factory=list)
@@ -145,9 +149,12 @@ class World:
     absent_new: frozenset[int] = frozenset()
     no_article: frozenset[int] = frozenset()
     no_article_old: frozenset[int] = frozenset()
+    no_article_new: frozenset[int] = frozenset()
     no_label: frozenset[int] = frozenset()
+    no_label_new: frozenset[int] = frozenset()
     labels: dict[int, str] = field(default_factory=dict)
     classes: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    old_classes: dict[int, tuple[int, ...]] | None = None
     superclasses: dict[int, tuple[int, ...]] = field(default_factory=dict)
     class_labels: dict[int, str] = field(default_factory=dict)
 
@@ -155,68 +162,80 @@ class World:
         facts = [*self.old, *self.new]
         return sorted({fact.s for fact in facts} | {f.o for f in facts if isinstance(f.o, int) and f.o > 0})
 
+    def tables(self, which: str) -> dict[str, list[dict[str, Any]]]:
+        """The rows of `statements`, `entities`, `properties` and `classes` of one dump."""
+        first = which == "old"
+        absent = self.absent_old if first else self.absent_new
+        bare = self.no_article | (self.no_article_old if first else self.no_article_new)
+        unnamed = self.no_label | (frozenset() if first else self.no_label_new)
+        instance_of = self.old_classes if first and self.old_classes is not None else self.classes
+        given = self.old_properties if first and self.old_properties is not None else self.properties
+        serials: dict[tuple[Any, ...], itertools.count[int]] = {}
+        statements = []
+        for position, fact in enumerate(self.old if first else self.new):
+            assert fact.s not in absent
+            serial = next(serials.setdefault((fact.s, fact.p, str(fact.o)), itertools.count()))
+            statements.append(fact.row(position, serial))
+        statements.sort(key=lambda row: (row["subject"], row["position"]))
+        entities = [
+            {
+                "id": item,
+                "label": None if item in unnamed else self.labels.get(item, f"item {item}"),
+                "description": f"description of {item}",
+                "aliases": [],
+                "title": None if item in bare else f"Item {item}",
+                "sitelinks": 0 if item in bare else item % 50 + 1,
+                "revision": 1,
+                "classes": list(instance_of.get(item, ())),
+                "superclasses": [],
+                "whole": item not in bare,
+            }
+            for item in self.items()
+            if item not in absent
+        ]
+        classes = [
+            {"id": item, "label": self.class_labels.get(item), "superclasses": list(parents)}
+            for item, parents in sorted(
+                {
+                    **{each: () for listed in instance_of.values() for each in listed},
+                    **dict.fromkeys(self.class_labels, ()),
+                    **self.superclasses,
+                }.items()
+            )
+        ]
+        properties = [
+            {
+                "id": each.id,
+                "label": f"relation {each.id}",
+                "datatype": "wikibase-item",
+                "classes": list(each.classes),
+                "single_value": each.single_value,
+                "separators": list(each.separators),
+                "examples": [],
+            }
+            for each in sorted(given, key=lambda each: each.id)
+        ]
+        return {
+            "statements": statements,
+            "entities": entities,
+            "properties": properties,
+            "classes": classes,
+        }
+
     def write(self, directory: Path) -> None:
-        for which, facts in (("old", self.old), ("new", self.new)):
-            absent = self.absent_old if which == "old" else self.absent_new
-            bare = self.no_article | (self.no_article_old if which == "old" else frozenset())
-            serials: dict[tuple[Any, ...], itertools.count[int]] = {}
-            rows = []
-            for position, fact in enumerate(facts):
-                assert fact.s not in absent
-                serial = next(serials.setdefault((fact.s, fact.p, str(fact.o)), itertools.count()))
-                rows.append(fact.row(position, serial))
-            rows.sort(key=lambda row: (row["subject"], row["position"]))
-            entities = [
-                {
-                    "id": item,
-                    "label": None if item in self.no_label else self.labels.get(item, f"item {item}"),
-                    "description": f"description of {item}",
-                    "aliases": [],
-                    "title": None if item in bare else f"Item {item}",
-                    "sitelinks": 0 if item in bare else item % 50 + 1,
-                    "revision": 1,
-                    "classes": list(self.classes.get(item, ())),
-                    "superclasses": [],
-                    "whole": item not in bare,
-                }
-                for item in self.items()
-                if item not in absent
-            ]
-            classes = [
-                {"id": item, "label": self.class_labels.get(item), "superclasses": list(parents)}
-                for item, parents in sorted(
-                    {
-                        **{c: () for cs in self.classes.values() for c in cs},
-                        **dict.fromkeys(self.class_labels, ()),
-                        **self.superclasses,
-                    }.items()
-                )
-            ]
-            given = (
-                self.old_properties if which == "old" and self.old_properties is not None else self.properties
-            )
-            properties = [
-                {
-                    "id": each.id,
-                    "label": f"relation {each.id}",
-                    "datatype": "wikibase-item",
-                    "classes": list(each.classes),
-                    "single_value": each.single_value,
-                    "separators": list(each.separators),
-                    "examples": [],
-                }
-                for each in sorted(given, key=lambda each: each.id)
-            ]
-            class_schema = pa.schema(
-                [("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))]
-            )
-            for name, content, schema in (
-                ("statements", rows, STATEMENTS),
-                ("entities", entities, ENTITIES),
-                ("properties", properties, PROPERTIES),
-                ("classes", classes, class_schema),
-            ):
-                write_parquet(pa.Table.from_pylist(content, schema), directory / which / f"{name}.parquet")
+        class_schema = pa.schema(
+            [("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))]
+        )
+        schemas = {
+            "statements": STATEMENTS,
+            "entities": ENTITIES,
+            "properties": PROPERTIES,
+            "classes": class_schema,
+        }
+        for which in ("old", "new"):
+            for name, rows in self.tables(which).items():
+                path = directory / which / f"{name}.parquet"
+                write_parquet(pa.Table.from_pylist(rows, schemas[name]), path)
 
     def updates(self, directory: Path, **switches: Any) -> list[dict[str, Any]]:
         """All triples as the updates stage leaves them, with `method(**switches)`."""
