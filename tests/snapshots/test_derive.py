@@ -1,0 +1,349 @@
+"""An old snapshot derived from a newer dump: hand-made cases, and real entities."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factdrift.settings import InputError
+from factdrift.snapshots.derive import CREATION, Derived, derive_dump, derive_line
+from factdrift.snapshots.php_json import php_json
+from factdrift.wikidata.dump import lines
+from factdrift.wikidata.time import parse_time
+
+REAL_DATA = os.environ.get("FACTDRIFT_REAL_DATA")
+DAY = 20130101
+
+
+def snak(name: str, text: str, precision: int = 11) -> dict[str, Any]:
+    """A date, somevalue, novalue, or an item."""
+    if text in ("somevalue", "novalue"):
+        return {"snaktype": text, "property": name, "datatype": "time"}
+    if text[0] == "Q":
+        value = {"value": {"entity-type": "item", "id": text}, "type": "wikibase-entityid"}
+        return {"snaktype": "value", "property": name, "datavalue": value, "datatype": "wikibase-item"}
+    calendar = "http://www.wikidata.org/entity/Q1985727"
+    value = {"value": {"time": text, "precision": precision, "calendarmodel": calendar}, "type": "time"}
+    return {"snaktype": "value", "property": name, "datavalue": value, "datatype": "time"}
+
+
+def day(text: str) -> str:
+    return f"+{text}T00:00:00Z"
+
+
+def statement(value: str, rank: str = "normal", name: str = "P6", **dates: str | list[str]) -> dict[str, Any]:
+    """A statement with P580 (`start`), P582 (`end`) and P585 (`pit`), each one or several dates."""
+    found: dict[str, Any] = {"mainsnak": snak(name, value), "type": "statement"}
+    qualifiers = {}
+    for key, qualifier in (("start", "P580"), ("end", "P582"), ("pit", "P585")):
+        if key in dates:
+            texts = [dates[key]] if isinstance(dates[key], str) else dates[key]
+            qualifiers[qualifier] = [snak(qualifier, day(t) if t[0].isdigit() else str(t)) for t in texts]
+    if qualifiers:
+        found |= {"qualifiers": qualifiers, "qualifiers-order": list(qualifiers)}
+    return found | {"id": f"Q1${value}", "rank": rank}
+
+
+def entity(*statements: dict[str, Any], **more: Any) -> dict[str, Any]:
+    claims: dict[str, list[dict[str, Any]]] = {}
+    for each in statements:
+        claims.setdefault(each["mainsnak"]["property"], []).append(each)
+    labels = {"en": {"language": "en", "value": "Zürich"}}
+    return {"type": "item", "id": "Q1", "labels": labels, "claims": claims, "lastrevid": 7} | more
+
+
+def derived(*statements: dict[str, Any], at: int = DAY, **more: Any) -> dict[str, Any] | None:
+    line = derive_line(php_json(entity(*statements, **more)), at, Derived())
+    return None if line is None else json.loads(line)
+
+
+def left(*statements: dict[str, Any], at: int = DAY) -> list[tuple[str, str]]:
+    """Value and rank of the statements of P6 that are left."""
+    found = derived(*statements, at=at)
+    assert found is not None
+    return [
+        (each["mainsnak"]["datavalue"]["value"]["id"], each["rank"]) for each in found["claims"].get("P6", [])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dates", "kept"),
+    [
+        ({}, True),
+        ({"start": "2012-12-31"}, True),
+        ({"start": "2013-01-01"}, True),
+        ({"start": "2013-01-02"}, False),
+        ({"pit": "2013-01-02"}, False),
+        ({"start": "2010-01-01", "pit": "2014-01-01"}, False),
+        ({"start": ["2015-01-01", "2010-01-01"]}, True),
+        ({"start": ["2015-01-01", "2016-01-01"]}, False),
+        ({"start": "somevalue"}, True),
+        ({"end": "2015-01-01"}, True),
+    ],
+)
+def test_statements_that_began_later_are_dropped(dates: dict[str, Any], kept: bool) -> None:
+    assert left(statement("Q2", **dates), statement("Q3")) == [("Q2", "normal")] * kept + [("Q3", "normal")]
+
+
+@pytest.mark.parametrize(
+    ("time", "precision", "kept"),
+    [
+        ("+2013-00-00T00:00:00Z", 9, True),
+        ("+2013-07-01T00:00:00Z", 9, True),
+        ("+2013-02-00T00:00:00Z", 10, False),
+        ("+2010-00-00T00:00:00Z", 8, True),
+        ("+2020-00-00T00:00:00Z", 8, False),
+        ("+2100-00-00T00:00:00Z", 7, True),
+        ("-0044-03-15T00:00:00Z", 11, True),
+        ("2013-06-01", 11, True),
+    ],
+)
+def test_a_date_counts_with_its_first_day(time: str, precision: int, kept: bool) -> None:
+    each = statement("Q2", start="2000-01-01")
+    each["qualifiers"]["P580"] = [snak("P580", time, precision)]
+    assert bool(left(each)) is kept
+
+
+def test_julian_dates_are_converted() -> None:
+    each = statement("Q2", start="2012-12-25")
+    each["qualifiers"]["P580"][0]["datavalue"]["value"]["calendarmodel"] = (
+        "http://www.wikidata.org/entity/Q1985786"
+    )
+    assert left(each) == []  # 7 January 2013
+
+
+def test_ends_after_the_day_are_dropped() -> None:
+    found = derived(
+        statement("Q2", start="2010-01-01", end="2015-01-01"),
+        statement("Q3", start="2010-01-01", end=["2012-01-01", "2015-01-01"]),
+        statement("Q4", end="2015-01-01"),
+        statement("Q5", end="2012-01-01"),
+        statement("Q6", end="somevalue"),
+    )
+    assert found is not None
+    second, third, fourth, fifth, sixth = found["claims"]["P6"]
+    assert (list(second["qualifiers"]), second["qualifiers-order"]) == (["P580"], ["P580"])
+    assert [end["datavalue"]["value"]["time"] for end in third["qualifiers"]["P582"]] == [day("2012-01-01")]
+    assert third["qualifiers-order"] == ["P580", "P582"]
+    assert list(fourth) == ["mainsnak", "type", "id", "rank"]
+    assert fifth == statement("Q5", end="2012-01-01")
+    assert sixth == statement("Q6", end="somevalue")
+
+
+def test_the_latest_that_still_held_becomes_preferred() -> None:
+    late = statement("Q9", "preferred", start="2015-01-01")
+    assert left(
+        statement("Q2", start="2001-01-01", end="2005-01-01"),
+        statement("Q3", start="2005-01-01", end="2015-01-01"),
+        statement("Q4", start="2004-01-01", end="novalue"),
+        statement("Q5", start="2006-01-01", end="somevalue"),
+        statement("Q6", "deprecated", start="2007-01-01"),
+        statement("Q7"),
+        late,
+    ) == [
+        ("Q2", "normal"),
+        ("Q3", "preferred"),
+        ("Q4", "normal"),
+        ("Q5", "normal"),
+        ("Q6", "deprecated"),
+        ("Q7", "normal"),
+    ]
+
+
+def test_figures_follow_their_points_in_time() -> None:
+    figures = [statement("Q2", pit="2012-01-01"), statement("Q3", pit="2010-01-01")]
+    assert left(*figures, statement("Q9", "preferred", pit="2015-01-01"))[0] == ("Q2", "preferred")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [statement("Q2", "preferred"), statement("Q3", start="2010-01-01")],
+        [statement("Q2", start="2001-01-01", end="2005-01-01")],
+        [statement("Q2"), statement("Q3")],
+        [],
+    ],
+)
+def test_ranks_stay_if_none_follows(others: list[dict[str, Any]]) -> None:
+    late = statement("Q9", "preferred", start="2015-01-01")
+    expected = [(each["mainsnak"]["datavalue"]["value"]["id"], each["rank"]) for each in others]
+    assert left(*others, late) == expected
+
+
+def test_a_single_undated_statement_follows() -> None:
+    assert left(statement("Q2"), statement("Q9", "preferred", start="2015-01-01")) == [("Q2", "preferred")]
+
+
+def test_ranks_stay_if_the_dropped_one_was_not_preferred() -> None:
+    assert left(statement("Q2", start="2010-01-01"), statement("Q9", start="2015-01-01")) == [
+        ("Q2", "normal")
+    ]
+
+
+def test_first_of_two_that_began_together() -> None:
+    together = [statement("Q3", start="2010-01-01"), statement("Q2", start="2010-01-01")]
+    late = statement("Q9", "preferred", start="2015-01-01")
+    assert left(*together, late) == [("Q3", "preferred"), ("Q2", "normal")]
+
+
+@pytest.mark.parametrize("name", CREATION)
+def test_items_created_later_are_dropped(name: str) -> None:
+    assert derived(statement(day("2013-01-02"), name=name)) is None
+    assert derived(statement(day("2013-01-01"), name=name)) is not None
+    assert (
+        derived(statement(day("2015-01-01"), name=name), statement(day("1990-01-01"), name="P569"))
+        is not None
+    )
+    assert derived(statement(day("2015-01-01"), "deprecated", name=name)) is not None
+    assert derived(statement("somevalue", name=name)) is not None
+
+
+def test_properties_and_other_dates_are_kept() -> None:
+    assert derived(statement(day("2015-01-01"), name="P571"), type="property", id="P1") is not None
+    assert derived(statement(day("2015-01-01"), name="P570")) is not None
+
+
+def test_what_changes_and_what_does_not() -> None:
+    more = {"descriptions": [], "sitelinks": {"enwiki": {"title": "a/b"}}, "modified": "2022-01-01T00:00:00Z"}
+    before = entity(statement("Q2", end="2015-01-01"), statement("Q3", start="2001-01-01"), **more)
+    before["claims"]["P7"] = [statement("Q4", name="P7")]
+    line = derive_line(php_json(before), DAY, Derived())
+    assert line is not None
+    after = json.loads(line)
+    assert list(after) == [key for key in before if key not in ("lastrevid", "modified")]
+    assert {key: after[key] for key in after if key != "claims"} == {
+        key: before[key] for key in before if key not in ("claims", "lastrevid", "modified")
+    }
+    assert after["claims"] == before["claims"] | {
+        "P6": [statement("Q2"), statement("Q3", start="2001-01-01")]
+    }
+    assert line.isascii()
+    assert rb"Z\u00fcrich" in line
+    assert rb"a\/b" in line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"id":"Q1","type":"item"}',
+        b'{"id" : "Q1", "claims": [], "x":"P580"}',
+        b'{"type":"item","claims":[],"labels":["P580"]}',
+        b'{"P580"',
+        b'{"type":"item","claims":{"P580":7}}',
+        b'["P580"]',
+        php_json(entity(statement("Q2", start="2001-01-01", end="2005-01-01"))),
+        php_json(entity(statement("Q2", start="2001-01-01"))).replace(b",", b" , "),
+    ],
+)
+def test_untouched_and_unreadable_lines_pass_byte_for_byte(text: bytes) -> None:
+    assert derive_line(text, DAY, Derived()) == text
+
+
+def test_maps_written_as_lists_are_read() -> None:
+    each = statement("Q2") | {"qualifiers": []}
+    assert left(each, statement("Q3", start="2015-01-01")) == [("Q2", "normal")]
+
+
+def test_counts() -> None:
+    counts = Derived()
+    for line in (
+        entity(statement("Q2", end="2015-01-01"), statement("Q3", "preferred", start="2015-01-01")),
+        entity(statement(day("2015-01-01"), name="P571")),
+        entity(),
+    ):
+        derive_line(php_json(line), DAY, counts)
+    derive_line(b'{"P580"', DAY, counts)
+    assert counts == Derived(
+        lines=4, unreadable=1, items_dropped=1, statements_dropped=1, ends_dropped=1, newly_preferred=1
+    )
+
+
+def test_a_group_without_statements_goes() -> None:
+    found = derived(statement("Q9", start="2015-01-01"))
+    assert found is not None
+    assert found["claims"] == {}
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
+def test_dump_to_dump(tmp_path: Path, compress: Any) -> None:
+    kept, gone = entity(statement("Q2")), entity(statement(day("2015-01-01"), name="P571"), id="Q2")
+    changed = entity(statement("Q2", end="2015-01-01"), id="Q3")
+    dump, path = tmp_path / "new", tmp_path / "old.json.gz"
+    dump.write_bytes(
+        compress(
+            b"[\n" + b",\n".join([php_json(kept), b"broken", php_json(gone), php_json(changed)]) + b"\n]\n"
+        )
+    )
+    counts = derive_dump(dump, DAY, path)
+    assert (counts.lines, counts.items_dropped, counts.ends_dropped) == (4, 1, 1)
+    found = [text for _, _, text in lines(path)]
+    assert found[:2] == [php_json(kept), b"broken"]
+    assert len(found) == 3
+    first = path.read_bytes()
+    derive_dump(dump, DAY, path)
+    assert path.read_bytes() == first
+
+
+def test_bad_input(tmp_path: Path) -> None:
+    dump = tmp_path / "new.json.gz"
+    with pytest.raises(InputError, match="cannot be read"):
+        derive_dump(dump, DAY, tmp_path / "old.json.gz")
+    dump.write_bytes(gzip.compress(b"[\n" + php_json(entity()))[:-9])
+    with pytest.raises(InputError, match="truncated"):
+        derive_dump(dump, DAY, tmp_path / "old.json.gz")
+    with pytest.raises(InputError, match=r"old\.json: a derived dump is written as"):
+        derive_dump(dump, DAY, tmp_path / "old.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["new.json.gz"]
+
+
+# Real entities
+
+
+def firsts(each: dict[str, Any], name: str) -> list[int]:
+    found = []
+    for one in dict(each.get("qualifiers") or {}).get(name, []):
+        if one["snaktype"] == "value":
+            value = one["datavalue"]["value"]
+            found.append(parse_time(value["time"], value["precision"], value["calendarmodel"]).first)
+    return found
+
+
+@pytest.mark.skipif(REAL_DATA is None, reason="FACTDRIFT_REAL_DATA does not name the folder of the real data")
+@pytest.mark.parametrize("name", ["entities.json.bz2", "pair-2021-06.json.gz", "head-2014-12.json.bz2"])
+def test_real_entities(tmp_path: Path, name: str) -> None:
+    assert REAL_DATA is not None
+    dump, path = Path(REAL_DATA) / "wikidata" / name, tmp_path / "old.json.gz"
+    counts = derive_dump(dump, DAY, path)
+    old = {(entity := json.loads(text))["id"]: (entity, text) for _, _, text in lines(path)}
+    dropped = 0
+    for _, _, text in lines(dump):
+        new = json.loads(text)
+        if new["id"] not in old:
+            continue
+        derived_, derived_text = old[new["id"]]
+        groups = dict(new.get("claims") or {})
+        kept = dict(derived_.get("claims") or {})
+        for property_, group in groups.items():
+            expected = [
+                each
+                for each in group
+                if not any(min(firsts(each, q), default=0) > DAY for q in ("P580", "P585"))
+            ]
+            found = kept.get(property_, [])
+            dropped += len(group) - len(expected)
+            assert [each["id"] for each in found] == [each["id"] for each in expected]
+            assert [each["mainsnak"] for each in found] == [each["mainsnak"] for each in expected]
+            for each, before in zip(found, expected, strict=True):
+                assert all(first <= DAY for first in firsts(each, "P582"))
+                assert each["rank"] in (before["rank"], "preferred")
+        if json.loads(derived_text) == new:
+            assert derived_text == text
+    assert counts.lines == counts.items_dropped + len(old)
+    assert counts.unreadable == 0
+    assert counts.statements_dropped == dropped > 0
