@@ -1,1 +1,1 @@
-"""Wikidata's data model: ids, dates, values and entities. Pure; touches no file."""
+"""Wikidata's data model: ids, dates, values and entities. Pure, but for `dump`, which reads dump files."""
