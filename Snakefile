@@ -33,7 +33,7 @@ OLD, NEW = config["snapshots"]["old"], config["snapshots"]["new"]
 PAIR = f"results/{OLD}_{NEW}"
 SHARDS, BUCKETS = config["shards"], config["buckets"]
 DATASETS = ["wfd_repl.parquet", "wikifactdiff.parquet"]
-ACCOUNTS = ["wikifactdiff.stats.json", "manifest.json"]
+ACCOUNTS = ["wikifactdiff.stats.json", "funnel.parquet", "manifest.json"]
 EXPORTS = ["wfd_repl.jsonl", "wikifactdiff.jsonl"]
 
 

@@ -12,6 +12,7 @@ rule nearest_facts:
         old=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
         new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),
         entities=entities("old"),
+        labels=config["labels"],
         code=code("neighbors"),
     output:
         neighbors="results/{pair}/neighbors.parquet",
@@ -35,6 +36,7 @@ rule nearest_facts:
             --old {input.old:q} \
             --new {input.new:q} \
             --entities {input.entities:q} \
+            --labels {input.labels:q} \
             --old-date {params.old_date} \
             --variant {params.variant} \
             --dates {params.dates} \
@@ -60,7 +62,7 @@ rule random_facts:
     benchmark:
         "logs/{pair}/random_neighbors.tsv"
     resources:
-        mem_mb=8000,
+        mem_mb=16000,
     params:
         variant=config["variant"],
         facts=config["neighbors"]["random"],

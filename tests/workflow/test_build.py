@@ -9,7 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from support.workflow import ROOT, snakemake
 
-SHORT_NAMES = ("wfd_repl.parquet", "wikifactdiff.parquet", "wikifactdiff.stats.json", "manifest.json")
+SHORT_NAMES = (
+    *("wfd_repl.parquet", "wikifactdiff.parquet"),
+    *("wikifactdiff.stats.json", "funnel.parquet", "manifest.json"),
+)
 
 
 @pytest.fixture(scope="module")
