@@ -104,7 +104,10 @@ def test_every_key_has_a_description():
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"dumps": {"2021-01-04": "derive", "2023-02-27": "b.json"}}, "dumps.2023-02-27: b.json does not exist"),
+        (
+            {"dumps": {"2021-01-04": "derive", "2023-02-27": "b.json"}},
+            "dumps.2023-02-27: b.json does not exist",
+        ),
         ({"labels": ["names.tsv"]}, "labels: names.tsv does not exist"),
         ({"pageviews": "views"}, "pageviews: views does not exist"),
         ({"only": {"subjects": "ids.txt"}}, "only.subjects: ids.txt does not exist"),
