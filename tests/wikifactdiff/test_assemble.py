@@ -179,6 +179,17 @@ def test_labels_from_a_file(build: Build) -> None:
     assert by_ids(files.records())["Q30", "P6"]["subject"]["label"] == "USA"
 
 
+def test_labels_of_relations_from_a_file(build: Build) -> None:
+    files = build(old_properties=[], new_properties=[])
+    assert by_ids(files.records())["Q30", "P6"]["relation"]["label"] is None
+    given = files.folder / "labels.tsv"
+    given.write_text("id\tlabel\nP6\thead of government\nP36\tcapital\n")
+    files.inputs = files.inputs._replace(labels=[given])
+    record = by_ids(files.records())["Q30", "P6"]
+    assert record["relation"] == {"id": "P6", "label": "head of government", "description": None}
+    assert record["random_neighborhood"][0]["relation"]["label"] == "capital"
+
+
 def test_nothing_to_assemble(build: Build) -> None:
     rows = [row | {"dropped_by": "unknown"} for row in UPDATED]
     with pytest.raises(InputError, match=r"between 2021-01-04 and 2023-02-27 .*funnel\.parquet"):

@@ -108,7 +108,8 @@ def _create_names(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
     db.execute(
         f"""CREATE TEMP TABLE named AS
         SELECT subject AS id FROM triples UNION SELECT object FROM triples WHERE object IS NOT NULL
-        UNION SELECT neighbor FROM read_parquet({facts})
+        UNION SELECT -property FROM triples
+        UNION SELECT unnest([neighbor, -relation]) FROM read_parquet({facts})
         UNION SELECT object FROM read_parquet({facts}) WHERE object IS NOT NULL"""
     )
     sides = []
