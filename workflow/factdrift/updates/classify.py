@@ -175,9 +175,12 @@ def _display_labels(
 
 
 def _second_pass(method: Method) -> str:
-    """SQL: where one of two triples of a functional relation is new, the one that went became obsolete."""
-    undecided = "AND label = 'unknown'" if method.variant == "reference" else ""
-    replaced = f"""functional AND n = 2 AND removed AND rule <> 'merged_or_deleted' {undecided}
+    """SQL: where one of two triples of a functional relation is new, the one that went became obsolete.
+
+    What a rule found obsolete already keeps the name of that rule.
+    """
+    undecided = "label = 'unknown'" if method.variant == "reference" else "label <> 'obsolete'"
+    replaced = f"""functional AND n = 2 AND removed AND rule <> 'merged_or_deleted' AND {undecided}
         AND count(*) FILTER (label = 'new' AND NOT removed) OVER grp = 1"""
     return f"""
         SELECT * EXCLUDE (label, rule, replaced), CASE WHEN replaced THEN 'obsolete' ELSE label END AS label,
@@ -299,7 +302,10 @@ def _end(db: duckdb.DuckDBPyConnection, source: str) -> None:
 
 
 def raw(json: str) -> str:
-    """SQL: the raw form of a literal, which is its display label in `reference`."""
+    """SQL: the raw form of a literal, which is its display label in `reference`.
+
+    The timestamp, the amount without its unit, the text without its language, a string as it is.
+    """
     fields = ", ".join(f"json_extract_string({json}, '$.{name}')" for name in ("time", "amount", "text"))
     return f"coalesce({fields}, json_extract_string({json}, '$'))"
 

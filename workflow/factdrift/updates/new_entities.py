@@ -13,7 +13,9 @@ def new_entities(statements: Path, triples: Path, old_entities: Path, method: Me
     """Writes one bucket's new entities (id, property, created): the earliest date that makes each new.
 
     `statements` is the new snapshot's bucket, `triples` its difference, `old_entities` the old snapshot's
-    bucket: in `revised` an entity that already had a line there is not new. Returns their number.
+    bucket: in `revised` an entity that already had a line there is not new. In `reference` the first property
+    that has a date which can be read decides, one with unknown values only is passed over. Returns their
+    number.
     """
     publication = method.publication_property
     if method.variant == "reference":

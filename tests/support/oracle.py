@@ -1,0 +1,360 @@
+"""The updates stage once more: slow and plain, for comparison with the real one on small worlds.
+
+`updates` gives the triples of two dumps with their labels and what becomes of them, decided one triple at a
+time by if and else, with the constants written here again; nothing comes from the stage itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from support.oracle_dumps import Dump, How, Span, Statement, filtered, temporal_functional
+
+CREATION = {571, 569, 580, 575, 1619, 6949, 585, 577}
+DEATH = {570, 4602}
+
+
+@dataclass
+class Triple:
+    change: str
+    old: Statement | None
+    new: Statement | None
+    row: str = ""
+    label: str = ""
+    dropped_by: str | None = None
+    scenario: str | None = None
+    is_replace: bool = False
+    announced: bool = False
+    subject_is_ph_new: bool = False
+    relation_is_temp_func: bool = False
+
+    @property
+    def any(self) -> Statement:
+        statement = self.new or self.old
+        assert statement is not None
+        return statement
+
+
+Group = list[Triple]
+
+
+# --- the difference -------------------------------------------------------------------------------------
+
+
+def pairing(old: list[Statement], new: list[Statement]) -> list[tuple[Statement, Statement]]:
+    """The statements of one value, matched one to one, the closest pairs first."""
+
+    def closeness(pair: tuple[Statement, Statement]) -> tuple[Any, ...]:
+        a, b = pair
+        equal = 0
+        if a.start == b.start and a.start_unknown == b.start_unknown:
+            equal += 1
+        if a.end == b.end and a.end_unknown == b.end_unknown:
+            equal += 1
+        if a.pit == b.pit:
+            equal += 1
+        return (a.id != b.id, -equal, -len(a.qualifiers & b.qualifiers), a.id, b.id)
+
+    chosen: list[tuple[Statement, Statement]] = []
+    for a, b in sorted(((a, b) for a in old for b in new), key=closeness):
+        if all(a is not taken for taken, _ in chosen) and all(b is not taken for _, taken in chosen):
+            chosen.append((a, b))
+    return chosen
+
+
+def difference(old: list[Statement], new: list[Statement], how: How) -> dict[tuple[int, int], Group]:
+    """The triples by (subject, property): in the old dump's order, then what only the new dump has."""
+
+    def value(each: Statement) -> tuple[Any, ...]:
+        exact = each.json if how.variant == "reference" and each.json is not None else each.key
+        return (each.subject, each.property, each.datatype, exact)
+
+    values: dict[tuple[Any, ...], tuple[list[Statement], list[Statement]]] = {}
+    for which, statements in enumerate((old, new)):
+        for each in statements:
+            values.setdefault(value(each), ([], []))[which].append(each)
+    partner: dict[str, Statement] = {}
+    taken: set[str] = set()
+    for both in values.values():
+        for a, b in pairing(*both):
+            partner[a.id] = b
+            taken.add(b.id)
+    groups: dict[tuple[int, int], Group] = {}
+    for each in old:
+        match = partner.get(each.id)
+        triple = Triple("F0" if match else "F-", each, match)
+        groups.setdefault((each.subject, each.property), []).append(triple)
+    for each in new:
+        if each.id not in taken:
+            groups.setdefault((each.subject, each.property), []).append(Triple("F+", None, each))
+    return groups
+
+
+# --- new entities ---------------------------------------------------------------------------------------
+
+
+def new_entities(old: Dump, new: Dump, groups: Mapping[tuple[int, int], Group], how: How) -> set[int]:
+    known = {t.any.subject for group in groups.values() for t in group if t.change in ("F-", "F0")}
+    found = set()
+    for subject in {each.subject for each in new.statements}:
+        if subject in known:
+            continue
+        if how.variant == "revised" and subject in old.entities:
+            continue
+        dated = [
+            each
+            for each in new.statements
+            if each.subject == subject and each.rank != "deprecated" and each.property in CREATION
+        ]
+        values = [(each.property, each.time) for each in dated if each.snak == "value" and each.time]
+        if how.variant == "reference" and values:
+            first = values[0][0]
+            values = [each for each in values if each[0] == first] if first == 577 else values[:1]
+        days = [time.low for property_, time in values if property_ != 577]
+        published = [time.low for property_, time in values if property_ == 577]
+        if published:
+            days.append(min(published))
+        if any(day > how.t_old for day in days):
+            found.add(subject)
+    return found
+
+
+# --- the rules ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Case:
+    """What the rules ask about one triple."""
+
+    how: How
+    triple: Triple
+    group: Group
+    born: bool
+    only_removed: bool
+    merged: bool
+    object_born: bool
+    functional: bool
+    single_value: bool
+    start: Span | None = field(init=False)
+    end: Span | None = field(init=False)
+    ended: bool = field(init=False)
+    """An end is stated, be its date known or not."""
+    pit: Span | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        source = self.triple.new
+        if source is None and self.how.variant != "reference":
+            source = self.triple.old
+        if source is None:
+            self.start = self.end = self.pit = None
+            self.ended = False
+            return
+        self.pit = source.pit
+        self.start = None if source.start_unknown else source.start
+        if self.how.variant != "reference" and source.start is None and not source.start_unknown:
+            self.start = source.pit
+        self.end = None if source.end_unknown else source.end
+        self.ended = source.end is not None or source.end_unknown
+
+    def inside(self, span: Span | None) -> bool:
+        return span is not None and span.after(self.how.t_old) and span.before(self.how.t_new)
+
+    def before(self, span: Span | None) -> bool:
+        return span is not None and span.before(self.how.t_old)
+
+    def after(self, span: Span | None) -> bool:
+        return span is not None and span.after(self.how.t_new)
+
+
+def decide(case: Case) -> tuple[str, str]:
+    """(row of the table, label) of the first rule that holds."""
+    change, start, end = case.triple.change, case.start, case.end
+    changes = [each.change for each in case.group]
+    swap = sorted(changes) == ["F+", "F-"]
+    reference, revised = case.how.variant == "reference", case.how.variant == "revised"
+    stands = change in ("F0", "F+")
+    if case.born:
+        return "1", "new"
+    if case.only_removed:
+        return "2", "unknown"
+    if case.triple.any.property in DEATH:
+        if change == "F+" and len(case.group) == 1 and case.inside(case.triple.any.time):
+            return "3", "new"
+        return "4", "unknown"
+    if case.merged:
+        return "4m", "unknown"
+    if start is not None and end is not None and start.low > end.high:
+        return "5", "unknown"
+    if case.functional and swap and change == "F+":
+        if case.inside(case.pit):
+            return "6", "new"
+        if case.inside(start) and (not case.ended or case.after(end)):
+            return "7", "new"
+    if reference and case.single_value:
+        return "20", "unknown"
+    if change == "F+" and case.inside(case.pit):
+        return "8", "new"
+    if case.before(end):
+        return "9", "ignore"
+    if not case.ended and case.before(start) and stands:
+        return "10", "static"
+    if not case.ended and case.inside(start) and stands:
+        return "11", "new"
+    if revised and case.after(end) and case.inside(start) and stands:
+        return "11", "new"
+    if case.after(start):
+        return "12", "ignore"
+    if case.inside(start) and case.inside(end):
+        return "13", "ignore"
+    if case.before(start) and case.inside(end):
+        return "14", "obsolete"
+    if case.before(start) and case.after(end) and stands:
+        return "15", "static"
+    if case.inside(end):
+        return "16", "obsolete"
+    if case.after(end) and stands:
+        return "17", "static"
+    if reference and change == "F-":
+        assert case.triple.old is not None
+        if not case.triple.old.end_unknown and case.before(case.triple.old.end):
+            return "18", "ignore"
+    if change == "F+" and case.object_born:
+        return "19", "new"
+    return "20", "unknown"
+
+
+def second_pass(group: Group, functional: bool, how: How) -> None:
+    if len(group) != 2 or not functional:
+        return
+    for one, other in (group, reversed(group)):
+        if one.label != "new" or other.change != "F-" or other.row == "4m":
+            continue
+        if other.label == "unknown" or (how.variant != "reference" and other.label != "obsolete"):
+            other.row, other.label = "replaced", "obsolete"
+
+
+# --- what reaches the dataset ---------------------------------------------------------------------------
+
+
+def one_new_one_obsolete(group: Group) -> bool:
+    return sorted(each.label for each in group) == ["new", "obsolete"]
+
+
+def scenario(group: Group, how: How) -> str:
+    labels = [each.label for each in group]
+    if group[0].subject_is_ph_new:
+        return "AddEntity"
+    if one_new_one_obsolete(group):
+        return "ReplaceObject"
+    if set(labels) == {"obsolete"} and (how.variant != "reference" or len(labels) == 1):
+        return "Archive"
+    if set(labels) == {"new", "static"}:
+        return "AddObject"
+    if set(labels) == {"new"}:
+        return "AddRelation"
+    return "Other"
+
+
+def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> None:
+    """Sets `dropped_by`, `scenario` and `is_replace` of a classified group."""
+
+    def drop(triples: Group, reason: str) -> None:
+        for each in triples:
+            each.dropped_by = reason
+
+    def name(each: Triple) -> tuple[Any, ...]:
+        statement = each.any
+        if how.variant != "reference":
+            return (statement.datatype, statement.key)
+        if statement.object is not None:
+            return (label_of(statement.object),)
+        content = json.loads(statement.json or "null")
+        if isinstance(content, dict):
+            shown = [content[name] for name in ("time", "amount", "text") if name in content]
+            return (shown[0],) if shown else (statement.json,)
+        return (content,)
+
+    if how.variant == "reference" and all(each.change == "F0" for each in group):
+        return drop(group, "unchanged")
+    if any(each.label == "unknown" for each in group):
+        return drop(group, "unknown")
+    drop([each for each in group if each.label == "ignore"], "ignore")
+    left = [each for each in group if each.label != "ignore"]
+    if not left:
+        return None
+    objects = [each.any.object for each in left if each.any.object is not None]
+    if any(label_of(each) is None for each in [left[0].any.subject, *objects]):
+        return drop(left, "no_label")
+    is_replace = one_new_one_obsolete(left)
+    was_static = all(each.label == "static" for each in left)
+    doubles: Group = []
+    for value in {name(each) for each in left}:
+        same = [each for each in left if name(each) == value]
+        labels = {each.label for each in same}
+        if len(same) == 1:
+            continue
+        if labels != {"obsolete"} and not labels <= {"new", "static"}:
+            return drop(left, "anomaly")
+        statics = [each for each in same if each.label == "static"]
+        keep = statics[0] if statics and how.variant != "reference" else same[0]
+        doubles += [each for each in same if each is not keep]
+    drop(doubles, "duplicate")
+    left = [each for each in left if each.dropped_by is None]
+    static = all(each.label == "static" for each in left)
+    if was_static or (static and how.variant != "reference"):
+        return drop(left, "static")
+    if how.variant != "reference":
+        is_replace = one_new_one_obsolete(left)
+    found = scenario(left, how)
+    for each in left:
+        each.scenario, each.is_replace = found, is_replace
+    return None
+
+
+def updates(old: Dump, new: Dump, how: How) -> list[Triple]:
+    """All triples of two dumps as the stage should leave them, group by group."""
+    old_dropped = filtered(old, new, new if how.variant == "reference" else old, how.t_old, how)
+    new_dropped = filtered(new, old, new, how.t_new, how)
+    groups = difference(
+        [each for each in old.statements if old_dropped[each.id] is None],
+        [each for each in new.statements if new_dropped[each.id] is None],
+        how,
+    )
+    born = new_entities(old, new, groups, how)
+    present = {t.any.subject for group in groups.values() for t in group if t.change in ("F0", "F+")}
+
+    def vanished(entity: int | None) -> bool:
+        return how.merges == "detect" and entity in old.entities and entity not in new.entities
+
+    def label_of(entity: int) -> str | None:
+        for dump in (new, old):
+            found = dump.entities.get(entity) if entity > 0 else dump.relations.get(-entity)
+            if found is not None and found.label is not None:
+                return found.label
+        return None
+
+    for (subject, property_), group in groups.items():
+        functional = temporal_functional(new.relation(property_), how)
+        for triple in group:
+            removed = triple.change == "F-"
+            case = Case(
+                how=how,
+                triple=triple,
+                group=group,
+                born=subject in born,
+                only_removed=subject not in present,
+                merged=removed and (vanished(triple.any.object) or vanished(subject)),
+                object_born=triple.any.object in born,
+                functional=functional,
+                single_value=new.relation(property_).single_value,
+            )
+            triple.row, triple.label = decide(case)
+            triple.announced = triple.row == "11" and triple.change == "F0"
+            triple.subject_is_ph_new = subject in born
+            triple.relation_is_temp_func = functional
+        second_pass(group, functional, how)
+        finish(group, label_of, how)
+    return [triple for _, group in sorted(groups.items()) for triple in group]
