@@ -103,7 +103,7 @@ def test_no_entity_stands_twice(entities: list[tuple[str, Row]]) -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_every_row_has_a_source_and_every_entity_a_label(
+def test_every_row_has_a_source_and_every_entity_a_label_or_a_note_why_not(
     entities: list[tuple[str, Row]], facts: list[tuple[str, Row]], properties: dict[str, Row]
 ) -> None:
     assert [place for place, row in [*entities, *facts] if not row["source"].strip()] == []
