@@ -138,7 +138,7 @@ class World:
 
     `absent_old`, `absent_new`: items without a line there; `no_article`: without an English article in both,
     `no_article_old`: in the old one only (`no_article_new`, `no_label_new` likewise); `classes`: P31 of items
-    (`old_classes`: in the old dump, if others); `superclasses`: P279 of classes.
+    (`old_classes`, `old_labels`: in the old dump, if others); `superclasses`: P279 of classes.
     """
 
     old: list[Fact] = field(default_factory=list)
@@ -153,6 +153,7 @@ class World:
     no_label: frozenset[int] = frozenset()
     no_label_new: frozenset[int] = frozenset()
     labels: dict[int, str] = field(default_factory=dict)
+    old_labels: dict[int, str] | None = None
     classes: dict[int, tuple[int, ...]] = field(default_factory=dict)
     old_classes: dict[int, tuple[int, ...]] | None = None
     superclasses: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -169,6 +170,7 @@ class World:
         bare = self.no_article | (self.no_article_old if first else self.no_article_new)
         unnamed = self.no_label | (frozenset() if first else self.no_label_new)
         instance_of = self.old_classes if first and self.old_classes is not None else self.classes
+        labels = self.old_labels if first and self.old_labels is not None else self.labels
         given = self.old_properties if first and self.old_properties is not None else self.properties
         serials: dict[tuple[Any, ...], itertools.count[int]] = {}
         statements = []
@@ -180,7 +182,7 @@ class World:
         entities = [
             {
                 "id": item,
-                "label": None if item in unnamed else self.labels.get(item, f"item {item}"),
+                "label": None if item in unnamed else labels.get(item, f"item {item}"),
                 "description": f"description of {item}",
                 "aliases": [],
                 "title": None if item in bare else f"Item {item}",

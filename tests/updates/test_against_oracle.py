@@ -25,8 +25,8 @@ from support.worlds import RULES, UNKNOWN, Amount, Date, Fact, Property, Text, W
 
 from factdrift.updates.method import Method
 
-EXAMPLES = int(os.environ.get("FACTDRIFT_EXAMPLES", "10"))
-SUBJECTS = 60
+EXAMPLES = int(os.environ.get("FACTDRIFT_EXAMPLES", "8"))
+SUBJECTS = 200
 
 PLAIN, OTHER, FREE, FROM, AT, OTHERWISE, BOTH, META, NEARLY_META = range(1000, 1009)
 ANY_QUALIFIER, RESTRICTS, FAR, TOO_FAR, EXEMPT, ALWAYS, UNKNOWN_QUALIFIER = range(4000, 4007)
@@ -60,30 +60,33 @@ DAYS = [
     "2030s", "2021-06-01/9", "2022-06-15/10", "-0044-03-15", "-0050", "2020-12-25 julian",
     "2023-02-20 julian", "2020 julian", "2022-05-05/8", "2021-03-01/7",
 ]  # fmt: skip
-SOME_DAY = [None] * 12 + DAYS
 WORDS = [Amount("10"), Amount("10.0"), Amount("11"), Amount("10", "5"), "a", "b", Text("en", "a"), -PLAIN]
 QUALIFIED = [()] * 36 + [(each,) for each in QUALIFIERS] + [(ANY_QUALIFIER, EXEMPT), (EXEMPT, 1234)] * 8
 RANKS = ["normal"] * 16 + ["preferred"] * 6 + ["deprecated"]
 
 
+Days = list[str | None]
+"""The few days of one subject, so that equal ones are met; None for no date."""
+
+
 def any_value(dice: Random) -> Any:
-    pool = dice.choice([GOOD, GOOD, GOOD, OBJECTS, WORDS, [Date(day) for day in DAYS]])
+    pool = dice.choice([GOOD, GOOD, GOOD, OBJECTS, (TWIN, TWIN_TOO), WORDS, [Date(day) for day in DAYS]])
     return dice.choice(pool)
 
 
-def any_moment(dice: Random) -> str | None:
-    return UNKNOWN if dice.random() < 0.06 else dice.choice(SOME_DAY)
+def any_moment(dice: Random, days: Days) -> str | None:
+    return UNKNOWN if dice.random() < 0.1 else dice.choice(days)
 
 
-def any_fact(dice: Random, subject: int, relation: int, value: Any, place: int) -> Fact:
+def any_fact(dice: Random, days: Days, subject: int, relation: int, value: Any, place: int) -> Fact:
     odd = dice.random()
     return Fact(
         s=subject,
         p=relation,
         o=value,
-        start=any_moment(dice),
-        end=any_moment(dice),
-        pit=dice.choice(SOME_DAY) if dice.random() < 0.5 or relation == AT else None,
+        start=any_moment(dice, days),
+        end=any_moment(dice, days),
+        pit=dice.choice(days) if dice.random() < 0.5 or relation == AT else None,
         rank=dice.choice(RANKS),
         quals=dice.choice(QUALIFIED),
         id=f"Q{subject}${dice.choice('abcdefgh')}{place}",
@@ -94,14 +97,14 @@ def any_fact(dice: Random, subject: int, relation: int, value: Any, place: int) 
     )
 
 
-def edited(dice: Random, fact: Fact, values: list[Any]) -> Fact:
+def edited(dice: Random, days: Days, fact: Fact, values: list[Any]) -> Fact:
     match dice.choice(["end", "end", "pit", "start", "rank", "id", "value", "value", "qualifiers"]):
         case "end":
-            return replace(fact, end=any_moment(dice))
+            return replace(fact, end=any_moment(dice, days))
         case "pit":
-            return replace(fact, pit=dice.choice(SOME_DAY))
+            return replace(fact, pit=dice.choice(days))
         case "start":
-            return replace(fact, start=any_moment(dice))
+            return replace(fact, start=any_moment(dice, days))
         case "rank":
             return replace(fact, rank=dice.choice(RANKS))
         case "id":
@@ -114,6 +117,7 @@ def edited(dice: Random, fact: Fact, values: list[Any]) -> Fact:
 
 def history(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:
     """What the two dumps say about one subject: one or two relations, few values, edits between the dumps."""
+    days = dice.sample(DAYS, 4) + [None] * dice.choice([1, 4, 8])
     relations = dice.sample(RELATIONS, dice.choice([1, 1, 2]))
     values = [any_value(dice) for _ in range(dice.choice([1, 2, 3, 4]))]
     old, new = [], []
@@ -121,12 +125,13 @@ def history(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:
         relation = dice.choice(relations)
         dated = relation in (570, 571, 577, 580, 585) and dice.random() < 0.8
         value = Date(dice.choice(DAYS)) if dated else dice.choice(values)
-        fact = any_fact(dice, subject, relation, value, place)
+        fact = any_fact(dice, days, subject, relation, value, place)
         presence = dice.choice(["both", "both", "edited", "edited", "old", "new", "new"])
         if presence != "new":
             old.append(fact)
         if presence == "edited":
-            fact = edited(dice, fact, values)
+            for _ in range(dice.choice([1, 1, 2, 3])):
+                fact = edited(dice, days, fact, values)
         if presence != "old":
             new.append(fact)
     if dice.random() < 0.5:
@@ -141,8 +146,8 @@ def random_properties(dice: Random) -> list[Property]:
     """Each constraint holds or not, in either dump on its own."""
     constraints = {FREE: (), FROM: (580,), AT: (585,), OTHERWISE: (1234,), BOTH: (582, 1234), 570: (585,)}
     return [
-        Property(META, classes=(67,)),
-        Property(NEARLY_META, classes=(66, 53)),
+        Property(META, classes=(65,)),
+        Property(NEARLY_META, classes=(67, 53)),
         Property(ANY_QUALIFIER, classes=(69,)),
         Property(RESTRICTS, classes=(61719275,)),
         Property(FAR, classes=(60,)),
@@ -171,7 +176,7 @@ def random_world(seed: int) -> World:
             absent_old.add(subject)
         elif not after and dice.random() < 0.6:
             absent_new.add(subject)
-    classes = {LISTED: (THING, LISTS), PORTAL: (WIKI,), GOOD[1]: (THING, LOOP)}
+    classes = {LISTED: (THING, LISTS), PORTAL: (WIKI,), GOOD[1]: (THING, LOOP, 56)}
     classes |= dict.fromkeys(kinds["list"], (LISTS,)) | dict.fromkeys(kinds["old list"], (WIKI,))
     old_classes = {**classes, LISTED_OLD: (OLD_LISTS,), LISTED: (13406463,)}
     old_classes |= dict.fromkeys(kinds["old list"], (OLD_LISTS, 4167836))
@@ -188,6 +193,7 @@ def random_world(seed: int) -> World:
         no_label=frozenset({NAMELESS} | kinds["nameless"]),
         no_label_new=frozenset({NAMELESS_NEW}),
         labels={TWIN: "twin", TWIN_TOO: "twin"},
+        old_labels={TWIN: "twin", TWIN_TOO: "other"},
         classes=classes,
         old_classes=old_classes,
         superclasses=CHAIN,
