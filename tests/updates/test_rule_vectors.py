@@ -1,21 +1,37 @@
-"""Observed behaviour of the released code, and the paper's table (spec section 5), as vectors."""
+"""Observed behaviour of the released code, and the paper's table (spec section 5), as vectors.
+
+Each vector is one subject; all those of one variant are in one world, which goes through the stage once.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from support.worlds import UNKNOWN, Date, Fact, Property, World
 
 DAY = {"-": None, "B": "2020-06-01", "I": "2022-06-01", "A": "2024-06-01"}
-PLAIN, SINGLE = 1000, 2000
-PROPERTIES = [Property(PLAIN), Property(SINGLE, single_value=True, separators=(580,)), Property(570)]
-ANCHOR = Fact(1, 999, 5, start="2000-01-01")
-"""Keeps the subject from having only removed triples."""
+PLAIN, SINGLE, DEATH = 1000, 2000, 570
+PROPERTIES = [Property(PLAIN), Property(SINGLE, single_value=True, separators=(580,)), Property(DEATH)]
 
 
-def label(tmp_path, old, new, about, **switches):
-    world = World([ANCHOR, *old], [ANCHOR, *new], PROPERTIES)
-    rows = [row for row in world.updates(tmp_path, **switches) if row["property"] == about[0]]
-    return {row["key"]: row["label"] for row in rows if row["key"] in about[1:]}
+@dataclass
+class Vector:
+    """Facts of subject 1, which becomes a subject of its own, and the labels that its triples must get."""
+
+    name: str
+    old: list[Fact]
+    new: list[Fact]
+    labels: dict[Any, str]
+    variant: str = "paper"
+    dates: str = "variant"
+    rules: dict[Any, str] | None = None
+
+    @property
+    def relation(self) -> int:
+        return (self.old + self.new)[0].p
 
 
 CELLS = {
@@ -24,118 +40,158 @@ CELLS = {
     "I": {"-": "new", "B": "unknown", "I": "ignore", "A": "static"},
     "A": {"-": "ignore", "B": "unknown", "I": "unknown", "A": "ignore"},
 }
+"""By start, then by end; the same in both variants where nothing else is said of the fact."""
 
 
-@pytest.mark.parametrize("start", CELLS)
-@pytest.mark.parametrize("end", CELLS["-"])
-@pytest.mark.parametrize("kind", ["F+", "F0"])
-def test_reference_on_a_relation_without_constraint(tmp_path, start, end, kind):
-    fact = Fact(1, PLAIN, 7, start=DAY[start], end=DAY[end])
-    other = Fact(1, PLAIN, 8, start="2022-01-01")
-    old = [fact] if kind == "F0" else []
-    found = label(tmp_path, old, [fact, other], (PLAIN, "Q7"), variant="reference")
-    assert found == {"Q7": CELLS[start][end]}
+def cells() -> Iterator[tuple[str, str, str, str | None, str | None]]:
+    for start, row in CELLS.items():
+        for end, label in row.items():
+            yield start, end, label, DAY[start], DAY[end]
 
 
-@pytest.mark.parametrize("start", CELLS)
-@pytest.mark.parametrize("end", CELLS["-"])
-def test_reference_with_a_point_in_time_inside_is_new_unless_start_is_after_end(tmp_path, start, end):
-    fact = Fact(1, PLAIN, 7, start=DAY[start], end=DAY[end], pit=DAY["I"])
-    after = "BIA".find(start) > "BIA".find(end) >= 0 if start != "-" else False
-    found = label(tmp_path, [], [fact], (PLAIN, "Q7"), variant="reference")
-    assert found == {"Q7": "unknown" if after else "new"}
+def reference_on_a_relation_without_constraint() -> Iterator[Vector]:
+    for start, end, label, first, last in cells():
+        fact, other = Fact(1, PLAIN, 7, first, last), Fact(1, PLAIN, 8, "2022-01-01")
+        for change, old in (("F+", []), ("F0", [fact])):
+            yield Vector(f"{change} {start}{end}", old, [fact, other], {"Q7": label}, "reference")
+        removed = "ignore" if end == "B" else "unknown"
+        yield Vector(f"F- {start}{end}", [fact], [], {"Q7": removed}, "reference")
 
 
-@pytest.mark.parametrize("start", CELLS)
-@pytest.mark.parametrize("end", CELLS["-"])
-def test_reference_leaves_what_was_removed_unknown_unless_it_had_ended(tmp_path, start, end):
-    fact = Fact(1, PLAIN, 7, start=DAY[start], end=DAY[end])
-    found = label(tmp_path, [fact], [], (PLAIN, "Q7"), variant="reference")
-    assert found == {"Q7": "ignore" if end == "B" else "unknown"}
+def reference_with_a_point_in_time_inside_is_new_unless_start_is_after_end() -> Iterator[Vector]:
+    for start, end, _, first, last in cells():
+        after = first is not None and last is not None and first > last
+        measured = Fact(1, PLAIN, 7, first, last, DAY["I"])
+        label = "unknown" if after else "new"
+        yield Vector(f"pit I, {start}{end}", [], [measured], {"Q7": label}, "reference")
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "pit", "labels"),
-    [
-        (None, None, "I", ("obsolete", "new")),
-        (None, "B", "I", ("obsolete", "new")),
-        (None, "I", "I", ("obsolete", "new")),
-        ("I", None, None, ("obsolete", "new")),
-        ("I", "A", None, ("obsolete", "new")),
-        ("I", "I", None, ("unknown", "unknown")),
-    ],
-)
-def test_reference_on_a_single_value_relation(tmp_path, start, end, pit, labels):
-    new = Fact(1, SINGLE, 8, *(DAY[day] if day else None for day in (start, end, pit)))
-    found = label(tmp_path, [Fact(1, SINGLE, 7)], [new], (SINGLE, "Q7", "Q8"), variant="reference")
-    assert found == {"Q7": labels[0], "Q8": labels[1]}
+def reference_on_a_single_value_relation() -> Iterator[Vector]:
+    for start, end, pit, removed, added in (
+        ("-", "-", "I", "obsolete", "new"),
+        ("-", "B", "I", "obsolete", "new"),
+        ("-", "I", "I", "obsolete", "new"),
+        ("I", "-", "-", "obsolete", "new"),
+        ("I", "A", "-", "obsolete", "new"),
+        ("I", "I", "-", "unknown", "unknown"),
+    ):
+        new = Fact(1, SINGLE, 8, DAY[start], DAY[end], DAY[pit])
+        labels = {"Q7": removed, "Q8": added}
+        yield Vector(f"replaced {start}{end}, pit {pit}", [Fact(1, SINGLE, 7)], [new], labels, "reference")
+    for start, day in DAY.items():
+        added_alone = Fact(1, SINGLE, 7, day)
+        yield Vector(f"added single {start}", [], [added_alone], {"Q7": "unknown"}, "reference")
 
 
-@pytest.mark.parametrize("start", CELLS)
-def test_reference_knows_nothing_of_an_added_single_value(tmp_path, start):
-    found = label(tmp_path, [], [Fact(1, SINGLE, 7, start=DAY[start])], (SINGLE, "Q7"), variant="reference")
-    assert found == {"Q7": "unknown"}
+def dates_of_death() -> Iterator[Vector]:
+    for variant in ("paper", "reference"):
+        for day, label in (("2022-01-01", "new"), ("2021-01-04", "unknown"), ("2021", "unknown")):
+            yield Vector(f"death {day}", [], [Fact(1, DEATH, Date(day))], {None: label}, variant)
 
 
-@pytest.mark.parametrize("variant", ["paper", "reference"])
-@pytest.mark.parametrize(
-    ("day", "expected"), [("2022-01-01", "new"), ("2021-01-04", "unknown"), ("2021", "unknown")]
-)
-def test_dates_of_death(tmp_path, variant, day, expected):
-    world = World([ANCHOR], [ANCHOR, Fact(1, 570, Date(day))], PROPERTIES)
-    (row,) = [row for row in world.updates(tmp_path, variant=variant) if row["property"] == 570]
-    assert row["label"] == expected
+def paper_on_what_stands_in_both_dumps() -> Iterator[Vector]:
+    for start, end, label, first, last in cells():
+        for kind, relation in (("plain", PLAIN), ("single", SINGLE)):
+            fact = Fact(1, relation, 7, first, last)
+            yield Vector(f"F0 {kind} {start}{end}", [fact], [fact], {"Q7": label})
 
 
-PAPER = {
-    "-": {"-": "unknown", "B": "ignore", "I": "obsolete", "A": "static"},
-    "B": {"-": "static", "B": "ignore", "I": "obsolete", "A": "static"},
-    "I": {"-": "new", "B": "unknown", "I": "ignore", "A": "static"},
-    "A": {"-": "ignore", "B": "unknown", "I": "unknown", "A": "ignore"},
-}
-
-
-@pytest.mark.parametrize("start", PAPER)
-@pytest.mark.parametrize("end", PAPER["-"])
-@pytest.mark.parametrize("relation", [PLAIN, SINGLE])
-def test_paper_labels_what_stands_in_both_dumps(tmp_path, start, end, relation):
-    fact = Fact(1, relation, 7, start=DAY[start], end=DAY[end])
-    assert label(tmp_path, [fact], [fact], (relation, "Q7")) == {"Q7": PAPER[start][end]}
-
-
-def test_revised_takes_what_began_inside_with_a_planned_end_for_new(tmp_path):
-    fact = Fact(1, PLAIN, 7, start=DAY["I"], end=DAY["A"])
-    assert label(tmp_path, [], [fact], (PLAIN, "Q7"), variant="revised") == {"Q7": "new"}
-
-
-@pytest.mark.parametrize(
-    ("start", "expected"), [(None, "unknown"), ("B", "unknown"), ("I", "unknown"), ("A", "ignore")]
-)
-def test_an_end_of_unknown_date_decides_nothing(tmp_path, start, expected):
-    fact = Fact(1, PLAIN, 7, start=DAY[start or "-"], end=UNKNOWN)
-    assert label(tmp_path, [], [fact], (PLAIN, "Q7")) == {"Q7": expected}
-
-
-def test_a_point_in_time_opens_the_interval_unless_the_start_is_said_to_be_unknown(tmp_path):
+def paper_by_itself() -> Iterator[Vector]:
+    for start, label in (("-", "unknown"), ("B", "unknown"), ("I", "unknown"), ("A", "ignore")):
+        ended = Fact(1, PLAIN, 7, DAY[start], UNKNOWN)
+        yield Vector(f"unknown end, start {start}", [ended], [ended], {"Q7": label})
     measured = Fact(1, PLAIN, 7, pit="2019-01-01")
     vague = Fact(1, PLAIN, 8, start=UNKNOWN, pit="2019-01-01")
-    found = label(tmp_path, [measured, vague], [measured, vague], (PLAIN, "Q7", "Q8"))
-    assert found == {"Q7": "static", "Q8": "unknown"}
+    yield Vector("pit opens", [measured, vague], [measured, vague], {"Q7": "static", "Q8": "unknown"})
+    yield Vector(
+        "second pass",
+        [Fact(1, SINGLE, 7, start="2010-01-01")],
+        [Fact(1, SINGLE, 8, start="2022-01-01")],
+        {"Q7": "obsolete", "Q8": "new"},
+        rules={"Q7": "replaced", "Q8": "replaced_from"},
+    )
+    ended = Fact(1, SINGLE, 7, "2010-01-01", "2022-01-01")
+    yield Vector(
+        "second pass on what a rule found obsolete",
+        [ended],
+        [Fact(1, SINGLE, 8, start="2022-01-01")],
+        {"Q7": "obsolete", "Q8": "new"},
+        rules={"Q7": "ended_inside", "Q8": "replaced_from"},
+    )
 
 
-def test_second_pass_makes_the_replaced_value_obsolete(tmp_path):
-    old, new = Fact(1, SINGLE, 7, start="2010-01-01"), Fact(1, SINGLE, 8, start="2022-01-01")
-    world = World([ANCHOR, old], [ANCHOR, new], PROPERTIES)
-    rows = [row for row in world.updates(tmp_path) if row["property"] == SINGLE]
-    assert [(row["key"], row["label"], row["rule"]) for row in rows] == [
-        ("Q7", "obsolete", "replaced"),
-        ("Q8", "new", "replaced_from"),
+def precision() -> Iterator[Vector]:
+    for dates, label in (("first_day", "static"), ("interval", "unknown")):
+        yield Vector(f"year, {dates}", [], [Fact(1, PLAIN, 7, start="2021")], {"Q7": label}, dates=dates)
+
+
+def revised_on_a_planned_end() -> Iterator[Vector]:
+    fact = Fact(1, PLAIN, 7, DAY["I"], DAY["A"])
+    yield Vector("began inside", [], [fact], {"Q7": "new"}, "revised", rules={"Q7": "began_inside"})
+
+
+SETS: list[Callable[[], Iterator[Vector]]] = [
+    reference_on_a_relation_without_constraint,
+    reference_with_a_point_in_time_inside_is_new_unless_start_is_after_end,
+    reference_on_a_single_value_relation,
+    dates_of_death,
+    paper_on_what_stands_in_both_dumps,
+    paper_by_itself,
+    precision,
+    revised_on_a_planned_end,
+]
+VECTORS = [(number, vector) for number, vector in enumerate((v for each in SETS for v in each()), start=100)]
+"""With the number of the subject that stands for it."""
+
+
+@pytest.fixture(scope="module")
+def triples(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], list[dict[str, Any]]]:
+    """All triples of the vectors of one variant and one reading of dates."""
+    done: dict[tuple[str, str], list[dict[str, Any]]] = {}
+
+    def of(variant: str, dates: str) -> list[dict[str, Any]]:
+        if (variant, dates) not in done:
+            old, new = [], []
+            for number, vector in VECTORS:
+                if (vector.variant, vector.dates) == (variant, dates):
+                    anchor = Fact(
+                        number, 999, 5, start="2000-01-01"
+                    )  # so that something of the subject stays
+                    old += [anchor, *(replace(fact, s=number) for fact in vector.old)]
+                    new += [anchor, *(replace(fact, s=number) for fact in vector.new)]
+            directory = tmp_path_factory.mktemp("vectors")
+            done[variant, dates] = World(old, new, PROPERTIES).updates(
+                directory, variant=variant, dates=dates
+            )
+        return done[variant, dates]
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("number", "vector"), VECTORS, ids=[f"{vector.variant}: {vector.name}" for _, vector in VECTORS]
+)
+def test_vector(triples, number, vector):
+    rows = [
+        row
+        for row in triples(vector.variant, vector.dates)
+        if (row["subject"], row["property"]) == (number, vector.relation)
     ]
+    if None in vector.labels:
+        assert [row["label"] for row in rows] == [vector.labels[None]]
+        return
+    labels = {row["key"]: row["label"] for row in rows}
+    assert {key: labels.get(key) for key in vector.labels} == vector.labels
+    if vector.rules:
+        assert {row["key"]: row["rule"] for row in rows} == vector.rules
+
+
+def test_a_replaced_value_and_the_new_one_are_a_replacement(triples):
+    (number,) = (number for number, vector in VECTORS if vector.name == "second pass")
+    rows = [row for row in triples("paper", "variant") if row["subject"] == number and row["property"] != 999]
     assert {row["scenario"] for row in rows} == {"ReplaceObject"}
     assert all(row["is_replace"] and row["relation_is_temp_func"] for row in rows)
 
 
-def test_year_precision_reads_as_its_first_day_and_as_an_interval(tmp_path):
-    fact = Fact(1, PLAIN, 7, start="2021")
-    assert label(tmp_path, [], [fact], (PLAIN, "Q7")) == {"Q7": "static"}
-    assert label(tmp_path, [], [fact], (PLAIN, "Q7"), dates="interval") == {"Q7": "unknown"}
+def test_every_vector_has_a_name_of_its_own():
+    assert len({(vector.variant, vector.name) for _, vector in VECTORS}) == len(VECTORS) >= 119
