@@ -1,0 +1,111 @@
+"""What stands only in the old dump, in both, only in the new one; merged entities (spec section 3)."""
+
+from __future__ import annotations
+
+from support.worlds import UNKNOWN, Amount, Fact, Property, World
+
+PLAIN, SINGLE = 1000, 2000
+ANCHOR = Fact(1, 999, 5, start="2000-01-01")
+
+
+def changes(world, tmp_path, **switches):
+    """(change, old statement, new statement) of the triples, in the order of the table."""
+    rows = world.updates(tmp_path, **switches)
+    return [
+        (row["change"], row["old_statement"], row["new_statement"])
+        for row in rows
+        if row["property"] == PLAIN
+    ]
+
+
+def test_the_old_dumps_order_then_what_is_added(tmp_path):
+    old = [Fact(1, PLAIN, 9, id="c"), Fact(1, PLAIN, 7, id="b"), Fact(1, PLAIN, 8, id="a")]
+    new = [Fact(1, PLAIN, 11, id="e"), Fact(1, PLAIN, 8, id="z"), Fact(1, PLAIN, 10, id="d"), old[0]]
+    assert changes(World(old, new), tmp_path) == [
+        ("F0", "c", "c"),
+        ("F-", "b", None),
+        ("F0", "a", "z"),
+        ("F+", None, "e"),
+        ("F+", None, "d"),
+    ]
+
+
+def test_amounts_are_decimals_in_paper_and_text_in_reference(tmp_path):
+    world = World([Fact(1, PLAIN, Amount("10"), id="a")], [Fact(1, PLAIN, Amount("10.0"), id="a")])
+    assert changes(world, tmp_path / "1") == [("F0", "a", "a")]
+    removed_and_added = [("F-", "a", None), ("F+", None, "a")]
+    assert changes(world, tmp_path / "2", variant="reference") == removed_and_added
+    other = World([Fact(1, PLAIN, Amount("10", "5"), id="a")], world.old)
+    assert changes(other, tmp_path / "3") == removed_and_added
+
+
+def test_another_datatype_is_another_value(tmp_path):
+    world = World([Fact(1, PLAIN, "x", id="a")], [Fact(1, PLAIN, "x", id="a", datatype="other")])
+    assert changes(world, tmp_path) == [("F-", "a", None), ("F+", None, "a")]
+
+
+def pairs(tmp_path, old, new, **switches):
+    found = changes(World(old, new), tmp_path, **switches)
+    return {(a, b) for change, a, b in found if change == "F0"}
+
+
+def test_repeated_values_are_matched_by_their_id_before_all_else(tmp_path):
+    old = [Fact(1, PLAIN, 7, "2010", id="a"), Fact(1, PLAIN, 7, "2020", id="b")]
+    new = [Fact(1, PLAIN, 7, "2020", id="A"), Fact(1, PLAIN, 7, "2010", id="x")]
+    assert pairs(tmp_path, old, new) == {("a", "A"), ("b", "x")}
+
+
+def test_then_by_equal_times_then_by_shared_qualifiers_then_by_id(tmp_path):
+    old = [Fact(1, PLAIN, 7, "2010", id="a", quals=(10, 11)), Fact(1, PLAIN, 7, "2020", id="b")]
+    new = [Fact(1, PLAIN, 7, "2020", id="x", quals=(10, 11)), Fact(1, PLAIN, 7, "2010", id="y")]
+    assert pairs(tmp_path / "times", old, new) == {("a", "y"), ("b", "x")}
+    old = [Fact(1, PLAIN, 7, id="a"), Fact(1, PLAIN, 7, id="b", quals=(10, 11))]
+    new = [Fact(1, PLAIN, 7, id="x", quals=(10, 11)), Fact(1, PLAIN, 7, id="y", quals=(12,))]
+    assert pairs(tmp_path / "qualifiers", old, new) == {("a", "y"), ("b", "x")}
+    old = [Fact(1, PLAIN, 7, id="b"), Fact(1, PLAIN, 7, id="a")]
+    new = [Fact(1, PLAIN, 7, id="z"), Fact(1, PLAIN, 7, id="y")]
+    assert pairs(tmp_path / "ids", old, new) == {("a", "y"), ("b", "z")}
+
+
+def test_an_unknown_start_is_not_a_missing_one(tmp_path):
+    old = [Fact(1, PLAIN, 7, id="a"), Fact(1, PLAIN, 7, UNKNOWN, id="b")]
+    new = [Fact(1, PLAIN, 7, UNKNOWN, id="x"), Fact(1, PLAIN, 7, id="y")]
+    assert pairs(tmp_path, old, new) == {("a", "y"), ("b", "x")}
+
+
+def test_times_are_equal_as_the_comparisons_read_them(tmp_path):
+    old = [Fact(1, PLAIN, 7, "2010", id="a"), Fact(1, PLAIN, 7, "2020", id="b")]
+    new = [Fact(1, PLAIN, 7, "2020-01-01", id="x"), Fact(1, PLAIN, 7, "2010-06-05/9", id="y")]
+    assert pairs(tmp_path / "1", old, new) == {("a", "y"), ("b", "x")}
+    new = [Fact(1, PLAIN, 7, "2010-01-01", id="x"), Fact(1, PLAIN, 7, "2010", id="y")]
+    assert pairs(tmp_path / "2", old[:1], new, dates="interval") == {("a", "y")}
+    assert pairs(tmp_path / "3", old[:1], new) == {("a", "x")}
+
+
+MERGED = World(
+    [ANCHOR, Fact(1, SINGLE, 7, "2010"), Fact(1, PLAIN, 7, "2010", "2022-01-01")],
+    [ANCHOR, Fact(1, SINGLE, 8, "2022-01-01")],
+    [Property(PLAIN), Property(SINGLE, True)],
+    absent_new=frozenset({7}),
+)
+
+
+def test_an_object_that_is_no_longer_in_the_dump_is_no_change_of_the_world(tmp_path):
+    def rules(**switches):
+        rows = MERGED.updates(tmp_path / str(len(switches)), **switches)
+        return {
+            (row["property"], row["key"]): (row["rule"], row["label"])
+            for row in rows
+            if row["property"] != 999
+        }
+
+    assert rules() == {
+        (PLAIN, "Q7"): ("ended_inside", "obsolete"),
+        (SINGLE, "Q7"): ("replaced", "obsolete"),
+        (SINGLE, "Q8"): ("replaced_from", "new"),
+    }
+    gone = ("merged_or_deleted", "unknown")
+    found = {(PLAIN, "Q7"): gone, (SINGLE, "Q7"): gone, (SINGLE, "Q8"): ("replaced_from", "new")}
+    assert rules(merges="detect") == found
+    assert rules(variant="revised", dates="first_day") == found
+    assert rules(variant="revised", dates="first_day", merges="off")[SINGLE, "Q7"] == ("replaced", "obsolete")

@@ -1,0 +1,81 @@
+"""Which entities are new (spec section 4)."""
+
+from __future__ import annotations
+
+from support.worlds import Date, Fact, Property, World
+
+PLAIN = 1000
+
+
+def newborn(world, tmp_path, **switches):
+    return {row["subject"] for row in world.updates(tmp_path, **switches) if row["subject_is_ph_new"]}
+
+
+def test_a_date_after_t_old_that_is_not_deprecated(tmp_path):
+    dates = {
+        1: Fact(1, 571, Date("2022-01-01")),
+        2: Fact(2, 571, Date("2021-01-04")),
+        3: Fact(3, 571, Date("2022-01-01"), rank="deprecated"),
+        4: Fact(4, 570, Date("2022-01-01")),
+        5: Fact(5, 569, Date("2024-01-01")),
+        6: Fact(6, 571, Date("2022-01-01"), snak="somevalue"),
+        7: Fact(7, 580, Date("2021")),
+        8: Fact(8, 6949, Date("2022-01-01"), quals=(447,)),
+    }
+    facts = [each for number, date in dates.items() for each in (date, Fact(number, PLAIN, 99))]
+    assert newborn(World([], facts), tmp_path / "1") == {1, 5, 8}
+    assert newborn(World([], facts), tmp_path / "2", dates="interval") == {1, 5, 8}
+
+
+def test_nothing_of_it_may_stand_in_the_old_dump(tmp_path):
+    new = [Fact(number, 571, Date("2022-01-01")) for number in (1, 2, 3)]
+    old = [Fact(1, PLAIN, 9), Fact(2, PLAIN, 9, rank="deprecated")]
+    assert newborn(World(old, new), tmp_path) == {2, 3}
+
+
+def test_of_publication_dates_the_oldest_counts(tmp_path):
+    facts = [
+        Fact(1, 577, Date("2022-01-01")),
+        Fact(1, 577, Date("2019-01-01")),
+        Fact(2, 577, Date("2022-01-01")),
+        Fact(2, 577, Date("2021-06-01")),
+        Fact(3, 571, Date("2019-01-01")),
+        Fact(3, 571, Date("2022-01-01")),
+    ]
+    assert newborn(World([], facts), tmp_path / "1") == {2, 3}
+    assert newborn(World([], facts), tmp_path / "2", variant="reference") == {2}
+
+
+def test_reference_asks_the_first_of_the_properties_that_has_a_date(tmp_path):
+    facts = [
+        Fact(1, 577, Date("2019-01-01")),
+        Fact(1, 571, Date("2022-01-01")),
+        Fact(2, 571, Date("2022-01-01")),
+        Fact(2, 577, Date("2019-01-01")),
+        Fact(3, 569, Date("2019-01-01"), snak="somevalue"),
+        Fact(3, 571, Date("2022-01-01")),
+    ]
+    assert newborn(World([], facts), tmp_path / "1") == {1, 2, 3}
+    assert newborn(World([], facts), tmp_path / "2", variant="reference") == {2, 3}
+
+
+def test_what_had_no_article_yet_is_a_candidate_but_not_in_revised(tmp_path):
+    fact = Fact(1, 571, Date("2022-01-01"))
+    world = World([fact], [fact], no_article_old=frozenset({1}))
+    assert newborn(world, tmp_path / "1") == {1}
+    assert newborn(world, tmp_path / "2", variant="reference") == {1}
+    assert newborn(world, tmp_path / "3", variant="revised") == set()
+    late = World([], [fact], absent_old=frozenset({1}))
+    assert newborn(late, tmp_path / "4", variant="revised") == {1}
+
+
+def test_a_new_object_makes_an_added_triple_new(tmp_path):
+    anchor = Fact(1, 999, 5, start="2000-01-01")
+    born, planned = Fact(7, 571, Date("2022-01-01")), Fact(1, PLAIN, 7)
+    world = World([anchor], [anchor, planned, born], [Property(PLAIN)])
+    found = {row["property"]: (row["rule"], row["scenario"]) for row in world.updates(tmp_path / "1")}
+    assert found == {
+        571: ("new_subject", "AddEntity"),
+        999: ("still_holds", None),
+        PLAIN: ("new_object", "AddRelation"),
+    }
