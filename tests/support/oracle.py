@@ -289,7 +289,8 @@ def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> Non
     if any(label_of(each) is None for each in [left[0].any.subject, *objects]):
         return drop(left, "no_label")
     is_replace = one_new_one_obsolete(left)
-    was_static = all(each.label == "static" for each in left)
+    if how.variant == "reference" and all(each.label == "static" for each in left):
+        return drop(left, "static")
     doubles: Group = []
     for value in {name(each) for each in left}:
         same = [each for each in left if name(each) == value]
@@ -303,10 +304,9 @@ def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> Non
         doubles += [each for each in same if each is not keep]
     drop(doubles, "duplicate")
     left = [each for each in left if each.dropped_by is None]
-    static = all(each.label == "static" for each in left)
-    if was_static or (static and how.variant != "reference"):
-        return drop(left, "static")
     if how.variant != "reference":
+        if all(each.label == "static" for each in left):
+            return drop(left, "static")
         is_replace = one_new_one_obsolete(left)
     found = scenario(left, how)
     for each in left:

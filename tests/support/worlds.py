@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -239,7 +240,15 @@ class World:
                 path = directory / which / f"{name}.parquet"
                 write_parquet(pa.Table.from_pylist(rows, schemas[name]), path)
 
-    def updates(self, directory: Path, **switches: Any) -> list[dict[str, Any]]:
+    def updates(
+        self,
+        directory: Path,
+        only_relations: Sequence[int] = (),
+        only_subjects: Path | None = None,
+        labels: Sequence[Path] = (),
+        rules: Path = RULES,
+        **switches: Any,
+    ) -> list[dict[str, Any]]:
         """All triples as the updates stage leaves them, with `method(**switches)`."""
         how = method(**switches)
         self.write(directory)
@@ -283,10 +292,10 @@ class World:
             old_entities=[directory / "old" / "entities.parquet"],
             entities=[directory / "new" / "entities.parquet"],
             properties=[directory / "new" / "properties.parquet", directory / "old" / "properties.parquet"],
-            labels=[],
-            rules=RULES,
-            only_relations=[],
-            only_subjects=None,
+            labels=labels,
+            rules=rules,
+            only_relations=only_relations,
+            only_subjects=only_subjects,
             method=how,
             output=directory / "updates.parquet",
         )

@@ -115,6 +115,31 @@ def edited(dice: Random, days: Days, fact: Fact, values: list[Any]) -> Fact:
             return replace(fact, quals=dice.choice(QUALIFIED))
 
 
+TIMES = [
+    ("2010", None),
+    ("2022-01-01", None),
+    ("2022-03", "2024-06-01"),
+    ("2010", "2022-01-01"),
+    ("2010", "2015"),
+]
+
+
+def decided_history(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:
+    """Facts that the rules decide, of few objects, often of a functional relation: for the last steps."""
+    relation = dice.choice([PLAIN, PLAIN, FREE, FROM])
+    pool = dice.choice([GOOD, (TWIN, TWIN_TOO), (TWIN, TWIN_TOO, GONE), WORDS[:4]])
+    old, new = [], []
+    for place in range(dice.choice([2, 2, 2, 3, 4])):
+        fact = Fact(subject, relation, dice.choice(pool), *dice.choice(TIMES), id=f"Q{subject}${place}")
+        presence = dice.choice(["both", "old", "new"])
+        if presence != "new":
+            old.append(fact)
+        if presence != "old":
+            new.append(fact)
+    anchor = Fact(subject, 999, 600, start="2000-01-01", id=f"Q{subject}$z")
+    return [anchor, *old], [anchor, *new]
+
+
 def history(dice: Random, subject: int) -> tuple[list[Fact], list[Fact]]:
     """What the two dumps say about one subject: one or two relations, few values, edits between the dumps."""
     days = dice.sample(DAYS, 4) + [None] * dice.choice([1, 4, 8])
@@ -168,7 +193,7 @@ def random_world(seed: int) -> World:
     kinds: dict[str, set[int]] = {kind: set() for kind in KINDS}
     absent_old, absent_new = {LATE, BORN}, {GONE}
     for subject in range(1, SUBJECTS + 1):
-        before, after = history(dice, subject)
+        before, after = dice.choice([history, history, history, decided_history])(dice, subject)
         old += before
         new += after
         kinds[dice.choice(KINDS)].add(subject)

@@ -244,7 +244,7 @@ def _without_undecided() -> str:
 _SCENARIO = """CASE
     WHEN dropped_by IS NOT NULL THEN NULL
     WHEN subject_new THEN 'AddEntity'
-    WHEN is_replace THEN 'ReplaceObject'
+    WHEN news = 1 AND obsoletes = 1 AND statics = 0 THEN 'ReplaceObject'
     WHEN news = 0 AND statics = 0 AND {archive} THEN 'Archive'
     WHEN news > 0 AND statics > 0 AND obsoletes = 0 THEN 'AddObject'
     WHEN news > 0 AND statics = 0 AND obsoletes = 0 THEN 'AddRelation'
