@@ -178,6 +178,8 @@ def test_texts_and_unknown_values_are_shown_as_they_are(datatype: str, value: st
         ("degree of arc", "degrees of arc"),
         ("ton (short)", "tons (short)"),
         ("kg/m³", "kg/m³"),
+        ("degree Celsius", "degrees Celsius"),
+        ("Polish złoty", "Polish złoty"),
     ],
 )
 def test_plurals_of_units(label: str, expected: str) -> None:

@@ -28,7 +28,7 @@ _GLUED = frozenset("%‰°′″'\"")
 _SHORT_FROM, _SHORT_BELOW = Decimal(10**6), Decimal(10**15)
 _SAME_IN_PLURAL = frozenset(
     {"baht", "dalasi", "dong", "hertz", "kip", "lux", "old", "rand", "renminbi", "ringgit", "rupiah"}
-    | {"siemens", "tenge", "won", "yen", "yuan"}
+    | {"siemens", "tenge", "won", "yen", "yuan", "złoty"}
 )
 _IRREGULAR = {"foot": "feet", "inch": "inches", "person": "people", "man": "men", "child": "children"}
 
@@ -93,7 +93,7 @@ def plural(label: str) -> str:
     Names that do not change (yen, hertz) and those that are plural already stay as they are.
     """
     head, separator, rest = label, "", ""
-    for mark in (" per ", " of ", " (", " sterling"):
+    for mark in (" per ", " of ", " (", " sterling", " Celsius", " Fahrenheit"):
         before, found, after = head.partition(mark)
         if found:
             head, separator, rest = before, found, after + separator + rest
