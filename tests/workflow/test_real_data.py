@@ -63,7 +63,7 @@ PAIR = {
         35,
         {"82,979,100: new, measured_inside", "83,149,300: new, measured_inside"},
     ),
-    "Q183 P6591": ("AddRelation", 0, {"41.2 degree Celsius: new, measured_inside"}),
+    "Q183 P6591": ("AddRelation", 0, {"41.2 degrees Celsius: new, measured_inside"}),
     "Q233 P35": (
         "ReplaceObject",
         0,
