@@ -67,10 +67,11 @@ def test_then_by_equal_times_then_by_shared_qualifiers_then_by_id(tmp_path):
     assert pairs(tmp_path / "ids", old, new) == {("a", "y"), ("b", "z")}
 
 
-def test_an_unknown_start_is_not_a_missing_one(tmp_path):
-    old = [Fact(1, PLAIN, 7, id="a"), Fact(1, PLAIN, 7, UNKNOWN, id="b")]
-    new = [Fact(1, PLAIN, 7, UNKNOWN, id="x"), Fact(1, PLAIN, 7, id="y")]
-    assert pairs(tmp_path, old, new) == {("a", "y"), ("b", "x")}
+def test_an_unknown_start_or_end_is_not_a_missing_one(tmp_path):
+    for place, times in enumerate(((UNKNOWN, None), (None, UNKNOWN))):
+        old = [Fact(1, PLAIN, 7, id="a"), Fact(1, PLAIN, 7, *times, id="b")]
+        new = [Fact(1, PLAIN, 7, *times, id="x"), Fact(1, PLAIN, 7, id="y")]
+        assert pairs(tmp_path / str(place), old, new) == {("a", "y"), ("b", "x")}
 
 
 def test_times_are_equal_as_the_comparisons_read_them(tmp_path):
