@@ -23,6 +23,9 @@ shell.prefix(f'set -euo pipefail; PATH="{os.path.dirname(sys.executable)}:$PATH"
 configfile: os.path.join(workflow.basedir, "config/config.yaml")
 
 
+container: os.path.join(workflow.basedir, "envs/factdrift.sif")
+
+
 try:
     configure(config, Path(workflow.basedir, "config/config.schema.yaml"))
     check_files(config)
@@ -32,9 +35,13 @@ except InputError as error:
 OLD, NEW = config["snapshots"]["old"], config["snapshots"]["new"]
 PAIR = f"results/{OLD}_{NEW}"
 SHARDS, BUCKETS = config["shards"], config["buckets"]
-DATASETS = ["wfd_repl.parquet", "wikifactdiff.parquet"]
-ACCOUNTS = ["wikifactdiff.stats.json", "funnel.parquet", "manifest.json"]
-EXPORTS = ["wfd_repl.jsonl", "wikifactdiff.jsonl"]
+RESULTS = [
+    "wfd_repl.parquet",
+    "wikifactdiff.parquet",
+    "wikifactdiff.stats.json",
+    "funnel.parquet",
+    "manifest.json",
+]
 
 
 wildcard_constraints:
@@ -43,11 +50,11 @@ wildcard_constraints:
     which="old|new",
     bucket=r"\d+-of-\d+",
     shard=r"\d+-of-\d+",
-    name="|".join(DATASETS + ACCOUNTS + EXPORTS).replace(".", r"\."),
+    name=r"\w+\.(parquet|jsonl|json|stats\.json)",
 
 
 def code(*stages):
-    """The modules of a stage, as inputs: what depends on code that changed is made again."""
+    """The modules of stages, as inputs: what depends on code that changed is made again."""
     package = Path(workflow.basedir, "workflow/factdrift")
     return [str(path) for stage in stages for path in sorted(package.glob(f"{stage}/*.py"))]
 
@@ -70,10 +77,11 @@ include: "rules/wikifactdiff.smk"
 
 localrules:
     all,
+    publish,
 
 
 rule all:
     """Everything that the configured pair of dates gives."""
     default_target: True
     input:
-        expand("results/{name}", name=DATASETS + ACCOUNTS),
+        expand("results/{name}", name=RESULTS),

@@ -29,7 +29,7 @@ rule render_sample:
     resources:
         mem_mb=1000,
     params:
-        tables=resource("sample"),
+        tables=lambda wildcards, input: os.path.commonpath(input.tables),
     shell:
         r"""
         exec &> >(tee {log:q})
