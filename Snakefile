@@ -35,13 +35,8 @@ except InputError as error:
 OLD, NEW = config["snapshots"]["old"], config["snapshots"]["new"]
 PAIR = f"results/{OLD}_{NEW}"
 SHARDS, BUCKETS = config["shards"], config["buckets"]
-RESULTS = [
-    "wfd_repl.parquet",
-    "wikifactdiff.parquet",
-    "wikifactdiff.stats.json",
-    "funnel.parquet",
-    "manifest.json",
-]
+DATASETS = ["wfd_repl.parquet", "wikifactdiff.parquet"]
+ACCOUNTS = ["wikifactdiff.stats.json", "funnel.parquet", "manifest.json"]
 
 
 wildcard_constraints:
@@ -53,20 +48,7 @@ wildcard_constraints:
     name=r"\w+\.(parquet|jsonl|json|stats\.json)",
 
 
-def code(*stages):
-    """The modules of stages, as inputs: what depends on code that changed is made again."""
-    package = Path(workflow.basedir, "workflow/factdrift")
-    return [str(path) for stage in stages for path in sorted(package.glob(f"{stage}/*.py"))]
-
-
-def resource(name):
-    return os.path.join(workflow.basedir, "resources", name)
-
-
-def buckets(pattern):
-    return expand(pattern, bucket=[f"{k}-of-{BUCKETS}" for k in range(BUCKETS)], allow_missing=True)
-
-
+include: "rules/common.smk"
 include: "rules/snapshots.smk"
 include: "rules/statements.smk"
 include: "rules/updates.smk"
@@ -84,4 +66,4 @@ rule all:
     """Everything that the configured pair of dates gives."""
     default_target: True
     input:
-        expand("results/{name}", name=RESULTS),
+        expand("results/{name}", name=DATASETS + ACCOUNTS),

@@ -5,16 +5,6 @@ Outputs: results/snapshots/{date}/sample.json.gz or derived.json.gz; a user's ow
 """
 
 
-def dump_file(date):
-    source = dump_source(config, date)
-    made = {"sample": "sample.json.gz", "derive": "derived.json.gz"}
-    return f"results/snapshots/{date}/{made[source]}" if source in made else source
-
-
-def other_dump(wildcards):
-    return dump_file(NEW if wildcards.date == OLD else OLD)
-
-
 rule render_sample:
     """The bundled facts as Wikidata's dump would have said them on that date."""
     input:

@@ -6,16 +6,6 @@ classes.parquet, snapshot.json.
 """
 
 
-def shards(wildcards):
-    return expand(
-        "results/snapshots/{date}/shards/{shard}-of-{shards}x{buckets}",
-        date=wildcards.date,
-        shard=range(SHARDS),
-        shards=SHARDS,
-        buckets=BUCKETS,
-    )
-
-
 rule extract_shard:
     """A share of the dump's lines, parsed into tables that are split by subject already."""
     input:

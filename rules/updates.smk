@@ -6,17 +6,6 @@ new_entities/{bucket}.parquet, updates/{bucket}.parquet.
 """
 
 
-def side(path):
-    """The snapshot's file for the wildcard `which`."""
-    return lambda wildcards: f"results/snapshots/{config['snapshots'][wildcards.which]}/{path}".format(
-        **wildcards
-    )
-
-
-def entities(which):
-    return buckets(f"results/snapshots/{config['snapshots'][which]}/entities/{{bucket}}.parquet")
-
-
 rule filter_context:
     """Which items are relevant, which relations functional, meta or restrictive: what the filters look up."""
     input:

@@ -1,0 +1,53 @@
+"""What the rules share to name their inputs: modules, resources, buckets, dumps, snapshots."""
+
+
+def code(*stages):
+    """The modules of stages, as inputs: what depends on code that changed is made again."""
+    package = Path(workflow.basedir, "workflow/factdrift")
+    modules = [path for stage in stages for path in sorted(package.glob(f"{stage}/*.py"))]
+    return [str(path) for path in [package / "tables.py", *modules]]
+
+
+def resource(name):
+    """An input that the project wrote."""
+    return os.path.join(workflow.basedir, "resources", name)
+
+
+def buckets(pattern):
+    """The files of all buckets; other wildcards of the pattern stay."""
+    return expand(pattern, bucket=[f"{k}-of-{BUCKETS}" for k in range(BUCKETS)], allow_missing=True)
+
+
+def dump_file(date):
+    """The dump of a date: made by a rule, or the user's own where it lies."""
+    source = dump_source(config, date)
+    made = {"sample": "sample.json.gz", "derive": "derived.json.gz"}
+    return f"results/snapshots/{date}/{made[source]}" if source in made else source
+
+
+def other_dump(wildcards):
+    """The dump from which this date's is derived."""
+    return dump_file(NEW if wildcards.date == OLD else OLD)
+
+
+def shards(wildcards):
+    """The tables of all shards of a dump."""
+    return expand(
+        "results/snapshots/{date}/shards/{shard}-of-{shards}x{buckets}",
+        date=wildcards.date,
+        shard=range(SHARDS),
+        shards=SHARDS,
+        buckets=BUCKETS,
+    )
+
+
+def side(path):
+    """The snapshot's file for the wildcard `which`."""
+    return lambda wildcards: f"results/snapshots/{config['snapshots'][wildcards.which]}/{path}".format(
+        **wildcards
+    )
+
+
+def entities(which):
+    """The items of one snapshot, all buckets."""
+    return buckets(f"results/snapshots/{config['snapshots'][which]}/entities/{{bucket}}.parquet")
