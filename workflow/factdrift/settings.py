@@ -41,9 +41,8 @@ def configure(config: dict[str, Any], schema_file: Path) -> None:
     if isinstance(config["dumps"], dict):
         for date in (old, new):
             if date not in config["dumps"]:
-                raise InputError(
-                    f"configuration: dumps has no entry for {date}; add `{date}: PATH` (or `{date}: derive`)"
-                )
+                derive = f" (or `{date}: derive`)" if date == old else ""
+                raise InputError(f"configuration: dumps has no entry for {date}; add `{date}: PATH`{derive}")
         if config["dumps"][new] == "derive":
             raise InputError(
                 f"configuration: dumps.{new}: only the old snapshot can be derived; give this dump's path"
@@ -141,7 +140,9 @@ def _fill_defaults(schema: dict[str, Any], value: dict[str, Any]) -> None:
 
 def _explain(fault: Any, config: dict[str, Any]) -> str:
     key = ".".join(str(part) for part in fault.absolute_path)
-    expected = fault.schema.get("description", "").split(". ")[0].strip()
+    description = fault.schema.get("description", "").strip()
+    # What a key may be, where it may be several things, is told by its whole description.
+    expected = description if fault.validator == "oneOf" else description.split(". ")[0].removesuffix(".")
     if fault.validator == "additionalProperties":
         known = fault.schema.get("properties", {})
         unknown = sorted(set(fault.instance) - set(known))

@@ -1,4 +1,4 @@
-"""The constants and switches of the method, typed; their values live in `config/config.yaml`."""
+"""The constants and switches of the method, typed; their defaults stand in `config/config.schema.yaml`."""
 
 from __future__ import annotations
 

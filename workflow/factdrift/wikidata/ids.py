@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-RESERVED_FROM = 900_000_000
-"""First of the numbers that the bundled sample gives to entities whose id is not known for certain."""
-
 
 def entity_number(entity_id: str) -> int | None:
     """`Q42` -> 42, `P31` -> -31; None for lexemes, forms, senses, schemas and anything else."""
