@@ -226,9 +226,16 @@ rule manifest:
         funnel="results/{pair}/funnel.parquet",
         tables=expand(
             "results/{{pair}}/{name}.parquet",
-            name=["wikifactdiff", "wfd_repl", "neighbors", "random_neighbors", "templates", "literals"],
+            name=[
+                *("preprocess_report", "popularity", "replacements", "neighbors", "random_neighbors"),
+                *("templates", "literals", "funnel", "wikifactdiff", "wfd_repl"),
+            ],
         ),
-        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
+        bucketed=[
+            path
+            for table in ("triples", "new_entities", "updates")
+            for path in buckets(f"results/{{pair}}/{table}/{{bucket}}.parquet")
+        ],
         code=code("wikifactdiff"),
     output:
         manifest="results/{pair}/manifest.json",
@@ -253,7 +260,7 @@ rule manifest:
             {params.dumps:q} \
             {params.snapshots:q} \
             --configuration {params.configuration:q} \
-            --tables {input.tables:q} {input.updates:q} \
+            --tables {input.tables:q} {input.bucketed:q} \
             --funnel {input.funnel:q} \
             --output {output.manifest:q}
         """

@@ -12,6 +12,7 @@ import pytest
 
 import factdrift
 from factdrift.settings import InputError
+from factdrift.tables import write_parquet
 from factdrift.wikifactdiff.export import export
 from factdrift.wikifactdiff.funnel import write_funnel
 from factdrift.wikifactdiff.manifest import write_manifest
@@ -145,7 +146,7 @@ def test_show(build: Build) -> None:
         "rule ended_inside; from 2017-01-20 to 2021-01-20",
         "+ new      Joe Biden (Q6279)",
         "announced before it began; from 2021-01-20",
-        "old dump: Q30-old-22686  https://www.wikidata.org/w/index.php?oldid=1000",
+        "old dump: https://www.wikidata.org/w/index.php?oldid=1000#Q30-old-22686",
         "population (P1082): AddRelation",
         "+ new      331\n",
     ):
@@ -156,8 +157,15 @@ def test_show(build: Build) -> None:
         find(dataset, "Q31", None, None)
     with pytest.raises(InputError, match="no update of Q30 P7; there are P1082, P6"):
         find(dataset, "Q30", "P7", None)
-    with pytest.raises(InputError, match="no such file"):
-        find(dataset.with_name("other.parquet"), "Q30", None, None)
+    other = dataset.with_name("other.parquet")
+    with pytest.raises(InputError, match=r"no such file; build it with `snakemake .*other\.parquet`"):
+        find(other, "Q30", None, None)
+    other.write_text("no table")
+    with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
+        find(other, "Q30", None, None)
+    write_parquet(pa.table({"id": [1]}), other)
+    with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
+        find(other, "Q30", None, None)
 
 
 def manifest(folder: Path, build: Build, name: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from factdrift.settings import InputError
 from factdrift.tables import database, sql
 
@@ -18,13 +20,19 @@ _SIGNS = {"new": "+", "obsolete": "-", "static": "="}
 def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -> list[Record]:
     """The subject's updates, those with the smallest relation number first.
 
-    Raises InputError if there is no such file, subject or relation in it.
+    Raises InputError if there is no such file, subject or relation in it, or if it is no dataset.
     """
     if not dataset.is_file():
-        raise InputError(f"{dataset}: no such file; build it, or name another one")
+        raise InputError(f"{dataset}: no such file; build it with `snakemake --cores all {dataset}`")
     with database() as db:
         rows = f"FROM read_parquet({sql(dataset)}) WHERE subject.id = {sql(subject)}"
-        known = [name for (name,) in db.sql(f"SELECT DISTINCT relation.id {rows} ORDER BY 1").fetchall()]
+        try:
+            names = db.sql(f"SELECT DISTINCT relation.id {rows} ORDER BY 1").fetchall()
+        except duckdb.Error as error:
+            raise InputError(
+                f"{dataset}: is no dataset; name wikifactdiff.parquet or wfd_repl.parquet"
+            ) from error
+        known = [name for (name,) in names]
         if not known:
             raise InputError(f"{dataset}: no update of {subject}; --subject takes an id such as Q30")
         if relation is not None and relation not in known:
@@ -51,20 +59,19 @@ def lines(records: list[Record]) -> Iterator[str]:
         yield f"  {WIKI}iki/{record['subject']['id']}#{relation['id']}"
         yield f"  {record['update_prompt']}"
         for value in record["objects"]:
-            yield from _object_lines(value)
+            yield from _object_lines(value, record["subject"]["id"])
 
 
-def _object_lines(value: Record) -> Iterator[str]:
+def _object_lines(value: Record, subject: str) -> Iterator[str]:
     name = value["label"] if value["id"] is None else f"{value['label']} ({value['id']})"
     announced = ", announced before it began" if value["announced"] else ""
     yield f"  {_SIGNS[value['decision']]} {value['decision']:8} {name}"
     yield f"      rule {value['rule']}{announced}{_dates(value)}"
     for side in ("old", "new"):
-        if value[f"{side}_statement"] is not None:
-            link = (
-                f"  {WIKI}/index.php?oldid={value[f'{side}_revision']}" if value[f"{side}_revision"] else ""
-            )
-            yield f"      {side} dump: {value[f'{side}_statement']}{link}"
+        statement, revision = value[f"{side}_statement"], value[f"{side}_revision"]
+        if statement is not None:
+            page = f"{WIKI}/index.php?oldid={revision}" if revision else f"{WIKI}iki/{subject}"
+            yield f"      {side} dump: {page}#{statement}"
 
 
 def _dates(value: Record) -> str:
