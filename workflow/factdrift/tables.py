@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from factdrift.settings import InputError
 from factdrift.wikidata.ids import entity_number
+from factdrift.wikidata.time import YEAR
 
 TIME = pa.struct(
     [
@@ -178,6 +179,20 @@ def sql(value: str | Path | int | Sequence[str] | Sequence[Path] | Sequence[int]
         return "'" + str(value).replace("'", "''") + "'"
     kind = "INTEGER[]" if all(isinstance(item, int) for item in value) else "VARCHAR[]"
     return "[" + ", ".join(sql(item) for item in value) + "]::" + kind
+
+
+def time_bound(time: str, bound: str, variant: str, dates: str) -> str:
+    """SQL: the `bound` (`first` or `last`) packed day of what the TIME expression `time` may mean, as BIGINT.
+
+    Only where `dates` is `interval` the two differ; else a date is its first day, in `reference` with all
+    fields as they are written. Null if `time` is null.
+    """
+    if dates == "interval":
+        return f"{time}.{bound}"
+    if variant == "reference":
+        return f"{time}.written"
+    # Below year precision the year stands as it was written; only its month and day are finer than stated.
+    return f"CASE WHEN {time}.precision >= {YEAR} THEN {time}.first ELSE {time}.year * 10000 + 101 END"
 
 
 def supplied_labels(paths: Sequence[Path]) -> pa.Table:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from factdrift.neighbors.tfidf import Neighbors, nearest
 from factdrift.neighbors.vectors import read_space
 from factdrift.progress import tracked
-from factdrift.tables import database, sql, supplied_labels, write_query
+from factdrift.tables import database, sql, supplied_labels, time_bound, write_query
 
 NEIGHBORS = pa.schema(
     [
@@ -35,7 +35,6 @@ NEIGHBORS = pa.schema(
 `rank_no`-th of it, counted from 1. Nearest facts have `relation` = `property`, random ones any."""
 
 COLUMNS = ", ".join(NEIGHBORS.names)
-YEAR_PRECISION = 9
 
 
 class Group(NamedTuple):
@@ -141,21 +140,10 @@ def holds(day: int, variant: str, dates: str) -> str:
         start = "start"
     else:
         start = "CASE WHEN start IS NULL AND NOT start_unknown THEN pit ELSE start END"
-    begins_after = f"({_read(f'({start})', 'first', variant, dates)}) > {day}"
-    last_day = _read('"end"', "last", variant, dates)
+    begins_after = f"({time_bound(f'({start})', 'first', variant, dates)}) > {day}"
+    last_day = time_bound('"end"', "last", variant, dates)
     ended_before = f"({last_day}) < {day}"
     return f"(NOT (end_unknown OR coalesce({ended_before}, false) OR coalesce({begins_after}, false)))"
-
-
-def _read(time: str, bound: str, variant: str, dates: str) -> str:
-    """SQL: a TIME as a packed day; where dates are intervals, the `bound` that makes `<` and `>` certain."""
-    if dates == "interval":
-        return f"{time}.{bound}"
-    if variant == "reference":
-        return f"{time}.written"
-    return (
-        f"CASE WHEN {time}.precision >= {YEAR_PRECISION} THEN {time}.first ELSE {time}.year * 10000 + 101 END"
-    )
 
 
 def _cell(relation: NDArray[np.int64] | int, neighbors: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -41,9 +41,9 @@ def classify(
 
     `relations` is the new dump's (`preprocess.context`); `new_entities`, `old_entities` and `entities` (the
     new snapshot's) hold all buckets, since objects may lie in any; `properties` are the tables of the new and
-    the old dump; `labels` are TSV files (id, label) for
-    entities that the dumps lack. Columns: those of TRIPLES and label, rule, announced, dropped_by, scenario,
-    is_replace, subject_is_ph_new, relation_is_temp_func.
+    the old dump; `labels` are TSV files (id, label) for entities that the dumps lack. Columns: those of
+    TRIPLES and label, rule, announced, dropped_by, scenario, is_replace, subject_is_ph_new,
+    relation_is_temp_func.
     """
     table = read_rules(rules, method.variant)
     with database() as db:

@@ -7,28 +7,18 @@ comparisons thus serves all variants.
 
 from __future__ import annotations
 
+from factdrift.tables import time_bound
 from factdrift.updates.method import Method
-
-YEAR_PRECISION = 9
 
 
 def low(time: str, method: Method) -> str:
     """SQL: the first day that the TIME expression `time` may mean (BIGINT, null if it is null)."""
-    return f"{time}.first" if method.dates == "interval" else _single_day(time, method)
+    return time_bound(time, "first", method.variant, method.dates)
 
 
 def high(time: str, method: Method) -> str:
     """SQL: the last day that the TIME expression `time` may mean."""
-    return f"{time}.last" if method.dates == "interval" else _single_day(time, method)
-
-
-def _single_day(time: str, method: Method) -> str:
-    if method.variant == "reference":
-        return f"{time}.written"
-    # Below year precision the year stands as it was written; only its month and day are finer than stated.
-    return (
-        f"CASE WHEN {time}.precision >= {YEAR_PRECISION} THEN {time}.first ELSE {time}.year * 10000 + 101 END"
-    )
+    return time_bound(time, "last", method.variant, method.dates)
 
 
 def inside(time_low: str, time_high: str, method: Method) -> str:
