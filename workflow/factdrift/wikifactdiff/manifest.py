@@ -16,7 +16,7 @@ from factdrift.progress import Progress
 from factdrift.settings import InputError
 from factdrift.tables import atomic_path, database, sql
 
-PACKAGES = ("factdrift", "duckdb", "pyarrow", "numpy", "scipy", "scikit-learn", "snakemake")
+PACKAGES = ("factdrift", "duckdb", "pyarrow", "numpy", "scipy", "snakemake")
 _CHUNK = 8 << 20
 
 
