@@ -174,7 +174,7 @@ rule statistics:
     """The counts of the paper's Table 2, for this build."""
     input:
         dataset="results/{pair}/wikifactdiff.parquet",
-        replacements="results/{pair}/wfd_repl.parquet",
+        groups="results/{pair}/replacements.parquet",
         code=code("wikifactdiff"),
     output:
         counts="results/{pair}/wikifactdiff.stats.json",
@@ -189,7 +189,7 @@ rule statistics:
         exec &> >(tee {log:q})
         factdrift wikifactdiff stats \
             --dataset {input.dataset:q} \
-            --replacements {input.replacements:q} \
+            --groups {input.groups:q} \
             --output {output.counts:q}
         """
 
@@ -228,7 +228,7 @@ rule manifest:
             "results/{{pair}}/{name}.parquet",
             name=[
                 *("preprocess_report", "popularity", "replacements", "neighbors", "random_neighbors"),
-                *("templates", "literals", "funnel", "wikifactdiff", "wfd_repl"),
+                *("templates", "literals", "funnel", "replacements", "wikifactdiff"),
             ],
         ),
         bucketed=[

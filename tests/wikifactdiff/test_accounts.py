@@ -28,9 +28,11 @@ REPORT = pa.schema(
 
 def test_stats(build: Build, tmp_path: Path) -> None:
     dataset = build().assemble()
-    empty = tmp_path / "wfd_repl.parquet"
-    pq.write_table(pq.read_table(dataset).slice(0, 0), empty)
-    write_stats(dataset, empty, tmp_path / "stats.json")
+    none = tmp_path / "groups.parquet"
+    pq.write_table(
+        pa.table({"subject": pa.array([], pa.int32()), "property": pa.array([], pa.int32())}), none
+    )
+    write_stats(dataset, none, tmp_path / "stats.json")
     stats = json.loads((tmp_path / "stats.json").read_text())
     assert stats["wikifactdiff"] == {
         "updates": 4,

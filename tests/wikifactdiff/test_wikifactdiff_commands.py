@@ -41,8 +41,7 @@ def test_from_updates_to_the_terminal(
         "--new-date", "2023-02-27", "--funnel", "funnel.parquet", "-o", dataset)  # fmt: skip
     run("wikifactdiff", "replacements", "--dataset", dataset, "--groups", groups, "-o", replacements)
     assert pq.read_metadata(replacements).num_rows == 2
-    run("wikifactdiff", "stats", "--dataset", dataset, "--replacements", replacements,
-        "-o", tmp_path / "stats.json")  # fmt: skip
+    run("wikifactdiff", "stats", "--dataset", dataset, "--groups", groups, "-o", tmp_path / "stats.json")
     run("wikifactdiff", "export", "--dataset", replacements, "-o", tmp_path / "wfd_repl.jsonl")
     assert len((tmp_path / "wfd_repl.jsonl").read_text().splitlines()) == 2
     run("show", dataset, "--subject", "Q30", "--relation", "P6")

@@ -108,7 +108,7 @@ def _add_assemble(verbs: Parsers) -> None:
 def _add_accounts(verbs: Parsers) -> None:
     verb = _verb(verbs, "stats", "counts of both datasets, as JSON")
     _file(verb, "--dataset", "wikifactdiff.parquet")
-    _file(verb, "--replacements", "wfd_repl.parquet")
+    _file(verb, "--groups", "what `select` wrote")
     verb.set_defaults(run=_stats)
 
     verb = _verb(verbs, "funnel", "triples dropped and labelled per stage, relation and reason")
@@ -202,7 +202,7 @@ def _assemble(options: argparse.Namespace) -> None:
 def _stats(options: argparse.Namespace) -> None:
     from factdrift.wikifactdiff.stats import write_stats
 
-    write_stats(options.dataset, options.replacements, options.output)
+    write_stats(options.dataset, options.groups, options.output)
 
 
 def _funnel(options: argparse.Namespace) -> None:

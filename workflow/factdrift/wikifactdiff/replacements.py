@@ -45,9 +45,7 @@ def write_replacements(dataset: Path, groups: Path, output: Path) -> int:
     Raises InputError if there are none.
     """
     with database() as db:
-        query = f"""SELECT * FROM read_parquet({sql(dataset)})
-            WHERE (subject.id, relation.id) IN (
-                SELECT ('Q' || subject, 'P' || property) FROM read_parquet({sql(groups)}))
+        query = f"""{replacement_rows(dataset, groups)}
             ORDER BY subject_popularity DESC NULLS LAST,
                 substr(subject.id, 2)::INTEGER, substr(relation.id, 2)::INTEGER"""
         if not db.sql(f"SELECT 1 FROM ({query}) LIMIT 1").fetchall():
@@ -57,3 +55,10 @@ def write_replacements(dataset: Path, groups: Path, output: Path) -> int:
                 "holds the other scenarios"
             )
         return write_query(db, query, output)
+
+
+def replacement_rows(dataset: Path, groups: Path) -> str:
+    """SQL: the rows of the assembled dataset that belong to the given groups."""
+    return f"""SELECT * FROM read_parquet({sql(dataset)})
+        WHERE (subject.id, relation.id) IN (
+            SELECT ('Q' || subject, 'P' || property) FROM read_parquet({sql(groups)}))"""

@@ -9,26 +9,27 @@ from typing import Any
 import duckdb
 
 from factdrift.tables import atomic_path, database, sql
+from factdrift.wikifactdiff.replacements import replacement_rows
 
 SCENARIOS = ("ReplaceObject", "Archive", "AddObject", "AddRelation", "AddEntity", "Other")
 DECISIONS = ("new", "obsolete", "static")
 SPLITS = ("train", "test")
 
 
-def write_stats(dataset: Path, replacements: Path, output: Path) -> None:
-    """Writes the counts of `wikifactdiff` and `wfd_repl` as JSON."""
+def write_stats(dataset: Path, groups: Path, output: Path) -> None:
+    """Writes the counts of both datasets as JSON; `groups` are those of WFD_repl, maybe none."""
     with database() as db:
         counts = {
-            "wikifactdiff": dataset_stats(db, dataset),
-            "wfd_repl": dataset_stats(db, replacements),
+            "wikifactdiff": dataset_stats(db, f"SELECT * FROM read_parquet({sql(dataset)})"),
+            "wfd_repl": dataset_stats(db, replacement_rows(dataset, groups)),
         }
     with atomic_path(output) as temporary:
         temporary.write_text(json.dumps(counts, indent=2) + "\n")
 
 
-def dataset_stats(db: duckdb.DuckDBPyConnection, path: Path) -> dict[str, Any]:
-    """Counts of one dataset; objects are the distinct ones, literals by datatype, raw form and label."""
-    rows = f"read_parquet({sql(path)})"
+def dataset_stats(db: duckdb.DuckDBPyConnection, records: str) -> dict[str, Any]:
+    """Counts of a query's records; objects are distinct ones, literals by datatype, raw form and label."""
+    rows = f"({records})"
     db.execute(f"CREATE OR REPLACE TEMP VIEW triples AS SELECT *, unnest(objects) AS object FROM {rows}")
 
     def number(what: str, source: str = "triples") -> int:
