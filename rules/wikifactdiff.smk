@@ -228,7 +228,7 @@ rule manifest:
             "results/{{pair}}/{name}.parquet",
             name=[
                 *("preprocess_report", "popularity", "replacements", "neighbors", "random_neighbors"),
-                *("templates", "literals", "funnel", "replacements", "wikifactdiff"),
+                *("templates", "literals", "funnel", "wikifactdiff"),
             ],
         ),
         bucketed=[
