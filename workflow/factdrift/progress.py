@@ -13,12 +13,20 @@ T = TypeVar("T")
 class Progress:
     """Counts work done and says, at most every `every` seconds, how much, how fast and how long still.
 
-    `total` is in the unit of `advance` (None if it is not known).
+    `total` is in the unit of `advance` (None if it is not known), and so is `before`: what an earlier run
+    has done.
     """
 
-    def __init__(self, what: str, total: float | None = None, unit: str = "rows", every: float = 5.0):
+    def __init__(
+        self,
+        what: str,
+        total: float | None = None,
+        unit: str = "rows",
+        every: float = 5.0,
+        before: float = 0.0,
+    ):
         self.what, self.total, self.unit, self.every = what, total, unit, every
-        self.done = 0.0
+        self.done = self.before = before
         self.started = self._said = time.monotonic()
 
     def advance(self, amount: float = 1, note: str = "") -> None:
@@ -28,12 +36,12 @@ class Progress:
 
     def say(self, note: str = "") -> None:
         now = self._said = time.monotonic()
-        rate = self.done / max(now - self.started, 1e-9)
+        rate = (self.done - self.before) / max(now - self.started, 1e-9)
         line = f"{self.what}: {self.done:,.0f}"
         if self.total:
             line += f" of {self.total:,.0f} {self.unit} ({self.done / self.total:.0%})"
             if rate:
-                line += f", {(self.total - self.done) / rate:,.0f} s left"
+                line += f", {max(self.total - self.done, 0) / rate:,.0f} s left"
         else:
             line += f" {self.unit}"
         print(f"{line}, {rate:,.1f} {self.unit}/s{', ' + note if note else ''}", file=sys.stderr, flush=True)

@@ -56,8 +56,9 @@ def check_files(config: dict[str, Any]) -> None:
     if isinstance(config["dumps"], dict):
         for date in config["snapshots"].values():
             path = dump_source(config, date)
-            named[f"dumps.{date}: {path}"] = "" if path == "derive" else path
-    if config["pageviews"] != "none":
+            made = path in ("derive", "wikidata") or is_url(path)
+            named[f"dumps.{date}: {path}"] = "" if made else path
+    if config["pageviews"] not in ("none", "wikidata") and not is_url(config["pageviews"]):
         named[f"pageviews: {config['pageviews']}"] = config["pageviews"]
     for key, path in named.items():
         if path and not Path(path).exists():
@@ -65,8 +66,20 @@ def check_files(config: dict[str, Any]) -> None:
 
 
 def dump_source(config: dict[str, Any], date: str) -> str:
-    """`sample`, `derive` or the path of the dump of one date."""
-    return "sample" if config["dumps"] == "sample" else str(config["dumps"][date])
+    """`sample`, `derive`, `wikidata` (the known address), or the path or address of the dump of one date."""
+    dumps = config["dumps"]
+    return str(dumps[date]) if isinstance(dumps, dict) else str(dumps)
+
+
+def is_url(source: str) -> bool:
+    """Whether a source is an address to download from."""
+    return source.startswith(("https://", "http://"))
+
+
+def months_before(day: datetime.date, months: int) -> list[str]:
+    """The `months` months before the month of `day` as 2022-03, the earliest first."""
+    counted = [divmod(day.year * 12 + day.month - 1 - back, 12) for back in range(months, 0, -1)]
+    return [f"{year}-{month + 1:02d}" for year, month in counted]
 
 
 def method(config: dict[str, Any]) -> str:

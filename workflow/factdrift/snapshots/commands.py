@@ -1,4 +1,4 @@
-"""`factdrift sample render` and `factdrift snapshots derive`."""
+"""`factdrift sample render`, `factdrift snapshots derive`, and the downloads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import dataclasses
 import json
 from pathlib import Path
+
+from factdrift.snapshots import download_commands
 
 SAMPLE = Path(__file__).parents[3] / "resources" / "sample"
 
@@ -28,6 +30,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     derive.add_argument("--date", type=_day, required=True, help="the day of the old dump, YYYY-MM-DD")
     derive.add_argument("-o", "--output", type=Path, required=True, help="the old dump, .json.gz")
     derive.set_defaults(run=_derive)
+
+    download_commands.register(commands)
 
 
 def _day(text: str) -> int:

@@ -10,16 +10,11 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
 
 from factdrift.progress import Progress
-from factdrift.settings import InputError
+from factdrift.settings import InputError, months_before
 from factdrift.tables import database, sql, write_query
-
-WIKI = b"en.wikipedia"
-_COLUMNS = ("wiki", "title", "page", "access", "count", "hours")
-_BLOCK = 8 << 20
+from factdrift.wikidata.pageviews import VIEWS, WIKI, EnglishViews
 
 
 def popularity(
@@ -66,16 +61,24 @@ def popularity(
 
 
 def month_files(directory: Path, day: date, months: int) -> list[Path]:
-    """The files of the `months` months before the month of `day`, the earliest first."""
-    wanted = [divmod(day.year * 12 + day.month - 1 - back, 12) for back in range(months, 0, -1)]
-    files = [directory / f"pageviews-{year}{month + 1:02d}-user.bz2" for year, month in wanted]
-    missing = [file.name for file in files if not file.is_file()]
+    """The files of the `months` months before the month of `day`, the earliest first.
+
+    A month is a table that `factdrift pageviews download` wrote, 2022-03.parquet, or the file as published,
+    pageviews-202203-user.bz2.
+    """
+    found, missing = [], []
+    for month in months_before(day, months):
+        published = directory / f"pageviews-{month.replace('-', '')}-user.bz2"
+        table = directory / f"{month}.parquet"
+        found.append(table if table.is_file() else published)
+        if not found[-1].is_file():
+            missing.append(published.name)
     if missing:
         raise InputError(
             f"{directory}: page views of {len(missing)} months are missing: {', '.join(missing)}; put them "
             "there, or set 'pageviews: none' to use the number of sitelinks"
         )
-    return files
+    return found
 
 
 def _read_views(db: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
@@ -86,45 +89,44 @@ def _read_views(db: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
         SELECT id, encode(replace(title, ' ', '_')) AS title FROM items WHERE title IS NOT NULL"""
     )
     db.execute("CREATE TEMP TABLE views (id INTEGER, month INTEGER, views BIGINT)")
+    insert = """INSERT INTO views SELECT id, {month}, sum(views) FROM {lines} JOIN titles USING (title)
+        GROUP BY id HAVING sum(views) > 0"""
     for month, file in enumerate(files):
+        if file.suffix == ".parquet":
+            db.execute(insert.format(month=month, lines=f"read_parquet({sql(file)})"))
+            continue
         lines = MonthFile(file)
         db.register("lines", lines.reader())
         try:
-            db.execute(
-                f"""INSERT INTO views
-                SELECT id, {month}, sum(count) FROM lines JOIN titles USING (title)
-                GROUP BY id HAVING sum(count) > 0"""
-            )
+            db.execute(insert.format(month=month, lines="lines"))
         except duckdb.Error as error:
             # What goes wrong while DuckDB pulls the lines comes back as its own error.
             raise (lines.problem or error) from None
         finally:
             db.unregister("lines")
-        if lines.malformed:
-            print(f"{file.name}: {lines.malformed} malformed lines of {WIKI.decode()}", file=sys.stderr)
+        if lines.views.malformed:
+            print(f"{file.name}: {lines.views.malformed} malformed lines of {WIKI.decode()}", file=sys.stderr)
 
 
 class MonthFile:
-    """One monthly file: lines `en.wikipedia TITLE PAGEID ACCESS COUNT HOURS` among those of other wikis."""
+    """One monthly file as Wikimedia publishes it."""
 
     def __init__(self, path: Path):
         self.path = path
-        self.malformed = 0
-        """Lines of the English Wikipedia without six fields or without a number for a count."""
+        self.views = EnglishViews()
         self.problem: InputError | None = None
 
     def reader(self) -> pa.RecordBatchReader:
-        """`title` (bytes, underscores) and `count` of the English lines, batch by batch."""
-        schema = pa.schema([("title", pa.binary()), ("count", pa.int64())])
-        return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
+        """`title` and `views` of the English lines, batch by batch."""
+        return pa.RecordBatchReader.from_batches(VIEWS, self._batches())
 
-    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         progress = Progress(self.path.name, self.path.stat().st_size, "bytes")
         try:
             with self.path.open("rb") as raw, bz2.open(raw) as text:
                 before = 0
-                for batch in self._open(text):
-                    yield self._english(batch, schema)
+                for batch in self.views.batches(text):
+                    yield batch
                     progress.advance(raw.tell() - before)
                     before = raw.tell()
         except (EOFError, OSError, pa.ArrowInvalid) as error:
@@ -132,36 +134,6 @@ class MonthFile:
                 f"{self.path}: cannot be read as a monthly page-view file ({error}); fetch it again"
             )
             raise self.problem from error
-
-    def _open(self, text: bz2.BZ2File) -> pyarrow.csv.CSVStreamingReader:
-        return pyarrow.csv.open_csv(
-            text,
-            read_options=pyarrow.csv.ReadOptions(
-                column_names=list(_COLUMNS), block_size=_BLOCK, use_threads=False
-            ),
-            parse_options=pyarrow.csv.ParseOptions(
-                delimiter=" ",
-                quote_char=False,
-                escape_char=False,
-                invalid_row_handler=self._invalid,
-            ),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types={name: pa.binary() for name in _COLUMNS},
-                include_columns=["wiki", "title", "count"],
-            ),
-        )
-
-    def _invalid(self, row: pyarrow.csv.InvalidRow) -> str:
-        text = row.text if isinstance(row.text, bytes) else row.text.encode()
-        self.malformed += text.split(b" ", 1)[0] == WIKI
-        return "skip"
-
-    def _english(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-        english = batch.filter(pc.equal(batch["wiki"], pa.scalar(WIKI, pa.binary())))
-        counted = english.filter(pc.match_substring_regex(english["count"], r"^[0-9]{1,18}$"))
-        self.malformed += english.num_rows - counted.num_rows
-        counts = counted["count"].cast(pa.string()).cast(pa.int64())
-        return pa.record_batch([counted["title"], counts], schema=schema)
 
 
 def _create_recorded(db: duckdb.DuckDBPyConnection, months: int) -> None:

@@ -1,0 +1,405 @@
+"""Downloads from a server that misbehaves: a fault ends in the whole file or in a message."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from support.server import Fault, Server, serving
+
+from factdrift.settings import InputError
+from factdrift.snapshots import download as download_module
+from factdrift.snapshots.download import download, published
+from factdrift.snapshots.fetch import Client, Manners
+from factdrift.snapshots.registry import Dump
+
+BODY = random.Random(1).randbytes(300_000)
+SHA1, MD5 = hashlib.sha1(BODY).hexdigest(), hashlib.md5(BODY).hexdigest()
+NAME = "wikidata-20210104-all.json.gz"
+PATH = f"/entities/20210104/{NAME}"
+SUMS = "/entities/20210104/wikidata-20210104-sha1sums.txt"
+CONTACT = "me@example.org"
+
+
+@pytest.fixture
+def server():
+    with serving() as server:
+        server.files[PATH] = BODY
+        yield server
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def client(pauses) -> Client:
+    return Client(CONTACT, Manners(tries=4, timeout=5, progress=20_000, sleep=pauses.append))
+
+
+def dump(server: Server, *paths: str, **fields: object) -> Dump:
+    return Dump("2021-01-04", tuple(server.url + path for path in paths or (PATH,)), **fields)
+
+
+def listed(server: Server, sha1: str = SHA1) -> None:
+    server.files[SUMS] = f"{'0' * 40}  wikidata-20210104-all.json.bz2\n{sha1}  {NAME}\n".encode()
+
+
+def fetched(tmp_path: Path, dump: Dump, client: Client) -> None:
+    """Downloads, and looks that the file is whole and alone."""
+    output = tmp_path / "dump.json.gz"
+    download(dump, output, client)
+    assert output.read_bytes() == BODY
+    assert [path.name for path in tmp_path.iterdir()] == ["dump.json.gz"]
+
+
+def refused(tmp_path: Path, dump: Dump, client: Client) -> str:
+    """Downloads in vain; returns the message."""
+    with pytest.raises(InputError) as error:
+        download(dump, tmp_path / "dump.json.gz", client)
+    assert not (tmp_path / "dump.json.gz").exists()
+    return str(error.value)
+
+
+def test_a_whole_file_is_checked_against_the_published_sum(server, client, tmp_path, capsys):
+    listed(server)
+    fetched(tmp_path, dump(server), client)
+    assert "SHA1 checked" in capsys.readouterr().err
+    assert len(server.gets(PATH)) == 1
+    assert {asked.agent for asked in server.asked} == {f"factdrift/0.1.0 ({CONTACT})"}
+
+
+def test_without_any_sum_the_size_is_checked_and_that_is_said(server, client, tmp_path, capsys):
+    fetched(tmp_path, dump(server), client)
+    assert "no published checksum" in capsys.readouterr().err
+
+
+def test_cut_connections_are_resumed_where_they_were_cut(server, client, tmp_path, pauses):
+    listed(server)
+    server.faults[PATH] = [Fault(cut=cut) for cut in (50_000, 1, 0, 70_000, 30_000)]
+    fetched(tmp_path, dump(server), client)
+    assert [asked.start for asked in server.gets(PATH)] == [0, 50_000, 50_001, 50_001, 120_001, 150_001]
+    assert sum(asked.sent for asked in server.gets(PATH)) == len(BODY)
+    assert len(pauses) == 5
+
+
+def test_many_cuts_are_borne_as_long_as_it_gets_further(server, client, tmp_path):
+    server.always[PATH] = Fault(cut=25_000)
+    fetched(tmp_path, dump(server), client)
+    assert len(server.gets(PATH)) == 12
+
+
+def test_it_gives_up_and_says_how_to_go_on_and_then_goes_on(server, client, tmp_path, pauses):
+    listed(server)
+    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
+    message = refused(tmp_path, dump(server), client)
+    assert "given up after 4 tries" in message
+    assert "cut at 60,000 of 300,000 bytes" in message
+    assert "run the same command again" in message
+    assert (tmp_path / "dump.json.gz.part").stat().st_size == 60_000
+    # Ever longer, give or take a quarter.
+    assert [round(pause / 2**k) in (1, 2, 3) for k, pause in enumerate(pauses)] == [True] * 3
+    fetched(tmp_path, dump(server), client)
+    assert server.gets(PATH)[-1].start == 60_000
+
+
+def test_a_server_without_ranges_sends_it_all_again(server, client, tmp_path, capsys):
+    listed(server)
+    server.ranges = False
+    server.faults[PATH] = [Fault(cut=200_000), Fault(cut=100_000)]
+    fetched(tmp_path, dump(server), client)
+    assert [asked.sent for asked in server.gets(PATH)] == [200_000, 100_000, 300_000]
+    assert "from its start again" in capsys.readouterr().err
+
+
+def test_a_server_without_ranges_that_always_cuts_is_given_up(server, client, tmp_path):
+    server.ranges = False
+    server.always[PATH] = Fault(cut=100_000)
+    assert "given up" in refused(tmp_path, dump(server), client)
+    assert len(server.gets(PATH)) <= 8
+
+
+def test_a_wrong_sum_deletes_what_came_and_names_both(server, client, tmp_path):
+    listed(server, "a" * 40)
+    message = refused(tmp_path, dump(server), client)
+    assert SHA1 in message
+    assert "a" * 40 in message
+    assert not list(tmp_path.iterdir())
+    listed(server)
+    fetched(tmp_path, dump(server), client)
+
+
+def test_what_is_here_already_is_hashed_too(server, client, tmp_path):
+    listed(server)
+    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
+    refused(tmp_path, dump(server), client)
+    part = tmp_path / "dump.json.gz.part"
+    part.write_bytes(b"x" + part.read_bytes()[1:])
+    assert "published one" in refused(tmp_path, dump(server), client)
+
+
+@pytest.mark.parametrize("kind", ["sha1", "md5"])
+def test_the_sum_of_the_registry_counts_first(server, client, tmp_path, kind):
+    listed(server, "a" * 40)
+    fetched(tmp_path, dump(server, digests={kind: {"sha1": SHA1, "md5": MD5}[kind]}, size=300_000), client)
+    assert not server.gets(SUMS)
+
+
+def test_another_size_than_listed_is_refused_before_anything_is_sent(server, client, tmp_path):
+    message = refused(tmp_path, dump(server, size=299_999), client)
+    assert "300,000" in message
+    assert "299,999" in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_missing_is_taken_from_the_mirror(server, client, tmp_path):
+    item = f"/download/wikibase-wikidatawiki-20210104/{NAME}"
+    server.files[item] = server.files.pop(PATH)
+    server.files["/download/wikibase-wikidatawiki-20210104/wikibase-wikidatawiki-20210104_files.xml"] = (
+        f"<files><file name='other'><sha1>{'b' * 40}</sha1></file>"
+        f"<file name='{NAME}'><size>300000</size><md5>{MD5}</md5><sha1>{SHA1}</sha1></file></files>"
+    ).encode()
+    assert published(client, server.url + item) == (300_000, {"sha1": SHA1, "md5": MD5})
+    fetched(tmp_path, dump(server, PATH, item), client)
+    assert len(server.gets(PATH)) == 1
+
+
+def test_a_part_goes_on_at_the_mirror_when_a_sum_will_vouch_for_it(server, client, tmp_path):
+    server.files["/mirror/" + NAME] = BODY
+    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
+    both = dump(server, PATH, "/mirror/" + NAME, digests={"sha1": SHA1})
+    refused(tmp_path, both, client)
+    del server.files[PATH]
+    fetched(tmp_path, both, client)
+    assert [asked.start for asked in server.gets("/mirror/" + NAME)] == [60_000]
+
+
+def test_a_part_of_another_server_is_not_trusted_without_a_sum(server, client, tmp_path):
+    server.files["/mirror/" + NAME] = BODY
+    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
+    refused(tmp_path, dump(server, PATH, "/mirror/" + NAME), client)
+    del server.files[PATH]
+    fetched(tmp_path, dump(server, PATH, "/mirror/" + NAME), client)
+    assert [asked.start for asked in server.gets("/mirror/" + NAME)] == [0]
+
+
+def test_a_file_nowhere_keeps_the_part_and_names_the_addresses_and_mondays(server, client, tmp_path):
+    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
+    refused(tmp_path, dump(server), client)
+    del server.files[PATH]
+    nowhere = replace(dump(server, PATH, "/mirror"), date="2021-01-06")
+    message = refused(tmp_path, nowhere, client)
+    assert f"{server.url}{PATH} or {server.url}/mirror" in message
+    assert "2021-01-04, 2021-01-11" in message
+    assert (tmp_path / "dump.json.gz.part").stat().st_size == 60_000
+
+
+@pytest.mark.parametrize("validators", [True, False])
+def test_a_file_that_has_changed_meanwhile_is_fetched_anew(server, client, tmp_path, validators):
+    server.validators = validators
+    server.files[PATH] = BODY[:-1000] + b"y" * 999
+    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
+    refused(tmp_path, dump(server), client)
+    server.files[PATH] = BODY
+    fetched(tmp_path, dump(server), client)
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "least"),
+    [(429, "7", 7), (503, "3", 3), (503, "Fri, 31 Dec 1999 23:59:59 GMT", 1), (500, "", 1), (502, "soon", 1)],
+)
+def test_a_busy_server_is_waited_for(server, client, tmp_path, pauses, status, header, least):
+    server.faults[PATH] = [Fault(status=status, headers={"Retry-After": header} if header else {})]
+    fetched(tmp_path, dump(server), client)
+    assert len(pauses) == 1
+    assert pauses[0] >= least
+
+
+def test_a_server_that_wants_a_long_rest_is_left_alone(server, client, tmp_path, pauses):
+    server.always[PATH] = Fault(status=429, headers={"Retry-After": "86400"})
+    message = refused(tmp_path, dump(server), client)
+    assert "come back in 86,400 s" in message
+    assert not pauses
+
+
+def test_a_refusal_is_passed_on_with_its_words(server, client, tmp_path, pauses):
+    server.always[PATH] = Fault(status=403)
+    message = refused(tmp_path, dump(server), client)
+    assert "403" in message
+    assert "a word about the reason" in message
+    assert not pauses
+
+
+def test_silence_is_a_time_out(server, tmp_path, pauses):
+    client = Client(CONTACT, Manners(timeout=0.2, sleep=pauses.append))
+    server.faults[PATH] = [Fault(drip=(100_000, 0.6))]
+    fetched(tmp_path, dump(server), client)
+    assert [asked.start for asked in server.gets(PATH)] == [0, 100_000]
+
+
+def test_a_slow_drip_is_cut_off_and_resumed(server, tmp_path, pauses, capsys):
+    client = Client(CONTACT, Manners(timeout=0.2, slowest=10_000, sleep=pauses.append))
+    server.faults[PATH] = [Fault(drip=(100, 0.05))]
+    fetched(tmp_path, dump(server), client)
+    assert server.gets(PATH)[1].start > 0
+    assert "only" in capsys.readouterr().err
+
+
+def test_a_server_that_is_not_there_is_named(client, tmp_path):
+    message = refused(tmp_path, Dump("2021-01-04", ("http://127.0.0.1:9/a.json.gz",)), client)
+    assert "http://127.0.0.1:9/a.json.gz: given up after 4 tries" in message
+
+
+def test_a_redirect_is_followed_with_range_and_name(server, client, tmp_path):
+    server.moved["/old/" + NAME] = server.url + PATH
+    server.faults[PATH] = [Fault(cut=60_000)]
+    assert client.head(f"{server.url}/old/{NAME}").size == len(BODY)
+    assert [asked.method for asked in server.asked] == ["HEAD", "HEAD"]
+    fetched(tmp_path, dump(server, "/old/" + NAME), client)
+    assert [asked.start for asked in server.gets(PATH)] == [0, 60_000]
+    assert all(CONTACT in asked.agent for asked in server.asked)
+
+
+def test_a_server_that_tells_no_length(server, client, tmp_path):
+    server.lengths = False
+    fetched(tmp_path, dump(server, digests={"sha1": SHA1}), client)
+
+
+@pytest.mark.parametrize("contact", ["", "me", "nobody here", "a@b\r\nX: y"])
+def test_without_a_contact_nothing_is_asked(contact):
+    with pytest.raises(InputError, match="no download without a contact"):
+        Client(contact)
+
+
+def test_a_disk_too_small_is_told_beforehand(server, client, tmp_path, monkeypatch):
+    monkeypatch.setattr(download_module.shutil, "disk_usage", lambda path: SimpleNamespace(free=100_000))
+    message = refused(tmp_path, dump(server), client)
+    assert "0.00 GB free" in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_fills_up_keeps_what_came(server, client, tmp_path, monkeypatch):
+    listed(server)
+
+    class Full:
+        """A file on a disk of 150,000 bytes."""
+
+        def __init__(self, file):
+            self.file = file
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+        def write(self, data):
+            room = 150_000 - self.file.tell()
+            if room <= 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return self.file.write(data[:room])
+
+    made = download_module._Part.__init__
+    monkeypatch.setattr(
+        download_module._Part, "__init__", lambda self, path, file: made(self, path, Full(file))
+    )
+    message = refused(tmp_path, dump(server), client)
+    assert "the disk is full" in message
+    assert "run the same command again" in message
+    monkeypatch.undo()
+    assert (tmp_path / "dump.json.gz.part").stat().st_size == 150_000
+    fetched(tmp_path, dump(server), client)
+    assert server.gets(PATH)[-1].start == 150_000
+
+
+def test_a_part_that_is_whole_already_is_only_checked(server, client, tmp_path):
+    listed(server)
+    (tmp_path / "dump.json.gz.part").write_bytes(BODY)
+    account = {"url": server.url + PATH, "bytes": len(BODY), "validator": ""}
+    (tmp_path / "dump.json.gz.part.json").write_text(json.dumps(account))
+    fetched(tmp_path, dump(server), client)
+    assert not server.gets(PATH)
+
+
+def test_a_part_of_unknown_origin_is_not_used(server, client, tmp_path):
+    (tmp_path / "dump.json.gz.part").write_bytes(b"z" * 1000)
+    fetched(tmp_path, dump(server), client)
+
+
+def test_what_is_here_is_not_fetched_again(server, client, tmp_path):
+    fetched(tmp_path, dump(server), client)
+    fetched(tmp_path, dump(server), client)
+    assert len(server.gets(PATH)) == 1
+
+
+def start(server: Server, output: Path) -> subprocess.Popen[bytes]:
+    program = "import sys; from factdrift.cli import main; sys.exit(main())"
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-c", program, "dumps", "download", "2021-01-04", "--output", str(output)),
+            *("--url", f"{server.url}{PATH}#sha1={SHA1}", "--contact", CONTACT),
+        ],
+        stderr=subprocess.PIPE,
+    )
+
+
+def waited_for(part: Path, size: int) -> None:
+    deadline = time.monotonic() + 60
+    while not (part.exists() and part.stat().st_size >= size):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_killed_download_goes_on_and_asks_for_no_byte_twice(server, client, tmp_path):
+    output, part = tmp_path / "dump.json.gz", tmp_path / "dump.json.gz.part"
+    server.faults[PATH] = [Fault(drip=(5000, 0.02))]
+    process = start(server, output)
+    waited_for(part, 50_000)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    kept = part.stat().st_size
+    assert 50_000 <= kept < len(BODY)
+    again = start(server, output)
+    assert "which are here already" in again.communicate(timeout=60)[1].decode()
+    assert again.returncode == 0
+    assert output.read_bytes() == BODY
+    assert [(asked.start, asked.sent) for asked in server.gets(PATH)[1:]] == [(kept, len(BODY) - kept)]
+
+
+def test_two_downloads_of_one_file_do_not_meet(server, client, tmp_path):
+    server.faults[PATH] = [Fault(drip=(5000, 0.02))]
+    process = start(server, tmp_path / "dump.json.gz")
+    waited_for(tmp_path / "dump.json.gz.part", 5000)
+    assert "another process" in refused(tmp_path, dump(server), client)
+    process.communicate(timeout=60)
+    assert (tmp_path / "dump.json.gz").read_bytes() == BODY
+
+
+def test_one_connection_a_host_however_many_ask(server, client, tmp_path, capsys):
+    paths = [f"/{k}.json.gz" for k in range(4)]
+    for path in paths:
+        server.files[path] = BODY
+        server.always[path] = Fault(drip=(100_000, 0.05))
+    threads = [
+        threading.Thread(target=download, args=(dump(server, path), tmp_path / path[1:], client))
+        for path in paths
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert [(tmp_path / path[1:]).read_bytes() == BODY for path in paths] == [True] * 4
+    turns = sorted((asked.began, asked.ended) for asked in server.asked)
+    assert all(ended < began for (_, ended), (began, _) in itertools.pairwise(turns))
+    assert "waits for another download" in capsys.readouterr().err

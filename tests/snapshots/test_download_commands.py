@@ -1,0 +1,144 @@
+"""`factdrift dumps` and `factdrift pageviews` as a user types them."""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+
+import pyarrow.parquet as pq
+import pytest
+from support.server import Fault, serving
+
+from factdrift.cli import main
+from factdrift.snapshots.registry import COLUMNS
+
+BODY = b"dump" * 1000
+SHA1 = hashlib.sha1(BODY).hexdigest()
+FOLDER = "/entities/20210104/"
+PATH = f"{FOLDER}wikidata-20210104-all.json.gz"
+MIRROR = "/mirror/wikidata-20210104-all.json.gz"
+
+
+@pytest.fixture
+def server():
+    with serving() as server:
+        server.files[PATH] = BODY
+        yield server
+
+
+@pytest.fixture
+def registry(server, tmp_path):
+    def write(size="", sha1="", mirror=MIRROR):
+        row = ["2021-01-04", server.url + PATH, server.url + mirror, str(size), sha1, "", "ours"]
+        table = tmp_path / "dumps.tsv"
+        table.write_text("\t".join(COLUMNS) + "\n" + "\t".join(row) + "\n")
+        return ["--registry", str(table)]
+
+    return write
+
+
+CONTACT = ["--contact", "https://example.org/me"]
+
+
+def test_list_shows_the_registry_and_the_disk(registry, tmp_path, capsys):
+    results = tmp_path / "results"
+    for date, name, size in (
+        ("2021-01-04", "wikidata.json.gz.part", 1234),
+        ("2021-01-04", "wikidata.json.gz.part.json", 9),
+        ("2022-01-03", "wikidata.json.bz2", 5678),
+        ("2022-01-10", "sample.json.gz", 1),
+    ):
+        folder = results / "snapshots" / date
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"x" * size)
+    assert main(["dumps", "list", *registry(size=4000), "--results", str(results)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "4,000" in lines[1]
+    assert "broken off at 1,234 bytes" in lines[1]
+    assert "5,678 bytes" in lines[2]
+    assert "not in the registry" in lines[2]
+    assert len(lines) == 4
+
+
+def test_list_of_the_bundled_registry(capsys):
+    assert main(["dumps", "list"]) == 0
+    assert "wikidata-20230227-all.json.gz" in capsys.readouterr().out
+
+
+def test_check_tells_what_servers_have_without_fetching_it(server, registry, capsys):
+    server.files[f"{FOLDER}wikidata-20210104-sha1sums.txt"] = f"{SHA1}  {PATH.rpartition('/')[2]}\n".encode()
+    assert main(["dumps", "check", *registry(size=4000, sha1=SHA1), *CONTACT]) == 0
+    said = capsys.readouterr().out
+    assert f"4,000 bytes, sha1 {SHA1}" in said
+    assert f"{MIRROR}  not there" in said
+    assert not server.gets(PATH)
+
+
+@pytest.mark.parametrize(
+    ("listed", "message"),
+    [
+        ({"size": 3999}, "DIFFERS: bytes 4000, listed 3999"),
+        ({"sha1": "a" * 40}, f"DIFFERS: sha1 {SHA1}, listed a"),
+    ],
+)
+def test_check_tells_what_differs(server, registry, capsys, listed, message):
+    server.files[f"{FOLDER}wikidata-20210104-sha1sums.txt"] = f"{SHA1}  {PATH.rpartition('/')[2]}\n".encode()
+    assert main(["dumps", "check", "2021-01-04", *registry(**listed), *CONTACT]) == 1
+    said = capsys.readouterr()
+    assert message in said.out
+    assert "2021-01-04" in said.err
+
+
+def test_check_tells_what_is_nowhere(server, registry, capsys):
+    server.files.clear()
+    assert main(["dumps", "check", *registry(), *CONTACT]) == 1
+    assert "not to be had: 2021-01-04" in capsys.readouterr().err
+
+
+def test_download_by_the_registry(server, registry, tmp_path):
+    output = tmp_path / "a.json.gz"
+    assert main(["dumps", "download", "2021-01-04", "-o", str(output), *registry(), *CONTACT]) == 0
+    assert output.read_bytes() == BODY
+    assert "(https://example.org/me)" in server.asked[0].agent
+
+
+def test_download_by_an_address(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("FACTDRIFT_CONTACT", "me@example.org")
+    output = tmp_path / "a.json.gz"
+    url = f"{server.url}{PATH}#sha1={SHA1}"
+    assert main(["dumps", "download", "2021-01-04", "--output", str(output), "--url", url]) == 0
+    assert output.read_bytes() == BODY
+
+
+@pytest.mark.parametrize("verb", [["dumps", "download", "2021-01-04"], ["pageviews", "download", "2022-03"]])
+def test_no_download_without_a_contact(server, tmp_path, capsys, monkeypatch, verb):
+    monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
+    assert main([*verb, "-o", str(tmp_path / "a")]) == 1
+    assert "no download without a contact" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_tries_can_be_set(server, registry, tmp_path, capsys):
+    server.always[PATH] = Fault(status=503)
+    command = ["dumps", "download", "2021-01-04", "-o", str(tmp_path / "a.json.gz"), *registry(), *CONTACT]
+    assert main([*command, "--tries", "1"]) == 1
+    assert "given up after 1 tries" in capsys.readouterr().err
+
+
+def test_a_month_of_page_views(server, tmp_path):
+    server.files["/views/2022/2022-03/pageviews-202203-user.bz2"] = bz2.compress(
+        b"en.wikipedia A 1 desktop 3 A3\nen.wikipedia A 1 mobile-web 4 A4\n"
+    )
+    output = tmp_path / "2022-03.parquet"
+    command = ["pageviews", "download", "2022-03", "-o", str(output), "--server", f"{server.url}/views/"]
+    assert main([*command, *CONTACT]) == 0
+    assert pq.read_table(output).to_pylist() == [{"title": b"A", "views": 7}]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["dumps", "check", "soon"], ["pageviews", "download", "2022-13", "-o", "a"]]
+)
+def test_wrong_dates_are_named(arguments, capsys):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert "write it as 202" in capsys.readouterr().err

@@ -1,0 +1,115 @@
+"""Page views filtered while they stream, from servers that cut, stall and begin again."""
+
+from __future__ import annotations
+
+import bz2
+from datetime import date
+
+import pyarrow.parquet as pq
+import pytest
+from support.server import Fault, serving
+
+from factdrift.settings import InputError
+from factdrift.snapshots.fetch import Client, Manners
+from factdrift.snapshots.pageviews import filter_month, month_url
+from factdrift.wikifactdiff.popularity import month_files
+
+PATH = "/monthly/2022/2022-03/pageviews-202203-user.bz2"
+LINES = [
+    "de.wikipedia Berlin 1 desktop 999 A9",
+    *(
+        f"en.wikipedia Page_{k:05d} {k} {access} {k} A1B2"
+        for k in range(20_000)
+        for access in ("desktop", "mobile-web")
+    ),
+    "en.wikipedia Broken 5",
+    "en.wikipedia Caf\u00e9 null desktop 3 A3",
+    "en.wikipedia.extra Not_ours 1 desktop 3 A3",
+    "en.wikisource Page_00001 1 desktop 3 A3",
+]
+FILE = bz2.compress("".join(f"{line}\n" for line in LINES).encode(), 1)
+VIEWS = {f"Page_{k:05d}".encode(): 2 * k for k in range(20_000)} | {"Caf\u00e9".encode(): 3}
+
+
+@pytest.fixture
+def server():
+    with serving() as server:
+        server.files[PATH] = FILE
+        yield server
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client("me@example.org", Manners(tries=4, timeout=5, progress=10_000, sleep=lambda seconds: None))
+
+
+def filtered(server, client, folder):
+    output = folder / "2022-03.parquet"
+    assert filter_month(server.url + PATH, output, client) == (len(VIEWS), 1)
+    assert [path.name for path in folder.iterdir()] == ["2022-03.parquet"]
+    table = pq.read_table(output)
+    found = dict(zip(table["title"].to_pylist(), table["views"].to_pylist(), strict=True))
+    assert found == VIEWS
+    assert list(found) == sorted(found)
+
+
+def test_where_a_month_lies(server):
+    assert month_url("2022-03", f"{server.url}/monthly") == server.url + PATH
+    assert month_url("2022-03") == (
+        "https://dumps.wikimedia.org/other/pageview_complete/monthly/2022/2022-03/pageviews-202203-user.bz2"
+    )
+
+
+def test_english_lines_are_summed_and_the_rest_is_not_stored(server, client, tmp_path):
+    filtered(server, client, tmp_path)
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_cuts_in_between_lose_and_double_nothing(server, client, tmp_path, ranges):
+    server.ranges = ranges
+    server.faults[PATH] = [Fault(cut=len(FILE) // 3), Fault(status=503), Fault(cut=len(FILE) // 2)]
+    filtered(server, client, tmp_path)
+    starts = [asked.start for asked in server.gets(PATH)]
+    assert starts[:3] == [0, len(FILE) // 3, len(FILE) // 3]
+
+
+def test_several_streams_in_one_file(server, client, tmp_path):
+    half = len(LINES) // 2
+    parts = ["".join(f"{line}\n" for line in part).encode() for part in (LINES[:half], LINES[half:])]
+    server.files[PATH] = b"".join(map(bz2.compress, parts))
+    filtered(server, client, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (None, "no page views of that month.*pageviews: none"),
+        (FILE[: len(FILE) // 2], "cannot be read as a monthly page-view file"),
+        (b"no archive", "cannot be read as a monthly page-view file"),
+        (FILE[:2000] + b"\0" * 100 + FILE[2100:], "cannot be read as a monthly page-view file"),
+        (bz2.compress(b"de.wikipedia Berlin 1 desktop 999 A9\n"), "not a line of en.wikipedia"),
+    ],
+    ids=["missing", "truncated", "other", "damaged", "without English"],
+)
+def test_what_cannot_be_used_is_named_and_leaves_nothing(server, client, tmp_path, body, message):
+    if body is None:
+        del server.files[PATH]
+    else:
+        server.files[PATH] = body
+    with pytest.raises(InputError, match=message):
+        filter_month(server.url + PATH, tmp_path / "2022-03.parquet", client)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_server_that_never_gets_further_is_given_up(server, client, tmp_path):
+    server.faults[PATH] = [Fault(cut=20_000), *[Fault(cut=0)] * 9]
+    with pytest.raises(InputError, match="given up after 4 tries"):
+        filter_month(server.url + PATH, tmp_path / "2022-03.parquet", client)
+    assert not list(tmp_path.iterdir())
+
+
+def test_popularity_takes_months_of_either_kind(server, client, tmp_path):
+    filtered(server, client, tmp_path)
+    (tmp_path / "pageviews-202204-user.bz2").touch()
+    names = [path.name for path in month_files(tmp_path, date(2022, 5, 1), 2)]
+    assert names == ["2022-03.parquet", "pageviews-202204-user.bz2"]

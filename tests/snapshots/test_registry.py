@@ -1,0 +1,103 @@
+"""Where dumps are looked for: the bundled table, the pattern, the user's own addresses."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from factdrift.settings import InputError
+from factdrift.snapshots.registry import (
+    COLUMNS,
+    Dump,
+    dump_at,
+    find_dump,
+    mondays,
+    read_registry,
+    remote_dump,
+    suffix,
+)
+
+HEADER = "\t".join(COLUMNS)
+
+
+def test_the_bundled_table_holds_the_dates_of_the_paper_and_follows_the_names():
+    dumps = read_registry()
+    assert {"2021-01-04", "2023-02-27"} <= dumps.keys()
+    for date, dump in dumps.items():
+        day = date.replace("-", "")
+        assert datetime.date.fromisoformat(date).weekday() == 0
+        assert dump.urls[0].startswith(f"https://dumps.wikimedia.org/wikidatawiki/entities/{day}/")
+        assert dump.urls[1].startswith(f"https://archive.org/download/wikibase-wikidatawiki-{day}/")
+        assert {url.rpartition("/")[2] for url in dump.urls} == {f"wikidata-{day}-all.{suffix(dump)}"}
+        assert dump.note
+
+
+def test_other_dates_follow_the_pattern():
+    assert find_dump("2026-11-16").urls == (
+        "https://dumps.wikimedia.org/wikidatawiki/entities/20261116/wikidata-20261116-all.json.gz",
+        "https://archive.org/download/wikibase-wikidatawiki-20261116/wikidata-20261116-all.json.gz",
+    )
+
+
+@pytest.mark.parametrize(
+    ("date", "expected"),
+    [("2021-01-04", ("2021-01-04", "2021-01-11")), ("2021-01-10", ("2021-01-04", "2021-01-11"))],
+)
+def test_mondays_around_a_date(date, expected):
+    assert mondays(date) == expected
+
+
+def test_an_address_with_and_without_a_sum():
+    assert dump_at("2021-01-04", "https://a/b.json.gz") == Dump("2021-01-04", ("https://a/b.json.gz",))
+    assert dump_at("2021-01-04", f"https://a/b.json.gz#md5={'AB' * 16}").digests == {"md5": "ab" * 16}
+
+
+@pytest.mark.parametrize("fragment", ["sha1=abc", "sha256=" + "a" * 64, "top", f"sha1={'g' * 40}"])
+def test_a_wrong_sum_in_an_address_is_named(fragment):
+    with pytest.raises(InputError, match="write #sha1=SUM or #md5=SUM"):
+        dump_at("2021-01-04", f"https://a/b.json.gz#{fragment}")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.json", "json"),
+        ("a.json.gz?x=1", "json.gz"),
+        ("a.jsonl.zst", "jsonl.zst"),
+        ("a.b.json.bz2", "json.bz2"),
+    ],
+)
+def test_endings(name, expected):
+    assert suffix(dump_at("2021-01-04", f"https://a/{name}")) == expected
+
+
+def test_what_the_configuration_wants_downloaded():
+    config = {"dumps": {"2021-01-04": "wikidata", "2022-01-01": "a.json", "2023-02-27": "http://b/c.json.gz"}}
+    dumps = {date: remote_dump(config, date) for date in config["dumps"]}
+    assert dumps["2021-01-04"] == find_dump("2021-01-04")
+    assert dumps["2022-01-01"] is None
+    assert dumps["2023-02-27"].urls == ("http://b/c.json.gz",)
+    assert remote_dump({"dumps": "sample"}, "2021-01-04") is None
+    assert remote_dump({"dumps": "wikidata"}, "2021-01-04") == find_dump("2021-01-04")
+    with pytest.raises(InputError, match="the name of a dump ends in"):
+        remote_dump({"dumps": {"2021-01-04": "https://a/b.nt.gz"}}, "2021-01-04")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["date\turl"], "line 1: the columns must be date, url"),
+        ([HEADER, "soon\thttps://a\t\t\t\t\t"], "line 2: Invalid isoformat"),
+        ([HEADER, "2021-01-04\tftp://a\t\t\t\t\t"], "line 2: url and mirror must begin with"),
+        ([HEADER, "2021-01-04\thttps://a\t\tmany\t\t\t"], "line 2: invalid literal"),
+        ([HEADER, "2021-01-04\thttps://a\t\t\tabc\t\t"], "line 2: 'abc' is no sha1 of 40"),
+        ([HEADER, "2021-01-04\thttps://a"], "line 2: there must be 7 columns"),
+        ([HEADER, *["2021-01-04\thttps://a\t\t\t\t\t"] * 2], "line 3: 2021-01-04 stands twice"),
+    ],
+)
+def test_a_fault_in_a_table_is_named_with_its_line(tmp_path, lines, message):
+    table = tmp_path / "dumps.tsv"
+    table.write_text("".join(f"{line}\n" for line in lines))
+    with pytest.raises(InputError, match=message):
+        read_registry(table)

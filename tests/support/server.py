@@ -1,0 +1,138 @@
+"""A web server on the loopback interface that misbehaves as it is told, and counts what it is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class Fault:
+    """What happens to one GET: another status, a cut after so many bytes of the body, or a slow drip."""
+
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: int | None = None
+    drip: tuple[int, float] | None = None
+    """Bytes at a time, seconds between them."""
+
+
+@dataclass
+class Asked:
+    """A request: `start` is the first byte asked for, `sent` the number of bytes of the body that were sent.
+
+    `began`, `ended`: when it came, and when the last piece of its body was about to go.
+    """
+
+    method: str
+    path: str
+    start: int
+    agent: str
+    sent: int = 0
+    began: float = field(default_factory=time.monotonic)
+    ended: float = 0.0
+
+
+class Server:
+    """Serves `files`; `faults` of a path are used up one a GET; `always` stays."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.faults: dict[str, list[Fault]] = {}
+        self.always: dict[str, Fault] = {}
+        self.moved: dict[str, str] = {}
+        self.ranges = True
+        self.validators = True
+        self.lengths = True
+        self.asked: list[Asked] = []
+        self.lock = threading.Lock()
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+
+    def gets(self, path: str) -> list[Asked]:
+        return [asked for asked in self.asked if asked.method == "GET" and asked.path == path]
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[Server]:
+    server = Server()
+    thread = threading.Thread(target=server.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.http.shutdown()
+        server.http.server_close()
+
+
+def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self._answer(Fault())
+
+        def do_GET(self) -> None:
+            with server.lock:
+                waiting = server.faults.get(self.path)
+                fault = waiting.pop(0) if waiting else server.always.get(self.path, Fault())
+            with contextlib.suppress(ConnectionError):
+                self._answer(fault)
+
+        def _answer(self, fault: Fault) -> None:
+            wanted = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+            start = int(wanted[1]) if wanted else 0
+            asked = Asked(self.command, self.path, start, self.headers.get("User-Agent", ""))
+            server.asked.append(asked)
+            if self.path in server.moved:
+                self.send_response(302)
+                self.send_header("Location", server.moved[self.path])
+                self.end_headers()
+                return
+            body = server.files.get(self.path)
+            if body is None or fault.status != 200:
+                self._plain(404 if body is None else fault.status, fault.headers)
+                return
+            tag = f'"{len(body)}-{hash(body)}"'
+            unchanged = self.headers.get("If-Range", tag) == tag
+            resumed = bool(wanted) and server.ranges and unchanged
+            if resumed and start >= len(body):
+                self._plain(416, {"Content-Range": f"bytes */{len(body)}"})
+                return
+            self.send_response(206 if resumed else 200)
+            if resumed:
+                self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+            rest = body[start:] if resumed else body
+            if server.lengths:
+                self.send_header("Content-Length", str(len(rest)))
+            if server.validators:
+                self.send_header("ETag", tag)
+            self.end_headers()
+            if self.command == "GET":
+                self._send(rest if fault.cut is None else rest[: fault.cut], fault.drip, asked)
+
+        def _send(self, data: bytes, drip: tuple[int, float] | None, asked: Asked) -> None:
+            step, pause = drip or (16384, 0.0)
+            for begin in range(0, len(data), step):
+                time.sleep(pause if begin else 0)
+                asked.ended = time.monotonic()
+                piece = data[begin : begin + step]
+                self.wfile.write(piece)
+                asked.sent += len(piece)
+
+        def _plain(self, status: int, headers: dict[str, str]) -> None:
+            text = b"a word about the reason"
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(text)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler

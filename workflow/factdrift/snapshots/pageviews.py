@@ -1,0 +1,105 @@
+"""A month of English page views, filtered while it streams from the server; the file is never stored."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from factdrift.progress import Progress
+from factdrift.settings import InputError
+from factdrift.snapshots.fetch import Client, Head, Missing
+from factdrift.tables import database, parquet_writer, sql, write_query
+from factdrift.wikidata.pageviews import VIEWS, WIKI, EnglishViews
+
+WIKIMEDIA = "https://dumps.wikimedia.org/other/pageview_complete/monthly"
+_READ = 1 << 20
+
+
+def month_url(month: str, server: str = WIKIMEDIA) -> str:
+    """Where the page views of a month (`2022-03`) lie."""
+    year, number = month.split("-")
+    return f"{server.rstrip('/')}/{year}/{month}/pageviews-{year}{number}-user.bz2"
+
+
+def filter_month(
+    url: str, output: Path, client: Client, memory_mb: int = 1000, threads: int = 1
+) -> tuple[int, int]:
+    """Writes title and views of every English page of the month, summed over access methods, by title.
+
+    A cut connection is resumed where it was cut; a killed job begins its month anew, because what is
+    decompressed cannot be. Returns the numbers of pages and of malformed lines. Raises InputError if the
+    server does not have the month, does not answer, or sends something else.
+    """
+    views, rows = EnglishViews(), 0
+    output.parent.mkdir(parents=True, exist_ok=True)
+    # Always of the same name, so that what a killed job left is overwritten.
+    lines = output.with_name(f".{output.name}.lines")
+    try:
+        remote = io.BufferedReader(_Remote(client, url), _READ)
+        with parquet_writer(lines, VIEWS) as writer, bz2.open(remote) as text:
+            for batch in views.batches(text):
+                writer.write_batch(batch)
+                rows += batch.num_rows
+        if not rows:
+            raise InputError(f"{url}: not a line of {WIKI.decode()}; is this the right file?")
+        if views.malformed:
+            print(f"{url}: {views.malformed} malformed lines of {WIKI.decode()}", file=sys.stderr)
+        with database(memory_mb, threads) as db:
+            query = f"SELECT title, sum(views)::BIGINT AS views FROM read_parquet({sql(lines)})"
+            return write_query(db, f"{query} GROUP BY title ORDER BY title", output), views.malformed
+    except Missing:
+        raise InputError(
+            f"{url}: the server has no page views of that month; set 'pageviews: none' to use the number of "
+            "sitelinks"
+        ) from None
+    except (EOFError, OSError, pa.ArrowInvalid) as error:
+        raise InputError(
+            f"{url}: cannot be read as a monthly page-view file ({error}); run the same command again"
+        ) from error
+    finally:
+        lines.unlink(missing_ok=True)
+
+
+class _Remote(io.RawIOBase):
+    """The bytes of a file on a server, from first to last, as a file object."""
+
+    def __init__(self, client: Client, url: str):
+        self._url = url
+        self._progress: Progress | None = None
+        self._pieces = self._in_order(client.stream(url, begin=self._begin))
+        self._piece = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        while not self._piece:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._piece = memoryview(piece)
+            if self._progress:
+                self._progress.advance(len(piece) / 1e6)
+        count = min(len(buffer), len(self._piece))
+        buffer[:count] = self._piece[:count]
+        self._piece = self._piece[count:]
+        return count
+
+    def _begin(self, head: Head) -> None:
+        if self._progress is None:
+            total = head.size / 1e6 if head.size is not None else None
+            self._progress = Progress(self._url.rpartition("/")[2], total, "MB")
+
+    def _in_order(self, pieces: Iterator[tuple[int, bytes]]) -> Iterator[bytes]:
+        """Each byte once, also where a server begins again."""
+        position = 0
+        for offset, data in pieces:
+            new = data[max(0, position - offset) :]
+            if new:
+                yield new
+                position += len(new)

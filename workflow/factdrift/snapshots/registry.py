@@ -1,0 +1,129 @@
+"""Which dumps of Wikidata can be downloaded, and from where: resources/dumps.tsv and the naming pattern."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urldefrag, urlsplit
+
+from factdrift.settings import InputError, dump_source, is_url
+
+REGISTRY = Path(__file__).parents[3] / "resources" / "dumps.tsv"
+COLUMNS = ("date", "url", "mirror", "bytes", "sha1", "md5", "note")
+
+WIKIMEDIA = "https://dumps.wikimedia.org/wikidatawiki/entities/{day}/wikidata-{day}-all.json.gz"
+ARCHIVE = "https://archive.org/download/wikibase-wikidatawiki-{day}/wikidata-{day}-all.json.gz"
+
+_SUFFIXES = ("json.gz", "json.bz2", "json.zst", "json", "jsonl.gz", "jsonl.bz2", "jsonl.zst", "jsonl")
+_HEX = {"sha1": 40, "md5": 32}
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A dump that can be downloaded: `urls` in the order in which they are tried; `size` in bytes and
+    `digests` (name of the hash -> hexadecimal sum) where they are known beforehand."""
+
+    date: str
+    urls: tuple[str, ...]
+    size: int | None = None
+    digests: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """The file's name on the server."""
+        return urlsplit(self.urls[0]).path.rpartition("/")[2]
+
+
+def read_registry(path: Path = REGISTRY) -> dict[str, Dump]:
+    """The dumps of the table by date, ascending. Raises InputError that names the line."""
+    dumps: dict[str, Dump] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        if tuple(rows.fieldnames or ()) != COLUMNS:
+            raise InputError(f"{path}, line 1: the columns must be {', '.join(COLUMNS)}, separated by tabs")
+        for line, row in enumerate(rows, start=2):
+            try:
+                dump = _dump(row)
+            except ValueError as error:
+                raise InputError(f"{path}, line {line}: {error}") from None
+            if dump.date in dumps:
+                raise InputError(f"{path}, line {line}: {dump.date} stands twice; leave one")
+            dumps[dump.date] = dump
+    return dict(sorted(dumps.items()))
+
+
+def find_dump(date: str, registry: Path = REGISTRY) -> Dump:
+    """The dump of a date: of the table, else by the pattern of the names that Wikimedia gives."""
+    listed = read_registry(registry).get(date)
+    if listed:
+        return listed
+    day = date.replace("-", "")
+    return Dump(date, (WIKIMEDIA.format(day=day), ARCHIVE.format(day=day)), note="not in the table")
+
+
+def dump_at(date: str, url: str) -> Dump:
+    """The dump at an address of the user's, to which `#sha1=...` or `#md5=...` may be added.
+
+    Raises InputError if that is something else.
+    """
+    address, fragment = urldefrag(url)
+    digests = {}
+    if fragment:
+        kind, _, digest = fragment.partition("=")
+        try:
+            digests = {kind: _digest(kind, digest)}
+        except ValueError as error:
+            raise InputError(f"{url}: {error}; write #sha1=SUM or #md5=SUM after the address") from None
+    return Dump(date, (address,), digests=digests)
+
+
+def remote_dump(config: dict[str, Any], date: str) -> Dump | None:
+    """The dump that the configuration wants downloaded for a date, None if it names another source.
+
+    Raises InputError if it cannot be one.
+    """
+    source = dump_source(config, date)
+    if source != "wikidata" and not is_url(source):
+        return None
+    dump = dump_at(date, source) if is_url(source) else find_dump(date)
+    suffix(dump)
+    return dump
+
+
+def suffix(dump: Dump) -> str:
+    """`json.gz`, `json.bz2` ..., by the name of the file. Raises InputError if it is of no dump."""
+    for ending in _SUFFIXES:
+        if dump.name.endswith(f".{ending}"):
+            return ending
+    raise InputError(f"{dump.urls[0]}: the name of a dump ends in {', '.join(_SUFFIXES)}")
+
+
+def mondays(date: str) -> tuple[str, str]:
+    """The two Mondays around a date: the days on which Wikimedia begins a dump."""
+    day = datetime.date.fromisoformat(date)
+    before = day - datetime.timedelta(days=day.weekday())
+    return before.isoformat(), (before + datetime.timedelta(days=7)).isoformat()
+
+
+def _dump(row: dict[str, str]) -> Dump:
+    if None in row or None in row.values():
+        raise ValueError(f"there must be {len(COLUMNS)} columns")
+    date = datetime.date.fromisoformat(row["date"]).isoformat()
+    urls = tuple(url for url in (row["url"], *row["mirror"].split()) if url)
+    if not urls or not all(url.startswith(("https://", "http://")) for url in urls):
+        raise ValueError("url and mirror must begin with https:// or http://")
+    digests = {kind: _digest(kind, row[kind]) for kind in _HEX if row[kind]}
+    return Dump(date, urls, int(row["bytes"]) if row["bytes"] else None, digests, row["note"])
+
+
+def _digest(kind: str, digest: str) -> str:
+    if kind not in _HEX or not re.fullmatch(f"[0-9a-fA-F]{{{_HEX[kind]}}}", digest):
+        raise ValueError(
+            f"{digest!r} is no {kind or 'checksum'} of {_HEX.get(kind, 'some')} hexadecimal digits"
+        )
+    return digest.lower()
