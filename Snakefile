@@ -4,20 +4,30 @@ Here: configuration and the targets that users ask for by name. The stages stand
 the data flows; what they call is the package in workflow/factdrift.
 """
 
+import datetime
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
-from factdrift.settings import InputError, check_files, configure, dump_source, method, scope, switches
+from factdrift.settings import (
+    InputError,
+    check_files,
+    configure,
+    dump_source,
+    is_url,
+    method,
+    months_before,
+    scope,
+    switches,
+)
+from factdrift.snapshots.registry import remote_dump, suffix
 
 min_version("9.20")
-
-# Jobs find the programs of the environment that runs Snakemake, activated or not.
-shell.prefix(f'set -euo pipefail; PATH="{os.path.dirname(sys.executable)}:$PATH"; ')
 
 
 configfile: os.path.join(workflow.basedir, "config/config.yaml")
@@ -29,8 +39,16 @@ container: os.path.join(workflow.basedir, "envs/factdrift.sif")
 try:
     configure(config, Path(workflow.basedir, "config/config.schema.yaml"))
     check_files(config)
+    for date in config["snapshots"].values():
+        remote_dump(config, date)
 except InputError as error:
     raise WorkflowError(str(error)) from None
+
+# Jobs find the programs of the environment that runs Snakemake, activated or not; downloads find the contact.
+shell.prefix(
+    f'set -euo pipefail; PATH="{os.path.dirname(sys.executable)}:$PATH"; '
+    f"export FACTDRIFT_CONTACT={shlex.quote(config['contact'] or os.environ.get('FACTDRIFT_CONTACT', ''))}; "
+)
 
 OLD, NEW = config["snapshots"]["old"], config["snapshots"]["new"]
 PAIR = f"results/{OLD}_{NEW}"

@@ -22,7 +22,24 @@ def dump_file(date):
     """The dump of a date: made by a rule, or the user's own where it lies."""
     source = dump_source(config, date)
     made = {"sample": "sample.json.gz", "derive": "derived.json.gz"}
+    dump = remote_dump(config, date)
+    if dump:
+        return f"results/snapshots/{date}/wikidata.{suffix(dump)}"
     return f"results/snapshots/{date}/{made[source]}" if source in made else source
+
+
+def url_option(date):
+    """The option that names the user's own address of a dump."""
+    source = dump_source(config, date)
+    return [f"--url={source}"] if is_url(source) else []
+
+
+def pageview_months():
+    """The tables of the months that count, where they are downloaded."""
+    if config["pageviews"] != "wikidata" and not is_url(config["pageviews"]):
+        return []
+    months = months_before(datetime.date.fromisoformat(NEW), config["method"]["popularity_months"])
+    return [f"results/pageviews/{month}.parquet" for month in months]
 
 
 def other_dump(wildcards):

@@ -1,8 +1,61 @@
 """Dump files of the two dates.
 
-Inputs: the tables of the bundled sample, or the user's own dump.
-Outputs: results/snapshots/{date}/sample.json.gz or derived.json.gz; a user's own dump is read where it lies.
+Inputs: the tables of the bundled sample, or the user's own dump, or servers.
+Outputs: results/snapshots/{date}/sample.json.gz, derived.json.gz or wikidata.json.gz (.bz2, ...); a user's own dump
+is read where it lies. results/pageviews/{month}.parquet.
 """
+
+
+localrules:
+    download_dump,
+    download_pageviews,
+
+
+# Code and contact are no inputs or parameters of downloads: their change is no reason to fetch 100 GB again.
+rule download_dump:
+    """A dump from its server. What has arrived lies in OUTPUT.part and survives a failed job."""
+    output:
+        dump="results/snapshots/{date}/wikidata.{suffix}",
+    log:
+        "logs/snapshots/{date}/wikidata.{suffix}.txt",
+    benchmark:
+        "logs/snapshots/{date}/wikidata.{suffix}.tsv"
+    wildcard_constraints:
+        suffix=r"jsonl?(\.(gz|bz2|zst))?",
+    resources:
+        mem_mb=500,
+        download=1,
+    params:
+        url=lambda wildcards: url_option(wildcards.date),
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift dumps download {wildcards.date} {params.url:q} \
+            --output {output.dump:q}
+        """
+
+
+rule download_pageviews:
+    """A month of page views of the English Wikipedia, filtered while it streams and never stored whole."""
+    output:
+        views="results/pageviews/{month}.parquet",
+    log:
+        "logs/pageviews/{month}.txt",
+    benchmark:
+        "logs/pageviews/{month}.tsv"
+    wildcard_constraints:
+        month=r"\d{4}-\d{2}",
+    resources:
+        mem_mb=1500,
+        download=1,
+    params:
+        server=[f"--server={config['pageviews']}"] if is_url(config["pageviews"]) else [],
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift pageviews download {wildcards.month} {params.server:q} \
+            --output {output.views:q}
+        """
 
 
 rule render_sample:

@@ -11,6 +11,7 @@ rule popularity:
     input:
         new=entities("new"),
         old=entities("old"),
+        pageviews=pageview_months(),
         code=code("wikifactdiff"),
     output:
         popularity="results/{pair}/popularity.parquet",
@@ -21,7 +22,7 @@ rule popularity:
     resources:
         mem_mb=4000,
     params:
-        pageviews=config["pageviews"],
+        pageviews="results/pageviews" if pageview_months() else config["pageviews"],
         date=NEW,
         months=config["method"]["popularity_months"],
     shell:

@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from factdrift.settings import InputError, check_files, configure, dump_source, method, scope, switches
+from factdrift.settings import (
+    InputError,
+    check_files,
+    configure,
+    dump_source,
+    is_url,
+    method,
+    months_before,
+    scope,
+    switches,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "config" / "config.schema.yaml"
@@ -62,6 +72,8 @@ def test_presets_are_valid_over_the_default(path):
         ({"dumps": {"2021-01-04": "a.json"}}, "dumps has no entry for 2023-02-27; add `2023-02-27: PATH`"),
         ({"dumps": {"2023-02-27": "a"}}, "add `2021-01-04: PATH` (or `2021-01-04: derive`)"),
         ({"dumps": {"2021-01-04": "a", "2023-02-27": "derive"}}, "only the old snapshot can be derived"),
+        ({"dumps": "wikipedia"}, "dumps: 'wikipedia' is not valid under any of the given schemas"),
+        ({"contact": 5}, "contact: 5 is not of type 'string'"),
         ({"undersample": {"P1082": 0}}, "undersample.P1082: 0 is less than the minimum of 1"),
     ],
 )
@@ -92,6 +104,36 @@ def test_the_reference_drops_fewer_datatypes():
     assert set(reference["dropped_datatypes"]) < set(paper["dropped_datatypes"])
     assert paper["start"] == 580
     assert 4167836 in paper["page_classes"]
+
+
+def test_what_is_downloaded_need_not_be_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    address = "https://example.org/b.json.gz"
+    check_files(configured(dumps="wikidata", pageviews="wikidata"))
+    config = configured(dumps={"2021-01-04": "wikidata", "2023-02-27": address}, pageviews="https://a/b")
+    check_files(config)
+    assert [dump_source(config, date) for date in ("2021-01-04", "2023-02-27")] == ["wikidata", address]
+    assert dump_source(configured(dumps="wikidata"), "2021-01-04") == "wikidata"
+    assert dump_source(configured(), "2021-01-04") == "sample"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("https://a/b", True),
+        ("http://a", True),
+        ("a.json", False),
+        ("httpd.json", False),
+        ("wikidata", False),
+    ],
+)
+def test_addresses(source, expected):
+    assert is_url(source) == expected
+
+
+def test_months_before_a_day():
+    assert months_before(datetime.date(2023, 2, 27), 3) == ["2022-11", "2022-12", "2023-01"]
+    assert months_before(datetime.date(2021, 1, 1), 1) == ["2020-12"]
 
 
 def test_every_key_has_a_description():

@@ -14,6 +14,7 @@ from factdrift.updates.difference import TRIPLES
 from factdrift.updates.preprocess import FILTERS
 from factdrift.verbalize.literals import LITERALS
 from factdrift.verbalize.templates import TEMPLATES
+from factdrift.wikidata.pageviews import VIEWS
 
 TABLES = Path(__file__).parents[2] / "docs" / "tables"
 SCHEMAS = {
@@ -25,6 +26,7 @@ SCHEMAS = {
     "neighbors": NEIGHBORS,
     "templates": TEMPLATES,
     "literals": LITERALS,
+    "pageviews": VIEWS,
 }
 
 

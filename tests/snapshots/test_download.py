@@ -26,7 +26,7 @@ from factdrift.snapshots.download import download, published
 from factdrift.snapshots.fetch import Client, Manners
 from factdrift.snapshots.registry import Dump
 
-BODY = random.Random(1).randbytes(300_000)
+BODY = b"\x1f\x8b" + random.Random(1).randbytes(299_998)
 SHA1, MD5 = hashlib.sha1(BODY).hexdigest(), hashlib.md5(BODY).hexdigest()
 NAME = "wikidata-20210104-all.json.gz"
 PATH = f"/entities/20210104/{NAME}"
@@ -274,9 +274,33 @@ def test_a_redirect_is_followed_with_range_and_name(server, client, tmp_path):
     assert all(CONTACT in asked.agent for asked in server.asked)
 
 
+@pytest.mark.parametrize("lengths", [True, False])
+def test_an_empty_file_is_no_dump(server, client, tmp_path, lengths):
+    server.files[PATH] = b""
+    server.lengths = lengths
+    (tmp_path / "dump.json.gz.part").write_bytes(b"z" * 1000)
+    assert "0 bytes came" in refused(tmp_path, dump(server), client)
+
+
 def test_a_server_that_tells_no_length(server, client, tmp_path):
     server.lengths = False
     fetched(tmp_path, dump(server, digests={"sha1": SHA1}), client)
+
+
+def test_a_page_in_place_of_the_archive_is_told_at_once(server, client, tmp_path):
+    server.files[PATH] = b"<html>please log in</html>" * 1000
+    assert "begins with b'<html>please log in" in refused(tmp_path, dump(server), client)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_in_between_does_not_cost_what_is_here(server, client, tmp_path):
+    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
+    refused(tmp_path, dump(server), client)
+    server.files[PATH] = b"<html>please log in</html>" * 1000
+    assert "begins with" in refused(tmp_path, dump(server), client)
+    server.files[PATH] = BODY
+    fetched(tmp_path, dump(server), client)
+    assert server.gets(PATH)[-1].start == 60_000
 
 
 @pytest.mark.parametrize("contact", ["", "me", "nobody here", "a@b\r\nX: y"])

@@ -12,7 +12,7 @@ from support.server import Fault, serving
 from factdrift.cli import main
 from factdrift.snapshots.registry import COLUMNS
 
-BODY = b"dump" * 1000
+BODY = b"\x1f\x8b" + b"du" * 1999
 SHA1 = hashlib.sha1(BODY).hexdigest()
 FOLDER = "/entities/20210104/"
 PATH = f"{FOLDER}wikidata-20210104-all.json.gz"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import threading
 import time
+import unittest.mock
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -62,10 +64,12 @@ class Server:
 @contextlib.contextmanager
 def serving() -> Iterator[Server]:
     server = Server()
+    local = {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
     thread = threading.Thread(target=server.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
-        yield server
+        with unittest.mock.patch.dict(os.environ, local):
+            yield server
     finally:
         server.http.shutdown()
         server.http.server_close()

@@ -26,6 +26,7 @@ from factdrift.tables import atomic_path
 
 _CHUNK = 8 << 20
 _MB = 1e6
+_MAGIC = {"gz": b"\x1f\x8b", "bz2": b"BZh"}
 
 
 def download(dump: Dump, output: Path, client: Client) -> None:
@@ -101,14 +102,14 @@ class _Part:
         self.digests: dict[str, str] = {}
         self.hashes: dict[str, Any] = {}
         self.size: int | None = None
+        self.told: dict[str, Any] = {}
+        """What the server says of the file, until it is noted in `account` together with the first bytes."""
 
     def fetch(self, url: str, dump: Dump, client: Client) -> None:
         """Gets what is missing. Raises Missing if `url` does not have the file, InputError as `download`."""
         told, digests = (None, dump.digests) if dump.digests else published(client, url)
         self.digests, known = digests, dump.size or told
         self.hashes = {kind: hashlib.new(kind, usedforsecurity=False) for kind in digests}
-        if not digests:
-            say(url, "has no published checksum; only its size is checked")
         start, validator = self._resumable(url, known)
         if start:
             say(url, f"goes on at {start / _MB:,.1f} MB, which are here already")
@@ -119,6 +120,8 @@ class _Part:
             nonlocal progress
             self._begin(url, head, known)
             if progress is None:
+                if not digests:
+                    say(url, "has no published checksum; only its size is checked")
                 total = self.size / _MB if self.size is not None else None
                 progress = Progress(dump.name, total, "MB", before=head.start / _MB)
 
@@ -128,14 +131,18 @@ class _Part:
                 if offset < position:
                     self.hashes = {kind: hashlib.new(kind, usedforsecurity=False) for kind in digests}
                     progress = Progress(dump.name, progress.total if progress else None, "MB")
-                self._write(offset, data)
+                self._write(offset, data, url)
                 position = offset + len(data)
                 if progress:
                     progress.advance(len(data) / _MB)
         if progress:
             progress.say()
-        if self.size is not None and position != self.size:
-            raise InputError(f"{url}: {position:,} bytes came, not {self.size:,}; run the same command again")
+        here = os.fstat(self.file.fileno()).st_size
+        if not here or here != position or here != (here if self.size is None else self.size):
+            raise InputError(
+                f"{url}: {position:,} bytes came, {self.size or 'some'} were announced; run the same command "
+                "again"
+            )
 
     def finish(self, url: str, output: Path) -> None:
         """Checks the sums and gives the file its name."""
@@ -184,10 +191,7 @@ class _Part:
             progress.advance(len(data) / _MB)
 
     def _begin(self, url: str, head: Head, known: int | None) -> None:
-        """Refuses a file of a wrong size or too large for the disk; notes of which file the part is.
-
-        Only here, once a server sends the file, goes what was of another.
-        """
+        """Refuses a file of a wrong size or too large for the disk."""
         if known is not None and head.size is not None and head.size != known:
             raise InputError(
                 f"{url}: has {head.size:,} bytes, but {known:,} are listed; see `factdrift dumps check`"
@@ -201,12 +205,22 @@ class _Part:
                     f"{url}: {needed / 1e9:,.2f} GB are still to come, but {self.path.parent.resolve()} has "
                     f"only {free / 1e9:,.2f} GB free; make room, or make that folder a link to a larger disk"
                 )
-        self.file.truncate(head.start)
-        with atomic_path(self.account) as temporary:
-            account = {"url": url, "bytes": self.size, "validator": head.validator}
-            temporary.write_text(json.dumps(account) + "\n", encoding="utf-8")
+        self.told = {"url": url, "bytes": self.size, "validator": head.validator}
 
-    def _write(self, offset: int, data: bytes) -> None:
+    def _write(self, offset: int, data: bytes, url: str) -> None:
+        if offset == 0:
+            magic = _MAGIC.get(url.rpartition(".")[2], b"")[: len(data)]
+            if not data.startswith(magic):
+                raise InputError(
+                    f"{url}: what comes is no such archive, but begins with {data[:60]!r}; is a login "
+                    "page or a proxy in between?"
+                )
+            # Only now, when a server really sends the file, goes what was here of another.
+            self.file.truncate(0)
+        if self.told:
+            with atomic_path(self.account) as temporary:
+                temporary.write_text(json.dumps(self.told) + "\n", encoding="utf-8")
+            self.told = {}
         for each in self.hashes.values():
             each.update(data)
         self.file.seek(offset)
