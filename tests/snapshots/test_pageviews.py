@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 from datetime import date
 
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ import pytest
 from support.server import Fault, serving
 
 from factdrift.settings import InputError
+from factdrift.snapshots import pageviews
 from factdrift.snapshots.fetch import Client, Manners
 from factdrift.snapshots.pageviews import filter_month, month_url
 from factdrift.wikifactdiff.popularity import month_files
@@ -106,6 +108,20 @@ def test_a_server_that_never_gets_further_is_given_up(server, client, tmp_path):
     with pytest.raises(InputError, match="given up after 4 tries"):
         filter_month(server.url + PATH, tmp_path / "2022-03.parquet", client)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_job_left_is_overwritten(server, client, tmp_path):
+    (tmp_path / ".2022-03.parquet.lines").write_bytes(b"half")
+    filtered(server, client, tmp_path)
+
+
+def test_a_full_disk_is_told_as_one(server, client, tmp_path, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pageviews.pq, "ParquetWriter", full)
+    with pytest.raises(InputError, match="the disk is full"):
+        filter_month(server.url + PATH, tmp_path / "2022-03.parquet", client)
 
 
 def test_popularity_takes_months_of_either_kind(server, client, tmp_path):

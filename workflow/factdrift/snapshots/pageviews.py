@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from factdrift.progress import Progress
 from factdrift.settings import InputError
 from factdrift.snapshots.fetch import Client, Head, Missing
-from factdrift.tables import database, parquet_writer, sql, write_query
+from factdrift.tables import database, sql, write_query
 from factdrift.wikidata.pageviews import VIEWS, WIKI, EnglishViews
 
 WIKIMEDIA = "https://dumps.wikimedia.org/other/pageview_complete/monthly"
@@ -41,7 +43,7 @@ def filter_month(
     lines = output.with_name(f".{output.name}.lines")
     try:
         remote = io.BufferedReader(_Remote(client, url), _READ)
-        with parquet_writer(lines, VIEWS) as writer, bz2.open(remote) as text:
+        with pq.ParquetWriter(lines, VIEWS, compression="zstd") as writer, bz2.open(remote) as text:
             for batch in views.batches(text):
                 writer.write_batch(batch)
                 rows += batch.num_rows
@@ -58,6 +60,10 @@ def filter_month(
             "sitelinks"
         ) from None
     except (EOFError, OSError, pa.ArrowInvalid) as error:
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+            raise InputError(
+                f"{lines}: the disk is full; make room and run the same command again"
+            ) from error
         raise InputError(
             f"{url}: cannot be read as a monthly page-view file ({error}); run the same command again"
         ) from error
