@@ -12,7 +12,16 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
-from factdrift.settings import InputError, check_files, configure, dump_source, method, scope, switches
+from factdrift.settings import (
+    InputError,
+    check_contact,
+    check_files,
+    configure,
+    dump_source,
+    method,
+    scope,
+    switches,
+)
 
 min_version("9.20")
 
@@ -29,6 +38,7 @@ container: os.path.join(workflow.basedir, "envs/factdrift.sif")
 try:
     configure(config, Path(workflow.basedir, "config/config.schema.yaml"))
     check_files(config)
+    check_contact(config)
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
@@ -59,6 +69,7 @@ include: "rules/wikifactdiff.smk"
 
 localrules:
     all,
+    fetch_entities,
     publish,
 
 
