@@ -6,6 +6,7 @@ the data flows; what they call is the package in workflow/factdrift.
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -25,9 +26,6 @@ from factdrift.settings import (
 
 min_version("9.20")
 
-# Jobs find the programs of the environment that runs Snakemake, activated or not.
-shell.prefix(f'set -euo pipefail; PATH="{os.path.dirname(sys.executable)}:$PATH"; ')
-
 
 configfile: os.path.join(workflow.basedir, "config/config.yaml")
 
@@ -41,6 +39,12 @@ try:
     check_contact(config)
 except InputError as error:
     raise WorkflowError(str(error)) from None
+
+# Jobs find the programs of the environment that runs Snakemake, activated or not; downloads find the contact.
+shell.prefix(
+    f'set -euo pipefail; PATH="{os.path.dirname(sys.executable)}:$PATH"; '
+    f"export FACTDRIFT_CONTACT={shlex.quote(config['contact'] or os.environ.get('FACTDRIFT_CONTACT', ''))}; "
+)
 
 OLD, NEW = config["snapshots"]["old"], config["snapshots"]["new"]
 PAIR = f"results/{OLD}_{NEW}"

@@ -54,6 +54,7 @@ rule derive_dump:
         """
 
 
+# The contact comes through the environment: another one is no reason to make anything again.
 rule fetch_entities:
     """Some entities as they stood at the end of that day, with what they need, from Wikidata's API."""
     input:
@@ -79,7 +80,6 @@ rule fetch_entities:
         factdrift snapshots entities \
             --ids {input.ids:q} \
             --date {wildcards.date} \
-            --contact {config[contact]:q} \
             --api {params.api:q} \
             --store results/api \
             {params.objects} \

@@ -96,8 +96,8 @@ def test_another_run_asks_only_for_what_is_new(build):
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"contact": None}, "contact: '' is no e-mail address or web page"),
-        ({"contact": "me"}, "contact: 'me' is no e-mail address or web page"),
+        ({"contact": None}, "contact: '' is no mail or web address"),
+        ({"contact": "me"}, "contact: 'me' is no mail or web address"),
         ({"variant": "revised"}, "merges: entities that were fetched one by one cannot tell a merge"),
         ({"dumps": {OLD: {"entities": "ids.txt"}, NEW: "b.json.gz"}}, "give `entities` for both dates"),
         (
@@ -107,7 +107,8 @@ def test_another_run_asks_only_for_what_is_new(build):
         ({"dumps": {OLD: {"entities": "no.txt"}, NEW: {"entities": "no.txt"}}}, "no.txt does not exist"),
     ],
 )
-def test_what_is_refused_before_anything_is_asked(tmp_path, keys, message):
+def test_what_is_refused_before_anything_is_asked(tmp_path, keys, message, monkeypatch):
+    monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
     wiki = Wiki()
     wiki.url = "http://127.0.0.1:9/"
     said = snakemake(tmp_path, fails=True, **config(wiki, tmp_path, **keys))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -70,13 +71,19 @@ def check_files(config: dict[str, Any]) -> None:
 
 def check_contact(config: dict[str, Any]) -> None:
     """Raises InputError if something is to be fetched and nobody is named who does."""
-    contact = config["contact"]
-    fetches = any(dump_source(config, date) == "entities" for date in config["snapshots"].values())
-    if fetches and not re.fullmatch(r"\S+@\S+\.\S+|https?://\S+", contact):
+    if any(dump_source(config, date) == "entities" for date in config["snapshots"].values()):
+        contact_of(config["contact"])
+
+
+def contact_of(text: str) -> str:
+    """A mail or web address of whoever fetches, else that in FACTDRIFT_CONTACT; InputError if it is none."""
+    contact = text.strip() or os.environ.get("FACTDRIFT_CONTACT", "")
+    if not re.fullmatch(r"[!-~]+@[!-~]+|https?://[!-~]+", contact):
         raise InputError(
-            f"configuration: contact: {contact!r} is no e-mail address or web page; Wikimedia asks everyone "
-            "who fetches for one: --config contact=you@example.org"
+            f"contact: {contact!r} is no mail or web address, and Wikimedia turns away programs that do not "
+            "say whom to write to; set --config contact=you@example.org, --contact or FACTDRIFT_CONTACT"
         )
+    return contact
 
 
 def dump_source(config: dict[str, Any], date: str) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 import requests
 
-from factdrift.settings import InputError
+from factdrift.settings import InputError, contact_of
 
 MAXLAG = 5
 """Seconds that the servers' copies may lag behind before they are to refuse us."""
@@ -54,19 +54,13 @@ class Api:
     ) -> None:
         """`lock` is a file that all processes share that must not ask at the same time.
 
-        Raises InputError without a contact.
+        Raises InputError if `contact` is no mail or web address.
         """
-        if not contact.strip():
-            raise InputError(
-                "contact: an e-mail address or web page is needed, which Wikimedia asks of everyone "
-                "who fetches; run again with --config contact=you@example.org"
-            )
+        agent = f"factdrift/{version('factdrift')} ({contact_of(contact)})"
         self.url, self.requests = url, 0
         self._lock, self._sleep, self._jitter = lock, sleep, jitter
         self._session = requests.Session()
-        self._session.headers["User-Agent"] = (
-            f"factdrift/{version('factdrift')} ({contact.strip()}) python-requests/{requests.__version__}"
-        )
+        self._session.headers["User-Agent"] = f"{agent} python-requests/{version('requests')}"
 
     def get(self, parameters: Mapping[str, str | int]) -> dict[str, Any]:
         """The answer to one request, in the API's format version 2.

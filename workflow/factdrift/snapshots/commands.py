@@ -33,7 +33,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     entities = verbs.add_parser("entities", help="fetch entities as of a day from Wikidata's API, as a dump")
     entities.add_argument("--ids", type=Path, required=True, help="file with one id (Q30, P6) a line")
     entities.add_argument("--date", type=_day, required=True, help="the day, YYYY-MM-DD")
-    entities.add_argument("--contact", required=True, help="e-mail address or web page of whoever fetches")
+    entities.add_argument(
+        "--contact", default="", help="mail or web address of whoever fetches; else FACTDRIFT_CONTACT"
+    )
     entities.add_argument("--api", default=WIKIDATA, help="address of the API (%(default)s)")
     entities.add_argument("--store", type=Path, required=True, help="folder that keeps all answers")
     entities.add_argument(
