@@ -87,10 +87,18 @@ def test_the_two_dates_share_what_they_ask_and_never_ask_at_once(build):
 def test_another_run_asks_only_for_what_is_new(build):
     wiki, directory, _ = build
     asked = len(wiki.requests)
-    keys = config(wiki, directory)
-    (directory / "results/snapshots" / OLD / "entities.json.gz").unlink()
-    snakemake(directory, "results/wikifactdiff.parquet", **keys)
+    dump = f"results/snapshots/{OLD}/entities.json.gz"
+    before = (directory / dump).read_bytes()
+    said = snakemake(directory, "--force", dump, **config(wiki, directory))
+    assert "rule fetch_entities" in said
     assert len(wiki.requests) == asked
+    assert (directory / dump).read_bytes() == before
+    # Another date of the same list: revisions, but the labels of today are known.
+    later = "2017-01-01"
+    keys = config(wiki, directory, snapshots={"old": OLD, "new": later})
+    keys["dumps"][later] = keys["dumps"][OLD]
+    snakemake(directory, f"results/snapshots/{later}/entities.json.gz", **keys)
+    assert {each["action"] for each in wiki.requests[asked:]} == {"query"}
 
 
 @pytest.mark.parametrize(
