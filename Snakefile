@@ -16,6 +16,7 @@ from snakemake.utils import min_version
 
 from factdrift.settings import (
     InputError,
+    check_contact,
     check_files,
     configure,
     dump_source,
@@ -39,6 +40,7 @@ container: os.path.join(workflow.basedir, "envs/factdrift.sif")
 try:
     configure(config, Path(workflow.basedir, "config/config.schema.yaml"))
     check_files(config)
+    check_contact(config)
     for date in config["snapshots"].values():
         remote_dump(config, date)
 except InputError as error:
@@ -77,6 +79,7 @@ include: "rules/wikifactdiff.smk"
 
 localrules:
     all,
+    fetch_entities,
     publish,
 
 

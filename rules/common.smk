@@ -21,11 +21,17 @@ def buckets(pattern):
 def dump_file(date):
     """The dump of a date: made by a rule, or the user's own where it lies."""
     source = dump_source(config, date)
-    made = {"sample": "sample.json.gz", "derive": "derived.json.gz"}
+    made = {"sample": "sample.json.gz", "derive": "derived.json.gz", "entities": "entities.json.gz"}
     dump = remote_dump(config, date)
     if dump:
         return f"results/snapshots/{date}/wikidata.{suffix(dump)}"
     return f"results/snapshots/{date}/{made[source]}" if source in made else source
+
+
+def fetched_entities(date):
+    """What `dumps` says of a date whose entities are fetched one by one."""
+    source = config["dumps"][date] if isinstance(config["dumps"], dict) else {}
+    return source if isinstance(source, dict) else {}
 
 
 def url_option(date):

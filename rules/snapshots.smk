@@ -1,8 +1,8 @@
 """Dump files of the two dates.
 
-Inputs: the tables of the bundled sample, or the user's own dump, or servers.
-Outputs: results/snapshots/{date}/sample.json.gz, derived.json.gz or wikidata.json.gz (.bz2, ...); a user's own dump
-is read where it lies. results/pageviews/{month}.parquet.
+Inputs: the tables of the bundled sample, or the user's own dump, or servers, or a list of entities to fetch.
+Outputs: results/snapshots/{date}/sample.json.gz, derived.json.gz, entities.json.gz or wikidata.json.gz (.bz2, ...); a
+user's own dump is read where it lies. results/pageviews/{month}.parquet.
 """
 
 
@@ -102,5 +102,39 @@ rule derive_dump:
         factdrift snapshots derive \
             --dump {input.dump:q} \
             --date {wildcards.date} \
+            --output {output.dump:q}
+        """
+
+
+# The contact comes through the environment: another one is no reason to make anything again.
+rule fetch_entities:
+    """Some entities as they stood at the end of that day, with what they need, from Wikidata's API."""
+    input:
+        ids=lambda wildcards: fetched_entities(wildcards.date)["entities"],
+        code=code("snapshots", "wikidata"),
+    output:
+        dump="results/snapshots/{date}/entities.json.gz",
+        fetched="results/snapshots/{date}/fetched.parquet",
+    log:
+        "logs/snapshots/{date}/entities.txt",
+    benchmark:
+        "logs/snapshots/{date}/entities.tsv"
+    resources:
+        mem_mb=2000,
+    params:
+        api=config["wikidata_api"],
+        objects=lambda wildcards: (
+            "--with-objects" if fetched_entities(wildcards.date)["with_objects"] else ""
+        ),
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift snapshots entities \
+            --ids {input.ids:q} \
+            --date {wildcards.date} \
+            --api {params.api:q} \
+            --store results/api \
+            {params.objects} \
+            --fetched {output.fetched:q} \
             --output {output.dump:q}
         """

@@ -11,6 +11,7 @@ import yaml
 
 from factdrift.settings import (
     InputError,
+    check_contact,
     check_files,
     configure,
     dump_source,
@@ -64,7 +65,6 @@ def test_presets_are_valid_over_the_default(path):
         ({"speed": 3}, "unknown key speed; known are snapshots, dumps"),
         ({"only": {"relation": ["P6"]}}, "unknown key only.relation; known are relations, subjects"),
         ({"only": {"relations": ["Q6"]}}, "'^P[1-9][0-9]*$' (a property id, such as P6)"),
-        ({"dumps": "wikidata"}, "A map gives for each date the path of a Wikidata JSON dump"),
         ({"variant": "best"}, "variant: 'best' is not one of ['paper', 'reference', 'revised']"),
         ({"shards": 0}, "shards: 0 is less than the minimum of 1"),
         ({"buckets": 10**9}, "buckets: 1000000000 is greater than the maximum"),
@@ -161,3 +161,43 @@ def test_missing_files_are_named_with_their_key(keys, message, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
         check_files(configured(**keys))
+
+
+def entities(old="ids.txt", new="ids.txt", **keys):
+    return configured(dumps={"2021-01-04": {"entities": old}, "2023-02-27": {"entities": new}}, **keys)
+
+
+def test_entities_that_are_fetched_are_the_subjects_unless_others_are_named():
+    config = entities()
+    assert dump_source(config, "2021-01-04") == "entities"
+    assert config["dumps"]["2021-01-04"] == {"entities": "ids.txt", "with_objects": False}
+    assert config["only"]["subjects"] == "ids.txt"
+    assert entities(only={"subjects": "few.txt"})["only"]["subjects"] == "few.txt"
+    derived = configured(dumps={"2021-01-04": "derive", "2023-02-27": {"entities": "ids.txt"}})
+    assert derived["only"]["subjects"] == "ids.txt"
+
+
+@pytest.mark.parametrize(
+    ("dumps", "keys", "message"),
+    [
+        (("a.txt", "b.txt"), {}, "the two dates have different files of entities"),
+        (("a.txt", "a.txt"), {"variant": "revised"}, "cannot tell a merge"),
+        (("a.txt", "a.txt"), {"merges": "detect"}, "cannot tell a merge"),
+        ((3, "a.txt"), {}, "dumps"),
+    ],
+)
+def test_entities_that_cannot_be_compared(dumps, keys, message):
+    with pytest.raises(InputError, match=message):
+        entities(*dumps, **keys)
+
+
+def test_whoever_fetches_is_named(monkeypatch):
+    monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
+    check_contact(configured())
+    check_contact(entities(contact="https://example.org/who"))
+    with pytest.raises(InputError, match="contact: '' is no mail or web address"):
+        check_contact(entities())
+    monkeypatch.setenv("FACTDRIFT_CONTACT", "me@example.org")
+    check_contact(entities())
+    with pytest.raises(InputError, match="contact: 'nobody'"):
+        check_contact(entities(contact="nobody"))

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from factdrift.neighbors.facts import NEIGHBORS
+from factdrift.snapshots.entities_api import FETCHED
 from factdrift.statements.gather import CLASSES
 from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, TIME
 from factdrift.updates.classify import DROPS
@@ -18,6 +19,7 @@ from factdrift.wikidata.pageviews import VIEWS
 
 TABLES = Path(__file__).parents[2] / "docs" / "tables"
 SCHEMAS = {
+    "fetched": FETCHED,
     "statements": STATEMENTS,
     "entities": ENTITIES,
     "properties": PROPERTIES,

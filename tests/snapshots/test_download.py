@@ -305,7 +305,7 @@ def test_a_page_in_between_does_not_cost_what_is_here(server, client, tmp_path):
 
 @pytest.mark.parametrize("contact", ["", "me", "nobody here", "a@b\r\nX: y"])
 def test_without_a_contact_nothing_is_asked(contact):
-    with pytest.raises(InputError, match="no download without a contact"):
+    with pytest.raises(InputError, match="is no mail or web address"):
         Client(contact)
 
 

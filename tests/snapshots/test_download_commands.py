@@ -114,7 +114,7 @@ def test_download_by_an_address(server, tmp_path, monkeypatch):
 def test_no_download_without_a_contact(server, tmp_path, capsys, monkeypatch, verb):
     monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
     assert main([*verb, "-o", str(tmp_path / "a")]) == 1
-    assert "no download without a contact" in capsys.readouterr().err
+    assert "is no mail or web address" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -163,7 +163,12 @@ def test_restricting_to_relations_and_subjects_changes_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("Q1\nP2\n", "line 2: 'P2' is no item id"), ("# none\n", "no item id in it")]
+    ("text", "message"),
+    [
+        ("Q1\nL2\n", "line 2: 'L2' is no id"),
+        ("# none\n", "no id in it"),
+        ("P2  # properties are no subjects\n", "no item id in it"),
+    ],
 )
 def test_files_of_subjects_that_cannot_be_read(tmp_path, text, message):
     path = tmp_path / "subjects.txt"

@@ -125,7 +125,7 @@ def test_a_killed_run_keeps_what_has_arrived(server, tmp_path):
 def test_without_a_contact_no_server_is_asked(server, tmp_path, monkeypatch):
     monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
     said = snakemake(tmp_path, DOWNLOADED, fails=True, **settings(f"{server.url}{DUMP}"))
-    assert "no download without a contact" in said
+    assert "is no mail or web address" in said
     assert "configuration key 'contact'" in said
     assert not server.asked
 

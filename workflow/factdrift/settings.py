@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,7 @@ def configure(config: dict[str, Any], schema_file: Path) -> None:
             raise InputError(
                 f"configuration: dumps.{new}: only the old snapshot can be derived; give this dump's path"
             )
+        _check_entities(config, schema)
 
 
 def check_files(config: dict[str, Any]) -> None:
@@ -56,6 +59,8 @@ def check_files(config: dict[str, Any]) -> None:
     if isinstance(config["dumps"], dict):
         for date in config["snapshots"].values():
             path = dump_source(config, date)
+            if path == "entities":
+                path = config["dumps"][date]["entities"]
             made = path in ("derive", "wikidata") or is_url(path)
             named[f"dumps.{date}: {path}"] = "" if made else path
     if config["pageviews"] not in ("none", "wikidata") and not is_url(config["pageviews"]):
@@ -65,10 +70,31 @@ def check_files(config: dict[str, Any]) -> None:
             raise InputError(f"configuration: {key} does not exist; mend the path or fetch the file")
 
 
+def check_contact(config: dict[str, Any]) -> None:
+    """Raises InputError if something is to be fetched and nobody is named who does."""
+    sources = [dump_source(config, date) for date in config["snapshots"].values()]
+    sources.append(config["pageviews"])
+    if any(source in ("entities", "wikidata") or is_url(source) for source in sources):
+        contact_of(config["contact"])
+
+
+def contact_of(text: str) -> str:
+    """A mail or web address of whoever fetches, else that in FACTDRIFT_CONTACT; InputError if it is none."""
+    contact = text.strip() or os.environ.get("FACTDRIFT_CONTACT", "")
+    if not re.fullmatch(r"[!-~]+@[!-~]+|https?://[!-~]+", contact):
+        raise InputError(
+            f"contact: {contact!r} is no mail or web address, and Wikimedia turns away programs that do not "
+            "say whom to write to; set the configuration key 'contact' (--config contact=you@example.org), "
+            "the option --contact, or FACTDRIFT_CONTACT"
+        )
+    return contact
+
+
 def dump_source(config: dict[str, Any], date: str) -> str:
-    """`sample`, `derive`, `wikidata` (the known address), or the path or address of the dump of one date."""
+    """`sample`, `derive`, `wikidata`, `entities`, or the path or address of the dump of one date."""
     dumps = config["dumps"]
-    return str(dumps[date]) if isinstance(dumps, dict) else str(dumps)
+    source = dumps[date] if isinstance(dumps, dict) else dumps
+    return "entities" if isinstance(source, dict) else str(source)
 
 
 def is_url(source: str) -> bool:
@@ -80,6 +106,27 @@ def months_before(day: datetime.date, months: int) -> list[str]:
     """The `months` months before the month of `day` as 2022-03, the earliest first."""
     counted = [divmod(day.year * 12 + day.month - 1 - back, 12) for back in range(months, 0, -1)]
     return [f"{year}-{month + 1:02d}" for year, month in counted]
+
+
+def read_ids(path: Path, key: str, kinds: str = "Q") -> list[str]:
+    """The entity ids (Q30) of a file with one a line, each once, in the file's order; `#` begins a comment.
+
+    `key` is the configuration's key that names the file, `kinds` the letters that an id may begin with.
+    Raises InputError if the file is missing, holds anything else, or no id at all.
+    """
+    wanted, example = {"Q": ("item id", "Q30"), "QP": ("id", "Q30 or P6")}[kinds]
+    if not path.is_file():
+        raise InputError(f"{key}: the file {path} is missing; mend the key in the configuration")
+    found: dict[str, None] = {}
+    for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        name = text.partition("#")[0].strip()
+        if name:
+            if not re.fullmatch(f"[{kinds}][1-9][0-9]*", name):
+                raise InputError(f"{path}, line {line}: {name!r} is no {wanted} such as {example}")
+            found[name] = None
+    if not found:
+        raise InputError(f"{path}: no {wanted} in it; write one a line, such as {example}")
+    return list(found)
 
 
 def method(config: dict[str, Any]) -> str:
@@ -108,6 +155,35 @@ def switches(config: dict[str, Any]) -> dict[str, str]:
 def scope(config: dict[str, Any]) -> str:
     """`revised` takes an item for relevant in both dumps if it is in either, so it needs all of both."""
     return "all" if config["variant"] == "revised" else str(config["scope"])
+
+
+def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:
+    """Dumps that are fetched entity by entity: what they need, and what cannot be told from them."""
+    sources = {date: config["dumps"][date] for date in config["snapshots"].values()}
+    fetched = {date: source for date, source in sources.items() if isinstance(source, dict)}
+    if not fetched:
+        return
+    choices = schema["$defs"]["entities"]
+    for source in fetched.values():
+        _fill_defaults(choices, source)
+    date = min(fetched)
+    if len(fetched) == 1 and "derive" not in sources.values():
+        raise InputError(
+            f"configuration: dumps.{date}: one date's entities and the other date's dump would make all else "
+            "look new or gone; give `entities` for both dates"
+        )
+    if len({source["entities"] for source in fetched.values()}) > 1:
+        raise InputError(
+            "configuration: dumps: the two dates have different files of entities, and what only one has "
+            "would look new or gone; name one file for both"
+        )
+    if switches(config)["merges"] == "detect":
+        raise InputError(
+            "configuration: merges: entities that were fetched one by one cannot tell a merge, since what is "
+            "no longer mentioned is not fetched; set `merges: off`"
+        )
+    if not config["only"]["subjects"]:
+        config["only"]["subjects"] = fetched[date]["entities"]
 
 
 def _numbers(value: Any) -> Any:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 from urllib.parse import urlsplit
 
-from factdrift.settings import InputError
+from factdrift.settings import InputError, contact_of
 
 T = TypeVar("T")
 
@@ -92,14 +92,8 @@ class Client:
 
     def __init__(self, contact: str, manners: Manners | None = None):
         """Raises InputError if `contact` is neither a mail address nor a web address."""
-        if not re.fullmatch(r"[!-~]+@[!-~]+|https?://[!-~]+", contact):
-            raise InputError(
-                f"no download without a contact, and {contact!r} is no mail or web address: Wikimedia turns "
-                "away programs that do not say whom to write to. Set the configuration key 'contact' "
-                "(--config contact=you@example.org), the option --contact, or FACTDRIFT_CONTACT"
-            )
         self.manners = manners or Manners()
-        self.agent = f"factdrift/{version('factdrift')} ({contact})"
+        self.agent = f"factdrift/{version('factdrift')} ({contact_of(contact)})"
 
     def head(self, url: str) -> Head:
         """What the server says of a file, which it does not send. Raises Missing, InputError."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from factdrift.settings import InputError
+from factdrift.settings import InputError, read_ids
 from factdrift.tables import database, sql, supplied_labels, write_query
 from factdrift.updates.difference import ORDER, TRIPLES
 from factdrift.updates.method import Method
@@ -204,19 +204,11 @@ def _restricted(only_relations: Sequence[int], only_subjects: Path | None, metho
 
 
 def read_subjects(path: Path) -> list[int]:
-    """The item numbers of a file with one id (Q30) a line; empty lines and `#` comments are skipped.
+    """The item numbers of a file with one id (Q30) a line; properties in it are passed over.
 
-    Raises InputError if the file is missing, holds anything else, or no id at all.
+    Raises InputError if the file is missing, holds anything else, or no item at all.
     """
-    if not path.is_file():
-        raise InputError(f"only.subjects: the file {path} is missing; mend the key in the configuration")
-    numbers = []
-    for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        name = text.partition("#")[0].strip()
-        if name:
-            if not (name[0] == "Q" and name[1:].isdigit()):
-                raise InputError(f"{path}, line {line}: {name!r} is no item id such as Q30")
-            numbers.append(int(name[1:]))
+    numbers = [int(name[1:]) for name in read_ids(path, "only.subjects", "QP") if name[0] == "Q"]
     if not numbers:
         raise InputError(f"{path}: no item id in it; write one a line, such as Q30")
     return numbers

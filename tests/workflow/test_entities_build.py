@@ -1,0 +1,125 @@
+"""A small real build: two dates of a few entities, served on the loopback interface, to the dataset."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow.parquet as pq
+import pytest
+from support.wikidata_api import Wiki, serving
+from support.workflow import snakemake
+
+OLD, NEW = "2015-01-01", "2018-06-01"
+DATES = {"old": OLD, "new": NEW}
+PARTY, PRIEBUS, MCDANIEL = "Q29468", "Q1357640", "Q27899325"
+CONTACT = "tests@example.org"
+
+
+def chaired_by_priebus(wiki):
+    """The Republican Party as it stood before 2017: the later chair not there, the end not known."""
+    entity = wiki.entity(PARTY)
+    chairs = entity["claims"]["P488"]
+    named = {each["mainsnak"]["datavalue"]["value"]["id"]: each for each in chairs}
+    chairs.remove(named[MCDANIEL])
+    del named[PRIEBUS]["qualifiers"]["P582"]
+    named[PRIEBUS]["rank"] = "preferred"
+    return entity
+
+
+def ids(directory):
+    file = directory / "ids.txt"
+    file.write_text(f"{PARTY}  # Republican Party\nQ278\nP488\n", encoding="utf-8")
+    return file
+
+
+def config(wiki, directory, **keys):
+    """The configuration of a build; a key that is None is left out."""
+    source = {"entities": str(ids(directory))}
+    wanted = {
+        "snapshots": DATES,
+        "dumps": {OLD: source, NEW: source},
+        "contact": CONTACT,
+        "wikidata_api": wiki.url,
+        **keys,
+    }
+    return {key: value for key, value in wanted.items() if value is not None}
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    """The wiki, the directory in which two of its days have been compared, and what the run said."""
+    directory = tmp_path_factory.mktemp("entities")
+    with serving(Wiki()) as wiki:
+        wiki.delay = 0.002
+        before, after = chaired_by_priebus(wiki), wiki.entity(PARTY)
+        wiki.history[PARTY] = [("2014-01-01T00:00:00Z", before), ("2017-02-01T00:00:00Z", after)]
+        said = snakemake(directory, "results/wikifactdiff.parquet", **config(wiki, directory))
+        yield wiki, directory, said
+
+
+def test_the_change_of_the_chair_is_found(build):
+    wiki, directory, _ = build
+    rows = pq.read_table(directory / "results/wikifactdiff.parquet").to_pylist()
+    (row,) = [each for each in rows if each["relation"]["id"] == "P488"]
+    name = {item: wiki.entity(item)["labels"]["en"]["value"] for item in (PRIEBUS, MCDANIEL)}
+    decisions = {each["label"]: each["decision"] for each in row["objects"]}
+    assert decisions == {name[PRIEBUS]: "obsolete", name[MCDANIEL]: "new"}
+    assert row["scenario"] == "ReplaceObject"
+    assert row["subject"]["label"] == "Republican Party"
+
+
+def test_only_the_listed_entities_have_updates(build):
+    _, directory, _ = build
+    rows = pq.read_table(directory / "results/wikifactdiff.parquet").to_pylist()
+    assert {each["subject"]["id"] for each in rows} == {PARTY}
+
+
+def test_the_two_dates_share_what_they_ask_and_never_ask_at_once(build):
+    wiki, directory, said = build
+    assert wiki.busiest == 1
+    assert len(wiki.agents) == 1
+    assert max(wiki.asked().values()) == 2
+    log = (directory / f"logs/snapshots/{OLD}/entities.txt").read_text(encoding="utf-8")
+    assert re.search(r"fetching entities as of 2015-01-01: \d+ of \d+ requests \(100%\)", log)
+    assert said.count('"written"') == 2
+
+
+def test_another_run_asks_only_for_what_is_new(build):
+    wiki, directory, _ = build
+    asked = len(wiki.requests)
+    dump = f"results/snapshots/{OLD}/entities.json.gz"
+    before = (directory / dump).read_bytes()
+    said = snakemake(directory, "--force", dump, **config(wiki, directory))
+    assert "rule fetch_entities" in said
+    assert len(wiki.requests) == asked
+    assert (directory / dump).read_bytes() == before
+    # Another date of the same list: revisions, but the labels of today are known.
+    later = "2017-01-01"
+    keys = config(wiki, directory, snapshots={"old": OLD, "new": later})
+    keys["dumps"][later] = keys["dumps"][OLD]
+    snakemake(directory, f"results/snapshots/{later}/entities.json.gz", **keys)
+    assert {each["action"] for each in wiki.requests[asked:]} == {"query"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"contact": None}, "contact: '' is no mail or web address"),
+        ({"contact": "me"}, "contact: 'me' is no mail or web address"),
+        ({"variant": "revised"}, "merges: entities that were fetched one by one cannot tell a merge"),
+        ({"dumps": {OLD: {"entities": "ids.txt"}, NEW: "b.json.gz"}}, "give `entities` for both dates"),
+        (
+            {"dumps": {OLD: {"entities": "ids.txt"}, NEW: {"entities": "others.txt"}}},
+            "the two dates have different files of entities",
+        ),
+        ({"dumps": {OLD: {"entities": "no.txt"}, NEW: {"entities": "no.txt"}}}, "no.txt does not exist"),
+    ],
+)
+def test_what_is_refused_before_anything_is_asked(tmp_path, keys, message, monkeypatch):
+    monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
+    wiki = Wiki()
+    wiki.url = "http://127.0.0.1:9/"
+    said = snakemake(tmp_path, fails=True, **config(wiki, tmp_path, **keys))
+    assert message in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "results").exists()

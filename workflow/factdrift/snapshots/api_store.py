@@ -1,0 +1,64 @@
+"""Answers of the API on disk, one file an entity, written as they arrive, so that nothing is asked twice.
+
+results/api/<host>/revision/<date>/Q30.json.gz   the page with its revision at the end of that day: final
+results/api/<host>/current/Q42.json.gz           labels and articles of the day when they were asked for
+
+Each holds the request, the time of the answer and the answer's part about the entity. To ask anew, remove the
+files, or the folder.
+"""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from factdrift.settings import InputError
+from factdrift.tables import atomic_path
+
+CURRENT = "current"
+
+
+def revision(date: str) -> str:
+    """The kind of answer that is final: an entity's revision at the end of a day (YYYY-MM-DD)."""
+    return f"revision/{date}"
+
+
+class Store:
+    """The answers of one API under `folder`."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder / urlsplit(url).netloc.replace(":", "_")
+
+    @property
+    def lock(self) -> Path:
+        """The file that keeps two processes from asking this API at once."""
+        return self.folder / ".lock"
+
+    def __contains__(self, key: tuple[str, str]) -> bool:
+        return self._path(*key).is_file()
+
+    def put(self, kind: str, entity: str, request: Mapping[str, str | int], answer: Any) -> None:
+        """Keeps what was answered about an entity; the file appears complete or not at all."""
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        text = json.dumps({"request": dict(request), "answered": now, "answer": answer}, ensure_ascii=False)
+        with atomic_path(self._path(kind, entity)) as temporary:
+            temporary.write_bytes(gzip.compress(text.encode("utf-8"), 6, mtime=0))
+
+    def get(self, kind: str, entity: str) -> Any:
+        """What was answered. Raises InputError if the file is damaged."""
+        path = self._path(kind, entity)
+        try:
+            return json.loads(gzip.decompress(path.read_bytes()))["answer"]
+        except (OSError, EOFError, zlib.error, ValueError, KeyError) as error:
+            raise InputError(
+                f"{path}: no stored answer that can be read ({error}); remove the file and run again"
+            ) from error
+
+    def _path(self, kind: str, entity: str) -> Path:
+        return self.folder / kind / f"{entity}.json.gz"
