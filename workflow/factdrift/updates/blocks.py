@@ -28,8 +28,8 @@ def in_step(
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Blocks of both tables with all rows of the same subjects; their subjects ascend from block to block.
 
-    `columns` are read, `subject` and `position` among them. A block has about `rows` rows of the side that has
-    more of these subjects. Raises InputError if a table is not sorted by subject and position.
+    `columns` are read, `subject` and `position` among them. A block has about `rows` rows of the side that
+    has more of these subjects. Raises InputError if a table is not sorted by subject and position.
     """
     sides = (_Rows(old, columns, rows), _Rows(new, columns, rows))
     wanted = rows
@@ -103,6 +103,6 @@ class _Rows:
         self.last = (int(batch["subject"][-1].as_py()), int(batch["position"][-1].as_py()))
 
 
-def place(subjects: NDArray[np.integer], positions: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Subject and position as one number that sorts alike."""
-    return (subjects.astype(np.int64) << 32) + positions.astype(np.int64)
+def place(subjects: NDArray[np.integer], places: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Subject and position (or relation) as one number that sorts alike."""
+    return (subjects.astype(np.int64) << 32) + places.astype(np.int64)

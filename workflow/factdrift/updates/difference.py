@@ -1,7 +1,7 @@
 """F-, F0, F+: which kept triples stand only in the old dump, in both, only in the new one (spec section 3).
 
-A triple is a statement. Statements of a group with the same value are matched one to one (`matching`). The two
-tables are read in step, subject by subject, so that memory does not grow with them.
+A triple is a statement. Statements of a group with the same value are matched one to one (`matching`). The
+two tables are read in step, subject by subject, so that memory does not grow with them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from factdrift.tables import TIME, database, write_parquet
-from factdrift.updates.blocks import BLOCK, in_step
+from factdrift.updates.blocks import BLOCK, in_step, place
 from factdrift.updates.matching import COLUMNS, REPEATED, Lines, kept_lines, match, match_repeated, side
 from factdrift.updates.method import Method
 
@@ -107,7 +107,7 @@ def _in_order(before: pa.Table, after: pa.Table, old: Lines, new: Lines) -> tupl
 
 
 def _cells(table: pa.Table) -> NDArray[np.int64]:
-    return (table["subject"].to_numpy().astype(np.int64) << 32) + table["property"].to_numpy()
+    return place(table["subject"].to_numpy(), table["property"].to_numpy())
 
 
 def _joined(before: pa.Table, after: pa.Table, here: Lines, there: Lines) -> pa.Table:

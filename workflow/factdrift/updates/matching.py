@@ -1,4 +1,4 @@
-"""Which statement of the old dump is which of the new one: equal values of a subject and relation, one to one.
+"""Which statement of the old dump is which of the new one: equal values of a group, matched one to one.
 
 Values are compared by 64-bit hashes of (datatype, value), mixed with subject and relation. Two values of one
 subject and relation are taken for the same by accident once in 2^64 pairs of them: some 10^-8 expected cases
@@ -41,11 +41,18 @@ class Side(NamedTuple):
     values: NDArray[np.uint64]
 
     def at(self, places: NDArray[np.integer] | NDArray[np.bool_]) -> Side:
-        return Side(*(column[places] for column in self))
+        return Side(
+            self.lines[places],
+            self.subjects[places],
+            self.relations[places],
+            self.positions[places],
+            self.revisions[places],
+            self.values[places],
+        )
 
 
 class Matched(NamedTuple):
-    """Rows `old[i]` and `new[i]` are one triple; those in `repeated_*` are still to be matched, within groups."""
+    """Rows `old[i]` and `new[i]` are one triple; `repeated_*` are still to be matched, within `groups_*`."""
 
     old: Lines
     new: Lines
@@ -136,7 +143,7 @@ def _same_revision(old: Side, new: Side) -> tuple[Lines, Lines]:
 
 
 def _by_identity(old: Side, new: Side) -> tuple[Lines, Lines]:
-    """An order of the rows of both sides, old ones first, in which equal ones are neighbours; where runs start.
+    """An order of the rows of both sides, old ones first, that brings equal ones together; where runs start.
 
     Equal rows stand in the order of their places.
     """
@@ -181,7 +188,8 @@ def match_repeated(
         db.register("rows", rows)
         db.execute(
             f"""CREATE OR REPLACE TEMP TABLE {name} AS
-            SELECT *, upper(statement) AS id, count(*) OVER (PARTITION BY grp, upper(statement)) AS times FROM rows"""
+            SELECT *, upper(statement) AS id, count(*) OVER (PARTITION BY grp, upper(statement)) AS times
+            FROM rows"""
         )
         db.unregister("rows")
     # An id that stands once on each side decides at once; what is left has many fewer pairs.
