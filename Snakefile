@@ -45,6 +45,7 @@ wildcard_constraints:
     which="old|new",
     bucket=r"\d+-of-\d+",
     shard=r"\d+-of-\d+",
+    part=r"\d+-of-\d+",
     name=r"\w+\.(parquet|jsonl|json|stats\.json)",
 
 
