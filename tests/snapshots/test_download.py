@@ -274,6 +274,23 @@ def test_a_redirect_is_followed_with_range_and_name(server, client, tmp_path):
     assert all(CONTACT in asked.agent for asked in server.asked)
 
 
+def test_a_file_that_has_become_shorter_than_what_is_here_is_fetched_anew(server, client, tmp_path):
+    server.lengths = False
+    (tmp_path / "dump.json.gz.part").write_bytes(b"\x1f\x8b" + b"z" * 400_000)
+    account = {"url": server.url + PATH, "bytes": 500_000, "validator": ""}
+    (tmp_path / "dump.json.gz.part.json").write_text(json.dumps(account))
+    fetched(tmp_path, dump(server), client)
+    assert [asked.start for asked in server.gets(PATH)] == [400_002, 0]
+
+
+@pytest.mark.parametrize("start", [0, 10])
+def test_a_server_that_finds_no_range_at_all_is_not_asked_for_ever(server, client, start):
+    server.always[PATH] = Fault(status=416)
+    with pytest.raises(InputError, match="refuses with status 416"):
+        list(client.stream(server.url + PATH, start))
+    assert len(server.gets(PATH)) <= 2
+
+
 @pytest.mark.parametrize("lengths", [True, False])
 def test_an_empty_file_is_no_dump(server, client, tmp_path, lengths):
     server.files[PATH] = b""
