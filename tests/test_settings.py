@@ -72,7 +72,7 @@ def test_presets_are_valid_over_the_default(path):
         ({"dumps": {"2021-01-04": "a.json"}}, "dumps has no entry for 2023-02-27; add `2023-02-27: PATH`"),
         ({"dumps": {"2023-02-27": "a"}}, "add `2021-01-04: PATH` (or `2021-01-04: derive`)"),
         ({"dumps": {"2021-01-04": "a", "2023-02-27": "derive"}}, "only the old snapshot can be derived"),
-        ({"dumps": "wikipedia"}, "dumps: 'wikipedia' is not valid under any of the given schemas"),
+        ({"dumps": "wikipedia"}, "A map gives for each date the path or the http(s)"),
         ({"contact": 5}, "contact: 5 is not of type 'string'"),
         ({"undersample": {"P1082": 0}}, "undersample.P1082: 0 is less than the minimum of 1"),
     ],

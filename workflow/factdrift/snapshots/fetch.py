@@ -254,16 +254,17 @@ def _open(request: urllib.request.Request, timeout: float) -> Iterator[http.clie
             response = cast("http.client.HTTPResponse", _OPENER.open(request, timeout=timeout))
     except urllib.error.HTTPError as answer:
         with answer:
-            _refused(request.full_url, answer)
+            _refused(request, answer)
     with response:
         yield response
 
 
-def _refused(url: str, answer: urllib.error.HTTPError) -> NoReturn:
+def _refused(request: urllib.request.Request, answer: urllib.error.HTTPError) -> NoReturn:
     """Raises what an error status means."""
+    url = request.full_url
     if answer.code in (404, 410):
         raise Missing(url) from None
-    if answer.code == 416:
+    if answer.code == 416 and request.has_header("Range"):
         raise _OutOfRange(_total(answer.headers.get("Content-Range", ""))) from None
     if answer.code in _PASSING:
         raise _Passing(f"status {answer.code} {answer.reason}", _retry_after(answer.headers)) from None

@@ -1,0 +1,155 @@
+"""What a download leaves behind when it is killed or the disk is full, and how the next one takes it up."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from support.downloads import BODY, CONTACT, PATH, SHA1, dump, fetched, listed, refused
+from support.server import Fault, Server, serving
+
+from factdrift.snapshots import download as download_module
+from factdrift.snapshots.download import download
+from factdrift.snapshots.fetch import Client, Manners
+
+
+@pytest.fixture
+def server():
+    with serving() as server:
+        server.files[PATH] = BODY
+        yield server
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(CONTACT, Manners(tries=4, timeout=5, progress=20_000, sleep=lambda seconds: None))
+
+
+def test_a_disk_too_small_is_told_beforehand(server, client, tmp_path, monkeypatch):
+    monkeypatch.setattr(download_module.shutil, "disk_usage", lambda path: SimpleNamespace(free=100_000))
+    message = refused(tmp_path, dump(server), client)
+    assert "0.00 GB free" in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_fills_up_keeps_what_came(server, client, tmp_path, monkeypatch):
+    listed(server)
+
+    class Full:
+        """A file on a disk of 150,000 bytes."""
+
+        def __init__(self, file):
+            self.file = file
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+        def write(self, data):
+            room = 150_000 - self.file.tell()
+            if room <= 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return self.file.write(data[:room])
+
+    made = download_module._Part.__init__
+    monkeypatch.setattr(
+        download_module._Part, "__init__", lambda self, path, file: made(self, path, Full(file))
+    )
+    message = refused(tmp_path, dump(server), client)
+    assert "the disk is full" in message
+    assert "run the same command again" in message
+    monkeypatch.undo()
+    assert (tmp_path / "dump.json.gz.part").stat().st_size == 150_000
+    fetched(tmp_path, dump(server), client)
+    assert server.gets(PATH)[-1].start == 150_000
+
+
+def test_a_part_that_is_whole_already_is_only_checked(server, client, tmp_path):
+    listed(server)
+    (tmp_path / "dump.json.gz.part").write_bytes(BODY)
+    account = {"url": server.url + PATH, "bytes": len(BODY), "validator": ""}
+    (tmp_path / "dump.json.gz.part.json").write_text(json.dumps(account))
+    fetched(tmp_path, dump(server), client)
+    assert not server.gets(PATH)
+
+
+def test_a_part_of_unknown_origin_is_not_used(server, client, tmp_path):
+    (tmp_path / "dump.json.gz.part").write_bytes(b"z" * 1000)
+    fetched(tmp_path, dump(server), client)
+
+
+def test_what_is_here_is_not_fetched_again(server, client, tmp_path):
+    fetched(tmp_path, dump(server), client)
+    fetched(tmp_path, dump(server), client)
+    assert len(server.gets(PATH)) == 1
+
+
+def start(server: Server, output: Path) -> subprocess.Popen[bytes]:
+    program = "import sys; from factdrift.cli import main; sys.exit(main())"
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-c", program, "dumps", "download", "2021-01-04", "--output", str(output)),
+            *("--url", f"{server.url}{PATH}#sha1={SHA1}", "--contact", CONTACT),
+        ],
+        stderr=subprocess.PIPE,
+    )
+
+
+def waited_for(part: Path, size: int) -> None:
+    deadline = time.monotonic() + 60
+    while not (part.exists() and part.stat().st_size >= size):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_killed_download_goes_on_and_asks_for_no_byte_twice(server, client, tmp_path):
+    output, part = tmp_path / "dump.json.gz", tmp_path / "dump.json.gz.part"
+    server.faults[PATH] = [Fault(drip=(5000, 0.02))]
+    process = start(server, output)
+    waited_for(part, 50_000)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    kept = part.stat().st_size
+    assert 50_000 <= kept < len(BODY)
+    again = start(server, output)
+    assert "which are here already" in again.communicate(timeout=60)[1].decode()
+    assert again.returncode == 0
+    assert output.read_bytes() == BODY
+    assert [(asked.start, asked.sent) for asked in server.gets(PATH)[1:]] == [(kept, len(BODY) - kept)]
+
+
+def test_two_downloads_of_one_file_do_not_meet(server, client, tmp_path):
+    server.faults[PATH] = [Fault(drip=(5000, 0.02))]
+    process = start(server, tmp_path / "dump.json.gz")
+    waited_for(tmp_path / "dump.json.gz.part", 5000)
+    assert "another process" in refused(tmp_path, dump(server), client)
+    process.communicate(timeout=60)
+    assert (tmp_path / "dump.json.gz").read_bytes() == BODY
+
+
+def test_one_connection_a_host_however_many_ask(server, client, tmp_path, capsys):
+    paths = [f"/{k}.json.gz" for k in range(4)]
+    for path in paths:
+        server.files[path] = BODY
+        server.always[path] = Fault(drip=(100_000, 0.05))
+    threads = [
+        threading.Thread(target=download, args=(dump(server, path), tmp_path / path[1:], client))
+        for path in paths
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert [(tmp_path / path[1:]).read_bytes() == BODY for path in paths] == [True] * 4
+    turns = sorted((asked.began, asked.ended) for asked in server.asked)
+    assert all(ended < began for (_, ended), (began, _) in itertools.pairwise(turns))
+    assert "waits for another download" in capsys.readouterr().err
