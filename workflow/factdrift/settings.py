@@ -71,10 +71,8 @@ def check_files(config: dict[str, Any]) -> None:
 
 
 def check_contact(config: dict[str, Any]) -> None:
-    """Raises InputError if something is to be fetched and nobody is named who does."""
-    sources = [dump_source(config, date) for date in config["snapshots"].values()]
-    sources.append(config["pageviews"])
-    if any(source in ("entities", "wikidata") or is_url(source) for source in sources):
+    """Raises InputError if entities are to be fetched and nobody is named who does; dumps refuse when they begin."""
+    if any(dump_source(config, date) == "entities" for date in config["snapshots"].values()):
         contact_of(config["contact"])
 
 
