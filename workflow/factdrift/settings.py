@@ -71,7 +71,7 @@ def check_files(config: dict[str, Any]) -> None:
 
 
 def check_contact(config: dict[str, Any]) -> None:
-    """Raises InputError if entities are to be fetched and nobody is named who does; dumps refuse when they begin."""
+    """Raises InputError if entities are to be fetched and no contact is named; dumps ask when they begin."""
     if any(dump_source(config, date) == "entities" for date in config["snapshots"].values()):
         contact_of(config["contact"])
 
