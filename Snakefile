@@ -12,7 +12,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
-from factdrift.settings import InputError, check_files, configure, dump_source, method, scope, switches
+from factdrift.settings import InputError, check_files, configure, dump_source, method, names, scope, switches
 
 min_version("9.20")
 
