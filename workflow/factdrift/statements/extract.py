@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import stringzilla
+from stringzilla import find
 
 from factdrift.progress import Progress
 from factdrift.settings import InputError
@@ -127,9 +127,7 @@ def _replaceable(output: Path) -> bool:
     return output.is_dir() and ((output / REPORT).exists() or not any(output.iterdir()))
 
 
-def _read(
-    dump: Path, shard: int, shards: int, reading: _Reading, needless: NeedlessItems | None
-) -> Account:
+def _read(dump: Path, shard: int, shards: int, reading: _Reading, needless: NeedlessItems | None) -> Account:
     share = Share(dump, shard, shards)
     account = share.account
     progress = Progress(f"{dump.name}, shard {shard} of {shards}", unit="MB")
@@ -145,9 +143,8 @@ def _read(
         except UNREADABLE as error:
             problem = str(error)[:200]
             reading.bad_line(number, offset, problem)
-            print(
-                f"{dump}, line {number} (byte {offset}{where}): skipped, {problem}", file=sys.stderr, flush=True
-            )
+            place = f"line {number} (byte {offset}{where})"
+            print(f"{dump}, {place}: skipped, {problem}", file=sys.stderr, flush=True)
     progress.say()
     return account
 
@@ -198,10 +195,8 @@ class _Reading:
         """Takes in one line. Raises one of UNREADABLE, and then no row of it is held."""
         self.counts["lines"] += 1
         entity: Entity | Outline
-        if stringzilla.find(text, self._hint) >= 0:
-            entity = read_entity(text)
-        else:
-            entity = read_outline(text)
+        hinted = find(text, self._hint) >= 0
+        entity = read_entity(text) if hinted else read_outline(text)
         item_or_property = entity_number(entity.id)
         if item_or_property is None or item_or_property == 0:
             self._other(entity)

@@ -55,8 +55,8 @@ class NeedlessItems:
                     hits[place] = stop if hit < 0 else hit
             nearest = min(hits)
             line = data.rfind(b"\n", start, nearest) + 1 or start
-            if plain and start < line and _are_items(data, start, line):
-                passed += count(data, b"\n", start, line)
+            if plain and start < line and (items := _items(data, start, line)):
+                passed += items
                 start = line
                 continue
             end = data.find(b"\n", start, stop)
@@ -80,13 +80,15 @@ class NeedlessItems:
         )
 
 
-def _are_items(data: bytes, start: int, stop: int) -> bool:
-    """Whether all lines between these places begin and end as items do."""
-    return (
+def _items(data: bytes, start: int, stop: int) -> int:
+    """How many lines there are between these places; 0 if any of them does not begin or end as an item."""
+    lines = count(data, b"\n", start, stop)
+    regular = (
         _ITEM.match(data, start) is not None
         and data.endswith(_ITEM_END, start, stop)
-        and count(data, _NEXT_ITEM, start, stop) == count(data, b"\n", start, stop) - 1
+        and count(data, _NEXT_ITEM, start, stop) == lines - 1
     )
+    return lines if regular else 0
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -33,7 +33,7 @@ class _Mark(NamedTuple):
 
 
 def _patterns() -> list[tuple[bytes, int, int, bool]]:
-    """For each magic and shift: the bytes that it covers whole, their first bit in it, the shift, its kind."""
+    """For each magic and shift: bytes that it covers whole, whether one precedes them, shift and kind."""
     patterns = []
     for number, is_end in ((_BLOCK, False), (_END, True)):
         for shift in range(8):

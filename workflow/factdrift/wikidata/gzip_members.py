@@ -13,8 +13,8 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from stringzilla import find
 from isal import isal_zlib
+from stringzilla import find
 
 from factdrift.wikidata.streams import DAMAGED, Chunk, damage, file_size
 
@@ -61,7 +61,7 @@ class GzipMembers:
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
                 memoryview(mapped) as data,
             ):
-                place = find(data, _MAGIC, at)
+                place: int = find(data, _MAGIC, at)
                 while 0 <= place < end:
                     if _is_member(mapped[place : place + _PROBED]):
                         return place
@@ -74,7 +74,8 @@ class GzipMembers:
             file.seek(start)
             waiting = b""
             while True:
-                waiting = (waiting or file.read(_COMPRESSED_READ)).lstrip(b"\0")  # some writers pad with zeros
+                # Some writers pad with zeros.
+                waiting = (waiting or file.read(_COMPRESSED_READ)).lstrip(b"\0")
                 start = file.tell() - len(waiting)
                 if not waiting and start < self._size:
                     continue

@@ -5,8 +5,8 @@ those that begin in the text of its pieces, the very first byte left out and the
 so that nobody needs to know whether a line begins where a piece does: a shard drops its text up to the first
 line end, and reads on, into the pieces of the next, to the end of the line that begins where its text ends.
 
-A file that cannot be divided (gzip of one member, Zstandard) is decompressed by every shard, which takes every
-n-th block of BLOCK lines.
+A file that cannot be divided (gzip of one member, Zstandard) is decompressed by every shard, which takes
+every n-th block of BLOCK lines.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ BLOCK = 64
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _AROUND = b" \t\r\n,"
+
 
 class _Block(NamedTuple):
     """Whole lines, from `start` to `stop` in `data`; the first has this number and offset in the share."""
@@ -102,16 +103,17 @@ class Share:
         for number, offset, data, start, stop in self._blocks():
             for passed, begin, end in chosen(data, start, stop):
                 if passed:
-                    number += passed
                     account.closed = False
+                    account.needless += passed if all_are_mine else self._mine(number, passed)
+                    number += passed
                 text = self._text(data[begin:end])
-                if all_are_mine:
-                    account.needless += passed
-                elif number // BLOCK % shards != shard:
-                    text = b""
-                if text:
+                if text and (all_are_mine or number // BLOCK % shards == shard):
                     yield number, offset + begin - start, text
                 number += 1
+
+    def _mine(self, number: int, lines: int) -> int:
+        """How many of so many lines from this number on are the shard's where all read the whole file."""
+        return sum(each // BLOCK % self._shards == self._shard for each in range(number, number + lines))
 
     def _text(self, line: bytes) -> bytes:
         """What a line holds; notes whether it opens or closes the array."""
@@ -195,7 +197,8 @@ def check_shares(path: Path, accounts: Sequence[Account]) -> None:
     reached = 0
     for account in accounts:
         if account.first != reached:
-            raise damage(path, *sorted((reached, account.first)), "what stands there belongs to no shard")
+            low, high = sorted((reached, account.first))
+            raise damage(path, low, high, "what stands there belongs to no shard")
         reached = account.stop if account.divided else 0
     if accounts[-1].stop != size:
         raise damage(path, accounts[-1].stop, size, "what stands there belongs to no shard")
@@ -204,8 +207,8 @@ def check_shares(path: Path, accounts: Sequence[Account]) -> None:
         counted = accounts if accounts[0].divided else accounts[:1]
         lines, text = sum(each.line_ends for each in counted), sum(each.text_bytes for each in counted)
         raise InputError(
-            f"{path}, line {lines}: the dump is truncated, its closing ] is missing after {text:,} bytes of text; "
-            "download it again and compare its checksum"
+            f"{path}, line {lines}: the dump is truncated, its closing ] is missing after {text:,} bytes "
+            "of text; download it again and compare its checksum"
         )
 
 

@@ -1,8 +1,7 @@
 """Compressed files as pieces that can be decompressed on their own, and as one stream.
 
 A piece is a member of a gzip file, a block of a bzip2 file, or any stretch of a plain file; a Zstandard file
-and a gzip file of one member are one piece. Positions of pieces are bytes of the file, for bzip2 (whose blocks
-begin anywhere) eighths of a byte rounded down.
+and a gzip file of one member are one piece. A piece's place is the byte of the file in which it begins.
 """
 
 from __future__ import annotations
