@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from factdrift.settings import InputError, check_files, configure, dump_source, method, scope, switches
+from factdrift.settings import InputError, check_files, configure, dump_source, method, names, scope, switches
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "config" / "config.schema.yaml"
@@ -85,6 +85,24 @@ def test_variants_bring_their_own_switches_unless_they_are_set():
     assert scope(revised) == "all"
     # An unquoted `off` is a truth value in YAML.
     assert switches(configured(variant="revised", merges=False))["merges"] == "off"
+
+
+@pytest.mark.parametrize(
+    ("keys", "wanted"),
+    [
+        ({}, "held"),
+        ({"scope": "anywiki"}, "held"),
+        ({"scope": "all"}, "all"),
+        ({"objects": "any"}, "all"),
+        ({"merges": "detect"}, "all"),
+        ({"variant": "reference"}, "all"),
+        ({"variant": "reference", "objects": "relevant"}, "all"),
+        ({"variant": "revised"}, "all"),
+        ({"variant": "revised", "merges": "off"}, "all"),
+    ],
+)
+def test_names_that_something_asks_for(keys, wanted):
+    assert names(configured(**keys)) == wanted
 
 
 def test_the_reference_drops_fewer_datatypes():
