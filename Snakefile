@@ -23,6 +23,7 @@ from factdrift.settings import (
     is_url,
     method,
     months_before,
+    names,
     scope,
     switches,
 )

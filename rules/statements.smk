@@ -23,6 +23,7 @@ rule extract_shard:
         shard=lambda wildcards: wildcards.shard.split("-of-")[0],
         shards=lambda wildcards: wildcards.shard.split("-of-")[1],
         scope=scope(config),
+        names=names(config),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -32,6 +33,7 @@ rule extract_shard:
             --shards {params.shards} \
             --buckets {wildcards.buckets} \
             --scope {params.scope} \
+            --names {params.names} \
             --output {output.tables:q}
         """
 

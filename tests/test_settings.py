@@ -18,6 +18,7 @@ from factdrift.settings import (
     is_url,
     method,
     months_before,
+    names,
     scope,
     switches,
 )
@@ -97,6 +98,24 @@ def test_variants_bring_their_own_switches_unless_they_are_set():
     assert scope(revised) == "all"
     # An unquoted `off` is a truth value in YAML.
     assert switches(configured(variant="revised", merges=False))["merges"] == "off"
+
+
+@pytest.mark.parametrize(
+    ("keys", "wanted"),
+    [
+        ({}, "held"),
+        ({"scope": "anywiki"}, "held"),
+        ({"scope": "all"}, "all"),
+        ({"objects": "any"}, "all"),
+        ({"merges": "detect"}, "all"),
+        ({"variant": "reference"}, "all"),
+        ({"variant": "reference", "objects": "relevant"}, "all"),
+        ({"variant": "revised"}, "all"),
+        ({"variant": "revised", "merges": "off"}, "all"),
+    ],
+)
+def test_names_that_something_asks_for(keys, wanted):
+    assert names(configured(**keys)) == wanted
 
 
 def test_the_reference_drops_fewer_datatypes():

@@ -8,10 +8,11 @@ import zlib
 from pathlib import Path
 
 import pytest
+from support.dumps import decompressed
 
 from factdrift.settings import InputError
 from factdrift.snapshots.compression import dump_writer
-from factdrift.wikidata.dump import lines, open_stream
+from factdrift.wikidata.dump import lines
 
 ENTITIES = [b'{"id":"Q%d"}' % number for number in range(1, 100)]
 SUFFIXES = [".json", ".json.gz", ".json.bz2", ".json.zst"]
@@ -38,8 +39,7 @@ def members(data: bytes) -> list[bytes]:
 @pytest.mark.parametrize("count", [0, 1, 2, 99])
 def test_same_text_in_every_compression(tmp_path: Path, suffix: str, count: int) -> None:
     path = write(tmp_path / f"dump{suffix}", ENTITIES[:count])
-    with open_stream(path) as stream:
-        text = stream.read()
+    text = decompressed(path)
     assert text == b"[\n" + b",\n".join(ENTITIES[:count]) + (b"\n]\n" if count else b"]\n")
     assert [line for _, _, line in lines(path)] == ENTITIES[:count]
     assert [path.name for path in tmp_path.iterdir()] == [path.name]

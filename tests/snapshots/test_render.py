@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.dumps import decompressed
 
 from factdrift.snapshots.php_json import php_json
 from factdrift.snapshots.render import render_dump
 from factdrift.snapshots.sample_tables import read_sample
-from factdrift.wikidata.dump import lines, open_stream
+from factdrift.wikidata.dump import lines
 
 from .conftest import Render, WriteTables
 
@@ -199,8 +200,7 @@ def test_dump_files(tmp_path: Path, write_tables: WriteTables, suffix: str) -> N
     sample = read_sample(write_tables(FACTS, ENTITIES, PROPERTIES))
     path = tmp_path / f"dump{suffix}"
     count = render_dump(sample, 20210104, path)
-    with open_stream(path) as stream:
-        text = stream.read()
+    text = decompressed(path)
     assert text.startswith(b'[\n{"type":"item","id":"Q1",')
     assert text.endswith(b"}\n]\n")
     assert text.isascii()

@@ -61,12 +61,17 @@ def take_snapshot(tmp_path: Path) -> TakeSnapshot:
     """Extracts and gathers a dump."""
 
     def take(
-        dump: Path, shards: int = 1, buckets: int = 1, scope: str = "all", max_bad_lines: float = 0.0
+        dump: Path,
+        shards: int = 1,
+        buckets: int = 1,
+        scope: str = "all",
+        max_bad_lines: float = 0.0,
+        names: str = "all",
     ) -> Snapshot:
-        folder = tmp_path / f"{dump.name}-{shards}-{buckets}-{scope}"
+        folder = tmp_path / f"{dump.name}-{shards}-{buckets}-{scope}-{names}"
         shard_dirs = [folder / f"{shard}-of-{shards}" for shard in range(shards)]
         for shard, shard_dir in enumerate(shard_dirs):
-            extract(dump, shard, shards, buckets, scope, shard_dir)
+            extract(dump, shard, shards, buckets, scope, shard_dir, names)
         properties, classes = folder / "properties.parquet", folder / "classes.parquet"
         summary = gather_snapshot(
             shard_dirs, dump, max_bad_lines, properties, classes, folder / "snapshot.json"

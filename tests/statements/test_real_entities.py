@@ -178,11 +178,11 @@ def _value(statement: dict[str, Any]) -> dict[str, Any]:
     return dict(datavalue["value"]) if datavalue.get("type") == "wikibase-entityid" else {"id": ""}
 
 
-@pytest.mark.parametrize("scope", ["enwiki", "all"])
-def test_results_depend_neither_on_shards_nor_on_buckets(take_snapshot: Any, scope: str) -> None:
-    expected = take_snapshot(EXCERPT, 1, 1, scope)
-    for shards, buckets in ((2, 1), (4, 3), (1, 3)):
-        found = take_snapshot(EXCERPT, shards, buckets, scope)
+@pytest.mark.parametrize(("scope", "names"), [("enwiki", "held"), ("enwiki", "all"), ("all", "all")])
+def test_results_depend_neither_on_shards_nor_on_buckets(take_snapshot: Any, scope: str, names: str) -> None:
+    expected = take_snapshot(EXCERPT, 1, 1, scope, names=names)
+    for shards, buckets in ((2, 1), (7, 3), (1, 16)):
+        found = take_snapshot(EXCERPT, shards, buckets, scope, names=names)
         assert found.summary == expected.summary
         for table in ("statements", "entities"):
             assert getattr(found, table).equals(getattr(expected, table)), table
@@ -195,16 +195,20 @@ def test_results_depend_neither_on_shards_nor_on_buckets(take_snapshot: Any, sco
 
 def test_results_do_not_depend_on_the_compression(take_snapshot: Any, tmp_path: Path) -> None:
     text = bz2.decompress(EXCERPT.read_bytes())
-    expected = take_snapshot(EXCERPT)
+    expected = take_snapshot(EXCERPT, scope="enwiki", names="held")
     lines = b"\n".join(line.strip(b",") for line in text.splitlines()[1:-1])
-    for name, data in (
-        ("excerpt.json", text),
-        ("excerpt.json.gz", gzip.compress(text)),
-        ("excerpt.json.zst", pa.compress(text, codec="zstd", asbytes=True)),
-        ("excerpt.jsonl", lines),
+    parts = [text[start : start + 100_003] for start in range(0, len(text), 100_003)]
+    for name, shards, data in (
+        ("excerpt.json", 7, text),
+        ("excerpt.json.gz", 2, gzip.compress(text)),
+        ("members.json.gz", 7, b"".join(map(gzip.compress, parts))),
+        ("blocks.json.bz2", 7, bz2.compress(text, 1)),
+        ("streams.json.bz2", 2, b"".join(map(bz2.compress, parts))),
+        ("excerpt.json.zst", 7, pa.compress(text, codec="zstd", asbytes=True)),
+        ("excerpt.jsonl", 1, lines),
     ):
         (tmp_path / name).write_bytes(data)
-        found = take_snapshot(tmp_path / name)
+        found = take_snapshot(tmp_path / name, shards, scope="enwiki", names="held")
         for table in ("statements", "entities", "properties", "classes"):
             assert getattr(found, table).equals(getattr(expected, table)), (name, table)
         assert found.summary | {"dump": None} == expected.summary | {"dump": None}

@@ -155,6 +155,17 @@ def scope(config: dict[str, Any]) -> str:
     return "all" if config["variant"] == "revised" else str(config["scope"])
 
 
+def names(config: dict[str, Any]) -> str:
+    """`held` if nothing is asked about items that a snapshot does not hold, else `all`.
+
+    `reference` asks for the labels of all classes and objects, `merges: detect` whether an item stands in
+    the new dump at all.
+    """
+    chosen = switches(config)
+    wanted = config["variant"] == "reference" or chosen["objects"] == "any" or chosen["merges"] == "detect"
+    return "all" if wanted or scope(config) == "all" else "held"
+
+
 def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:
     """Dumps that are fetched entity by entity: what they need, and what cannot be told from them."""
     sources = {date: config["dumps"][date] for date in config["snapshots"].values()}

@@ -19,6 +19,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     extract.add_argument("--shards", type=int, default=1, help="number of shards")
     extract.add_argument("--buckets", type=int, default=1, help="number of subject buckets")
     extract.add_argument("--scope", default="enwiki", help="items held whole: enwiki, anywiki or all")
+    extract.add_argument(
+        "--names", default="all", help="items that have a row: all, or held (whole ones, classes and units)"
+    )
+    extract.add_argument(
+        "--parse-all", action="store_true", help="parse also what could be rejected by its bytes (for tests)"
+    )
     extract.add_argument("-o", "--output", type=Path, required=True, help="folder of the shard")
     extract.set_defaults(run=_extract)
 
@@ -50,7 +56,16 @@ def _add_shards(verb: argparse.ArgumentParser) -> None:
 def _extract(options: argparse.Namespace) -> None:
     from factdrift.statements.extract import extract
 
-    extract(options.dump, options.shard, options.shards, options.buckets, options.scope, options.output)
+    extract(
+        options.dump,
+        options.shard,
+        options.shards,
+        options.buckets,
+        options.scope,
+        options.output,
+        options.names,
+        options.parse_all,
+    )
 
 
 def _gather(options: argparse.Namespace) -> None:

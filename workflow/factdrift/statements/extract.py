@@ -1,8 +1,7 @@
 """Scatter: the lines of one shard of a dump -> a folder of tables, already split into buckets by subject.
 
-A shard is every n-th block of BLOCK lines, so that shards are alike however the dump is ordered. Each shard's
-job reads and decompresses the whole file and passes over the lines of the others; byte ranges of the
-compressed file would spare that.
+A shard reads its own range of the compressed file (`factdrift.wikidata.shares`) and knows only its own line
+numbers; `gather` turns them into those of the dump.
 """
 
 from __future__ import annotations
@@ -19,9 +18,12 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+from stringzilla import find
 
 from factdrift.progress import Progress
 from factdrift.settings import InputError
+from factdrift.statements.columns import spare_pandas
+from factdrift.statements.needless import NAMES, SITE_HINTS, NeedlessItems
 from factdrift.statements.rows import (
     SCOPES,
     SHARD_ENTITIES,
@@ -35,12 +37,19 @@ from factdrift.statements.rows import (
     statement_rows,
 )
 from factdrift.tables import atomic_path, parquet_writer
-from factdrift.wikidata.dump import lines
-from factdrift.wikidata.entity import UNREADABLE, Entity, Outline, read_entity, read_outline
+from factdrift.wikidata.entity import (
+    NAMED_PROPERTIES,
+    UNREADABLE,
+    Entity,
+    Outline,
+    read_entity,
+    read_outline,
+)
 from factdrift.wikidata.ids import entity_number
+from factdrift.wikidata.shares import Account, Share
 
-BLOCK = 64
-"""Consecutive lines of a dump that belong to one shard."""
+SHARD_LINES = 1 << 40
+"""More lines than a shard can have: the order of lines in a dump is shard times this, plus the line in it."""
 
 BUFFERED_ROWS = 131_072
 """Rows held as Python objects before they are written: about 200 MB of statements."""
@@ -50,19 +59,28 @@ BAD_LINES_NAMED = 100
 
 REPORT = "report.json"
 
-_WHOLE_HINTS = {"enwiki": b'"enwiki"', "anywiki": b'wiki"', "all": b""}
-"""Text among the site links of an item that may be whole. A hint only: the parsed line decides."""
 
-
-def extract(dump: Path, shard: int, shards: int, buckets: int, scope: str, output: Path) -> dict[str, Any]:
+def extract(
+    dump: Path,
+    shard: int,
+    shards: int,
+    buckets: int,
+    scope: str,
+    output: Path,
+    names: str = "all",
+    parse_all: bool = False,
+) -> dict[str, Any]:
     """Writes the tables of shard `shard` (from 0) of `shards` of a dump into the folder `output`.
 
     The folder holds `statements-<k>.parquet` and `entities-<k>.parquet` (the items whose number modulo
     `buckets` is k), `properties.parquet` and `report.json`, which is returned. It appears complete or not at
     all. Lines that cannot be used are counted, reported and passed over.
 
-    Raises InputError for a shard, bucket number or scope that cannot be, for a dump that cannot be read to
-    its end, and for an `output` that holds something else.
+    `names`: of which items there is a row at all (NAMES). `parse_all`: items without one are parsed too, and
+    then passed over; what is written is the same, but for bad lines among them.
+
+    Raises InputError for options that cannot be, for a dump that is damaged in this shard, and for an
+    `output` that holds something else. Whether the shards are the whole dump is seen when they are gathered.
     """
     if not 0 <= shard < shards:
         raise InputError(f"--shard {shard}: must be from 0 to {shards - 1}, below the number of shards")
@@ -70,16 +88,20 @@ def extract(dump: Path, shard: int, shards: int, buckets: int, scope: str, outpu
         raise InputError(f"--buckets {buckets}: must be 1 or more")
     if scope not in SCOPES:
         raise InputError(f"--scope {scope}: must be one of {', '.join(SCOPES)}")
+    if names not in NAMES:
+        raise InputError(f"--names {names}: must be one of {', '.join(NAMES)}")
     if output.exists() and not _replaceable(output):
         raise InputError(f"{output}: exists and is no folder of a shard; name another folder or remove it")
+    spare_pandas()
     collecting = gc.isenabled()
     gc.disable()  # parsed lines hold no cycles, and there are too many of them to be traversed in vain
     try:
         with atomic_path(output) as folder:
             folder.mkdir()
             with ExitStack() as files:
-                reading = _Reading(folder, buckets, scope, files)
-                _read(dump, shard, shards, reading)
+                reading = _Reading(folder, buckets, scope, names, files)
+                early = names == "held" and scope != "all" and not parse_all
+                account = _read(dump, shard, shards, reading, NeedlessItems(scope) if early else None)
                 reading.flush()
             report = {
                 "dump": {"file": dump.name, "bytes": dump.stat().st_size},
@@ -87,7 +109,9 @@ def extract(dump: Path, shard: int, shards: int, buckets: int, scope: str, outpu
                 "shards": shards,
                 "buckets": buckets,
                 "scope": scope,
-                **reading.report(),
+                "names": names,
+                "share": asdict(account),
+                **reading.report(account.needless),
             }
             (folder / REPORT).write_text(json.dumps(report, indent=1) + "\n")
             if output.exists():
@@ -103,21 +127,26 @@ def _replaceable(output: Path) -> bool:
     return output.is_dir() and ((output / REPORT).exists() or not any(output.iterdir()))
 
 
-def _read(dump: Path, shard: int, shards: int, reading: _Reading) -> None:
+def _read(dump: Path, shard: int, shards: int, reading: _Reading, needless: NeedlessItems | None) -> Account:
+    share = Share(dump, shard, shards)
+    account = share.account
     progress = Progress(f"{dump.name}, shard {shard} of {shards}", unit="MB")
+    begins = 0 if not account.divided else shard * SHARD_LINES
+    where = f", after byte {account.first} of the file" if account.divided and shard else ""
     said = 0
-    for number, offset, text in lines(dump):
-        if number % BLOCK == 0:
+    for number, offset, text in share.lines(needless):
+        if offset - said >= 1 << 20:
             progress.advance((offset - said) / 1e6, f"{reading.counts['bad_lines']} bad lines")
             said = offset
-        if number // BLOCK % shards != shard:
-            continue
         try:
-            reading.line(number, text)
+            reading.line(begins + number, text)
         except UNREADABLE as error:
             problem = str(error)[:200]
             reading.bad_line(number, offset, problem)
-            print(f"{dump}, line {number} (byte {offset}): skipped, {problem}", file=sys.stderr, flush=True)
+            place = f"line {number} (byte {offset}{where})"
+            print(f"{dump}, {place}: skipped, {problem}", file=sys.stderr, flush=True)
+    progress.say()
+    return account
 
 
 class _BucketFiles:
@@ -149,11 +178,12 @@ class _BucketFiles:
 class _Reading:
     """What one shard has read so far: rows not yet written, and counts."""
 
-    def __init__(self, folder: Path, buckets: int, scope: str, files: ExitStack) -> None:
+    def __init__(self, folder: Path, buckets: int, scope: str, names: str, files: ExitStack) -> None:
         self.counts: Counter[str] = Counter()
         self._oddities = Oddities()
         self._bad_lines: list[dict[str, Any]] = []
-        self._scope, self._hint = scope, _WHOLE_HINTS[scope]
+        self._scope, self._hint = scope, SITE_HINTS.get(scope, b"")
+        self._all_names = names == "all"
         self._statements = _BucketFiles(folder, "statements", buckets, SHARD_STATEMENTS, files)
         self._entities = _BucketFiles(folder, "entities", buckets, SHARD_ENTITIES, files)
         self._properties: list[Row] = []
@@ -165,11 +195,8 @@ class _Reading:
         """Takes in one line. Raises one of UNREADABLE, and then no row of it is held."""
         self.counts["lines"] += 1
         entity: Entity | Outline
-        # The site links stand last in a line, so that a look from there rejects most items unparsed.
-        if text.find(self._hint, max(text.rfind(b'"sitelinks"'), 0)) >= 0:
-            entity = read_entity(text)
-        else:
-            entity = read_outline(text)
+        hinted = find(text, self._hint) >= 0
+        entity = read_entity(text) if hinted else read_outline(text)
         item_or_property = entity_number(entity.id)
         if item_or_property is None or item_or_property == 0:
             self._other(entity)
@@ -184,6 +211,9 @@ class _Reading:
         whole = is_whole(entity, self._scope)
         if whole and isinstance(entity, Outline):
             entity = read_entity(text)
+        if not (whole or self._all_names or any(entity.stated(name) for name in NAMED_PROPERTIES)):
+            self.counts["rejected"] += 1
+            return
         row = entity_row(entity, item, whole, number)
         if whole:
             statements = statement_rows(cast(Entity, entity), item, number, self._oddities)
@@ -213,9 +243,11 @@ class _Reading:
             self._property_file.write_table(_table(self._properties, SHARD_PROPERTIES))
             self._properties.clear()
 
-    def report(self) -> dict[str, Any]:
+    def report(self, needless: int) -> dict[str, Any]:
         """Counts of lines by what they held, of statements, of oddities, and the first bad lines."""
-        kinds = ("lines", "items", "properties", "lexemes", "other", "bad_lines", "statements")
+        self.counts["lines"] += needless
+        self.counts["rejected"] += needless
+        kinds = ("lines", "items", "properties", "lexemes", "other", "rejected", "bad_lines", "statements")
         return {
             **{kind: self.counts[kind] for kind in kinds},
             "oddities": asdict(self._oddities),

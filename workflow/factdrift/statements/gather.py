@@ -19,12 +19,13 @@ import pyarrow as pa
 from factdrift.settings import InputError
 from factdrift.statements.extract import BAD_LINES_NAMED, REPORT
 from factdrift.tables import ENTITIES, PROPERTIES, ROW_GROUP, STATEMENTS, atomic_path, database, write_parquet
+from factdrift.wikidata.shares import Account, check_shares
 
 CLASSES = pa.schema([("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))])
 """One row an item that has superclasses (P279) or is used as a class, that is, as a value of P31 or P279. A
 class that has no line in the dump has no label and no superclasses."""
 
-_COUNTED = ("lines", "lexemes", "other", "bad_lines")
+_COUNTED = ("lines", "lexemes", "other", "rejected", "bad_lines")
 
 
 def gather_bucket(
@@ -76,11 +77,9 @@ def gather_snapshot(
     the share `max_bad_lines` of its lines could not be used, or if it has no item.
     """
     reports = _reports(shard_dirs)
-    _check_dump(reports[0], dump)
+    _check_dump(reports, dump)
     totals = {kind: sum(report[kind] for report in reports) for kind in _COUNTED}
-    bad = sorted(
-        (line for report in reports for line in report["first_bad_lines"]), key=lambda line: line["line"]
-    )
+    bad = _bad_lines(reports)
     _check_bad_lines(dump, totals, bad, max_bad_lines)
     with database(memory_mb) as connection:
         _winners(connection, shard_dirs, "properties.parquet", "properties")
@@ -96,6 +95,7 @@ def gather_snapshot(
     summary = {
         "dump": reports[0]["dump"],
         "scope": reports[0]["scope"],
+        "names": reports[0]["names"],
         "lines": totals["lines"],
         "items": counts["items"],
         "whole_items": counts["whole_items"],
@@ -103,6 +103,7 @@ def gather_snapshot(
         "classes": counts["classes"],
         "lexemes": totals["lexemes"],
         "other": totals["other"],
+        "rejected": totals["rejected"],
         "duplicates": read - properties - counts["items"],
         "bad_lines": totals["bad_lines"],
         "first_bad_lines": bad[:BAD_LINES_NAMED],
@@ -215,7 +216,7 @@ def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
     if not reports:
         raise InputError("--shard-dirs: name the folder of at least one shard")
     reports.sort(key=lambda report: report["shard"])
-    for key in ("dump", "shards", "buckets", "scope"):
+    for key in ("dump", "shards", "buckets", "scope", "names"):
         if any(report[key] != reports[0][key] for report in reports):
             found = " and ".join(dict.fromkeys(json.dumps(report[key]) for report in reports))
             raise InputError(f"--shard-dirs: the shards differ in {key}: {found}; remove them and run again")
@@ -227,18 +228,32 @@ def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
     return reports
 
 
-def _check_dump(report: dict[str, Any], dump: Path) -> None:
+def _check_dump(reports: list[dict[str, Any]], dump: Path) -> None:
     try:
         size = dump.stat().st_size
     except OSError as error:
         raise InputError(f"{dump}: cannot be read ({error.strerror}); check the path of the dump") from error
-    read = report["dump"]
+    read = reports[0]["dump"]
     if read != {"file": dump.name, "bytes": size}:
         raise InputError(
             f"{dump}: has {size:,} bytes, but the shards were read from {read['file']} "
             f"of {read['bytes']:,} bytes; "
             "remove the folder of the shards and run again"
         )
+    check_shares(dump, [Account(**report["share"]) for report in reports])
+
+
+def _bad_lines(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The bad lines that the shards name, by their places in the dump."""
+    bad = []
+    lines = text_bytes = 0  # of the shards before
+    for report in reports:
+        for line in report["first_bad_lines"]:
+            bad.append({**line, "line": lines + line["line"], "offset": text_bytes + line["offset"]})
+        if report["share"]["divided"]:
+            lines += report["share"]["line_ends"]
+            text_bytes += report["share"]["text_bytes"]
+    return sorted(bad, key=lambda line: line["line"])
 
 
 def _check_bad_lines(

@@ -160,14 +160,15 @@ def statement_rows(item: Entity, number: int, line: int, oddities: Oddities) -> 
             snak = statement.mainsnak
             found, inferred = None, None
             if snak.snaktype == "value":
-                found = _value(snak)
-                kind = snak.datavalue.type if snak.datavalue is not None else ""
+                datavalue = snak.datavalue
+                found = read_value(datavalue.type, datavalue.value) if datavalue is not None else _UNREAD
+                kind = datavalue.type if datavalue is not None else ""
                 if kind == "time":
                     oddities.unreadable_dates += found.time is None
                 elif kind == "wikibase-entityid":
                     oddities.unusable_entities += found.object is None
-                if snak.datatype is None and snak.datavalue is not None:
-                    inferred = _inferred(snak.datavalue)
+                if snak.datatype is None and datavalue is not None:
+                    inferred = _inferred(datavalue)
             written = statement.id
             if written is not None and not written.startswith("Q"):
                 written = statement_id(written)
@@ -181,7 +182,7 @@ def statement_rows(item: Entity, number: int, line: int, oddities: Oddities) -> 
                     snak.snaktype,
                     snak.datatype,
                     *(found if found is not None else (None, None, None, None)),
-                    *_times(statement, oddities),
+                    *(_times(statement, oddities) if statement.qualifiers else _TIMELESS),
                     sorted({_property(qualifier) for qualifier in statement.qualifiers}),
                     revision,
                     inferred,
@@ -193,6 +194,8 @@ def statement_rows(item: Entity, number: int, line: int, oddities: Oddities) -> 
 
 _Times = tuple[Time | None, bool, Time | None, bool, Time | None]
 """Start, start unknown, end, end unknown, point in time."""
+
+_TIMELESS: _Times = (None, False, None, False, None)
 
 
 def _times(statement: Statement, oddities: Oddities) -> _Times:

@@ -18,6 +18,9 @@ Revision = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 CLOSURE_PROPERTIES = ("P31", "P279", "P5061")
 """Instance of, subclass of and unit symbol: what is needed of items that are not kept whole."""
 
+NAMED_PROPERTIES = ("P279", "P5061")
+"""Those that make an item one which others are named by: a class or a unit."""
+
 
 class Text(msgspec.Struct, gc=False):
     """A label, description or alias."""

@@ -128,13 +128,17 @@ def _entity(value: Any) -> Value | None:
         return None
     named = value.get("id")
     if isinstance(named, str) and named:
-        number = entity_number(named)
-        if not number:  # a lexeme, form, sense or schema: an identity, but no number
-            return Value(None, named, canonical_json(value), None)
-        return Value(number, entity_id(number), None, None)
+        return _numbered(named) or Value(None, named, canonical_json(value), None)
     kind, numeric = value.get("entity-type"), value.get("numeric-id")
     prefix = _PREFIXES.get(kind) if isinstance(kind, str) else None
     number = entity_number(f"{prefix}{numeric}") if prefix and type(numeric) is int else None
+    return Value(number, entity_id(number), None, None) if number else None
+
+
+@lru_cache(maxsize=1 << 16)
+def _numbered(named: str) -> Value | None:
+    """None for a lexeme, form, sense or schema, which have an identity, but no number."""
+    number = entity_number(named)
     return Value(number, entity_id(number), None, None) if number else None
 
 

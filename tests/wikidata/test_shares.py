@@ -1,0 +1,235 @@
+"""Shares: together all lines of a dump, each once, whatever the compression; damage told by its place."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.dumps import COMPRESS
+
+from factdrift.settings import InputError
+from factdrift.wikidata import gzip_members, shares, streams
+from factdrift.wikidata.bzip2_blocks import Bzip2Blocks
+from factdrift.wikidata.gzip_members import GzipMembers
+from factdrift.wikidata.shares import Account, Share, check_shares
+
+LINES = [
+    json.dumps({"id": f"Q{number}", "x": f"{number * 7919 % 104729:x}" * (number % 60)}).encode()
+    for number in range(1, 3000)
+]
+DUMP = b"[\n" + b",\n".join(LINES) + b"\n]\n"
+
+
+def parts(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
+def wikidata_members(data: bytes) -> bytes:
+    """Members as in Wikidata's own files: brackets and commas between batches in tiny ones."""
+    batches = [b",\n".join(LINES[start : start + 200]) for start in range(0, len(LINES), 200)]
+    assert b"[\n" + b",\n".join(batches) + b"\n]\n" == data
+    between = gzip.compress(b",\n")
+    return gzip.compress(b"[\n") + between.join(map(gzip.compress, batches)) + gzip.compress(b"\n]\n")
+
+
+LAYOUTS = {
+    "plain": bytes,
+    "gzip, one member": gzip.compress,
+    "gzip, members on lines": wikidata_members,
+    "gzip, members anywhere": lambda data: b"".join(map(gzip.compress, parts(data, 10_007))),
+    "gzip, padded": lambda data: b"".join(gzip.compress(part) + bytes(9) for part in parts(data, 10_007)),
+    "bzip2, one stream": lambda data: bz2.compress(data, 1),
+    "bzip2, many streams": lambda data: b"".join(map(bz2.compress, parts(data, 10_007))),
+    "bzip2, an empty stream": lambda data: bz2.compress(b"") + bz2.compress(data, 1) + bz2.compress(b""),
+    "zstd": COMPRESS["zstd"],
+}
+
+
+def read(path: Path, number: int) -> list[tuple[int, int, bytes]]:
+    """Every line by its place in the dump, as gathered from so many shards."""
+    found, accounts = [], []
+    lines = text_bytes = 0
+    for shard in range(number):
+        share = Share(path, shard, number)
+        found += [(lines + line, text_bytes + offset, text) for line, offset, text in share.lines()]
+        accounts.append(share.account)
+        if share.account.divided:
+            lines += share.account.line_ends
+            text_bytes += share.account.text_bytes
+    check_shares(path, accounts)
+    return sorted(found)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("number", [1, 2, 7, 40])
+def test_each_line_belongs_to_one_shard(tmp_path: Path, layout: str, number: int) -> None:
+    path = tmp_path / "dump"
+    path.write_bytes(LAYOUTS[layout](DUMP))
+    found = read(path, number)
+    assert [text for _, _, text in found] == LINES
+    assert [line for line, _, _ in found] == list(range(2, len(LINES) + 2))
+    assert all(DUMP.startswith(text, offset) for _, offset, text in found)
+
+
+@pytest.mark.parametrize("layout", ["plain", "gzip, members on lines", "bzip2, one stream"])
+def test_shards_have_like_shares(tmp_path: Path, layout: str) -> None:
+    path = tmp_path / "dump"
+    path.write_bytes(LAYOUTS[layout](DUMP))
+    sizes = []
+    for shard in range(3):
+        share = Share(path, shard, 3)
+        sizes.append(sum(len(text) for _, _, text in share.lines()))
+        assert share.account.divided
+    assert max(sizes) < 4 * min(sizes)  # a block of bzip2 is a quarter of the dump
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+@settings(max_examples=60, deadline=None)
+@given(
+    lengths=st.lists(st.sampled_from([0, 1, 2, 9, 60, 700]), max_size=12),
+    cuts=st.lists(st.integers(1, 900), max_size=6),
+    number=st.integers(1, 9),
+    ends=st.booleans(),
+)
+def test_any_lines_cut_anywhere(
+    tmp_path_factory: pytest.TempPathFactory,
+    kind: str,
+    lengths: list[int],
+    cuts: list[int],
+    number: int,
+    ends: bool,
+) -> None:
+    lines = [b"%d:" % place + b"x" * length for place, length in enumerate(lengths)]
+    data = b"\n".join(lines) + b"\n" * ends
+    pieces, start = [], 0
+    for cut in cuts:
+        pieces.append(data[start : start + cut])
+        start += cut
+    pieces.append(data[start:])
+    path = tmp_path_factory.mktemp("cut") / "dump"
+    path.write_bytes(b"".join(map(COMPRESS[kind], pieces)) if kind != "none" else data or b"\n")
+    assert [text for _, _, text in read(path, number)] == lines
+
+
+def test_a_line_longer_than_many_pieces(tmp_path: Path) -> None:
+    long = b'{"id":"Q1","x":"' + b"0123456789abcdef" * 300_000 + b'"}'
+    data = b"[\n" + b",\n".join([LINES[0], long, LINES[1]]) + b"\n]\n"
+    for layout in ("plain", "gzip, members anywhere", "bzip2, one stream"):
+        path = tmp_path / "dump"
+        path.write_bytes(LAYOUTS[layout](data))
+        for number in (1, 5):
+            assert [text for _, _, text in read(path, number)] == [LINES[0], long, LINES[1]]
+
+
+def test_what_looks_like_a_member_is_none(tmp_path: Path) -> None:
+    header = gzip.compress(b"")[:10]
+    stored = gzip.compress(header * 400 + bytes(range(256)) * 40, 0)  # stored as it is
+    path = tmp_path / "dump"
+    text = b"line\n" * 100
+    path.write_bytes(gzip.compress(text) + stored + gzip.compress(text))
+    members = GzipMembers(path)
+    second, third = len(gzip.compress(text)), len(gzip.compress(text)) + len(stored)
+    assert members.first(0) == 0
+    assert members.first(second + 1) == third
+    assert members.first(third + 1) == path.stat().st_size
+
+
+def test_what_looks_like_a_block_is_none(tmp_path: Path) -> None:
+    magic = bytes.fromhex("314159265359")
+    data = bz2.compress(DUMP, 1)
+    inside = len(data) // 10
+    # A first block whose bits hold a block's number cannot be made at will: a stream in front of it is.
+    path = tmp_path / "dump"
+    path.write_bytes(magic + bytes(50) + data[inside:])
+    assert Bzip2Blocks(path).first(1) > 56
+
+
+def damaged(path: Path, number: int) -> str:
+    with pytest.raises(InputError) as caught:
+        read(path, number)
+    message = str(caught.value)
+    assert message.startswith(f"{path}")
+    assert "download it again" in message
+    return message
+
+
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "plain"])
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, -3])
+def test_truncated_anywhere(tmp_path: Path, layout: str, number: int, share: float) -> None:
+    data = LAYOUTS[layout](DUMP)
+    path = tmp_path / "dump"
+    path.write_bytes(data[: int(len(data) * share) if share > 0 else int(share)])
+    if layout == "gzip, padded" and share < 0:
+        return  # only padding is missing
+    assert "truncated" in damaged(path, number)
+
+
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name not in ("plain", "zstd")])
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("share", [0.2, 0.55, 0.8])
+def test_a_flipped_bit_is_located(tmp_path: Path, layout: str, number: int, share: float) -> None:
+    data = bytearray(LAYOUTS[layout](DUMP))
+    place = int(len(data) * share)
+    while not data[place]:
+        place += 1
+    data[place] ^= 0x10
+    path = tmp_path / "dump"
+    path.write_bytes(data)
+    message = damaged(path, number)
+    low, high = (
+        int(each.replace(",", ""))
+        for each in message.split("compressed bytes ")[1].split(" of ")[0].split(" and ")
+    )
+    assert low <= place <= high
+    if layout != "gzip, one member":
+        assert high - low < len(data) / 2
+
+
+def test_members_that_are_no_longer_adjacent(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    path.write_bytes(DUMP)
+    whole = [Account(True, 0, 10, opened=True), Account(True, 10, len(DUMP), closed=True)]
+    check_shares(path, whole)
+    for first, stop in ((9, len(DUMP)), (11, len(DUMP)), (10, len(DUMP) - 1)):
+        with pytest.raises(InputError, match="belongs to no shard"):
+            check_shares(path, [whole[0], Account(True, first, stop, closed=True)])
+
+
+@pytest.mark.parametrize("number", [1, 2, 7])
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_the_bracket_is_missed_by_all_shards_together(tmp_path: Path, kind: str, number: int) -> None:
+    path = tmp_path / "dump"
+    cut = DUMP.index(b"\n", len(DUMP) * 2 // 3) + 1
+    path.write_bytes(COMPRESS[kind](DUMP[:cut]))
+    with pytest.raises(
+        InputError, match=rf"line {DUMP[:cut].count(10)}: the dump is truncated, its closing \]"
+    ):
+        read(path, number)
+
+
+def test_one_member_is_told_from_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "dump"
+    path.write_bytes(wikidata_members(DUMP))
+    assert GzipMembers(path).are_several()
+    monkeypatch.setattr(gzip_members, "ONE_MEMBER_UP_TO", 100)
+    assert not GzipMembers(path).are_several()
+    path.write_bytes(gzip.compress(DUMP))
+    monkeypatch.undo()
+    assert not GzipMembers(path).are_several()
+
+
+def test_small_reads_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "READ_SIZE", 37)
+    monkeypatch.setattr(gzip_members, "_COMPRESSED_READ", 41)
+    monkeypatch.setattr(shares, "BLOCK", 3)
+    for layout in ("plain", "gzip, members on lines", "gzip, one member"):
+        path = tmp_path / "dump"
+        path.write_bytes(LAYOUTS[layout](DUMP))
+        assert [text for _, _, text in read(path, 3)] == LINES

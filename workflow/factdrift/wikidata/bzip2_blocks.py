@@ -1,0 +1,167 @@
+"""Bzip2 files as blocks, found from any byte without an index, inside one stream and across several.
+
+A block begins, at any bit, with a 48-bit number and its checksum; another number ends a stream. Each block
+is decompressed as a stream of its own, so that damage is told to the block.
+"""
+
+from __future__ import annotations
+
+import bz2
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+from stringzilla import find
+
+from factdrift.wikidata.streams import DAMAGED, Chunk, damage, file_size
+
+_BLOCK, _END = 0x314159265359, 0x177245385090
+_MAGIC_BITS, _CHECKSUM_BITS = 48, 32
+_STREAM_HEADER = b"BZh"
+_WINDOW = 1 << 20
+_OVERLAP = 8
+_LARGEST_BLOCK = 2_000_000
+"""Compressed bytes; a block of 900,000 symbols takes less however badly it compresses."""
+
+
+class _Mark(NamedTuple):
+    """A magic number and the bit of the file at which it begins."""
+
+    bit: int
+    is_end: bool
+
+
+def _patterns() -> list[tuple[bytes, int, int, bool]]:
+    """For each magic and shift: bytes that it covers whole, whether one precedes them, shift and kind."""
+    patterns = []
+    for number, is_end in ((_BLOCK, False), (_END, True)):
+        for shift in range(8):
+            shifted = (number << (8 - shift)).to_bytes(7, "big")
+            patterns.append((shifted[1:6] if shift else shifted[:6], int(shift > 0), shift, is_end))
+    return patterns
+
+
+_PATTERNS = _patterns()
+
+
+class Bzip2Blocks:
+    """A bzip2 file in pieces."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = file_size(path)
+
+    def first(self, at: int) -> int:
+        if at == 0:
+            return 0
+        with self._path.open("rb", buffering=0) as file:
+            marks: list[_Mark] = []
+            for mark in self._marks(file, at):
+                marks.append(mark)
+                # What follows a number that stands there by chance does not decompress.
+                while len(marks) > 1 and not marks[0].is_end:
+                    if self._text(file, marks[0].bit, mark.bit) is not None:
+                        return marks[0].bit // 8
+                    marks.pop(0)
+                if marks[0].is_end:
+                    marks.pop(0)
+        return self._size
+
+    def chunks(self, start: int, end: int) -> Iterator[Chunk]:
+        told = False
+        begun: _Mark | None = None
+        inside = start == 0
+        with self._path.open("rb", buffering=0) as file, self._path.open("rb", buffering=0) as scanned:
+            failed: _Mark | None = None
+            for mark in self._marks(scanned, start):
+                if begun is not None:
+                    text = self._text(file, begun.bit, mark.bit)
+                    if text is None and failed is None:
+                        failed = mark  # perhaps no magic, but data that look like it: go on to the next
+                        continue
+                    if text is None:
+                        assert failed is not None
+                        raise damage(self._path, begun.bit // 8, -(-failed.bit // 8), "checksum or structure")
+                    failed = None
+                    yield Chunk(begun.bit // 8, text)
+                begun = None if mark.is_end else mark
+                inside = begun is not None
+                if mark.is_end:
+                    self._check_end(file, mark)
+                elif not told and mark.bit // 8 >= end:
+                    yield Chunk(mark.bit // 8, b"")
+                    told = True
+        if begun is not None or inside:
+            where = begun.bit // 8 if begun is not None else start
+            last = self._size if failed is None else -(-failed.bit // 8)
+            raise damage(self._path, where, last, "the file ends inside a block, or the block is damaged")
+        if not told:
+            yield Chunk(self._size, b"")
+
+    def _check_end(self, file: BinaryIO, mark: _Mark) -> None:
+        """After a stream comes another one or nothing."""
+        after = -(-(mark.bit + _MAGIC_BITS + _CHECKSUM_BITS) // 8)
+        file.seek(after)
+        header = file.read(len(_STREAM_HEADER))
+        if after > self._size or (header.strip(b"\0") and header != _STREAM_HEADER):
+            raise damage(self._path, mark.bit // 8, self._size, "what follows a stream is no stream")
+
+    def _marks(self, file: BinaryIO, at: int) -> Iterator[_Mark]:
+        """The magic numbers that begin in byte `at` or later, in the order of the file."""
+        begun = at  # of the window
+        data = b""
+        file.seek(at)
+        while True:
+            read = file.read(_WINDOW)
+            data += read
+            found = []
+            for pattern, byte, shift, is_end in _PATTERNS:
+                place = find(data, pattern)
+                while place >= 0:
+                    bit = (place - byte) * 8 + shift
+                    if bit >= 0 and _bits(data, bit, _MAGIC_BITS) == (_END if is_end else _BLOCK):
+                        found.append(_Mark(begun * 8 + bit, is_end))
+                    place = find(data, pattern, place + 1)
+            kept = max(len(data) - _OVERLAP, 0) if read else len(data)
+            yield from sorted(mark for mark in found if mark.bit // 8 - begun < kept)
+            if not read:
+                return
+            data = data[kept:]
+            begun += kept
+
+    def _text(self, file: BinaryIO, bit: int, end: int) -> bytes | None:
+        """The text of the block from one bit to another; None if there is none."""
+        if end - bit <= _MAGIC_BITS + _CHECKSUM_BITS or end - bit > _LARGEST_BLOCK * 8:
+            return None
+        file.seek(bit // 8)
+        data = file.read(-(-end // 8) - bit // 8)
+        decompressor = bz2.BZ2Decompressor()
+        try:
+            text = decompressor.decompress(_one_block_stream(data, bit % 8, end - bit))
+        except DAMAGED:
+            return None
+        return text if decompressor.eof else None
+
+
+def _one_block_stream(data: bytes, shift: int, length: int) -> bytes:
+    """The block of `length` bits from bit `shift` of the data, as a stream."""
+    if shift:
+        numbers = np.frombuffer(data, np.uint8)
+        moved = numbers << shift
+        moved[:-1] |= numbers[1:] >> (8 - shift)
+        data = moved.tobytes()
+    whole, rest = divmod(length, 8)
+    checksum = int.from_bytes(data[_MAGIC_BITS // 8 : (_MAGIC_BITS + _CHECKSUM_BITS) // 8], "big")
+    tail = data[whole] >> (8 - rest) if rest else 0
+    tail = ((tail << _MAGIC_BITS | _END) << _CHECKSUM_BITS) | checksum
+    bits = rest + _MAGIC_BITS + _CHECKSUM_BITS
+    padding = -bits % 8
+    return b"BZh9" + data[:whole] + (tail << padding).to_bytes((bits + padding) // 8, "big")
+
+
+def _bits(data: bytes, bit: int, length: int) -> int:
+    """`length` bits from a bit of the data on, as a number; fewer at the end of the data."""
+    last = bit + length
+    number = int.from_bytes(data[bit // 8 : -(-last // 8)], "big")
+    return (number >> (-last % 8)) & ((1 << length) - 1)

@@ -1,0 +1,117 @@
+"""Gzip files as concatenated members, found from any byte without an index.
+
+Wikidata's dumps are some 2,000 members of about 70 MB, each a batch of entities; parallel compressors make
+members too. Where one begins is told by its header and by what it inflates to, since the header's three
+fixed bytes also occur by chance, some thousand times in a dump.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from isal import isal_zlib
+from stringzilla import find
+
+from factdrift.wikidata.streams import DAMAGED, Chunk, damage, file_size
+
+_MAGIC = b"\x1f\x8b\x08"
+_HEADER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f].{4}[\x00\x02\x04][\x00-\x0d\xff]", re.DOTALL)
+"""Magic, method, flags, time, extra flags, operating system (RFC 1952)."""
+
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_PROBED = 1 << 16
+_ENOUGH_TEXT = 256
+
+_COMPRESSED_READ = 1 << 16
+"""Bytes that are inflated at a time, to about ten times as many."""
+
+_WBITS_GZIP = 31
+
+ONE_MEMBER_UP_TO = 1 << 30
+"""A file none of whose members begins from `_TINY` up to this byte is taken for one of a single member."""
+
+_TINY = 64
+"""Wikidata's files begin with a member of this size at most, that of the opening bracket."""
+
+
+class GzipMembers:
+    """A gzip file in pieces."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = file_size(path)
+
+    def first(self, at: int) -> int:
+        return 0 if at == 0 else self._first(at, self._size)
+
+    def are_several(self) -> bool:
+        """Whether the file can be shared out by its members."""
+        end = min(self._size, ONE_MEMBER_UP_TO)
+        return self._first(_TINY, end) < end
+
+    def _first(self, at: int, end: int) -> int:
+        """The first member that begins from byte `at` to `end`; the file's size if none does."""
+        if at < self._size:
+            with (
+                self._path.open("rb") as file,
+                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+                memoryview(mapped) as data,
+            ):
+                place: int = find(data, _MAGIC, at)
+                while 0 <= place < end:
+                    if _is_member(mapped[place : place + _PROBED]):
+                        return place
+                    place = find(data, _MAGIC, place + 1)
+        return self._size
+
+    def chunks(self, start: int, end: int) -> Iterator[Chunk]:
+        told = False
+        with self._path.open("rb", buffering=0) as file:
+            file.seek(start)
+            waiting = b""
+            while True:
+                # Some writers pad with zeros.
+                waiting = (waiting or file.read(_COMPRESSED_READ)).lstrip(b"\0")
+                start = file.tell() - len(waiting)
+                if not waiting and start < self._size:
+                    continue
+                if not told and start >= end:
+                    yield Chunk(start, b"")
+                    told = True
+                if not waiting:
+                    break
+                waiting = yield from self._member(file, start, waiting)
+            if not told:
+                yield Chunk(self._size, b"")
+
+    def _member(self, file: BinaryIO, start: int, waiting: bytes) -> Generator[Chunk, None, bytes]:
+        """Yields the text of the member at byte `start`; returns what was read beyond its end."""
+        inflate = isal_zlib.decompressobj(_WBITS_GZIP)
+        try:
+            while not inflate.eof:
+                if not waiting:
+                    raise EOFError("the file ends inside a member")
+                text = inflate.decompress(waiting)
+                if text:
+                    yield Chunk(start, text)
+                if not inflate.eof:
+                    waiting = file.read(_COMPRESSED_READ)
+        except DAMAGED as error:
+            raise damage(self._path, start, self._first(start + 1, self._size), error) from error
+        return bytes(inflate.unused_data)
+
+
+def _is_member(data: bytes) -> bool:
+    """Whether what begins so is a member of text: a whole one, or one that begins as text."""
+    if not _HEADER.match(data):
+        return False
+    inflate = isal_zlib.decompressobj(_WBITS_GZIP)
+    try:
+        text = inflate.decompress(data, _ENOUGH_TEXT)
+    except DAMAGED:
+        return False
+    return (inflate.eof or len(text) >= _ENOUGH_TEXT) and not _NO_TEXT.search(text)

@@ -1,0 +1,137 @@
+"""Compressed files as pieces that can be decompressed on their own, and as one stream.
+
+A piece is a member of a gzip file, a block of a bzip2 file, or any stretch of a plain file; a Zstandard file
+and a gzip file of one member are one piece. A piece's place is the byte of the file in which it begins.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple, Protocol, cast
+
+import pyarrow as pa
+from isal import isal_zlib
+
+from factdrift.settings import InputError
+
+READ_SIZE = 1 << 20
+"""Bytes of text that are decompressed at a time."""
+
+_GZIP, _BZIP2, _ZSTANDARD = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd"
+_SKIPPABLE = b"\x2a\x4d\x18"
+"""Bytes 1 to 3 of a Zstandard skippable frame, with which parallel compressors begin a file."""
+
+_ISAL_ERROR = cast("type[Exception]", isal_zlib.error)  # its stubs call the class an instance
+DAMAGED = (EOFError, OSError, ValueError, zlib.error, _ISAL_ERROR)
+"""What decompression raises for an archive that is truncated or corrupt."""
+
+
+class Chunk(NamedTuple):
+    """Text of one piece, or a part of it. `piece` is where the piece begins in the file."""
+
+    piece: int
+    text: bytes
+
+
+class Pieces(Protocol):
+    """A file in pieces."""
+
+    def first(self, at: int) -> int:
+        """Where the first piece begins that begins at byte `at` or later; the file's size if none does."""
+
+    def chunks(self, start: int, end: int) -> Iterator[Chunk]:
+        """The text from the piece at byte `start` to the end of the file, however far it is asked for.
+
+        No chunk holds text of pieces that begin before `end` and of others. After the last piece that
+        begins before `end`, a chunk without text tells where the next one begins. Raises InputError that
+        tells between which bytes the file is damaged.
+        """
+
+
+def file_size(path: Path) -> int:
+    """Raises InputError if the file is missing, unreadable or empty."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, io.SEEK_END)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path of the dump") from error
+    if not size:
+        raise InputError(f"{path}: the file is empty; download the dump again")
+    return size
+
+
+def compression(path: str | Path) -> str:
+    """`gzip`, `bzip2`, `zstd` or `none`, by the first bytes of the file.
+
+    Raises InputError if the file is missing, unreadable or empty.
+    """
+    path = Path(path)
+    file_size(path)
+    with path.open("rb") as file:
+        magic = file.read(4)
+    if magic.startswith(_GZIP):
+        return "gzip"
+    if magic.startswith(_BZIP2):
+        return "bzip2"
+    if magic == _ZSTANDARD or (magic[0] & 0xF0 == 0x50 and magic[1:] == _SKIPPABLE):
+        return "zstd"
+    return "none"
+
+
+def damage(path: Path, start: int, end: int, error: object) -> InputError:
+    """The archive is damaged somewhere from byte `start` to byte `end`."""
+    size = path.stat().st_size
+    place = f"between compressed bytes {start:,} and {end:,} of {size:,}"
+    return InputError(
+        f"{path}: the archive is truncated or corrupt {place} ({error}); download it again and compare its "
+        "checksum"
+    )
+
+
+class PlainPieces:
+    """A file that is not compressed: any byte begins a piece."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def first(self, at: int) -> int:
+        return at
+
+    def chunks(self, start: int, end: int) -> Iterator[Chunk]:
+        with self._path.open("rb", buffering=0) as file:
+            file.seek(start)
+            while start < end and (text := file.read(min(READ_SIZE, end - start))):
+                yield Chunk(start, text)
+                start += len(text)
+            yield Chunk(start, b"")
+            while text := file.read(READ_SIZE):
+                yield Chunk(start, text)
+                start += len(text)
+
+
+class ZstandardPieces:
+    """A Zstandard file, however many frames it has, as one piece."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = file_size(path)
+
+    def first(self, at: int) -> int:
+        return 0 if at == 0 else self._size
+
+    def chunks(self, start: int, end: int) -> Iterator[Chunk]:
+        with self._path.open("rb") as file:
+            source: IO[Any] = pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
+            while True:
+                before = file.tell()
+                try:
+                    text = source.read(READ_SIZE)
+                except DAMAGED as error:
+                    raise damage(self._path, before, min(file.tell(), self._size), error) from error
+                if not text:
+                    break
+                yield Chunk(0, text)
+        yield Chunk(self._size, b"")
