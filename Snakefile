@@ -4,8 +4,6 @@ Here: configuration and the targets that users ask for by name. The stages stand
 the data flows; what they call is the package in workflow/factdrift.
 """
 
-import datetime
-import json
 import os
 import shlex
 import sys
@@ -14,20 +12,8 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
-from factdrift.settings import (
-    InputError,
-    check_contact,
-    check_files,
-    configure,
-    dump_source,
-    is_url,
-    method,
-    months_before,
-    names,
-    scope,
-    switches,
-)
-from factdrift.snapshots.registry import remote_dump, suffix
+from factdrift.settings import InputError, check_contact, check_files, configure
+from factdrift.snapshots.registry import remote_dump
 
 min_version("9.20")
 

@@ -1,5 +1,11 @@
 """What the rules share to name their inputs: modules, resources, buckets, dumps, snapshots."""
 
+import datetime
+import json
+
+from factdrift.settings import dump_source, is_url, method, months_before, names, scope, switches
+from factdrift.snapshots.registry import suffix
+
 
 def code(*stages):
     """The modules of stages, as inputs: what depends on code that changed is made again."""
