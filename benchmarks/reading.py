@@ -125,9 +125,9 @@ def plain_json(dump: Path, folder: Path) -> None:
                         entity = json.loads(text)
                         if (
                             entity["type"] != "item"
-                            or "enwiki" in entity["sitelinks"]
-                            or "P279" in entity["claims"]
-                            or "P5061" in entity["claims"]
+                            or "enwiki" in entity.get("sitelinks", ())
+                            or "P279" in entity.get("claims", ())
+                            or "P5061" in entity.get("claims", ())
                         ):
                             yield number, 0, text
 
