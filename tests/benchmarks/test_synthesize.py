@@ -1,0 +1,345 @@
+"""The generator of synthetic pairs, and the labels that the workflow gives to what it planted."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import subprocess
+import sys
+import zlib
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import synthesize
+from support.workflow import ROOT, snakemake
+from synthesis.check import Comparison, compare
+from synthesis.days import check_window, named_days
+from synthesis.events import LABELS, SCENARIOS, VARIANTS, read_events
+
+from factdrift.snapshots.php_json import php_json
+
+OLD, NEW = "2021-01-04", "2023-02-27"
+PAIR = f"{OLD}_{NEW}"
+ENTITIES = 3000
+FILTERS = {
+    *("rank", "snak", "datatype", "subject", "object", "meta_relation", "restrictive_qualifier"),
+    *("keep_latest", "preferred"),
+}
+
+
+def make(directory: Path, *options: str, entities: int = ENTITIES) -> Path:
+    assert synthesize.main(["--entities", str(entities), "-o", str(directory), *options]) == 0
+    return directory
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("pair"))
+
+
+def read(path: Path) -> list[dict]:
+    with gzip.open(path, "rb") as file:
+        return json.load(file)
+
+
+@pytest.fixture(scope="module")
+def dumps(pair: Path) -> dict[str, list[dict]]:
+    return {day: read(pair / f"{day}.json.gz") for day in (OLD, NEW)}
+
+
+# --- labels -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("work")
+
+
+def updates(pair: Path, work: Path, variant: str, old: str = OLD, new: str = NEW) -> Path:
+    """Runs the workflow up to the labels."""
+    results = Path("results") / f"{old}_{new}"
+    snakemake(
+        work,
+        *(str(results / "updates" / f"{bucket}-of-2.parquet") for bucket in range(2)),
+        variant=variant,
+        snapshots={"old": old, "new": new},
+        dumps={day: str(pair / f"{day}.json.gz") for day in (old, new)},
+    )
+    return work / results
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_labels_are_the_truth(pair: Path, work: Path, variant: str) -> None:
+    results = updates(pair, work, variant)
+    found = compare(pair / "truth.parquet", results, variant)
+    assert found.differences == []
+    assert found.strays == []
+    assert found.filters == []
+    assert found.triples > 2 * 150
+    overall = {score.label: score for score in found.scores if score.event == "(all)"}
+    assert set(overall) == {"new", "obsolete", "static"}
+    assert all(score.precision == score.recall == 1 for score in overall.values())
+    assert_comparison_can_fail(pair / "truth.parquet", results, variant, work / f"wrong-{variant}.parquet")
+
+
+def assert_comparison_can_fail(truth: Path, results: Path, variant: str, wrong: Path) -> None:
+    """A label, a scenario, a reason, a filter or a group that the truth has otherwise is told."""
+    table = pq.read_table(truth).filter(pc.field("variant") == variant)
+
+    def changed(column: str, event: str, value: str) -> Comparison:
+        here = pc.equal(table["event"], event)
+        index = table.schema.get_field_index(column)
+        values = pc.if_else(here, pa.scalar(value), table[column])
+        pq.write_table(table.set_column(index, table.schema.field(index), values), wrong)
+        return compare(wrong, results, variant)
+
+    label = changed("label", "late_entry", "new").differences
+    assert {(each.label, each.truth, each.found) for each in label} == {("new", 1, 0), ("static", 0, 1)}
+    assert changed("scenario", "new_person", "AddRelation").differences
+    assert changed("dropped_by", "typo", "static").differences
+    assert {each.dropped_by for each in changed("filter", "deprecated", "snak").filters} == {"rank"}
+    pq.write_table(table.filter(pc.field("event") != "new_person"), wrong)
+    strays = compare(wrong, results, variant).strays
+    assert {each.label for each in strays} == {"new"}
+    scores = [each for each in compare(wrong, results, variant).scores if each.event == "(none)"]
+    assert [(each.precision, each.found) for each in scores] == [(0.0, len(strays))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_labels_are_the_truth_between_other_dates(tmp_path: Path, variant: str) -> None:
+    old, new = "2015-03-02", "2019-06-17"
+    made = make(tmp_path / "pair", "--old", old, "--new", new, "--seed", "7")
+    results = updates(made, tmp_path / "work", variant, old, new)
+    assert compare(made / "truth.parquet", results, variant).exact
+
+
+# --- the table of events ------------------------------------------------------------------------------------
+
+
+def test_table_covers_every_outcome() -> None:
+    events = read_events()
+    assert len(events) >= 30
+    assert all(event.meaning for event in events)
+    for variant in VARIANTS:
+        told = [row.expected[variant] for event in events for row in event.rows]
+        expected = [each for each in told if each is not None]
+        assert {each.label for each in expected} - {None} == set(LABELS)
+        assert {each.scenario for each in expected} - {None} == set(SCENARIOS)
+        assert {each.filter for each in expected} - {None} == FILTERS - (
+            {"object"} if variant == "reference" else set()
+        )
+        reasons = {"unknown", "ignore", "no_label", "anomaly", "duplicate", "static"}
+        if variant == "reference":
+            reasons.add("unchanged")
+        assert {each.dropped_by for each in expected} - {None} == reasons
+
+
+def test_every_event_is_planted(pair: Path) -> None:
+    truth = pq.read_table(pair / "truth.parquet")
+    planted = Counter(truth["event"].to_pylist())
+    assert set(planted) == {event.name for event in read_events()}
+    assert set(truth["variant"].to_pylist()) == set(VARIANTS)
+
+
+def test_nothing_of_the_rules_is_used() -> None:
+    code = (
+        "import sys, synthesize\n"
+        "assert 'synthesis.planting' in sys.modules\n"
+        "sys.exit(any(name.startswith('factdrift.updates') for name in sys.modules))"
+    )
+    path = f"sys.path[:0] = [{str(ROOT / 'benchmarks')!r}, {str(ROOT / 'workflow')!r}]"
+    assert subprocess.run([sys.executable, "-c", f"import sys\n{path}\n{code}"], check=False).returncode == 0
+    sources = [ROOT / "benchmarks" / "synthesize.py", *(ROOT / "benchmarks" / "synthesis").glob("*.py")]
+    assert not [path for path in sources if "rules.tsv" in path.read_text("utf-8")]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("e\tm\t@s:person\tP54\t@a\t-\t.\tnew Other\tnew Other\tnew Other", "@a has no kind"),
+        ("e\tm\t@s:person\tP54\t@a:club\t-\tsoon\tnew Other\tnew Other\tnew Other", "'soon'"),
+        ("e\tm\t@s:person\tP54\t@a:club\t-\t.\tfresh Other\tnew Other\tnew Other", "'fresh' is no label"),
+    ],
+)
+def test_table_that_cannot_be_read(tmp_path: Path, line: str, problem: str) -> None:
+    path = tmp_path / "events.tsv"
+    header = (ROOT / "benchmarks" / "events.tsv").read_text("utf-8").splitlines()[0]
+    path.write_text(f"{header}\n{line}\n", "utf-8")
+    with pytest.raises(ValueError, match=rf"line 2: .*{problem}"):
+        read_events(path)
+
+
+# --- the days -----------------------------------------------------------------------------------------------
+
+
+def test_named_days_lie_as_they_say() -> None:
+    import random
+
+    old, new = date.fromisoformat(OLD), date.fromisoformat(NEW)
+    for seed in range(200):
+        days = named_days(old, new, random.Random(seed))
+        found = {
+            name: date(*days[name][:3]) for name in ("B1", "B2", "I1", "I2", "A1", "A2", "TO", "TN", "jI")
+        }
+        assert found["B1"] < found["B2"] < found["TO"] == old < found["I1"] < found["I2"] < new == found["TN"]
+        assert new < found["A1"] < found["A2"]
+        assert found["jI"] < old < date.fromordinal(found["jI"].toordinal() + 13) < new
+        assert old.year < days["yI"].year < new.year
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("2021-01-01", "2023-02-27"), ("2021-01-04", "2022-02-27"), ("2021-01-04", "2024-12-31")]
+)
+def test_windows_that_do_not_fit(tmp_path: Path, old: str, new: str) -> None:
+    with pytest.raises(ValueError):
+        check_window(date.fromisoformat(old), date.fromisoformat(new))
+    with pytest.raises(SystemExit):
+        make(tmp_path, "--old", old, "--new", new)
+    assert not list(tmp_path.iterdir())
+
+
+def test_too_few_entities(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        make(tmp_path, entities=100)
+    assert "too few" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+# --- the layout ---------------------------------------------------------------------------------------------
+
+
+def lines_of(text: bytes) -> list[bytes]:
+    opening, *lines, closing, rest = text.split(b"\n")
+    assert (opening, closing, rest) == (b"[", b"]", b"")
+    assert all(line.endswith(b",") for line in lines[:-1])
+    return [*(line[:-1] for line in lines[:-1]), lines[-1]]
+
+
+def test_lines_are_as_php_writes_them(pair: Path) -> None:
+    for day in (OLD, NEW):
+        for line in lines_of(gzip.decompress((pair / f"{day}.json.gz").read_bytes())):
+            assert line == php_json(json.loads(line))
+
+
+def test_keys_stand_in_the_order_of_the_dumps(dumps: dict[str, list[dict]]) -> None:
+    maps = ["labels", "descriptions", "aliases", "claims"]
+    pages = {OLD: ["lastrevid"], NEW: ["pageid", "ns", "title", "lastrevid", "modified"]}
+    for day, entities in dumps.items():
+        assert {entity["type"] for entity in entities} == {"item", "property"}
+        for entity in entities:
+            first = ["type", "id"] if entity["type"] == "item" else ["type", "datatype", "id"]
+            sites = ["sitelinks"] if entity["type"] == "item" else []
+            assert list(entity) == [*first, *maps, *sites, *pages[day]]
+            for property_, statements in entity["claims"].items():
+                for each in statements:
+                    assert each["mainsnak"]["property"] == property_
+                    assert each["id"].startswith(f"{entity['id']}$")
+                    qualified = ["qualifiers", "qualifiers-order"] if "qualifiers" in each else []
+                    sourced = ["references"] if "references" in each else []
+                    assert list(each) == ["mainsnak", "type", *qualified, "id", "rank", *sourced]
+
+
+def test_ids_are_unique(dumps: dict[str, list[dict]]) -> None:
+    for entities in dumps.values():
+        assert len({entity["id"] for entity in entities}) == len(entities)
+        statements = [
+            each["id"]
+            for entity in entities
+            for statements in entity["claims"].values()
+            for each in statements
+        ]
+        assert len(set(statements)) == len(statements)
+
+
+def test_revision_changes_with_the_item_and_only_then(dumps: dict[str, list[dict]]) -> None:
+    old, new = ({entity["id"]: entity for entity in dumps[day]} for day in (OLD, NEW))
+    page = {"pageid", "ns", "title", "lastrevid", "modified"}
+    same = changed = 0
+    for id_, before in old.items():
+        if id_ not in new:
+            continue
+        after = new[id_]
+        alike = all(before[key] == after[key] for key in before if key not in page)
+        assert alike == (before["lastrevid"] == after["lastrevid"])
+        assert before["lastrevid"] <= after["lastrevid"]
+        same, changed = same + alike, changed + (not alike)
+    assert same > 0.3 * len(old)
+    assert changed > 0.2 * len(old)
+    assert set(old) - set(new)
+    assert len(set(new) - set(old)) > 0.02 * len(new)
+
+
+def test_sizes_are_those_of_wikidata(pair: Path, dumps: dict[str, list[dict]]) -> None:
+    """Mean line 13.5 KB, 12 statements, 28 % in a Wikipedia, 7.8 % in the English one."""
+    lines = lines_of(gzip.decompress((pair / f"{NEW}.json.gz").read_bytes()))
+    items = [
+        entity for entity in dumps[NEW] if entity["type"] == "item" and int(entity["id"][1:]) >= 400_000_000
+    ]
+    statements = sum(len(each) for entity in items for each in entity["claims"].values()) / len(items)
+    english = sum("enwiki" in entity["sitelinks"] for entity in items) / len(items)
+    any_wiki = sum(bool(set(entity["sitelinks"]) - {"commonswiki"}) for entity in items) / len(items)
+    assert 11_000 < sum(map(len, lines)) / len(lines) < 16_000
+    assert 9 < statements < 15
+    assert 0.05 < english < 0.1
+    assert 0.22 < any_wiki < 0.34
+    assert max(map(len, lines)) > 1_000_000
+    assert 7 < sum(map(len, lines)) / (pair / f"{NEW}.json.gz").stat().st_size < 12
+
+
+def test_gzip_members_begin_on_lines(pair: Path) -> None:
+    packed = (pair / f"{NEW}.json.gz").read_bytes()
+    members = []
+    while packed:
+        reader = zlib.decompressobj(31)
+        members.append(reader.decompress(packed))
+        packed = reader.unused_data
+    assert (members[0], members[-1]) == (b"[\n", b"\n]\n")
+    assert set(members[2:-1:2]) == {b",\n"}
+    assert len(members) > 8
+    for member in members[1:-1:2]:
+        assert member.startswith(b'{"type":"')
+        assert member.endswith(b"}")
+
+
+def test_old_dumps_have_old_forms(tmp_path: Path) -> None:
+    make(tmp_path, "--old", "2015-03-02", "--new", "2019-06-17", entities=2000)
+    old, new = (read(tmp_path / f"{day}.json.gz") for day in ("2015-03-02", "2019-06-17"))
+    assert all("lastrevid" not in entity for entity in old)
+    assert all("lastrevid" in entity and "modified" not in entity for entity in new)
+    assert [] in [entity["aliases"] for entity in old]
+    assert {} not in [entity["aliases"] for entity in old]
+    assert [] not in [entity["aliases"] for entity in new]
+
+
+def test_files_do_not_depend_on_jobs_and_hold_the_same_in_all_formats(tmp_path: Path) -> None:
+    made = {
+        name: make(tmp_path / name, *options, entities=1500)
+        for name, options in {
+            "gz": (),
+            "jobs": ("--jobs", "2"),
+            "json": ("--format", "json", "--jobs", "2"),
+            "bz2": ("--format", "bz2"),
+            "zst": ("--format", "zst"),
+            "seed": ("--seed", "1", "--format", "json"),
+        }.items()
+    }
+    for day in (OLD, NEW):
+        packed = (made["gz"] / f"{day}.json.gz").read_bytes()
+        assert (made["jobs"] / f"{day}.json.gz").read_bytes() == packed
+        text = gzip.decompress(packed)
+        assert (made["json"] / f"{day}.json").read_bytes() == text
+        assert bz2.decompress((made["bz2"] / f"{day}.json.bz2").read_bytes()) == text
+        with pa.input_stream(str(made["zst"] / f"{day}.json.zst"), compression="zstd") as file:
+            assert file.read() == text
+        assert (made["seed"] / f"{day}.json").read_bytes() != text
+    truth = (made["gz"] / "truth.parquet").read_bytes()
+    assert all(
+        (made[name] / "truth.parquet").read_bytes() == truth for name in ("jobs", "json", "bz2", "zst")
+    )
