@@ -25,6 +25,8 @@ NEW_LINES, GONE_LINES, CHANGED_LINES = 0.05, 0.01, 0.4
 
 _IDENTIFIERS = (214, 227, 244, 345, 646, 1566)
 _ARTICLE = 13442814
+_OWN = "@"
+"""Stands for an identifier of the item's own."""
 
 
 class Kind(NamedTuple):
@@ -50,7 +52,10 @@ def read_kinds(path: Path = TABLE) -> list[Kind]:
         return [
             Kind(
                 int(row["class"][1:]),
-                *(float(row[column]) for column in ("share", "wikipedia", "english", "languages")),
+                float(row["share"]),
+                float(row["wikipedia"]),
+                float(row["english"]),
+                float(row["languages"]),
                 tuple(
                     (int(property_[1:]), maker)
                     for property_, _, maker in (each.partition("=") for each in row["statements"].split())
@@ -84,7 +89,7 @@ class Background:
             "text": lambda: text_value(rng.choice(world.words.names)),
             "name": lambda: quoted(rng.choice(world.words.names)),
             "number": lambda: quoted(str(rng.randrange(1, 900))),
-            "id": lambda: quoted("\x01"),
+            "id": lambda: quoted(_OWN),
             "day": lambda: of_date(world.old - timedelta(days=rng.randrange(3000, 40_000))).json,
             "cited": lambda: item_value(BACKGROUND + int(10**6 * rng.random())),
         }
@@ -131,7 +136,7 @@ class Background:
             pool = self._snaks[property_, maker]
             main = pool[int(len(pool) * rng.random())]
             if maker == "id":
-                main = main.replace("\x01", str(rng.getrandbits(33)))
+                main = main.replace(_OWN, str(rng.getrandbits(33)))
             quals = world.interval(rng) if maker.endswith("*") else ""
             groups.setdefault(property_, []).append(self._statement(main, number, quals, rng))
         many = 1300 if serial % 5000 == 1234 else int(rng.paretovariate(1.1)) if rng.random() < 0.4 else 0

@@ -7,6 +7,7 @@ gzip files each block is a member, and the comma between two of them another, as
 from __future__ import annotations
 
 import contextlib
+import json
 import multiprocessing
 import random
 from collections.abc import Iterator
@@ -31,6 +32,9 @@ BLOCK = 512
 EVENT_SHARE = 0.005
 """Events planted per entity, once each event of the table has been planted AT_LEAST times."""
 AT_LEAST = 2
+
+SUMMARY = "pair.json"
+"""Names, entities and bytes of text of the two dumps, by their dates."""
 
 FORMATS = {"gz": ".json.gz", "bz2": ".json.bz2", "zst": ".json.zst", "json": ".json"}
 
@@ -135,7 +139,7 @@ def _sink(path: Path, gzip: bool) -> Iterator[_Sink]:
 
 
 def write_pair(plan: Plan, directory: Path, format_: str, jobs: int) -> Result:
-    """Writes `<old>` and `<new>` with the suffix of the format, and `truth.parquet`, into a directory.
+    """Writes `<old>` and `<new>` with the suffix of the format, `truth.parquet` and SUMMARY into a directory.
 
     Raises ValueError for fewer entities than the events need.
     """
@@ -162,6 +166,13 @@ def write_pair(plan: Plan, directory: Path, format_: str, jobs: int) -> Result:
                 )
             rows += len(made.truth)
             progress.advance(note=f"{sum(sizes) / 1e6:,.0f} MB")
+    summary = {
+        day.isoformat(): {"file": name, "entities": lines[which], "bytes": sizes[which]}
+        for which, (day, name) in enumerate(zip((plan.old, plan.new), names, strict=True))
+    }
+    settings = {"entities": plan.entities, "seed": plan.seed, "events": maker.events}
+    with atomic_path(directory / SUMMARY) as temporary:
+        temporary.write_text(json.dumps({**settings, "dumps": summary}, indent=2) + "\n", "utf-8")
     return Result((lines[0], lines[1]), (sizes[0], sizes[1]), maker.events, rows)
 
 

@@ -148,7 +148,8 @@ class _Planting:
                 return Value(text_value(word), f"en:{word}")
             case "nfc" | "nfd":
                 word = unicodedata.normalize("NFC", f"Café {self._words['xy'.index(name)]}")
-                return Value(text_value(unicodedata.normalize(kind.upper(), word)), f"en:{word}")
+                other = unicodedata.normalize("NFD", word)
+                return Value(text_value(word if kind == "nfc" else other), f"en:{word}")
             case "url":
                 word = f"https://www.{self._words['xy'.index(name)].split()[0].lower()}.org"
                 return Value(quoted(word), word)

@@ -1,0 +1,208 @@
+"""Runs the whole workflow on synthetic pairs of growing size; reports time and memory of every stage.
+
+    python benchmarks/synthesize.py --entities 10000 -o 10k
+    python benchmarks/synthesize.py --entities 100000 -o 100k
+    python benchmarks/workflow.py 10k 100k --cores 2
+
+Each pair is built in a scratch directory of its own, which is removed afterwards. Time and memory are
+those of Snakemake's benchmark files, summed (time) and maximal (memory) over the jobs of a stage; the
+slope is that of log time against log entities from the smallest to the largest pair. The report is
+appended to RESULTS.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+from synthesis.check import compare
+from synthesis.dumps import SUMMARY
+from synthesis.events import VARIANTS
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "RESULTS.md"
+HEADING = "# Measurements\n\nAppended by the commands in this folder; each entry names its own.\n"
+
+_VARYING = re.compile(r"\d{4}-\d\d-\d\d(_\d{4}-\d\d-\d\d)?|old|new|\d+-of-\d+(x\d+)?")
+"""Parts of a log file's path that tell the jobs of a stage apart."""
+
+
+class Stage(NamedTuple):
+    """The jobs of one rule."""
+
+    jobs: int
+    seconds: float
+    cpu: float
+    megabytes: float
+    """Peak resident memory of the largest job; 0 where all ended before it was measured."""
+
+
+class Run(NamedTuple):
+    entities: int
+    megabytes: float
+    """Text of both dumps."""
+    seconds: float
+    stages: dict[str, Stage]
+    exact: bool
+    """The labels are those of the truth."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Time and memory of the workflow on synthetic pairs.")
+    parser.add_argument("pairs", type=Path, nargs="+", metavar="DIR", help="what synthesize.py wrote")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--variant", choices=VARIANTS, default="paper")
+    parser.add_argument("--shards", type=int, default=2)
+    parser.add_argument("--buckets", type=int, default=2)
+    parser.add_argument("--scratch", type=Path, help="where to build; default: the system's temporary folder")
+    parser.add_argument("--report", type=Path, default=RESULTS, metavar="FILE")
+    given = parser.parse_args(arguments)
+    settings = {"variant": given.variant, "shards": given.shards, "buckets": given.buckets}
+    runs = []
+    for pair in given.pairs:
+        run = measure(pair.resolve(), given.cores, settings, given.scratch)
+        print(f"{pair}: {run.entities:,} entities, {run.seconds:,.0f} s", file=sys.stderr, flush=True)
+        runs.append(run)
+    text = report(sorted(runs), given.cores, settings)
+    print(text)
+    started = given.report.read_text("utf-8") if given.report.exists() else HEADING
+    given.report.write_text(f"{started}\n{text}", "utf-8")
+    return 0 if all(run.exact for run in runs) else 1
+
+
+def measure(pair: Path, cores: int, settings: dict[str, object], scratch: Path | None = None) -> Run:
+    """One build of a pair. Raises SystemExit with the end of Snakemake's log if it fails."""
+    if not (pair / SUMMARY).exists():
+        raise SystemExit(f"{pair}: not a pair that benchmarks/synthesize.py wrote; write one there")
+    summary = json.loads((pair / SUMMARY).read_text("utf-8"))["dumps"]
+    dumps = {day: str(pair / each["file"]) for day, each in summary.items()}
+    old, new = sorted(dumps)
+    config = {**settings, "snapshots": {"old": old, "new": new}, "dumps": dumps}
+    with tempfile.TemporaryDirectory(prefix="factdrift-workflow-", dir=scratch) as folder:
+        directory = Path(folder)
+        line = [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--snakefile",
+            str(ROOT / "Snakefile"),
+            "--cores",
+            str(cores),
+        ]
+        line += ["--directory", folder, "--nocolor", "--config"]
+        line += [f"{key}={json.dumps(value)}" for key, value in config.items()]
+        started = time.perf_counter()
+        done = subprocess.run(
+            line,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "TMPDIR": folder},
+        )
+        seconds = time.perf_counter() - started
+        if done.returncode:
+            raise SystemExit(f"{pair}: the workflow failed\n{(done.stdout + done.stderr)[-4000:]}")
+        results = directory / "results" / f"{old}_{new}"
+        return Run(
+            entities=max(each["entities"] for each in summary.values()),
+            megabytes=sum(each["bytes"] for each in summary.values()) / 1e6,
+            seconds=seconds,
+            stages=read_stages(directory / "logs"),
+            exact=compare(pair / "truth.parquet", results, str(settings["variant"])).exact,
+        )
+
+
+def read_stages(logs: Path) -> dict[str, Stage]:
+    """Snakemake's benchmark files, by stage, in the order of their names."""
+    found: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for path in sorted(logs.rglob("*.tsv")):
+        parts = path.relative_to(logs).with_suffix("").parts
+        stage = "/".join(part for part in parts if not _VARYING.fullmatch(part))
+        with path.open(encoding="utf-8", newline="") as file:
+            found[stage] += csv.DictReader(file, delimiter="\t")
+    return {
+        stage: Stage(
+            len(rows),
+            sum(_number(row["s"]) for row in rows),
+            sum(_number(row["cpu_time"]) for row in rows),
+            max(_number(row["max_rss"]) for row in rows),
+        )
+        for stage, rows in sorted(found.items())
+    }
+
+
+def _number(text: str) -> float:
+    """A figure of a benchmark file; jobs that end at once have `NA` or `-`."""
+    return float(text) if text not in ("NA", "-", "") else 0.0
+
+
+def report(runs: list[Run], cores: int, settings: dict[str, object]) -> str:
+    """The measurements as Markdown, a row a stage."""
+    sizes = [f"{run.entities:,}" for run in runs]
+    options = ", ".join(f"{key} {value}" for key, value in settings.items())
+    text = [
+        f"## The whole workflow on synthetic pairs ({date.today().isoformat()})",
+        "",
+        f"`python benchmarks/workflow.py DIR... --cores {cores}`; {options}; {_machine()}.",
+        "",
+        "| entities a snapshot | text of both dumps, MB | wall, s | CPU, s | largest job, MB | labels |",
+        "|---|---|---|---|---|---|",
+    ]
+    for run, size in zip(runs, sizes, strict=True):
+        cpu = sum(stage.cpu for stage in run.stages.values())
+        peak = max(stage.megabytes for stage in run.stages.values())
+        text.append(
+            f"| {size} | {run.megabytes:,.0f} | {run.seconds:,.0f} | {cpu:,.0f} | {peak:,.0f} "
+            f"| {'exact' if run.exact else 'NOT exact'} |"
+        )
+    if len(runs) > 1:
+        text.append(f"| slope | | {_slope(runs, [run.seconds for run in runs])} | | | |")
+    text += [
+        "",
+        "Wall seconds (all jobs of the stage), CPU seconds, peak memory of its largest job in MB:",
+        "",
+        f"| stage | jobs | {' | '.join(f's, {size} | CPU | MB' for size in sizes)} | slope (CPU) |",
+        "|---" * (3 + 3 * len(runs)) + "|",
+    ]
+    for name in runs[-1].stages:
+        stages = [run.stages.get(name, Stage(0, 0, 0, 0)) for run in runs]
+        figures = " | ".join(
+            f"{each.seconds:,.1f} | {each.cpu:,.1f} | {each.megabytes:,.0f}" for each in stages
+        )
+        slope = _slope(runs, [each.cpu for each in stages])
+        text.append(f"| {name} | {stages[-1].jobs} | {figures} | {slope} |")
+    return "\n".join([*text, ""])
+
+
+def _slope(runs: list[Run], figures: list[float]) -> str:
+    """Of log figure against log entities, from the smallest to the largest run."""
+    if len(runs) < 2 or min(figures[0], figures[-1]) <= 0 or runs[0].entities == runs[-1].entities:
+        return ""
+    return f"{math.log(figures[-1] / figures[0]) / math.log(runs[-1].entities / runs[0].entities):.2f}"
+
+
+def _machine() -> str:
+    """The processor and how busy the machine was beside: times on a busy machine are upper bounds."""
+    model = ""
+    if Path("/proc/cpuinfo").exists():
+        match = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text("utf-8"))
+        model = match[1] if match else ""
+    load = os.getloadavg()[2]
+    return f"{os.cpu_count()} cores {model}, load of the last 15 minutes {load:.1f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
