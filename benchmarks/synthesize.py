@@ -9,6 +9,7 @@ make of it, stands in `events.tsv`, written by hand from the paper; nothing of t
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from datetime import date
@@ -36,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     seconds = time.perf_counter() - started
+    used = os.times()
+    cpu = used.user + used.system + used.children_user + used.children_system
     for day, lines, size in zip((given.old, given.new), made.lines, made.sizes, strict=True):
         path = given.output / f"{day.isoformat()}{FORMATS[given.format]}"
         print(
@@ -43,8 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
             f"{path.stat().st_size / 1e6:,.1f} MB on disk (1:{size / path.stat().st_size:.1f})"
         )
     print(
-        f"{made.events:,} events, {made.truth:,} rows of truth; {seconds:,.1f} s, "
-        f"{sum(made.sizes) / 1e6 / seconds:,.1f} MB/s on {given.jobs} job(s)"
+        f"{made.events:,} events, {made.truth:,} rows of truth; {seconds:,.1f} s on {given.jobs} job(s), "
+        f"{cpu:,.1f} s of CPU, {sum(made.sizes) / 1e6 / cpu:,.1f} MB of text a CPU second"
     )
     return 0
 

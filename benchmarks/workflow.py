@@ -4,16 +4,14 @@
     python benchmarks/synthesize.py --entities 100000 -o 100k
     python benchmarks/workflow.py 10k 100k --cores 2
 
-Each pair is built in a scratch directory of its own, which is removed afterwards. Time and memory are
-those of Snakemake's benchmark files, summed (time) and maximal (memory) over the jobs of a stage; the
-slope is that of log time against log entities from the smallest to the largest pair. The report is
-appended to RESULTS.md.
+Each pair is built in a scratch directory of its own, which is removed afterwards. Of each command the
+times are summed over its jobs, and the memory is that of the largest (see watch.py); the slope is that of
+log time against log entities from the smallest to the largest pair. The report is appended to RESULTS.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import math
 import os
@@ -22,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -30,23 +27,11 @@ from typing import NamedTuple
 from synthesis.check import compare
 from synthesis.dumps import SUMMARY
 from synthesis.events import VARIANTS
+from watch import Stage, Watch
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 HEADING = "# Measurements\n\nAppended by the commands in this folder; each entry names its own.\n"
-
-_VARYING = re.compile(r"\d{4}-\d\d-\d\d(_\d{4}-\d\d-\d\d)?|old|new|\d+-of-\d+(x\d+)?")
-"""Parts of a log file's path that tell the jobs of a stage apart."""
-
-
-class Stage(NamedTuple):
-    """The jobs of one rule."""
-
-    jobs: int
-    seconds: float
-    cpu: float
-    megabytes: float
-    """Peak resident memory of the largest job; 0 where all ended before it was measured."""
 
 
 class Run(NamedTuple):
@@ -54,6 +39,8 @@ class Run(NamedTuple):
     megabytes: float
     """Text of both dumps."""
     seconds: float
+    cpu: float
+    """Of everything, Snakemake included."""
     stages: dict[str, Stage]
     exact: bool
     """The labels are those of the truth."""
@@ -103,50 +90,32 @@ def measure(pair: Path, cores: int, settings: dict[str, object], scratch: Path |
         ]
         line += ["--directory", folder, "--nocolor", "--config"]
         line += [f"{key}={json.dumps(value)}" for key, value in config.items()]
-        started = time.perf_counter()
-        done = subprocess.run(
-            line,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "TMPDIR": folder},
-        )
-        seconds = time.perf_counter() - started
-        if done.returncode:
-            raise SystemExit(f"{pair}: the workflow failed\n{(done.stdout + done.stderr)[-4000:]}")
+        with (directory / "log.txt").open("w+", encoding="utf-8") as log:
+            before, started = _children_cpu(), time.perf_counter()
+            run = subprocess.Popen(
+                line, cwd=folder, stdout=log, stderr=log, env={**os.environ, "TMPDIR": folder}
+            )
+            watch = Watch(run.pid)
+            failed = run.wait()
+            seconds, cpu = time.perf_counter() - started, _children_cpu() - before
+            stages = watch.stages()
+            log.seek(0)
+            if failed:
+                raise SystemExit(f"{pair}: the workflow failed\n{log.read()[-4000:]}")
         results = directory / "results" / f"{old}_{new}"
         return Run(
             entities=max(each["entities"] for each in summary.values()),
             megabytes=sum(each["bytes"] for each in summary.values()) / 1e6,
             seconds=seconds,
-            stages=read_stages(directory / "logs"),
+            cpu=cpu,
+            stages=stages,
             exact=compare(pair / "truth.parquet", results, str(settings["variant"])).exact,
         )
 
 
-def read_stages(logs: Path) -> dict[str, Stage]:
-    """Snakemake's benchmark files, by stage, in the order of their names."""
-    found: dict[str, list[dict[str, str]]] = defaultdict(list)
-    for path in sorted(logs.rglob("*.tsv")):
-        parts = path.relative_to(logs).with_suffix("").parts
-        stage = "/".join(part for part in parts if not _VARYING.fullmatch(part))
-        with path.open(encoding="utf-8", newline="") as file:
-            found[stage] += csv.DictReader(file, delimiter="\t")
-    return {
-        stage: Stage(
-            len(rows),
-            sum(_number(row["s"]) for row in rows),
-            sum(_number(row["cpu_time"]) for row in rows),
-            max(_number(row["max_rss"]) for row in rows),
-        )
-        for stage, rows in sorted(found.items())
-    }
-
-
-def _number(text: str) -> float:
-    """A figure of a benchmark file; jobs that end at once have `NA` or `-`."""
-    return float(text) if text not in ("NA", "-", "") else 0.0
+def _children_cpu() -> float:
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 def report(runs: list[Run], cores: int, settings: dict[str, object]) -> str:
@@ -162,19 +131,19 @@ def report(runs: list[Run], cores: int, settings: dict[str, object]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for run, size in zip(runs, sizes, strict=True):
-        cpu = sum(stage.cpu for stage in run.stages.values())
         peak = max(stage.megabytes for stage in run.stages.values())
         text.append(
-            f"| {size} | {run.megabytes:,.0f} | {run.seconds:,.0f} | {cpu:,.0f} | {peak:,.0f} "
+            f"| {size} | {run.megabytes:,.0f} | {run.seconds:,.0f} | {run.cpu:,.0f} | {peak:,.0f} "
             f"| {'exact' if run.exact else 'NOT exact'} |"
         )
     if len(runs) > 1:
-        text.append(f"| slope | | {_slope(runs, [run.seconds for run in runs])} | | | |")
+        wall = _slope(runs, [run.seconds for run in runs])
+        text.append(f"| slope | | {wall} | {_slope(runs, [run.cpu for run in runs])} | | |")
     text += [
         "",
-        "Wall seconds (all jobs of the stage), CPU seconds, peak memory of its largest job in MB:",
+        "Of each command, all jobs together: wall and CPU seconds; peak memory of the largest job in MB.",
         "",
-        f"| stage | jobs | {' | '.join(f's, {size} | CPU | MB' for size in sizes)} | slope (CPU) |",
+        f"| command | jobs | {' | '.join(f's, {size} | CPU | MB' for size in sizes)} | slope (CPU) |",
         "|---" * (3 + 3 * len(runs)) + "|",
     ]
     for name in runs[-1].stages:

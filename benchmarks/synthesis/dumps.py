@@ -10,8 +10,10 @@ import contextlib
 import json
 import multiprocessing
 import random
+from collections import deque
 from collections.abc import Iterator
 from datetime import date
+from multiprocessing.pool import AsyncResult
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -37,6 +39,9 @@ SUMMARY = "pair.json"
 """Names, entities and bytes of text of the two dumps, by their dates."""
 
 FORMATS = {"gz": ".json.gz", "bz2": ".json.bz2", "zst": ".json.zst", "json": ".json"}
+
+_AHEAD = 3
+"""Blocks a process that may wait to be written."""
 
 _GZIP_LEVEL = 3
 """The best of isal's: ten times as fast as `gzip -9`, which Wikidata uses, and 15 % larger."""
@@ -150,7 +155,7 @@ def write_pair(plan: Plan, directory: Path, format_: str, jobs: int) -> Result:
     with contextlib.ExitStack() as files:
         sinks = [files.enter_context(_sink(directory / name, plan.gzip)) for name in names]
         truth = files.enter_context(parquet_writer(directory / "truth.parquet", TRUTH))
-        for made in _made(maker, jobs, files):
+        for made in _made(maker, jobs):
             for which, sink in enumerate(sinks):
                 if made.parts[which]:
                     sink.write(made.parts[which])
@@ -188,13 +193,22 @@ def _make(block: int) -> Made:
     return _maker.make(block)
 
 
-def _made(maker: Maker, jobs: int, files: contextlib.ExitStack) -> Iterator[Made]:
-    """All blocks in their order."""
+def _made(maker: Maker, jobs: int) -> Iterator[Made]:
+    """All blocks in their order; a few are made ahead, so that a slow writer does not fill the memory."""
     blocks = range(maker.blocks + 1)
     if jobs == 1:
-        return (maker.make(block) for block in blocks)
-    pool = files.enter_context(multiprocessing.get_context("spawn").Pool(jobs, _start, (maker.plan,)))
-    return pool.imap(_make, blocks)
+        yield from map(maker.make, blocks)
+        return
+    ahead: deque[AsyncResult[Made]] = deque()
+    with multiprocessing.get_context("spawn").Pool(jobs, _start, (maker.plan,)) as pool:
+        for block in blocks:
+            ahead.append(pool.apply_async(_make, (block,)))
+            if len(ahead) > _AHEAD * jobs:
+                yield ahead.popleft().get()
+        while ahead:
+            yield ahead.popleft().get()
+        pool.close()
+        pool.join()
 
 
 def _gzipped(text: bytes) -> bytes:

@@ -164,7 +164,7 @@ class _Planting:
         return [self._item_lines(name) for name in self._own]
 
     def _item_lines(self, name: str) -> tuple[bytes | None, bytes | None]:
-        """The lines of one item. Flagged ones have no other statements that a filter lets pass."""
+        """The lines of one item; beside the event's and P31, a flagged one has only what filters drop."""
         world, rng, number = self._world, self._rng, self._items[name]
         kind, flags = self._event.kinds[name]
         old, new = self._old[name], self._new[name]

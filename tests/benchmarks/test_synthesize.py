@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import random
 import subprocess
 import sys
 import zlib
@@ -12,6 +13,7 @@ from collections import Counter
 from datetime import date
 from pathlib import Path
 
+import labels
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -77,7 +79,9 @@ def updates(pair: Path, work: Path, variant: str, old: str = OLD, new: str = NEW
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_labels_are_the_truth(pair: Path, work: Path, variant: str) -> None:
+def test_labels_are_the_truth(
+    pair: Path, work: Path, variant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     results = updates(pair, work, variant)
     found = compare(pair / "truth.parquet", results, variant)
     assert found.differences == []
@@ -87,7 +91,13 @@ def test_labels_are_the_truth(pair: Path, work: Path, variant: str) -> None:
     overall = {score.label: score for score in found.scores if score.event == "(all)"}
     assert set(overall) == {"new", "obsolete", "static"}
     assert all(score.precision == score.recall == 1 for score in overall.values())
-    assert_comparison_can_fail(pair / "truth.parquet", results, variant, work / f"wrong-{variant}.parquet")
+    wrong = work / f"wrong-{variant}.parquet"
+    assert_comparison_can_fail(pair / "truth.parquet", results, variant, wrong)
+    command = ["--results", str(results), "--variant", variant, "--truth"]
+    assert labels.main([*command, str(pair / "truth.parquet")]) == 0
+    assert "all as expected" in capsys.readouterr().out
+    assert labels.main([*command, str(wrong)]) == 1
+    assert "that nobody planted:\n  None: Q3000" in capsys.readouterr().out
 
 
 def assert_comparison_can_fail(truth: Path, results: Path, variant: str, wrong: Path) -> None:
@@ -182,8 +192,6 @@ def test_table_that_cannot_be_read(tmp_path: Path, line: str, problem: str) -> N
 
 
 def test_named_days_lie_as_they_say() -> None:
-    import random
-
     old, new = date.fromisoformat(OLD), date.fromisoformat(NEW)
     for seed in range(200):
         days = named_days(old, new, random.Random(seed))

@@ -1,42 +1,67 @@
-"""What the benchmark of the whole workflow reads from Snakemake's files, and how it reports it."""
+"""What the benchmark of the whole workflow sees of jobs, and how it reports it."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from workflow import Run, Stage, measure, read_stages, report
+from watch import Stage, Watch, stage_of
+from workflow import Run, measure, report
 
-HEADER = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
+BUSY = """
+import sys, time
+if sys.argv[1] == "statements":
+    held = bytearray(200_000_000)
+    while time.process_time() < 1.0:
+        pass
+time.sleep(0.6)
+"""
 
 
-def write(path: Path, seconds: str, memory: str, cpu: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{HEADER}{seconds}\t0:00:01\t{memory}\t1\t1\t1\t0\t0\t50\t{cpu}\n", "utf-8")
+def test_watch_sees_time_and_memory_of_every_job(tmp_path: Path) -> None:
+    program = tmp_path / "factdrift"
+    program.write_text(BUSY, "utf-8")
+    run = f"{sys.executable} {program}"
+    script = f"{run} statements extract --dump x & {run} statements extract & {run} updates report; wait"
+    root = subprocess.Popen(["bash", "-c", script])
+    watch = Watch(root.pid)
+    assert root.wait() == 0
+    stages = watch.stages()
+    assert set(stages) == {"statements extract", "updates report"}
+    extract, rest = stages["statements extract"], stages["updates report"]
+    assert (extract.jobs, rest.jobs) == (2, 1)
+    assert 1.7 < extract.cpu < 4
+    assert extract.cpu < extract.seconds
+    assert 200 < extract.megabytes < 300
+    assert rest.megabytes < 100
 
 
-def test_stages_are_summed_over_dates_shards_and_buckets(tmp_path: Path) -> None:
-    write(tmp_path / "snapshots" / "2021-01-04" / "shards" / "0-of-2x16.tsv", "10.5", "200", "9")
-    write(tmp_path / "snapshots" / "2023-02-27" / "shards" / "1-of-2x16.tsv", "2", "300.5", "1")
-    write(tmp_path / "2021-01-04_2023-02-27" / "filtered" / "old" / "0-of-16.tsv", "1", "NA", "NA")
-    write(tmp_path / "2021-01-04_2023-02-27" / "funnel.tsv", "1", "-", "0.5")
-    assert read_stages(tmp_path) == {
-        "filtered": Stage(1, 1.0, 0.0, 0.0),
-        "funnel": Stage(1, 1.0, 0.5, 0.0),
-        "snapshots/shards": Stage(2, 12.5, 10.0, 300.5),
-    }
+def test_command_of_a_job() -> None:
+    assert stage_of(["python", "/x/bin/factdrift", "updates", "report", "--old", "y"]) == "updates report"
+    assert stage_of(["factdrift", "sample", "render"]) == "sample render"
+    assert stage_of(["python", "-m", "snakemake", "factdrift"]) is None
+    assert stage_of([]) is None
 
 
 def test_report_has_slopes() -> None:
     runs = [
-        Run(1000, 26.0, 20.0, {"a": Stage(2, 1.0, 1.0, 100.0), "b": Stage(1, 1.0, 0.0, 0.0)}, True),
-        Run(100_000, 2600.0, 200.0, {"a": Stage(2, 90.0, 100.0, 150.0), "b": Stage(1, 1.0, 2.0, 5.0)}, False),
+        Run(1000, 26.0, 20.0, 10.0, {"a": Stage(2, 1.0, 1.0, 100.0), "b": Stage(1, 1.0, 0.0, 0.0)}, True),
+        Run(
+            100_000,
+            2600.0,
+            200.0,
+            1000.0,
+            {"a": Stage(2, 90.0, 100.0, 150.0), "b": Stage(1, 1.0, 2.0, 5.0)},
+            False,
+        ),
     ]
     text = report(runs, 2, {"variant": "paper"})
-    assert "| slope | | 0.50 |" in text
+    assert "| slope | | 0.50 | 1.00 | | |" in text
     assert "| a | 2 | 1.0 | 1.0 | 100 | 90.0 | 100.0 | 150 | 1.00 |" in text
     assert "| b | 1 | 1.0 | 0.0 | 0 | 1.0 | 2.0 | 5 |  |" in text
-    assert "| 100,000 | 2,600 | 200 | 102 | 150 | NOT exact |" in text
+    assert "| 100,000 | 2,600 | 200 | 1,000 | 150 | NOT exact |" in text
     tables = [line for line in text.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in tables[:5]}) == 1
     assert len({line.count("|") for line in tables[5:]}) == 1
