@@ -80,7 +80,7 @@ class Fact:
     datatype: str | None = None
     key: str | None = None
 
-    def row(self, position: int, serial: int) -> dict[str, Any]:
+    def row(self, position: int, serial: int, revision: int) -> dict[str, Any]:
         number, json_text, time = None, None, None
         match self.o:
             case int() if self.o < 0:
@@ -121,7 +121,7 @@ class Fact:
             "end_unknown": self.end == UNKNOWN,
             "pit": time_of(self.pit) if self.pit else None,
             "qualifiers": sorted({*self.quals, *present}),
-            "revision": 1,
+            "revision": revision,
         }
 
 
@@ -164,6 +164,14 @@ class World:
         facts = [*self.old, *self.new]
         return sorted({fact.s for fact in facts} | {f.o for f in facts if isinstance(f.o, int) and f.o > 0})
 
+    @staticmethod
+    def by_subject(facts: list[Fact]) -> dict[int, list[Fact]]:
+        """The facts of each subject, in their order."""
+        subjects: dict[int, list[Fact]] = {}
+        for fact in facts:
+            subjects.setdefault(fact.s, []).append(fact)
+        return subjects
+
     def tables(self, which: str) -> dict[str, list[dict[str, Any]]]:
         """The rows of `statements`, `entities`, `properties` and `classes` of one dump."""
         first = which == "old"
@@ -175,10 +183,14 @@ class World:
         given = self.old_properties if first and self.old_properties is not None else self.properties
         serials: dict[tuple[Any, ...], itertools.count[int]] = {}
         statements = []
-        for position, fact in enumerate(self.old if first else self.new):
-            assert fact.s not in absent
-            serial = next(serials.setdefault((fact.s, fact.p, str(fact.o)), itertools.count()))
-            statements.append(fact.row(position, serial))
+        old, new = self.by_subject(self.old), self.by_subject(self.new)
+        for subject, facts in (old if first else new).items():
+            assert subject not in absent
+            # What is the same in both dumps was not edited.
+            revision = 1 if first or old.get(subject) == facts else 2
+            for position, fact in enumerate(facts):
+                serial = next(serials.setdefault((fact.s, fact.p, str(fact.o)), itertools.count()))
+                statements.append(fact.row(position, serial, revision))
         statements.sort(key=lambda row: (row["subject"], row["position"]))
         entities = [
             {

@@ -101,7 +101,7 @@ datavalue's value as canonical JSON (identity in `reference`, source of what is 
 `time` the value itself where it is a date; `start`, `end`, `pit` from P580, P582, P585; `*_unknown` for
 `somevalue`; `qualifiers` the distinct qualifier property ids, ascending; `revision` that of the subject."""
 
-ROW_GROUP = 262_144
+ROW_GROUP = 131_072
 _WRITER = {"compression": "zstd", "compression_level": 3, "version": "2.6", "use_dictionary": True}
 
 
@@ -133,23 +133,33 @@ def write_parquet(table: pa.Table | pa.RecordBatchReader, path: str | Path) -> i
 
     Row groups hold ROW_GROUP rows however the stream was cut, so that the bytes depend on the rows only.
     """
-    rows = 0
+    rows = held = 0
+    waiting: list[pa.RecordBatch] = []
     with parquet_writer(path, table.schema) as writer:
-        waiting: list[pa.RecordBatch] = []
-        held = 0
         for batch in table.to_batches() if isinstance(table, pa.Table) else table:
-            waiting.append(batch)
-            held += batch.num_rows
             rows += batch.num_rows
-            while held >= ROW_GROUP:
-                whole = pa.Table.from_batches(waiting, table.schema).combine_chunks()
-                writer.write_table(whole.slice(0, ROW_GROUP), row_group_size=ROW_GROUP)
-                waiting = whole.slice(ROW_GROUP).to_batches()
-                held -= ROW_GROUP
+            while held + batch.num_rows >= ROW_GROUP:
+                waiting.append(batch.slice(0, ROW_GROUP - held))
+                batch = batch.slice(ROW_GROUP - held)
+                writer.write_table(_whole(waiting, table.schema), row_group_size=ROW_GROUP)
+                held = 0
+            if batch.num_rows:
+                waiting.append(batch)
+                held += batch.num_rows
         if held or not rows:
-            rest = pa.Table.from_batches(waiting, table.schema).combine_chunks()
-            writer.write_table(rest, row_group_size=ROW_GROUP)
+            writer.write_table(_whole(waiting, table.schema), row_group_size=ROW_GROUP)
     return rows
+
+
+def _whole(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """The batches as a table of one chunk a column; empties the list, to hold the rows twice only shortly."""
+    pieces = [[batch.column(place) for batch in batches] for place in range(len(schema))]
+    batches.clear()
+    columns: list[pa.Array] = []
+    while pieces:
+        parts = pieces.pop(0)
+        columns.append(pa.concat_arrays(parts) if parts else pa.array([], schema.field(len(columns)).type))
+    return pa.table(columns, schema=schema)
 
 
 @contextlib.contextmanager

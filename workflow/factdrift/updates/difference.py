@@ -1,20 +1,23 @@
 """F-, F0, F+: which kept triples stand only in the old dump, in both, only in the new one (spec section 3).
 
-A triple is a statement. Statements of a group with the same value are matched one to one; where there is
-only one on each side, which is nearly always, the join decides alone.
+A triple is a statement. Statements of a group with the same value are matched one to one (`matching`). The
+two tables are read in step, subject by subject, so that memory does not grow with them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from factdrift.tables import TIME, database, sql, write_query
+from factdrift.tables import TIME, database, write_parquet
+from factdrift.updates.blocks import BLOCK, in_step, place
+from factdrift.updates.matching import COLUMNS, REPEATED, Lines, kept_lines, match, match_repeated, side
 from factdrift.updates.method import Method
-from factdrift.updates.readings import high, low
 
 _SIDE = [
     ("statement", pa.string()),
@@ -50,79 +53,80 @@ ORDER = "subject, property, old_position IS NULL, old_position, new_position, ol
 """A group's triples in the old dump's order, then F+ in the new dump's."""
 
 
-def difference(old: Path, new: Path, method: Method, output: Path) -> int:
-    """Writes the triples of one bucket from its two preprocessed tables; returns their number."""
-    # Exact equality of the datavalue is what the reference compares; entity values have no JSON.
-    value = "coalesce(json, key)" if method.variant == "reference" else "key"
+_VALUE = ("datatype", "object", "key", "time")
+_READ = list(dict.fromkeys([*COLUMNS, *REPEATED, *_VALUE, *(name for name, _ in _SIDE)]))
+
+
+def difference(
+    old: Path, new: Path, method: Method, output: Path, unchanged: bool = True, rows: int = BLOCK
+) -> int:
+    """Writes the triples of one bucket from its two preprocessed tables; returns their number.
+
+    `unchanged`: entities whose revision is the same in both dumps are matched without a look at their values;
+    the table is the same without it. So it is for any number of `rows` that are looked at together. Raises
+    InputError if a table is not sorted by subject and position.
+    """
     with database() as db:
-        for side, path in (("old", old), ("new", new)):
-            db.execute(
-                f"""CREATE TEMP TABLE {side} AS
-                SELECT *, row_number() OVER (ORDER BY subject, position, statement) AS line,
-                    {value} AS value, count(*) OVER same_value AS same
-                FROM read_parquet({sql(path)}) WHERE dropped_by IS NULL
-                WINDOW same_value AS (PARTITION BY subject, property, datatype, {value})"""
-            )
-        pairs = _match_repeated(db, method)
-        db.register("repeated", pairs)
-        db.execute(
-            """CREATE TEMP TABLE pairs AS
-            SELECT o.line AS old_line, n.line AS new_line FROM old o
-            JOIN new n USING (subject, property, datatype, value) WHERE o.same = 1 AND n.same = 1
-            UNION ALL SELECT old_line, new_line FROM repeated"""
+        # The names inside of lists are those that DuckDB gives them, as in the tables that it writes.
+        schema = db.from_arrow(TRIPLES.empty_table()).to_arrow_reader().schema
+        batches = (
+            batch
+            for table in _triples(db, old, new, method, unchanged, rows)
+            for batch in table.cast(schema).to_batches()
         )
-        return write_query(db, _triples_query(), output)
+        return write_parquet(pa.RecordBatchReader.from_batches(schema, batches), output)
 
 
-def _triples_query() -> str:
-    shared = ("subject", "property", "datatype", "object", "key", "time")
-    both = ", ".join(f"coalesce(n.{name}, o.{name}) AS {name}" for name in shared)
-    sides = ", ".join(
-        f'{letter}."{name}" AS {side}_{name}'
-        for letter, side in (("o", "old"), ("n", "new"))
-        for name, _ in _SIDE
-    )
-    columns = ", ".join(TRIPLES.names)
-    return f"""
-        WITH joined AS (
-            SELECT {both}, {sides},
-                CASE WHEN n.line IS NULL THEN 'F-' WHEN o.line IS NULL THEN 'F+' ELSE 'F0' END AS change
-            FROM old o LEFT JOIN pairs p ON p.old_line = o.line FULL JOIN new n ON n.line = p.new_line
+def _triples(
+    db: duckdb.DuckDBPyConnection, old: Path, new: Path, method: Method, unchanged: bool, rows: int
+) -> Iterator[pa.Table]:
+    for before, after in in_step(old, new, _READ, rows):
+        matched = match(side(db, before, method), side(db, after, method), unchanged)
+        again_old, again_new = match_repeated(db, matched, before, after, method)
+        here, there = _in_order(
+            before,
+            after,
+            np.concatenate([matched.old, again_old]),
+            np.concatenate([matched.new, again_new]),
         )
-        SELECT {columns} FROM joined ORDER BY {ORDER}"""
+        yield _joined(before, after, here, there)
 
 
-def _match_repeated(db: duckdb.DuckDBPyConnection, method: Method) -> pa.Table:
-    """One-to-one matches where a value stands several times on a side: greedy over all pairs, best first."""
-    equal = " + ".join(
-        f"""(({_day(f'o."{name}"', method)}) IS NOT DISTINCT FROM ({_day(f'n."{name}"', method)})
-            AND {unknown})::INTEGER"""
-        for name, unknown in (
-            ("start", "o.start_unknown = n.start_unknown"),
-            ("end", "o.end_unknown = n.end_unknown"),
-            ("pit", "true"),
-        )
-    )
-    candidates = db.execute(
-        f"""SELECT o.line AS old_line, n.line AS new_line FROM old o
-        JOIN new n USING (subject, property, datatype, value) WHERE o.same > 1 OR n.same > 1
-        ORDER BY upper(o.statement) = upper(n.statement) DESC, {equal} DESC,
-            len(list_intersect(o.qualifiers, n.qualifiers)) DESC,
-            upper(o.statement), upper(n.statement), o.line, n.line"""
-    )
-    taken_old: set[int] = set()
-    taken_new: set[int] = set()
-    matches: dict[str, list[Any]] = {"old_line": [], "new_line": []}
-    while rows := candidates.fetchmany(10_000):
-        for old_line, new_line in rows:
-            if old_line not in taken_old and new_line not in taken_new:
-                taken_old.add(old_line)
-                taken_new.add(new_line)
-                matches["old_line"].append(old_line)
-                matches["new_line"].append(new_line)
-    return pa.table(matches, schema=pa.schema([("old_line", pa.int64()), ("new_line", pa.int64())]))
+def _in_order(before: pa.Table, after: pa.Table, old: Lines, new: Lines) -> tuple[Lines, Lines]:
+    """The rows of both sides that make the triples, -1 where there is none, in the order of ORDER."""
+    kept, come = kept_lines(before), kept_lines(after)
+    partner = np.full(before.num_rows, -1)
+    partner[old] = new
+    come = np.setdiff1d(come, new, assume_unique=True)
+    cells = np.concatenate([_cells(before)[kept], _cells(after)[come]])
+    here = np.concatenate([kept, np.full(len(come), -1)])
+    there = np.concatenate([partner[kept], come])
+    # Rows stand by subject and position already.
+    order = np.argsort(cells, kind="stable")
+    return here[order], there[order]
 
 
-def _day(time: str, method: Method) -> str:
-    """A date as what the comparisons see of it, so that matching and rules agree on what is equal."""
-    return f"CASE WHEN {time} IS NOT NULL THEN [{low(time, method)}, {high(time, method)}] END"
+def _cells(table: pa.Table) -> NDArray[np.int64]:
+    return place(table["subject"].to_numpy(), table["property"].to_numpy())
+
+
+def _joined(before: pa.Table, after: pa.Table, here: Lines, there: Lines) -> pa.Table:
+    """The columns of TRIPLES for these rows."""
+    no_old, no_new = here < 0, there < 0
+    removed = np.flatnonzero(no_new)
+    lines = there.copy()
+    lines[removed] = after.num_rows + np.arange(len(removed))
+    from_either = pa.array(lines)
+    gone = pa.array(here[removed])
+    columns = {
+        name: pa.chunked_array([*after[name].chunks, *before[name].take(gone).chunks], after[name].type)
+        .combine_chunks()
+        .take(from_either)
+        for name in ("subject", "property", *_VALUE)
+    }
+    kinds = pa.array(["F-", "F0", "F+"])
+    columns["change"] = kinds.take(pa.array(np.where(no_new, 0, np.where(no_old, 2, 1))))
+    for prefix, table, rows, missing in (("old", before, here, no_old), ("new", after, there, no_new)):
+        places = pa.array(rows, mask=missing)
+        columns |= {f"{prefix}_{name}": table[name].take(places) for name, _ in _SIDE}
+    return pa.table([columns[name] for name in TRIPLES.names], schema=TRIPLES)

@@ -1,0 +1,108 @@
+"""Two tables of statements, read in step: blocks of whole subjects, however large the tables are.
+
+Both are sorted by subject and position, so that what concerns a subject stands close together in each, and
+memory depends on the size of a block (and of the largest subject), not on that of the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from factdrift.settings import InputError
+
+BATCH = 16_384
+"""Rows that are read at once: what is unpacked of a table besides a block is small."""
+
+BLOCK = 32_768
+"""Rows of either table that are looked at together, more or less."""
+
+
+def in_step(
+    old: Path, new: Path, columns: Sequence[str], rows: int = BLOCK
+) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Blocks of both tables with all rows of the same subjects; their subjects ascend from block to block.
+
+    `columns` are read, `subject` and `position` among them. A block has about `rows` rows of the side that
+    has more of these subjects. Raises InputError if a table is not sorted by subject and position.
+    """
+    sides = (_Rows(old, columns, rows), _Rows(new, columns, rows))
+    wanted = rows
+    while True:
+        for side in sides:
+            side.fill(wanted)
+        last = [side.last_subject() for side in sides if not side.ended]
+        if not last:
+            yield sides[0].rest(), sides[1].rest()
+            return
+        # The last subject of what has been read may go on.
+        end = min(last)
+        if all(side.begins_at_or_after(end) for side in sides):
+            wanted *= 2
+            continue
+        yield sides[0].before(end), sides[1].before(end)
+        wanted = rows
+
+
+class _Rows:
+    """The rows of one table that have been read and not been given away."""
+
+    def __init__(self, path: Path, columns: Sequence[str], rows: int) -> None:
+        self.path = path
+        self.file = pq.ParquetFile(path, pre_buffer=False)
+        schema = self.file.schema_arrow
+        self.schema = pa.schema([schema.field(name) for name in columns])
+        self.batches = self.file.iter_batches(min(rows, BATCH), columns=list(columns), use_threads=False)
+        self.held = self.schema.empty_table()
+        self.subjects: NDArray[np.int32] = np.empty(0, np.int32)
+        self.last: tuple[int, int] = (-1, -1)
+        self.ended = False
+
+    def fill(self, rows: int) -> None:
+        """Reads on until `rows` rows are held, or the table ends."""
+        while not self.ended and len(self.subjects) < rows:
+            batch = next(self.batches, None)
+            if batch is None:
+                self.ended = True
+                self.file.close()
+            elif batch.num_rows:
+                self._check(batch)
+                table = pa.Table.from_batches([batch]).select(self.schema.names)
+                self.held = pa.concat_tables([self.held, table]) if len(self.subjects) else table
+                self.subjects = np.concatenate([self.subjects, batch["subject"].to_numpy()])
+
+    def last_subject(self) -> int:
+        return int(self.subjects[-1])
+
+    def begins_at_or_after(self, subject: int) -> bool:
+        return not len(self.subjects) or int(self.subjects[0]) >= subject
+
+    def before(self, subject: int) -> pa.Table:
+        """Gives away the rows of smaller subjects."""
+        return self._give(int(np.searchsorted(self.subjects, subject)))
+
+    def rest(self) -> pa.Table:
+        return self._give(len(self.subjects))
+
+    def _give(self, rows: int) -> pa.Table:
+        # A copy where batches meet, so that a column is one array and what was given away can be freed.
+        given = self.held.slice(0, rows).combine_chunks()
+        self.held, self.subjects = self.held.slice(rows).combine_chunks(), self.subjects[rows:].copy()
+        return given
+
+    def _check(self, batch: pa.RecordBatch) -> None:
+        places = place(batch["subject"].to_numpy(), batch["position"].to_numpy())
+        before = int(place(np.array(self.last[:1]), np.array(self.last[1:]))[0])
+        if int(places[0]) <= before or bool((np.diff(places) <= 0).any()):
+            raise InputError(f"{self.path}: not sorted by subject and position; make it again")
+        self.last = (int(batch["subject"][-1].as_py()), int(batch["position"][-1].as_py()))
+
+
+def place(subjects: NDArray[np.integer], places: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Subject and position (or relation) as one number that sorts alike."""
+    return (subjects.astype(np.int64) << 32) + places.astype(np.int64)
