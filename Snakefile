@@ -45,6 +45,7 @@ wildcard_constraints:
     which="old|new",
     bucket=r"\d+-of-\d+",
     shard=r"\d+-of-\d+",
+    part=r"\d+-of-\d+",
     name=r"(wfd_repl|wikifactdiff)\.(parquet|jsonl)|wikifactdiff\.stats\.json|funnel\.parquet|manifest\.json",
 
 

@@ -1,27 +1,56 @@
 """Facts about similar entities, and random facts: what an update must leave alone.
 
 Inputs: labelled updates, filtered statements of both dumps.
-Outputs: results/{pair}/neighbors.parquet, replacements.parquet, random_neighbors.parquet.
+Outputs: results/{pair}/neighbors/space, neighbors/{part}.parquet, neighbors.parquet, replacements.parquet, random_neighbors.parquet.
 """
 
 
-rule nearest_facts:
-    """The facts of the entities most similar to each updated subject, exactly."""
+rule neighbor_space:
+    """The entities of the old dump, and updated ones of the new dump, as vectors."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
         old=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
         new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),
+        code=code("neighbors"),
+    output:
+        space=directory("results/{pair}/neighbors/space"),
+    log:
+        "logs/{pair}/neighbors/space.txt",
+    benchmark:
+        "logs/{pair}/neighbors/space.tsv"
+    resources:
+        mem_mb=16000,
+    params:
+        variant=config["variant"],
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift neighbors space \
+            --updates {input.updates:q} \
+            --old {input.old:q} \
+            --new {input.new:q} \
+            --variant {params.variant} \
+            --output {output.space:q}
+        """
+
+
+rule nearest_facts:
+    """The facts of the entities most similar to each updated subject of one part, exactly."""
+    input:
+        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
+        space="results/{pair}/neighbors/space",
+        old=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
         entities=entities("old"),
         labels=config["labels"],
         code=code("neighbors"),
     output:
-        neighbors="results/{pair}/neighbors.parquet",
+        neighbors="results/{pair}/neighbors/{part}.parquet",
     log:
-        "logs/{pair}/neighbors.txt",
+        "logs/{pair}/neighbors/{part}.txt",
     benchmark:
-        "logs/{pair}/neighbors.tsv"
+        "logs/{pair}/neighbors/{part}.tsv"
     resources:
-        mem_mb=16000,
+        mem_mb=12000,
     params:
         old_date=OLD,
         variant=config["variant"],
@@ -33,8 +62,8 @@ rule nearest_facts:
         exec &> >(tee {log:q})
         factdrift neighbors search \
             --updates {input.updates:q} \
+            --space {input.space:q} \
             --old {input.old:q} \
-            --new {input.new:q} \
             --entities {input.entities:q} \
             --labels {input.labels:q} \
             --old-date {params.old_date} \
@@ -42,6 +71,32 @@ rule nearest_facts:
             --dates {params.dates} \
             --candidates {params.candidates} \
             --facts {params.facts} \
+            --part {wildcards.part} \
+            --output {output.neighbors:q}
+        """
+
+
+rule gather_neighbors:
+    """The nearest facts of all parts."""
+    input:
+        parts=[
+            f"results/{{pair}}/neighbors/{part}-of-{config['neighbors']['blocks']}.parquet"
+            for part in range(config["neighbors"]["blocks"])
+        ],
+        code=code("neighbors"),
+    output:
+        neighbors="results/{pair}/neighbors.parquet",
+    log:
+        "logs/{pair}/neighbors.txt",
+    benchmark:
+        "logs/{pair}/neighbors.tsv"
+    resources:
+        mem_mb=1000,
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift neighbors gather \
+            --parts {input.parts:q} \
             --output {output.neighbors:q}
         """
 
@@ -52,8 +107,7 @@ rule random_facts:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
         neighbors="results/{pair}/neighbors.parquet",
         replacements="results/{pair}/replacements.parquet",
-        old=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
-        new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),
+        space="results/{pair}/neighbors/space",
         code=code("neighbors"),
     output:
         neighbors="results/{pair}/random_neighbors.parquet",
@@ -62,9 +116,8 @@ rule random_facts:
     benchmark:
         "logs/{pair}/random_neighbors.tsv"
     resources:
-        mem_mb=16000,
+        mem_mb=12000,
     params:
-        variant=config["variant"],
         facts=config["neighbors"]["random"],
         seed=config["seed"],
     shell:
@@ -74,9 +127,7 @@ rule random_facts:
             --updates {input.updates:q} \
             --neighbors {input.neighbors:q} \
             --replacements {input.replacements:q} \
-            --old {input.old:q} \
-            --new {input.new:q} \
-            --variant {params.variant} \
+            --space {input.space:q} \
             --facts {params.facts} \
             --seed {params.seed} \
             --output {output.neighbors:q}

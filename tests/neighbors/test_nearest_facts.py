@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.neighbors.documents import entity_codes, read_documents
-from factdrift.neighbors.facts import NEIGHBORS, search
+from factdrift.neighbors.facts import NEIGHBORS, gather, search
+from factdrift.neighbors.vectors import make_space
 from factdrift.tables import database
 
 from .conftest import FILTERED, UPDATES, Row, day, statement
@@ -36,14 +37,18 @@ def run(
     mentioned = {row["subject"] for row in old} | {row["object"] for row in old if row["object"]}
     schema = pa.schema([("id", pa.int32()), ("label", pa.string())])
     output = tmp_path / "neighbors.parquet"
+    options = {"old_day": 20210104, "variant": "paper", "dates": "first_day"} | options
+    of_updates, of_old = table("updates", UPDATES, updates), table("old", FILTERED, old)
+    space = tmp_path / "space"
+    make_space([of_updates], [of_old], [table("new", FILTERED, new)], space, options["variant"])
     search(
-        [table("updates", UPDATES, updates)],
-        [table("old", FILTERED, old)],
-        [table("new", FILTERED, new)],
+        [of_updates],
+        space,
+        [of_old],
         [table("entities", schema, labels(mentioned - unlabelled))],
         options.pop("labels", []),
         output,
-        **{"old_day": 20210104, "variant": "paper", "dates": "first_day"} | options,
+        **options,
     )
     written = pq.read_table(output)
     assert written.schema.equals(NEIGHBORS)
@@ -201,6 +206,30 @@ def test_does_not_depend_on_buckets(table: Write, tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int32()), ("label", pa.string())])
     entities = table("all", schema, labels(set(range(1, 110))))
     updates = [table("updates", UPDATES, UPDATED)]
-    search(updates, parts[::-1], parts[:1], [entities], [], output, 20210104, "paper", "first_day")
+    space = tmp_path / "again"
+    make_space(updates, parts[::-1], parts[:1], space, "paper")
+    search(updates, space, parts[::-1], [entities], [], output, 20210104, "paper", "first_day")
     assert pq.read_table(output).to_pylist() == whole
     assert (tmp_path / "neighbors.parquet").read_bytes() == output.read_bytes()
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 9])
+def test_does_not_depend_on_the_parts_of_the_search(table: Write, tmp_path: Path, number: int) -> None:
+    old = [row for subject in range(1, 7) for row in city(subject, statement(subject, P6, 100 + subject))]
+    updates = [update(subject, P6, "new", 200 + subject) for subject in range(1, 7)]
+    assert len(run(table, tmp_path, old, [], updates)) == 30
+    paths = [tmp_path / f"{part}.parquet" for part in range(number)]
+    for part, path in enumerate(paths):
+        inputs = [[tmp_path / "old.parquet"], [tmp_path / "entities.parquet"], []]
+        search(
+            [tmp_path / "updates.parquet"],
+            tmp_path / "space",
+            *inputs,
+            path,
+            20210104,
+            "paper",
+            "first_day",
+            part=(part, number),
+        )
+    assert gather(paths, tmp_path / "gathered.parquet") == 30
+    assert (tmp_path / "gathered.parquet").read_bytes() == (tmp_path / "neighbors.parquet").read_bytes()

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.neighbors.random_facts import draw
+from factdrift.neighbors.vectors import make_space
 
 from .conftest import FILTERED, UPDATES, Row, statement
 
@@ -46,14 +47,15 @@ def update(subject: int, property: int, object: int, label: str = "new") -> Row:
 def run(table: Write, tmp_path: Path, updates: list[Row], pool: list[Row], **options: int) -> list[Row]:
     old = [statement(subject, 31, 515) for subject in sorted({row["neighbor"] for row in pool} | {1, 2})]
     output = tmp_path / "random.parquet"
+    of_updates = [table("updates", UPDATES, updates)]
+    of_dumps = [table("old", FILTERED, old)], [table("new", FILTERED, [])]
+    make_space(of_updates, *of_dumps, tmp_path / "space", "paper")
     draw(
-        [table("updates", UPDATES, updates)],
+        of_updates,
         table("neighbors", NEIGHBORS, pool),
         table("replacements", GROUPS, [{"subject": 1, "property": 6}, {"subject": 2, "property": 6}]),
-        [table("old", FILTERED, old)],
-        [table("new", FILTERED, [])],
+        tmp_path / "space",
         output,
-        "paper",
         **{"seed": 0, "facts": 10} | options,
     )
     written = pq.read_table(output)

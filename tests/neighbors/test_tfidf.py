@@ -44,10 +44,10 @@ def test_equals_scikit_learn(bags: list[list[int]], others: list[list[int]]) -> 
 
 
 @settings(max_examples=30, deadline=None)
-@given(BAGS)
-def test_does_not_depend_on_blocks(bags: list[list[int]]) -> None:
+@given(BAGS, st.integers(1, 9))
+def test_does_not_depend_on_blocks(bags: list[list[int]], blocks: int) -> None:
     corpus = TfIdf.fit(documents(bags)).transform(documents(bags))
-    whole, single = nearest(corpus, corpus, 4), nearest(corpus, corpus, 4, products=1)
+    whole, single = nearest(corpus, corpus, 4), nearest(corpus, corpus, 4, products=1, documents=blocks)
     for together, alone in zip(whole, single, strict=True):
         assert together.documents.tolist() == alone.documents.tolist()
         assert together.similarities.tolist() == alone.similarities.tolist()

@@ -11,18 +11,43 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     stage = commands.add_parser("neighbors", help="facts about similar entities, and random facts")
     verbs = stage.add_subparsers(dest="verb", required=True, metavar="VERB")
 
-    search = verbs.add_parser("search", help="the nearest facts of every updated group")
+    space = verbs.add_parser("space", help="the old dump's entities, and updated ones, as vectors")
+    _add_shared(space)
+    space.add_argument(
+        "--old", type=Path, nargs="+", required=True, help="the old dump's filtered statements"
+    )
+    space.add_argument(
+        "--new", type=Path, nargs="+", required=True, help="the new dump's filtered statements"
+    )
+    _add_variant(space)
+    space.set_defaults(run=_space)
+
+    search = verbs.add_parser("search", help="the nearest facts of updated groups")
     _add_shared(search)
+    _add_search(search)
+    search.add_argument(
+        "--old", type=Path, nargs="+", required=True, help="the old dump's filtered statements"
+    )
     search.add_argument("--entities", type=Path, nargs="+", required=True, help="items with their labels")
     search.add_argument("--labels", type=Path, nargs="*", default=[], help="id, label of what the dumps lack")
     search.add_argument("--old-date", type=date.fromisoformat, required=True, help="T_old, YYYY-MM-DD")
+    _add_variant(search)
     search.add_argument("--dates", choices=["first_day", "interval"], default="first_day")
     search.add_argument("--candidates", type=int, default=500, help="entities to walk (default %(default)s)")
+    search.add_argument(
+        "--part", default="0-of-1", help="of the updated subjects, 0-of-4 to 3-of-4 (default %(default)s)"
+    )
     search.set_defaults(run=_search)
+
+    gather = verbs.add_parser("gather", help="the parts of the nearest facts as one table")
+    gather.add_argument("--parts", type=Path, nargs="+", required=True, help="in their order")
+    gather.add_argument("-o", "--output", type=Path, required=True)
+    gather.set_defaults(run=_gather)
 
     random = verbs.add_parser("random", help="random facts for every updated group")
     _add_shared(random)
-    random.add_argument("--neighbors", type=Path, required=True, help="what `search` wrote")
+    _add_search(random)
+    random.add_argument("--neighbors", type=Path, required=True, help="what `search` found")
     random.add_argument(
         "--replacements", type=Path, required=True, help="the groups whose nearest facts are the pool"
     )
@@ -32,24 +57,48 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _add_shared(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--updates", type=Path, nargs="+", required=True, help="labelled triples, all buckets")
-    verb.add_argument("--old", type=Path, nargs="+", required=True, help="the old dump's filtered statements")
-    verb.add_argument("--new", type=Path, nargs="+", required=True, help="the new dump's filtered statements")
-    verb.add_argument("--variant", choices=["paper", "reference", "revised"], default="paper")
-    verb.add_argument("--facts", type=int, default=10, help="facts a group (default %(default)s)")
     verb.add_argument("--memory-mb", type=int, default=4000, help="for the tables (default %(default)s)")
     verb.add_argument("--threads", type=int, default=1)
     verb.add_argument("-o", "--output", type=Path, required=True)
 
 
-def _search(options: argparse.Namespace) -> None:
-    from factdrift.neighbors.facts import search
-    from factdrift.wikidata.time import pack
+def _add_search(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--space", type=Path, required=True, help="the folder that `space` wrote")
+    verb.add_argument("--facts", type=int, default=10, help="facts a group (default %(default)s)")
 
-    day: date = options.old_date
-    search(
+
+def _add_variant(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--variant", choices=["paper", "reference", "revised"], default="paper")
+
+
+def _space(options: argparse.Namespace) -> None:
+    from factdrift.neighbors.vectors import make_space
+
+    rows = make_space(
         options.updates,
         options.old,
         options.new,
+        options.output,
+        options.variant,
+        options.memory_mb,
+        options.threads,
+    )
+    print(f"{rows:,} entities as vectors")
+
+
+def _search(options: argparse.Namespace) -> None:
+    from factdrift.neighbors.facts import search
+    from factdrift.settings import InputError
+    from factdrift.wikidata.time import pack
+
+    first, _, number = options.part.partition("-of-")
+    if not (first.isdigit() and number.isdigit() and int(first) < int(number)):
+        raise InputError(f"--part: {options.part!r} is no part such as 0-of-4")
+    day: date = options.old_date
+    search(
+        options.updates,
+        options.space,
+        options.old,
         options.entities,
         options.labels,
         options.output,
@@ -58,9 +107,17 @@ def _search(options: argparse.Namespace) -> None:
         options.dates,
         options.candidates,
         options.facts,
+        (int(first), int(number)),
         options.memory_mb,
         options.threads,
     )
+
+
+def _gather(options: argparse.Namespace) -> None:
+    from factdrift.neighbors.facts import gather
+
+    rows = gather(options.parts, options.output)
+    print(f"{rows:,} nearest facts")
 
 
 def _random(options: argparse.Namespace) -> None:
@@ -70,10 +127,8 @@ def _random(options: argparse.Namespace) -> None:
         options.updates,
         options.neighbors,
         options.replacements,
-        options.old,
-        options.new,
+        options.space,
         options.output,
-        options.variant,
         options.seed,
         options.facts,
         options.memory_mb,

@@ -23,7 +23,7 @@ class Documents(NamedTuple):
 
     subjects: NDArray[np.int32]
     """Entity numbers, ascending; document i is about `subjects[i]`."""
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int32]
     codes: NDArray[np.int64]
 
 
@@ -60,12 +60,13 @@ def read_documents(
     ).fetchnumpy()
     if subjects is not None:
         db.unregister("wanted_subjects")
-    known, rows = np.unique(columns["subject"].astype(np.int32), return_inverse=True)
-    entity = columns["is_entity"].astype(bool)
-    rows, relations = rows[entity], columns["property"][entity].astype(np.int32)
-    objects = columns["object"][entity].astype(np.int32)
+    entity = columns.pop("is_entity").astype(bool)
+    relations = columns.pop("property")[entity].astype(np.int32)
+    objects = columns.pop("object")[entity].astype(np.int32)
+    known = np.unique(columns["subject"]).astype(np.int32)
+    rows = np.searchsorted(known, columns.pop("subject")[entity]).astype(np.int32)
     parts = [
-        (np.arange(len(known)), entity_codes(known)),
+        (np.arange(len(known), dtype=np.int32), entity_codes(known)),
         (rows, entity_codes(objects)),
         (rows, pair_codes(relations, objects)),
     ]
@@ -74,6 +75,6 @@ def read_documents(
         parts.append((rows, entity_codes(-relations)))
     return Documents(
         known,
-        np.concatenate([part[0] for part in parts]).astype(np.int64),
+        np.concatenate([part[0] for part in parts]),
         np.concatenate([part[1] for part in parts]),
     )

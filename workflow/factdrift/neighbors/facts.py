@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from factdrift.neighbors.groups import Group, updated_groups, updated_subjects
 from factdrift.neighbors.tfidf import Neighbors, nearest
-from factdrift.neighbors.vectors import read_space
+from factdrift.neighbors.vectors import open_space
 from factdrift.progress import tracked
-from factdrift.tables import database, sql, supplied_labels, time_bound, write_query
+from factdrift.tables import database, sql, supplied_labels, time_bound, write_parquet, write_query
 
 NEIGHBORS = pa.schema(
     [
@@ -37,29 +38,10 @@ NEIGHBORS = pa.schema(
 COLUMNS = ", ".join(NEIGHBORS.names)
 
 
-class Group(NamedTuple):
-    """An updated group; `changed` are the entity objects of its new and obsolete triples, ascending."""
-
-    subject: int
-    property: int
-    changed: tuple[int, ...]
-
-
-def updated_groups(db: duckdb.DuckDBPyConnection, updates: Sequence[Path]) -> list[Group]:
-    """The groups that reach the dataset, by subject and property."""
-    rows = db.sql(
-        f"""SELECT subject, property, list(DISTINCT object) FILTER (
-                label IN ('new', 'obsolete') AND object IS NOT NULL) AS changed
-        FROM read_parquet({sql(updates)}) WHERE dropped_by IS NULL
-        GROUP BY subject, property ORDER BY subject, property"""
-    ).fetchall()
-    return [Group(subject, property, tuple(sorted(changed or ()))) for subject, property, changed in rows]
-
-
 def search(
     updates: Sequence[Path],
+    space: Path,
     old: Sequence[Path],
-    new: Sequence[Path],
     entities: Sequence[Path],
     labels: Sequence[Path],
     output: Path,
@@ -68,29 +50,36 @@ def search(
     dates: str,
     candidates: int = 500,
     facts: int = 10,
+    part: tuple[int, int] = (0, 1),
     memory_mb: int = 4000,
     threads: int = 1,
 ) -> int:
-    """Writes the nearest facts of every updated group (schema NEIGHBORS); returns their number.
+    """Writes the nearest facts of updated groups (schema NEIGHBORS); returns their number.
 
-    `old`, `new`: preprocessed statements of the dumps. `entities`: tables with `id` and `label`; `labels`:
-    tab-separated files of the same. Facts of a neighbour or with an object that has no label in any of them
-    are passed over, for nobody could ask for them. `old_day`: T_old as YYYYMMDD. Of each group the
-    `candidates` most similar documents are walked until `facts` facts are found; a group may get fewer, or
-    none.
+    `part` is (i, n): of the updated subjects, in n stretches of about equal length, the i-th, from 0.
+    `space`: what `make_space` wrote. `old`: preprocessed statements of the old dump. `entities`: tables with
+    `id` and `label`; `labels`: tab-separated files of the same. Facts of a neighbour or with an object that
+    has no label in any of them are passed over, for nobody could ask for them. `old_day`: T_old as YYYYMMDD.
+    Of each group the `candidates` most similar documents are walked until `facts` facts are found; a group
+    may get fewer, or none.
     """
     with database(memory_mb, threads) as db:
         groups = updated_groups(db, updates)
-        subjects = np.unique(np.array([group.subject for group in groups], np.int32))
+        subjects = np.array_split(updated_subjects(groups), part[1])[part[0]]
+        mine = set(subjects.tolist())
+        groups = [group for group in groups if group.subject in mine]
         relations = sorted({group.property for group in groups})
         _create_holding(db, old, entities, labels, relations, old_day, variant, dates)
         holding = db.sql("SELECT relation, neighbor FROM holding").fetchnumpy()
         holders = np.sort(_cell(holding["relation"].astype(np.int64), holding["neighbor"]))
-        space = read_space(db, old, new, subjects, bare_relations=variant == "reference")
+        vectors = open_space(space)
         found = tracked(
-            nearest(space.of(subjects), space.corpus, candidates), "nearest facts", len(subjects), "subjects"
+            nearest(vectors.of(subjects), vectors.corpus, candidates),
+            "nearest facts",
+            len(subjects),
+            "subjects",
         )
-        chosen = _choose(groups, zip(subjects.tolist(), found, strict=True), space.known, holders, facts)
+        chosen = _choose(groups, zip(subjects.tolist(), found, strict=True), vectors.known, holders, facts)
         db.register("chosen", chosen)
         return write_query(
             db,
@@ -98,6 +87,13 @@ def search(
             ORDER BY subject, property, rank_no""",
             output,
         )
+
+
+def gather(parts: Sequence[Path], output: Path) -> int:
+    """Writes the parts, given in their order, as one table; returns its number of rows."""
+    schema = pq.read_schema(parts[0])
+    batches = (batch for part in parts for batch in pq.ParquetFile(part).iter_batches())
+    return write_parquet(pa.RecordBatchReader.from_batches(schema, batches), output)
 
 
 def _create_holding(

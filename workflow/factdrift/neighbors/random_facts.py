@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from factdrift.neighbors.facts import COLUMNS, NEIGHBORS, Group, updated_groups
+from factdrift.neighbors.facts import COLUMNS, NEIGHBORS
+from factdrift.neighbors.groups import Group, updated_groups
 from factdrift.neighbors.tfidf import pair_similarities
-from factdrift.neighbors.vectors import read_space
+from factdrift.neighbors.vectors import open_space
 from factdrift.tables import database, sql, write_query
 
 _FACT = "neighbor, relation, statement, object, datatype, json, key"
@@ -22,10 +23,8 @@ def draw(
     updates: Sequence[Path],
     neighbors: Path,
     replacements: Path,
-    old: Sequence[Path],
-    new: Sequence[Path],
+    space: Path,
     output: Path,
-    variant: str,
     seed: int,
     facts: int = 10,
     memory_mb: int = 4000,
@@ -36,7 +35,7 @@ def draw(
     They are drawn uniformly and without repetition from the distinct nearest facts (`neighbors`) of the
     groups of WFD_repl (`replacements`: subject, property). A group gets none that has its own subject or
     an entity that its update changes at either end; it gets fewer where there are no more. What a group
-    gets depends on the seed, the group and the pool alone.
+    gets depends on the seed, the group and the pool alone. `space`: what `make_space` wrote.
     """
     with database(memory_mb, threads) as db:
         groups = updated_groups(db, updates)
@@ -56,11 +55,11 @@ def draw(
         ]
         columns = np.array(rows, np.int64).reshape(-1, 4).T
         subjects = np.unique(columns[0]).astype(np.int32)
-        space = read_space(db, old, new, subjects, bare_relations=variant == "reference")
+        vectors = open_space(space)
         others = np.unique(ends[columns[3], 0])
         similarities = pair_similarities(
-            space.of(subjects)[np.searchsorted(subjects, columns[0])],
-            space.of(others)[np.searchsorted(others, ends[columns[3], 0])],
+            vectors.of(subjects)[np.searchsorted(subjects, columns[0])],
+            vectors.of(others)[np.searchsorted(others, ends[columns[3], 0])],
         )
         names = ("subject", "property", "rank_no")
         chosen = {name: pa.array(columns[i], NEIGHBORS.field(name).type) for i, name in enumerate(names)}

@@ -17,7 +17,10 @@ from scipy import sparse
 from factdrift.neighbors.documents import Documents
 
 DECIMALS = 9
-"""Similarities are rounded to so many decimals before they are compared, so that equal ones are equal."""
+"""Similarities are rounded to so many decimals before they are compared, so that equal ones are equal.
+
+Vectors are of double precision for it: sums in single precision differ from the eighth decimal on, and equal
+similarities, of which there are often thousands, would stand in an order of chance."""
 
 
 class TfIdf(NamedTuple):
@@ -106,7 +109,7 @@ def nearest(
 def _transposed(
     corpus: sparse.csr_array, features: NDArray[np.integer], documents: int
 ) -> list[sparse.csr_array]:
-    """Blocks of rows of the corpus, of the ascending `features` only: a row a feature, a column a document."""
+    """Blocks of rows of the corpus, of the ascending `features` only: a row a feature."""
     renumbered = np.full(corpus.shape[1], -1, np.int32)
     renumbered[features] = np.arange(len(features))
     blocks = []
@@ -141,7 +144,7 @@ def _blocks(
 
 def _better(
     best: tuple[NDArray[np.int64], NDArray[np.float64]],
-    rows: NDArray[np.integer],
+    rows: NDArray[np.int64],
     similarities: NDArray[np.float64],
     shift: int,
     number: int,
@@ -155,7 +158,7 @@ def _better(
     chosen = np.flatnonzero(similarities >= least)
     if not len(chosen):
         return best
-    rows = np.concatenate([best[0], rows[chosen].astype(np.int64) + shift])
+    rows = np.concatenate([best[0], rows[chosen] + np.int64(shift)])
     similarities = np.concatenate([best[1], similarities[chosen]])
     if known and len(similarities) > number:
         chosen = np.flatnonzero(similarities >= _least(similarities, number))
