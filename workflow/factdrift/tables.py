@@ -181,6 +181,21 @@ def write_query(connection: duckdb.DuckDBPyConnection, query: str, path: str | P
     return write_parquet(connection.sql(query).to_arrow_reader(ROW_GROUP), path)
 
 
+def as_written(connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> pa.Schema:
+    """The schema with the names inside of lists that DuckDB gives them, as in the tables that it writes."""
+    written: pa.Schema = connection.from_arrow(schema.empty_table()).to_arrow_reader().schema
+    return written
+
+
+def write_tables(
+    connection: duckdb.DuckDBPyConnection, tables: Iterator[pa.Table], schema: pa.Schema, path: str | Path
+) -> int:
+    """Writes the rows of tables, in turn and atomically, as `write_query` would; returns their number."""
+    schema = as_written(connection, schema)
+    batches = (batch for table in tables for batch in table.cast(schema).to_batches())
+    return write_parquet(pa.RecordBatchReader.from_batches(schema, batches), path)
+
+
 def sql(value: str | Path | int | Sequence[str] | Sequence[Path] | Sequence[int]) -> str:
     """A value as an SQL literal: text and paths quoted, sequences as typed lists (empty ones work too)."""
     if isinstance(value, int):

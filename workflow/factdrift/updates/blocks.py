@@ -49,18 +49,39 @@ def in_step(
         wanted = rows
 
 
+def in_blocks(
+    path: Path, columns: Sequence[str], rows: int = BLOCK, positions: bool = True
+) -> Iterator[pa.Table]:
+    """Blocks of one table with about `rows` rows, all those of their subjects; see `in_step`.
+
+    Without `positions` the table need only be sorted by subject.
+    """
+    side = _Rows(path, columns, rows, positions)
+    wanted = rows
+    while True:
+        side.fill(wanted)
+        if side.ended:
+            yield side.rest()
+            return
+        if side.begins_at_or_after(side.last_subject()):
+            wanted *= 2
+            continue
+        yield side.before(side.last_subject())
+        wanted = rows
+
+
 class _Rows:
     """The rows of one table that have been read and not been given away."""
 
-    def __init__(self, path: Path, columns: Sequence[str], rows: int) -> None:
-        self.path = path
+    def __init__(self, path: Path, columns: Sequence[str], rows: int, positions: bool = True) -> None:
+        self.path, self.positions = path, positions
         self.file = pq.ParquetFile(path, pre_buffer=False)
         schema = self.file.schema_arrow
         self.schema = pa.schema([schema.field(name) for name in columns])
         self.batches = self.file.iter_batches(min(rows, BATCH), columns=list(columns), use_threads=False)
         self.held = self.schema.empty_table()
         self.subjects: NDArray[np.int32] = np.empty(0, np.int32)
-        self.last: tuple[int, int] = (-1, -1)
+        self.last = -1
         self.ended = False
 
     def fill(self, rows: int) -> None:
@@ -96,11 +117,13 @@ class _Rows:
         return given
 
     def _check(self, batch: pa.RecordBatch) -> None:
-        places = place(batch["subject"].to_numpy(), batch["position"].to_numpy())
-        before = int(place(np.array(self.last[:1]), np.array(self.last[1:]))[0])
-        if int(places[0]) <= before or bool((np.diff(places) <= 0).any()):
-            raise InputError(f"{self.path}: not sorted by subject and position; make it again")
-        self.last = (int(batch["subject"][-1].as_py()), int(batch["position"][-1].as_py()))
+        subjects = batch["subject"].to_numpy()
+        places = place(subjects, batch["position"].to_numpy()) if self.positions else subjects
+        step = np.diff(places, prepend=self.last)
+        if bool((step <= 0).any() if self.positions else (step < 0).any()):
+            by = "subject and position" if self.positions else "subject"
+            raise InputError(f"{self.path}: not sorted by {by}; make it again")
+        self.last = int(places[-1])
 
 
 def place(subjects: NDArray[np.integer], places: NDArray[np.integer]) -> NDArray[np.int64]:

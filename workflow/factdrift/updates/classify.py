@@ -1,19 +1,21 @@
 """Labels for triples, and what becomes of the groups: spec section 5 from the rules to the scenarios.
 
-All of it runs set-wise on one bucket. A triple is never deleted: `dropped_by` names the step that keeps it,
-or its whole group, out of the dataset.
+All of it runs set-wise on blocks of whole subjects. A triple is never deleted: `dropped_by` names the
+step that keeps it, or its whole group, out of the dataset.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from factdrift.settings import InputError
-from factdrift.tables import database, sql, supplied_labels, write_query
-from factdrift.updates.difference import ORDER, TRIPLES
+from factdrift.tables import database, sql, supplied_labels, write_tables
+from factdrift.updates.blocks import BLOCK, in_blocks
+from factdrift.updates.difference import TRIPLES
 from factdrift.updates.method import Method
 from factdrift.updates.readings import high, inside, low
 from factdrift.updates.rules import first_match, label_of, read_rules
@@ -21,6 +23,28 @@ from factdrift.updates.rules import first_match, label_of, read_rules
 DROPS = ("only", "unchanged", "unknown", "ignore", "no_label", "anomaly", "duplicate", "static")
 """The names in `dropped_by`, in the order in which the steps apply. `ignore` and `duplicate` drop one triple,
 the others its whole group."""
+
+UPDATES = pa.schema(
+    [
+        *TRIPLES,
+        ("label", pa.string()),
+        ("rule", pa.string()),
+        ("announced", pa.bool_()),
+        ("dropped_by", pa.string()),
+        ("scenario", pa.string()),
+        ("is_replace", pa.bool_()),
+        ("subject_is_ph_new", pa.bool_()),
+        ("relation_is_temp_func", pa.bool_()),
+    ]
+)
+"""The triples with what is decided about them."""
+
+_CARRIED = frozenset(
+    f"{side}_{name}"
+    for side in ("old", "new")
+    for name in ("statement", "position", "rank", "qualifiers", "revision")
+)
+"""Columns of the triples at which no rule looks."""
 
 
 def classify(
@@ -36,6 +60,7 @@ def classify(
     only_subjects: Path | None,
     method: Method,
     output: Path,
+    rows: int = 4 * BLOCK,
 ) -> int:
     """Writes one bucket's triples with label, rule and fate; returns how many reach the dataset.
 
@@ -46,34 +71,49 @@ def classify(
     relation_is_temp_func.
     """
     table = read_rules(rules, method.variant)
+    steps = [
+        f"CREATE OR REPLACE TEMP TABLE facts AS {facts(method)}",
+        f"""CREATE OR REPLACE TEMP TABLE ruled AS
+            SELECT *, {label_of(table, "rule")} AS label
+            FROM (SELECT *, {first_match(table)} AS rule FROM facts)""",
+        f"CREATE OR REPLACE TEMP TABLE labelled AS {_second_pass(method)}",
+        f"CREATE OR REPLACE TEMP TABLE step0 AS {_restricted(only_relations, only_subjects, method)}",
+        f"CREATE OR REPLACE TEMP TABLE step1 AS {_without_undecided()}",
+        *(_reference_end("step1") if method.variant == "reference" else _end("step1")),
+    ]
+    kept = 0
     with database() as db:
-        db.execute(f"CREATE TEMP TABLE triples AS SELECT * FROM read_parquet({sql(triples)})")
         db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(relations)})")
         db.execute(f"CREATE TEMP TABLE newborn AS SELECT id FROM read_parquet({sql(new_entities)})")
+        db.execute(
+            f"""CREATE TEMP TABLE mentioned AS
+            SELECT id, bool_or(change = 'F-') AS removed FROM (
+                SELECT subject AS id, change FROM read_parquet({sql(triples)})
+                UNION ALL SELECT object, change FROM read_parquet({sql(triples)}) WHERE object IS NOT NULL
+            ) GROUP BY id"""
+        )
         _display_labels(db, old_entities, entities, properties, labels)
         _merged(db, old_entities, entities, method)
-        db.execute(f"CREATE TEMP TABLE facts AS {facts(method)}")
-        db.execute(
-            f"""CREATE TEMP TABLE ruled AS
-            SELECT *, {label_of(table, "rule")} AS label
-            FROM (SELECT *, {first_match(table)} AS rule FROM facts)"""
-        )
-        db.execute(f"CREATE TEMP TABLE labelled AS {_second_pass(method)}")
-        db.execute(f"CREATE TEMP TABLE step0 AS {_restricted(only_relations, only_subjects, method)}")
-        db.execute(f"CREATE TEMP TABLE step1 AS {_without_undecided()}")
-        finish = _reference_end if method.variant == "reference" else _end
-        finish(db, "step1")
-        columns = ", ".join(TRIPLES.names)
-        write_query(
-            db,
-            f"""SELECT {columns}, label, rule, (rule = 'began_inside' AND change = 'F0') AS announced,
-                dropped_by, scenario, is_replace, subject_new AS subject_is_ph_new,
-                functional AS relation_is_temp_func
-            FROM final ORDER BY {ORDER}""",
-            output,
-        )
-        kept = db.execute("SELECT count(*) FROM final WHERE dropped_by IS NULL").fetchone()
-        return int(kept[0]) if kept else 0
+
+        def labelled() -> Iterator[pa.Table]:
+            nonlocal kept
+            for block in in_blocks(triples, TRIPLES.names, rows, positions=False):
+                narrow = block.select([name for name in TRIPLES.names if name not in _CARRIED])
+                db.register("triples", narrow.append_column("line", pa.array(range(block.num_rows))))
+                for step in steps:
+                    db.execute(step)
+                found = db.sql(
+                    """SELECT label, rule, (rule = 'began_inside' AND change = 'F0') AS announced, dropped_by,
+                        scenario, is_replace, subject_new AS subject_is_ph_new,
+                        functional AS relation_is_temp_func
+                    FROM final ORDER BY line"""
+                ).to_arrow_table()
+                db.unregister("triples")
+                kept += found["dropped_by"].null_count
+                yield pa.table([*block.columns, *found.columns], schema=UPDATES)
+
+        write_tables(db, labelled(), UPDATES, output)
+    return kept
 
 
 def facts(method: Method) -> str:
@@ -143,11 +183,10 @@ def _merged(
     """TEMP TABLE gone (id): with `merges: detect`, what has a line in the old dump and none in the new."""
     query = "SELECT 0 AS id WHERE false"
     if method.merges == "detect":
-        query = f"""SELECT id FROM (
-                SELECT subject AS id FROM triples WHERE change = 'F-'
-                UNION SELECT object FROM triples WHERE change = 'F-'
-            ) WHERE id IN (SELECT id FROM read_parquet({sql(old_entities)}))
-                AND id NOT IN (SELECT id FROM read_parquet({sql(entities)}))"""
+        # Of the dumps' tables of items only the ids that this bucket asks for are held.
+        asked = "WHERE id IN (SELECT id FROM mentioned WHERE removed)"
+        query = f"""SELECT id FROM read_parquet({sql(old_entities)}) {asked}
+            EXCEPT SELECT id FROM read_parquet({sql(entities)}) {asked}"""
     db.execute(f"CREATE TEMP TABLE gone AS {query}")
 
 
@@ -168,9 +207,7 @@ def _display_labels(
             UNION ALL SELECT 0, -id, label FROM read_parquet({sql(properties[0])})
             UNION ALL SELECT 1, -id, label FROM read_parquet({sql(properties[1])})
             UNION ALL SELECT 2, id, label FROM supplied
-        ) WHERE label IS NOT NULL AND id IN (
-            SELECT subject FROM triples UNION SELECT object FROM triples WHERE object IS NOT NULL
-        ) GROUP BY id"""
+        ) WHERE label IS NOT NULL AND id IN (SELECT id FROM mentioned) GROUP BY id"""
     )
 
 
@@ -283,22 +320,17 @@ def _anomalies(source: str, same: str, order: str, static_group: bool) -> str:
         FROM {_tally("resolved")}"""
 
 
-def _end(db: duckdb.DuckDBPyConnection, source: str) -> None:
+def _end(source: str) -> list[str]:
     """`paper`, `revised`: anomalies by identity, static first; then all-static groups go; then scenarios."""
-    # Identity is that of the value; the statement ids make the choice among equals a fixed one.
-    resolved = _anomalies(
-        source,
-        "datatype, key",
-        f"label = 'static' DESC, {ORDER}",
-        static_group=True,
-    )
-    db.execute(f"CREATE TEMP TABLE resolved AS {resolved}")
-    db.execute(
-        f"""CREATE TEMP TABLE final AS
+    # Identity is that of the value; the order of the table makes the choice among equals a fixed one.
+    resolved = _anomalies(source, "datatype, key", "label = 'static' DESC, line", static_group=True)
+    return [
+        f"CREATE OR REPLACE TEMP TABLE resolved AS {resolved}",
+        f"""CREATE OR REPLACE TEMP TABLE final AS
         SELECT *, {_SCENARIO.format(archive="obsoletes > 0")} AS scenario FROM (
             SELECT *, dropped_by IS NULL AND news = 1 AND obsoletes = 1 AND statics = 0 AS is_replace
-            FROM {_tally("resolved")})"""
-    )
+            FROM {_tally("resolved")})""",
+    ]
 
 
 def raw(json: str) -> str:
@@ -310,25 +342,19 @@ def raw(json: str) -> str:
     return f"coalesce({fields}, json_extract_string({json}, '$'))"
 
 
-def _reference_end(db: duckdb.DuckDBPyConnection, source: str) -> None:
+def _reference_end(source: str) -> list[str]:
     """`reference`: all-static groups go and is_replace is set first; then anomalies by display label."""
-    db.execute(
-        f"""CREATE TEMP TABLE changed AS
+    display = f"coalesce(object_name, {raw('coalesce(new_json, old_json)')})"
+    return [
+        f"""CREATE OR REPLACE TEMP TABLE changed AS
         SELECT * EXCLUDE (news, obsoletes, statics, dropped_by),
             news = 1 AND obsoletes = 1 AND statics = 0 AS is_replace,
             coalesce(dropped_by, CASE WHEN news = 0 AND obsoletes = 0 THEN 'static' END) AS dropped_by
-        FROM {_tally(source)}"""
-    )
-    resolved = _anomalies(
-        "changed",
-        f"coalesce(object_name, {raw('coalesce(new_json, old_json)')})",
-        ORDER,
-        static_group=False,
-    )
-    db.execute(f"CREATE TEMP TABLE resolved AS {resolved}")
-    db.execute(
-        f"""CREATE TEMP TABLE final AS
+        FROM {_tally(source)}""",
+        f"""CREATE OR REPLACE TEMP TABLE resolved AS
+        {_anomalies("changed", display, "line", static_group=False)}""",
+        f"""CREATE OR REPLACE TEMP TABLE final AS
         SELECT * EXCLUDE (is_replace), dropped_by IS NULL AND is_replace AS is_replace,
             {_SCENARIO.format(archive="obsoletes = 1")} AS scenario
-        FROM {_tally("resolved")}"""
-    )
+        FROM {_tally("resolved")}""",
+    ]

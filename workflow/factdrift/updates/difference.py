@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from factdrift.tables import TIME, database, write_parquet
+from factdrift.tables import TIME, database, write_tables
 from factdrift.updates.blocks import BLOCK, in_step, place
 from factdrift.updates.matching import COLUMNS, REPEATED, Lines, kept_lines, match, match_repeated, side
 from factdrift.updates.method import Method
@@ -49,9 +49,6 @@ TRIPLES = pa.schema(
 """One row a triple: `change` is `F-`, `F0` or `F+`; `old_*` is null for F+, `new_*` for F-. The columns
 of the value are the new dump's where the triple stands there."""
 
-ORDER = "subject, property, old_position IS NULL, old_position, new_position, old_statement, new_statement"
-"""A group's triples in the old dump's order, then F+ in the new dump's."""
-
 
 _VALUE = ("datatype", "object", "key", "time")
 _READ = list(dict.fromkeys([*COLUMNS, *REPEATED, *_VALUE, *(name for name, _ in _SIDE)]))
@@ -67,14 +64,7 @@ def difference(
     InputError if a table is not sorted by subject and position.
     """
     with database() as db:
-        # The names inside of lists are those that DuckDB gives them, as in the tables that it writes.
-        schema = db.from_arrow(TRIPLES.empty_table()).to_arrow_reader().schema
-        batches = (
-            batch
-            for table in _triples(db, old, new, method, unchanged, rows)
-            for batch in table.cast(schema).to_batches()
-        )
-        return write_parquet(pa.RecordBatchReader.from_batches(schema, batches), output)
+        return write_tables(db, _triples(db, old, new, method, unchanged, rows), TRIPLES, output)
 
 
 def _triples(
@@ -93,7 +83,10 @@ def _triples(
 
 
 def _in_order(before: pa.Table, after: pa.Table, old: Lines, new: Lines) -> tuple[Lines, Lines]:
-    """The rows of both sides that make the triples, -1 where there is none, in the order of ORDER."""
+    """The rows of both sides that make the triples, -1 where there is none, by subject and property.
+
+    A group's triples stand in the old dump's order, then F+ in the new dump's.
+    """
     kept, come = kept_lines(before), kept_lines(after)
     partner = np.full(before.num_rows, -1)
     partner[old] = new

@@ -6,12 +6,18 @@ need to know about classes, properties and other items is put into two small tab
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from factdrift.tables import STATEMENTS, database, sql, write_query
+from factdrift.tables import STATEMENTS, database, sql, write_query, write_tables
+from factdrift.updates.blocks import BLOCK, in_blocks
 from factdrift.updates.method import Method
 from factdrift.updates.readings import high, low
 
@@ -27,6 +33,9 @@ FILTERS = (
     "preferred",
 )
 """The names in `dropped_by`, in the order in which the filters apply."""
+
+FILTERED = STATEMENTS.append(pa.field("dropped_by", pa.string()))
+"""The statements with the first filter that drops each, null for what is kept."""
 
 ENTITY_DATATYPES = ("wikibase-item", "wikibase-property")
 
@@ -50,26 +59,20 @@ def context(
     `other_*`: the other snapshot's, read in `revised` only, where relevance in either dump is enough.
     """
     with database() as db:
-        _relevant_items(db, "here", entities, classes, method)
-        query = "SELECT id FROM here_relevant"
+        query = _relevant_items(entities, classes, method)
         if method.variant == "revised":
-            _relevant_items(db, "there", other_entities, other_classes, method)
-            query = (
-                "SELECT id FROM here_items SEMI JOIN "
-                "(SELECT id FROM here_relevant UNION SELECT id FROM there_relevant) USING (id)"
-            )
+            either = f"{query} UNION {_relevant_items(other_entities, other_classes, method)}"
+            query = f"SELECT id FROM read_parquet({sql(entities)}) SEMI JOIN ({either}) USING (id)"
         write_query(db, f"{query} ORDER BY id", relevant)
         _property_types(db, classes, properties, method)
         write_query(db, _relations_query(db, constraints, method), relations)
 
 
-def _relevant_items(
-    db: duckdb.DuckDBPyConnection, name: str, entities: Sequence[Path], classes: Path, method: Method
-) -> None:
-    db.execute(
-        f"CREATE TEMP TABLE {name}_items AS SELECT id, title, classes FROM read_parquet($files)",
-        {"files": [str(path) for path in entities]},
-    )
+def _relevant_items(entities: Sequence[Path], classes: Path, method: Method) -> str:
+    """SQL: the ids of the items with an article that are no pages of Wikipedia's own.
+
+    The tables of items pass by; what is held is ids: of the pages, and of what is found.
+    """
     if method.variant == "reference":
         words = " OR ".join(f"contains(label, {sql(word)})" for word in method.page_class_words)
         pages = f"SELECT id FROM read_parquet({sql(classes)}) WHERE {words}"
@@ -81,13 +84,11 @@ def _relevant_items(
                 SELECT unnest({sql(method.page_classes)}) AS id
                 UNION SELECT edges.id FROM edges JOIN pages ON edges.superclass = pages.id
             ) SELECT id FROM pages"""
-    db.execute(
-        f"""CREATE TEMP TABLE {name}_relevant AS
-        SELECT id FROM {name}_items WHERE title IS NOT NULL AND id NOT IN (
-            SELECT id FROM (SELECT id, unnest(classes) AS class FROM {name}_items)
+    with_article = f"read_parquet({sql(entities)}) WHERE title IS NOT NULL"
+    return f"""SELECT id FROM {with_article} AND id NOT IN (
+            SELECT id FROM (SELECT id, unnest(classes) AS class FROM {with_article})
             WHERE class IN ({pages})
         )"""
-    )
 
 
 def _property_types(db: duckdb.DuckDBPyConnection, classes: Path, properties: Path, method: Method) -> None:
@@ -135,82 +136,108 @@ def _relations_query(db: duckdb.DuckDBPyConnection, constraints: Path, method: M
 
 
 def preprocess(
-    statements: Path, relevant: Path, relations: Path, cap: int, method: Method, output: Path
+    statements: Path,
+    relevant: Path,
+    relations: Path,
+    cap: int,
+    method: Method,
+    output: Path,
+    rows: int = BLOCK,
 ) -> int:
     """Writes one bucket's statements with `dropped_by`, null for what is kept; returns the number of rows.
 
-    `cap` is the packed day of the dump. Sorted by subject and position, as the statements are.
+    `cap` is the packed day of the dump. Sorted by subject and position, as the statements are, which are
+    filtered in blocks of subjects with about `rows` rows.
     """
-    columns = ", ".join(f'"{name}"' for name in STATEMENTS.names)
+    known = pq.read_table(relevant)["id"].to_numpy()
+    with database() as db:
+        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(relations)})")
+        steps = (_single_filters(db, method), _keep_latest(cap, method), _PREFERRED)
+
+        def filtered() -> Iterator[pa.Table]:
+            for table in in_blocks(statements, STATEMENTS.names, rows):
+                db.register("block", _block(table, known))
+                for step in steps:
+                    db.execute(step)
+                dropped = db.sql("SELECT dropped_by FROM kept ORDER BY line").to_arrow_table()["dropped_by"]
+                db.unregister("block")
+                yield table.append_column("dropped_by", dropped)
+
+        return write_tables(db, filtered(), FILTERED, output)
+
+
+def _block(table: pa.Table, known: NDArray[np.int32]) -> pa.Table:
+    """What the filters look at: some columns, the row number, and whether subject and object are relevant."""
+    names = ["subject", "property", "position", "statement", "rank", "snak", "datatype", "pit", "qualifiers"]
+    subjects = table["subject"].to_numpy()
+    objects = pc.fill_null(table["object"], 0).to_numpy()
+    return (
+        table.select(names)
+        .append_column("line", pa.array(np.arange(table.num_rows)))
+        .append_column("subject_relevant", pa.array(_among(known, subjects)))
+        .append_column("object_relevant", pa.array(_among(known, objects)))
+    )
+
+
+def _among(known: NDArray[np.int32], ids: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which ids are among the ascending `known`, of which there are millions: no set is built for a block."""
+    if not len(known):
+        return np.zeros(len(ids), bool)
+    found: NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, ids), len(known) - 1)] == ids
+    return found
+
+
+def _single_filters(db: duckdb.DuckDBPyConnection, method: Method) -> str:
+    """Filters 1 to 6, which look at one statement: TEMP TABLE single from `block`."""
     times = (method.start, method.end, method.point_in_time)
     entity = "datatype IN (" + ", ".join(sql(name) for name in ENTITY_DATATYPES) + ")"
     datatypes = ", ".join(sql(name) for name in method.dropped_datatypes)
-    if method.objects == "relevant":
-        objects = f"WHEN {entity} AND NOT coalesce(object IN (SELECT id FROM relevant), false) THEN 'object'"
-    else:
-        objects = ""
-    with database() as db:
-        db.execute(f"CREATE TEMP TABLE relevant AS SELECT id FROM read_parquet({sql(relevant)})")
-        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(relations)})")
-        restrictive = [
-            property
-            for (property,) in db.sql(
-                "SELECT property FROM relations WHERE restrictive ORDER BY property"
-            ).fetchall()
-            if property not in times
-        ]
-        db.execute(
-            f"""CREATE TEMP TABLE single AS
-            SELECT s.*, coalesce(r.single_value, false) AS single_value,
-                coalesce(r.latest_only, false) AS latest_only,
-                CASE
-                WHEN rank = 'deprecated' THEN 'rank'
-                WHEN snak <> 'value' THEN 'snak'
-                WHEN datatype IN ({datatypes}) THEN 'datatype'
-                WHEN subject NOT IN (SELECT id FROM relevant) THEN 'subject'
-                {objects}
-                WHEN coalesce(r.meta, false) THEN 'meta_relation'
-                WHEN len(list_intersect(qualifiers, {sql(restrictive)})) > 0 THEN 'restrictive_qualifier'
-                END AS dropped_by
-            FROM read_parquet({sql(statements)}) s LEFT JOIN relations r USING (property)"""
-        )
-        db.execute(_keep_latest(cap, method))
-        db.execute(
-            """CREATE TEMP TABLE kept AS
-            SELECT * EXCLUDE (dropped_by), coalesce(dropped_by, CASE
-                WHEN single_value AND left_over > 1 AND preferred = 1 AND rank <> 'preferred' THEN 'preferred'
-                END) AS dropped_by
-            FROM (
-                SELECT *, count(*) FILTER (dropped_by IS NULL) OVER grp AS left_over,
-                    count(*) FILTER (dropped_by IS NULL AND rank = 'preferred') OVER grp AS preferred
-                FROM latest WINDOW grp AS (PARTITION BY subject, property)
-            )"""
-        )
-        return write_query(
-            db, f"SELECT {columns}, dropped_by FROM kept ORDER BY subject, position, statement", output
-        )
+    objects = f"WHEN {entity} AND NOT object_relevant THEN 'object'" if method.objects == "relevant" else ""
+    restrictive = [
+        property
+        for (property,) in db.sql(
+            "SELECT property FROM relations WHERE restrictive ORDER BY property"
+        ).fetchall()
+        if property not in times
+    ]
+    return f"""CREATE OR REPLACE TEMP TABLE single AS
+        SELECT line, subject, property, position, statement, rank, pit,
+            coalesce(r.single_value, false) AS single_value,
+            coalesce(r.latest_only, false) AS latest_only,
+            CASE
+            WHEN rank = 'deprecated' THEN 'rank'
+            WHEN snak <> 'value' THEN 'snak'
+            WHEN datatype IN ({datatypes}) THEN 'datatype'
+            WHEN NOT subject_relevant THEN 'subject'
+            {objects}
+            WHEN coalesce(r.meta, false) THEN 'meta_relation'
+            WHEN len(list_intersect(qualifiers, {sql(restrictive)})) > 0 THEN 'restrictive_qualifier'
+            END AS dropped_by
+        FROM block LEFT JOIN relations r USING (property)"""
 
 
 def _keep_latest(cap: int, method: Method) -> str:
     """Filter 7: of a dated group of a temporal functional relation one statement stays, or none.
 
-    The statement that stays has `choice` 1. `paper`: if some lack a date, an only preferred one stays.
-    No date after the dump's day may win in `paper`; `reference` knows no such cap.
+    TEMP TABLE late (line) of those that go. The statement that stays has `choice` 1. `paper`: if some lack a
+    date, an only preferred one stays. No date after the dump's day may win in `paper`; `reference` knows no
+    such cap.
     """
     day_low, day_high = low("pit", method), high("pit", method)
-    candidate = "dropped_by IS NULL AND day_low IS NOT NULL"
+    candidate = "day_low IS NOT NULL"
     if method.variant == "reference":
         preferred_wins = "false"
     else:
         candidate += f" AND day_low <= {cap}"
         preferred_wins = "dated < alive AND preferred = 1"
-    return f"""CREATE TEMP TABLE latest AS
+    return f"""CREATE OR REPLACE TEMP TABLE late AS
         WITH days AS (
             SELECT *, {day_low} AS day_low, {day_high} AS day_high FROM single
+            WHERE dropped_by IS NULL AND latest_only
         ), counted AS (
-            SELECT *, count(*) FILTER (dropped_by IS NULL) OVER grp AS alive,
-                count(*) FILTER (dropped_by IS NULL AND day_low IS NOT NULL) OVER grp AS dated,
-                count(*) FILTER (dropped_by IS NULL AND rank = 'preferred') OVER grp AS preferred,
+            SELECT *, count(*) OVER grp AS alive,
+                count(*) FILTER (day_low IS NOT NULL) OVER grp AS dated,
+                count(*) FILTER (rank = 'preferred') OVER grp AS preferred,
                 row_number() OVER (
                     PARTITION BY subject, property
                     ORDER BY coalesce({candidate}, false) DESC, day_low DESC, day_high DESC,
@@ -219,14 +246,25 @@ def _keep_latest(cap: int, method: Method) -> str:
                 coalesce({candidate}, false) AS candidate
             FROM days WINDOW grp AS (PARTITION BY subject, property)
         )
-        SELECT * EXCLUDE (
-                dropped_by, day_low, day_high, alive, dated, preferred, choice, candidate
-            ), coalesce(dropped_by, CASE
-                WHEN NOT latest_only OR dated = 0 THEN NULL
-                WHEN {preferred_wins} THEN CASE WHEN rank <> 'preferred' THEN 'keep_latest' END
-                WHEN NOT (candidate AND choice = 1) THEN 'keep_latest'
-            END) AS dropped_by
-        FROM counted"""
+        SELECT line FROM counted
+        WHERE dated > 0
+            AND CASE WHEN {preferred_wins} THEN rank <> 'preferred' ELSE NOT (candidate AND choice = 1) END"""
+
+
+_PREFERRED = """CREATE OR REPLACE TEMP TABLE kept AS
+    WITH counted AS (
+        SELECT line, rank, count(*) OVER grp AS left_over,
+            count(*) FILTER (rank = 'preferred') OVER grp AS preferred
+        FROM single WHERE dropped_by IS NULL AND single_value AND line NOT IN (SELECT line FROM late)
+        WINDOW grp AS (PARTITION BY subject, property)
+    )
+    SELECT line, coalesce(dropped_by, CASE
+        WHEN line IN (SELECT line FROM late) THEN 'keep_latest'
+        WHEN line IN (
+            SELECT line FROM counted WHERE left_over > 1 AND preferred = 1 AND rank <> 'preferred'
+        ) THEN 'preferred' END) AS dropped_by
+    FROM single"""
+"""Filter 8: of several statements of a single-value relation an only preferred one stays."""
 
 
 def report(old: Sequence[Path], new: Sequence[Path], output: Path) -> int:
