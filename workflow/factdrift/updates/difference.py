@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from factdrift.tables import TIME, database, write_tables
 from factdrift.updates.blocks import BLOCK, in_step, place
-from factdrift.updates.matching import COLUMNS, REPEATED, Lines, kept_lines, match, match_repeated, side
+from factdrift.updates.matching import COLUMNS, REPEATED, Lines, check_identities, match, match_repeated, side
 from factdrift.updates.method import Method
 
 _SIDE = [
@@ -51,7 +51,7 @@ of the value are the new dump's where the triple stands there."""
 
 
 _VALUE = ("datatype", "object", "key", "time")
-_READ = list(dict.fromkeys([*COLUMNS, *REPEATED, *_VALUE, *(name for name, _ in _SIDE)]))
+_READ = list(dict.fromkeys([*COLUMNS, "dropped_by", *REPEATED, *_VALUE, *(name for name, _ in _SIDE)]))
 
 
 def difference(
@@ -71,7 +71,9 @@ def _triples(
     db: duckdb.DuckDBPyConnection, old: Path, new: Path, method: Method, unchanged: bool, rows: int
 ) -> Iterator[pa.Table]:
     for before, after in in_step(old, new, _READ, rows):
-        matched = match(side(db, before, method), side(db, after, method), unchanged)
+        for table, path in ((before, old), (after, new)):
+            check_identities(db, table, method, path)
+        matched = match(side(before), side(after), unchanged)
         again_old, again_new = match_repeated(db, matched, before, after, method)
         here, there = _in_order(
             before,
@@ -87,7 +89,7 @@ def _in_order(before: pa.Table, after: pa.Table, old: Lines, new: Lines) -> tupl
 
     A group's triples stand in the old dump's order, then F+ in the new dump's.
     """
-    kept, come = kept_lines(before), kept_lines(after)
+    kept, come = (np.flatnonzero(table["dropped_by"].is_null().to_numpy()) for table in (before, after))
     partner = np.full(before.num_rows, -1)
     partner[old] = new
     come = np.setdiff1d(come, new, assume_unique=True)

@@ -1,12 +1,13 @@
 """Which statement of the old dump is which of the new one: equal values of a group, matched one to one.
 
-Values are compared by 64-bit hashes of (datatype, value), mixed with subject and relation. Two values of one
-subject and relation are taken for the same by accident once in 2^64 pairs of them: some 10^-8 expected cases
-between two whole dumps.
+Values are compared by 64-bit hashes of (datatype, value), made when the filters run (`identity`), mixed with
+subject and relation. Two values of one subject and relation are taken for the same by accident once in 2^64
+pairs of them: some 10^-8 expected cases between two whole dumps.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
@@ -15,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from factdrift.settings import InputError
 from factdrift.updates.blocks import place
 from factdrift.updates.method import Method
 from factdrift.updates.readings import high, low
 
-COLUMNS = ("subject", "property", "position", "datatype", "key", "json", "revision", "dropped_by")
+COLUMNS = ("subject", "property", "position", "revision", "identity")
 """What the matching reads of a statement, unless its value is repeated."""
 
 REPEATED = ("statement", "start", "start_unknown", "end", "end_unknown", "pit", "qualifiers")
@@ -62,27 +64,39 @@ class Matched(NamedTuple):
     groups_new: Lines
 
 
-def kept_lines(table: pa.Table) -> Lines:
-    """The rows that no filter drops."""
-    return np.flatnonzero(table["dropped_by"].is_null().to_numpy())
-
-
-def side(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method) -> Side:
-    """A block's table as arrays. What lacks a datatype or a value equals nothing and is left out."""
+def identities(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method) -> pa.ChunkedArray:
+    """A hash of each row's datatype and value (uint64); null where one is missing, which equals nothing."""
     value = table["key"]
     if method.variant == "reference":
         # Exact equality of the datavalue is what the reference compares; entity values have no JSON.
         value = pc.coalesce(table["json"], value)
-    usable = pc.and_(table["dropped_by"].is_null(), pc.and_(table["datatype"].is_valid(), value.is_valid()))
-    lines = np.flatnonzero(usable.to_numpy())
-    db.register("block", pa.table({"datatype": table["datatype"], "value": value}))
-    values = db.sql("SELECT hash(datatype, value) AS value FROM block").fetchnumpy()["value"]
-    db.unregister("block")
+    db.register("valued", pa.table({"datatype": table["datatype"], "value": value}))
+    hashes = db.sql(
+        """SELECT CASE WHEN datatype IS NOT NULL AND value IS NOT NULL
+            THEN hash(datatype, value) END AS identity FROM valued"""
+    ).to_arrow_table()["identity"]
+    db.unregister("valued")
+    return hashes
+
+
+def check_identities(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method, path: Path) -> None:
+    """Raises InputError if the table was made by a version of DuckDB that hashes in another way."""
+    row = table.filter(table["identity"].is_valid()).slice(0, 1)
+    if row["identity"].to_pylist() != identities(db, row, method).to_pylist():
+        raise InputError(
+            f"{path}: made by another version of DuckDB or in another variant; remove it and run again"
+        )
+
+
+def side(table: pa.Table) -> Side:
+    """A block's table as arrays, without what is dropped or equals nothing."""
+    lines = np.flatnonzero(table["identity"].is_valid().to_numpy())
     subjects, relations, positions = (
         table[name].to_numpy()[lines].astype(np.int64) for name in ("subject", "property", "position")
     )
     revisions = pc.fill_null(table["revision"], 0).to_numpy()[lines]
-    return Side(lines, subjects, relations, positions, revisions, np.asarray(values, np.uint64)[lines])
+    values = pc.fill_null(table["identity"], 0).to_numpy()[lines]
+    return Side(lines, subjects, relations, positions, revisions, values)
 
 
 def match(old: Side, new: Side, unchanged: bool = True) -> Matched:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from factdrift.tables import STATEMENTS, database, sql, write_query, write_tables
 from factdrift.updates.blocks import BLOCK, in_blocks
+from factdrift.updates.matching import identities
 from factdrift.updates.method import Method
 from factdrift.updates.readings import high, low
 
@@ -34,8 +35,8 @@ FILTERS = (
 )
 """The names in `dropped_by`, in the order in which the filters apply."""
 
-FILTERED = STATEMENTS.append(pa.field("dropped_by", pa.string()))
-"""The statements with the first filter that drops each, null for what is kept."""
+FILTERED = STATEMENTS.append(pa.field("dropped_by", pa.string())).append(pa.field("identity", pa.uint64()))
+"""The statements with the first filter that drops each, null for what is kept; a hash of what is kept."""
 
 ENTITY_DATATYPES = ("wikibase-item", "wikibase-property")
 
@@ -161,7 +162,8 @@ def preprocess(
                     db.execute(step)
                 dropped = db.sql("SELECT dropped_by FROM kept ORDER BY line").to_arrow_table()["dropped_by"]
                 db.unregister("block")
-                yield table.append_column("dropped_by", dropped)
+                hashes = pc.if_else(dropped.is_null(), identities(db, table, method), None)
+                yield table.append_column("dropped_by", dropped).append_column("identity", hashes)
 
         return write_tables(db, filtered(), FILTERED, output)
 

@@ -1,0 +1,231 @@
+"""How fast two snapshots are compared, bucket by bucket: the join alone, and with all columns written.
+
+    python benchmarks/difference.py                         50 million statements a side, in 16 buckets
+    python benchmarks/difference.py --rows 5e6 --buckets 2
+
+The tables are made here, bucket by bucket: of the old snapshot's rows 4 % are removed in the new one, which
+has 12 % of that number besides, in entities with another revision (`--changed`, their share); the rest is in
+both. The numbers that are found must be those that were made. Each measurement is a process of its own, on
+one core; what its imports take is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from record import peak, record
+
+STATEMENTS_AN_ENTITY = 12
+REMOVED, ADDED = 0.04, 0.12
+
+METHOD = {
+    "variant": "paper",
+    "dates": "first_day",
+    "objects": "relevant",
+    "merges": "off",
+    "t_old": 20210104,
+    "t_new": 20230227,
+    "start": 580,
+    "end": 582,
+    "point_in_time": 585,
+    "dropped_datatypes": [],
+    "page_classes": [],
+    "page_class_words": [],
+    "meta_relation_class": 51118821,
+    "restrictive_class": 61719275,
+    "non_restrictive_class": 61719274,
+    "always_restrictive_class": 105388954,
+    "always_restrictive_properties": [],
+    "type_steps": 4,
+    "creation_properties": [],
+    "publication_property": 577,
+    "death_properties": [],
+}
+
+
+def make(old: Path, new: Path, rows: int, bucket: int, buckets: int, changed: float) -> list[int]:
+    """Writes preprocessed statements of one bucket; returns how many rows are in both, removed and added."""
+    from factdrift.tables import database, write_parquet
+    from factdrift.updates.preprocess import FILTERED
+
+    # A place is in both dumps or in one of them; entities whose revision stays have the first kind alone.
+    entities = round(rows / STATEMENTS_AN_ENTITY)
+    come, gone = ADDED / changed, REMOVED / changed
+    in_old = f"(NOT changed OR fate < {1 / (1 + come)})"
+    in_new = f"(NOT changed OR fate >= {gone / (1 + come)})"
+    one = "18446744073709551616"
+    with database(4000, 2) as db:
+        db.execute(
+            f"""CREATE TABLE places AS
+            SELECT id AS subject, place::INTEGER AS position, changed, hash(id, place) AS dice,
+                hash(id, place, 'fate') / {one} AS fate
+            FROM (
+                SELECT id, hash(id, 'changed') / {one} < {changed} AS changed,
+                    unnest(range((9 + hash(id, 'places') % 7)::BIGINT)) AS place
+                FROM (SELECT (i * {buckets} + {bucket})::INTEGER AS id FROM range(1, {entities + 1}) r(i))
+            ) ORDER BY subject, position"""
+        )
+        for path, there, revision in ((old, in_old, "subject"), (new, in_new, "subject + changed::INTEGER")):
+            write_parquet(db.sql(_statements(there, revision)).to_arrow_reader(131_072).cast(FILTERED), path)
+        [counts] = db.sql(
+            f"""SELECT count(*) FILTER ({in_old} AND {in_new}), count(*) FILTER ({in_old} AND NOT {in_new}),
+                count(*) FILTER ({in_new} AND NOT {in_old}) FROM places WHERE {_KEPT}"""
+        ).fetchall()
+    return list(counts)
+
+
+_KEPT = "dice % 10 <> 7"
+"""One statement in ten is dropped by a filter."""
+
+
+def _statements(there: str, revision: str) -> str:
+    """SQL: the statements of one side. Three of five are about items; one in eight has a start, and so on."""
+    item, quantity, date = "kind < 60", "kind < 75", "kind < 88"
+    return f"""
+        SELECT *, CASE WHEN dropped_by IS NULL THEN hash(datatype, key) END AS identity FROM (
+        SELECT subject, property,
+            format('Q{{}}${{:08x}}-{{:04x}}-{{:04x}}-{{:04x}}-{{:08x}}{{:04x}}', subject, dice & 4294967295,
+                (dice >> 32) & 65535, dice >> 48, more & 65535, (more >> 16) & 4294967295, more >> 48
+            ) AS statement,
+            position, CASE WHEN dice % 50 = 0 THEN 'preferred' ELSE 'normal' END AS rank, 'value' AS snak,
+            CASE WHEN {item} THEN 'wikibase-item' WHEN {quantity} THEN 'quantity' WHEN {date} THEN 'time'
+                ELSE 'string' END AS datatype,
+            CASE WHEN {item} THEN object END AS object,
+            CASE WHEN {item} THEN 'Q' || object WHEN {quantity} THEN value || ' 1'
+                WHEN {date} THEN '+' || year || '-01-01/9/Q1985727' ELSE 'text ' || value END AS key,
+            CASE WHEN {item} THEN NULL WHEN {quantity} THEN '{{"amount":"+' || value || '","unit":"1"}}'
+                WHEN {date} THEN '{{"after":0,"before":0,"precision":9,"time":"+' || year
+                    || '-00-00T00:00:00Z","timezone":0}}'
+                ELSE '"text ' || value || '"' END AS json,
+            {_time("kind BETWEEN 75 AND 87")} AS time,
+            {_time("more % 8 = 0")} AS start, false AS start_unknown,
+            {_time("more % 12 = 1")} AS "end", false AS end_unknown,
+            {_time("more % 12 = 2")} AS pit,
+            CASE WHEN more % 8 = 0 THEN [580] ELSE [] END AS qualifiers,
+            {revision} AS revision, CASE WHEN NOT ({_KEPT}) THEN 'object' END AS dropped_by
+        FROM (
+            SELECT *, dice % 100 AS kind, 1900 + (dice >> 20) % 120 AS year, (dice >> 20) % 100000 AS value,
+                hash(dice) AS more, (10 + position * 37 + (dice >> 40) % 30)::INTEGER AS property,
+                (1 + (dice >> 20) % 5000000 * ((dice >> 8) % 16) / 16)::INTEGER AS object
+            FROM places WHERE {there}
+        )) ORDER BY subject, position"""
+
+
+def _time(condition: str) -> str:
+    return f"""CASE WHEN {condition} THEN {{
+        'year': year, 'month': 1, 'day': 1, 'precision': 9, 'julian': false,
+        'written': year * 10000, 'first': year * 10000 + 101, 'last': year * 10000 + 1231}} END"""
+
+
+def measure(what: str, old: Path, new: Path) -> dict[str, Any]:
+    """Runs one way of comparing in this process; seconds of the processor, peak memory, numbers found."""
+    import msgspec
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from factdrift.updates.blocks import BLOCK, in_step
+    from factdrift.updates.difference import difference
+    from factdrift.updates.matching import COLUMNS, match, side
+    from factdrift.updates.method import Method
+
+    pa.set_cpu_count(1)
+    method = msgspec.convert(METHOD, Method, strict=False)
+    output = old.with_name("triples.parquet")
+    for before, after in in_step(old, new, COLUMNS):  # a first block, so that all is imported
+        match(side(before), side(after))
+        break
+    started = time.process_time()
+    found = [0, 0, 0]
+    if what.startswith("join"):
+        for before, after in in_step(old, new, COLUMNS, 2 * BLOCK):
+            here, there = side(before), side(after)
+            matched = match(here, there, unchanged=what == "join")
+            assert not len(matched.repeated_old)
+            both = len(matched.old)
+            for place, number in enumerate((both, len(here.lines) - both, len(there.lines) - both)):
+                found[place] += number
+        seconds = time.process_time() - started
+    elif what == "written":
+        difference(old, new, method, output)
+        seconds = time.process_time() - started
+        changes = pq.read_table(output, columns=["change"])["change"].value_counts().to_pylist()
+        numbers = {each["values"]: each["counts"] for each in changes}
+        found = [numbers[change] for change in ("F0", "F-", "F+")]
+    else:  # what reading both sides and writing the triples costs without any comparison
+        for path in (old, new):
+            for _ in pq.ParquetFile(path, pre_buffer=False).iter_batches(16_384, use_threads=False):
+                pass
+        from factdrift.tables import write_parquet
+
+        seconds = time.process_time() - started
+        triples = pq.ParquetFile(output)
+        for group in range(triples.num_row_groups):
+            table = triples.read_row_group(group, use_threads=False)
+            started = time.process_time()
+            write_parquet(table, old.with_name("copy.parquet"))
+            seconds += time.process_time() - started
+    return {"seconds": seconds, "peak": peak(), "found": found}
+
+
+WAYS = {
+    "join": "join, unchanged entities by position",
+    "join-all": "join, all entities by value",
+    "written": "all columns written",
+    "copy": "reading and writing these columns alone",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=float, default=50e6, help="statements a side, about")
+    parser.add_argument("--buckets", type=int, default=16)
+    parser.add_argument("--changed", type=float, default=0.5, help="share of the entities that were edited")
+    parser.add_argument("--keep", action="store_true", help="append the table to RESULTS.md")
+    parser.add_argument("--measure", nargs=3, metavar=("WAY", "OLD", "NEW"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        way, old, new = options.measure
+        print(json.dumps(measure(way, Path(old), Path(new))))
+        return
+    seconds, peaks, made = dict.fromkeys(WAYS, 0.0), dict.fromkeys(WAYS, 0.0), [0, 0, 0]
+    for bucket in range(options.buckets):
+        with tempfile.TemporaryDirectory(prefix="difference-") as folder:
+            old, new = Path(folder, "old.parquet"), Path(folder, "new.parquet")
+            wanted = make(
+                old, new, round(options.rows / options.buckets), bucket, options.buckets, options.changed
+            )
+            made = [a + b for a, b in zip(made, wanted, strict=True)]
+            for way in WAYS:
+                line = [sys.executable, __file__, "--measure", way, str(old), str(new)]
+                done = subprocess.run(line, capture_output=True, text=True, check=True)
+                result = json.loads(done.stdout)
+                assert way == "copy" or result["found"] == wanted, (way, result, wanted)
+                seconds[way] += result["seconds"]
+                peaks[way] = max(peaks[way], result["peak"])
+        print(f"bucket {bucket + 1} of {options.buckets}", file=sys.stderr)
+    per_side = made[0] + (made[1] + made[2]) / 2
+    rows = [
+        [title, f"{seconds[way]:,.1f}", f"{per_side / seconds[way] / 1e6:,.2f}", f"{peaks[way]:,.0f}"]
+        for way, title in WAYS.items()
+    ]
+    both, removed, added = made
+    record(
+        "Difference of two snapshots",
+        ["", "processor seconds", "million statements a side, second and core", "peak MB"],
+        rows,
+        f"Kept statements: {both:,} in both, {removed:,} removed, {added:,} added; {options.changed:.0%} of "
+        f"the entities edited. `python benchmarks/difference.py --rows {options.rows:g} --buckets "
+        f"{options.buckets}`; what was found is what was made.",
+        options.keep,
+    )
+
+
+if __name__ == "__main__":
+    main()

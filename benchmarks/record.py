@@ -1,0 +1,41 @@
+"""A benchmark's findings as a table, printed and kept in RESULTS.md with the machine and the date."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+
+
+def record(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str, keep: bool) -> None:
+    """Prints the table; appends it to RESULTS.md if it is to be kept."""
+    lines = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
+    text = f"## {title}\n\n{datetime.date.today()}, {machine()}. {note}\n\n" + "\n".join(lines) + "\n"
+    print(text)
+    if keep:
+        before = RESULTS.read_text(encoding="utf-8") if RESULTS.is_file() else "# Results of the benchmarks\n"
+        RESULTS.write_text(f"{before}\n{text}", encoding="utf-8")
+
+
+def peak() -> float:
+    """Megabytes of memory that this process has held at most."""
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    raise OSError("/proc/self/status tells no VmHWM")
+
+
+def machine() -> str:
+    """Processor, cores, memory and how busy the machine is."""
+    model = platform.machine()
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    load = os.getloadavg()[0]
+    return f"{model}, {os.cpu_count()} cores, {memory:.0f} GB, load {load:.1f} from other work"
