@@ -5,9 +5,9 @@
 
 The entities are made here: ten statements each, relations and objects by Zipf's law, so that a few features
 are nearly everybody's, as in Wikidata. `plain` is the sparse product of the queries with all entities,
-without blocks, each row sorted. All must find the same; scikit-learn, which breaks ties in no stated order and
-does not round, the same similarities, and the same neighbours but for those as similar as the last. The others
-need not answer all queries: `--every 4` gives them one in four. Imports are not counted.
+without blocks, each row sorted. All must find the same; scikit-learn, which breaks ties in no stated order
+and does not round, the same similarities, and the same neighbours but for those as similar as the last. The
+others need not answer all queries: `--every 4` gives them one in four. Imports are not counted.
 """
 
 from __future__ import annotations
@@ -152,8 +152,9 @@ def main() -> None:
         ["", "queries", "processor seconds", "ms a query", "times factdrift", "peak MB"],
         rows,
         f"The {NUMBER} nearest; {tied:,} compared queries have several entities as similar as the last. "
-        f"Making the vectors took {results['factdrift']['made']:,.0f} MB. `python benchmarks/neighbors.py "
-        f"--queries {options.queries} --entities {options.entities} --every {options.every}`; all found the same.",
+        f"Making the vectors took {results['factdrift']['made']:,.0f} MB. All found the same. `python "
+        f"benchmarks/neighbors.py --queries {options.queries} --entities {options.entities} --every "
+        f"{options.every}`",
         options.keep,
     )
 

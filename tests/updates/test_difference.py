@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from support.worlds import UNKNOWN, Amount, Fact, Property, World
+import itertools
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.worlds import UNKNOWN, Amount, Fact, Property, World, method
+
+from factdrift.settings import InputError
+from factdrift.tables import database
+from factdrift.updates.blocks import in_blocks, in_step
+from factdrift.updates.difference import difference
+from factdrift.updates.matching import identities
 
 PLAIN, SINGLE = 1000, 2000
 ANCHOR = Fact(1, 999, 5, start="2000-01-01")
@@ -110,3 +121,54 @@ def test_an_object_that_is_no_longer_in_the_dump_is_no_change_of_the_world(tmp_p
     assert rules(merges="detect") == found
     assert rules(variant="revised", dates="first_day") == found
     assert rules(variant="revised", dates="first_day", merges="off")[SINGLE, "Q7"] == ("replaced", "obsolete")
+
+
+def numbered(tmp_path, name, subjects):
+    """A table of (subject, position) with this many rows of each subject."""
+    rows = [{"subject": subject, "position": place} for subject, n in subjects for place in range(n)]
+    schema = pa.schema([("subject", pa.int32()), ("position", pa.int32())])
+    path = tmp_path / f"{name}.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, schema), path, row_group_size=7)
+    return path
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 100])
+def test_blocks_hold_whole_subjects_of_both_tables(tmp_path, rows):
+    old = numbered(tmp_path, "old", [(1, 3), (2, 20), (5, 1), (9, 2)])
+    new = numbered(tmp_path, "new", [(2, 1), (3, 30), (4, 1), (9, 5), (10, 1)])
+    columns = ["subject", "position"]
+    blocks = [[side["subject"].to_pylist() for side in block] for block in in_step(old, new, columns, rows)]
+    for place, path in enumerate((old, new)):
+        rows_of_side = [subject for block in blocks for subject in block[place]]
+        assert rows_of_side == pq.read_table(path)["subject"].to_pylist()
+    for before, after in itertools.pairwise(blocks):
+        assert max(map(max, filter(None, before))) < min(map(min, filter(None, after)))
+    alone = [block["subject"].to_pylist() for block in in_blocks(old, columns, rows)]
+    assert list(itertools.chain(*alone)) == pq.read_table(old)["subject"].to_pylist()
+    assert len({subject for block in alone for subject in set(block)}) == sum(len(set(b)) for b in alone)
+
+
+def test_a_table_out_of_order_is_told(tmp_path):
+    for rows in ([(2, 1), (1, 1)], [(1, 1), (1, 1)]):
+        path = numbered(tmp_path, "wrong", rows)
+        with pytest.raises(InputError, match=r"wrong\.parquet: not sorted by subject and position"):
+            list(in_blocks(path, ["subject", "position"]))
+
+
+def test_hashes_of_another_version_are_told(tmp_path):
+    World([ANCHOR], [ANCHOR]).updates(tmp_path)
+    old, new = (tmp_path / which / "filtered.parquet" for which in ("old", "new"))
+    table = pq.read_table(old)
+    with database() as db:
+        assert table["identity"].to_pylist() == identities(db, table, method()).to_pylist()
+    other = pa.array([1] * table.num_rows, pa.uint64())
+    pq.write_table(table.set_column(table.schema.get_field_index("identity"), "identity", other), old)
+    with pytest.raises(InputError, match="another version of DuckDB"):
+        difference(old, new, method(), tmp_path / "again.parquet")
+
+
+def test_a_missing_datatype_equals_nothing():
+    with database() as db:
+        columns = {"datatype": ["string", None, "string"], "key": ["x", "x", None], "json": ["1", "1", None]}
+        table = pa.table(columns)
+        assert [each is None for each in identities(db, table, method()).to_pylist()] == [False, True, True]

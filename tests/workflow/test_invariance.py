@@ -23,9 +23,9 @@ def tables(directory):
     return {name: (directory / "results" / PAIR / name).read_bytes() for name in TABLES}
 
 
-@pytest.mark.parametrize(("cores", "shards", "buckets"), [(1, 1, 1), (2, 4, 3)])
-def test_cores_shards_and_buckets(built, tmp_path, cores, shards, buckets):
-    snakemake(tmp_path, cores=cores, shards=shards, buckets=buckets)
+@pytest.mark.parametrize(("cores", "shards", "buckets", "blocks"), [(1, 1, 1, 1), (2, 4, 3, 5)])
+def test_cores_shards_buckets_and_blocks(built, tmp_path, cores, shards, buckets, blocks):
+    snakemake(tmp_path, cores=cores, shards=shards, buckets=buckets, neighbors={"blocks": blocks})
     assert tables(tmp_path) == tables(built)
 
 
