@@ -220,3 +220,13 @@ def test_whoever_fetches_is_named(monkeypatch):
     check_contact(entities())
     with pytest.raises(InputError, match="contact: 'nobody'"):
         check_contact(entities(contact="nobody"))
+
+
+def test_texts_of_the_command_line_become_the_numbers_that_they_say():
+    config = configured(
+        neighbors={"facts": "5"}, undersample={"P1082": "1"}, method={"popularity_months": "2"}, shards="3"
+    )
+    assert (config["neighbors"]["facts"], config["undersample"]["P1082"], config["shards"]) == (5, 1, 3)
+    assert config["method"]["popularity_months"] == 2
+    with pytest.raises(InputError, match=r"neighbors\.facts: 'few' is not of type 'integer'"):
+        configured(neighbors={"facts": "few"})

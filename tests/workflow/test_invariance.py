@@ -25,7 +25,9 @@ def tables(directory):
 
 @pytest.mark.parametrize(("cores", "shards", "buckets", "blocks"), [(1, 1, 1, 1), (2, 4, 3, 5)])
 def test_cores_shards_buckets_and_blocks(built, tmp_path, cores, shards, buckets, blocks):
-    snakemake(tmp_path, cores=cores, shards=shards, buckets=buckets, neighbors={"blocks": blocks})
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(f"neighbors: {{blocks: {blocks}}}\n")
+    snakemake(tmp_path, "--configfile", str(settings), cores=cores, shards=shards, buckets=buckets)
     assert tables(tmp_path) == tables(built)
 
 

@@ -5,10 +5,12 @@ The rules hand single values of it to the commands, so that no command reads the
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ def configure(config: dict[str, Any], schema_file: Path) -> None:
 
     schema = yaml.safe_load(schema_file.read_text(encoding="utf-8"))
     _normalise(config)
+    _parse_scalars(schema, schema, config)
     faults = sorted(
         Draft202012Validator(schema, format_checker=FormatChecker(["date"])).iter_errors(config),
         key=lambda fault: [str(part) for part in fault.absolute_path],
@@ -226,6 +229,31 @@ def _date(value: Any) -> Any:
     if len(text) == 8 and text.isdigit():
         return f"{text[:4]}-{text[4:6]}-{text[6:]}"
     return value if isinstance(value, dict | list) else text
+
+
+_SCALARS: dict[str, Callable[[str], Any]] = {
+    "integer": int,
+    "number": float,
+    "boolean": {"true": True, "false": False}.__getitem__,
+}
+
+
+def _parse_scalars(schema: dict[str, Any], part: dict[str, Any], value: Any) -> Any:
+    """Texts as the numbers and truth values that the schema asks for, in place; others are left for the schema.
+
+    On the command line, `--config neighbors="{facts: 5}"` reaches a workflow as texts only.
+    """
+    if "$ref" in part:
+        part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+    if isinstance(value, dict):
+        for key in value:
+            inner = part.get("properties", {}).get(key, part.get("additionalProperties"))
+            for choice in inner.get("oneOf", [inner]) if isinstance(inner, dict) else ():
+                value[key] = _parse_scalars(schema, choice, value[key])
+    elif isinstance(value, str) and part.get("type") in _SCALARS:
+        with contextlib.suppress(ValueError, KeyError):
+            return _SCALARS[part["type"]](value)
+    return value
 
 
 def _fill_defaults(schema: dict[str, Any], value: dict[str, Any]) -> None:

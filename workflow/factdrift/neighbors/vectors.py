@@ -1,8 +1,9 @@
 """The vector space of one pair of dumps: fitted on the old one, with the new one's subjects put into it.
 
 It is made once and kept as a folder of plain arrays, which the jobs of the search map into memory and share.
-A feature of an entity takes 12 bytes there (number and weight). Making it takes some 50 bytes a feature for a
-while: seven million entities with 30 features each are 2.5 GB on disk and need 11 GB to be made.
+A feature of an entity takes 12 bytes there (number and weight): 2.5 GB for seven million entities with 30
+features each. Making it takes 50 to 75 bytes a feature for a while (estimated from benchmarks/neighbors.py;
+no dump of that size has been run), so 11 to 16 GB for as many.
 """
 
 from __future__ import annotations
