@@ -239,7 +239,7 @@ _SCALARS: dict[str, Callable[[str], Any]] = {
 
 
 def _parse_scalars(schema: dict[str, Any], part: dict[str, Any], value: Any) -> Any:
-    """Texts as the numbers and truth values that the schema asks for, in place; others are left for the schema.
+    """Texts as the numbers and truth values that the schema asks for, in place; it judges all others itself.
 
     On the command line, `--config neighbors="{facts: 5}"` reaches a workflow as texts only.
     """
