@@ -63,7 +63,8 @@ def test_equals_scikit_learn(bags: list[list[int]], others: list[list[int]]) -> 
 def test_does_not_depend_on_blocks(bags: list[list[int]], blocks: int) -> None:
     corpus = fitted(documents(bags)).transform(documents(bags))
     whole = nearest(corpus, corpus, 4)
-    single = nearest(corpus, corpus, 4, documents=blocks, together=1 + blocks % 3, common=blocks - 1)
+    small = {"documents": blocks, "together": 1 + blocks % 3, "common": blocks - 1, "held": blocks}
+    single = nearest(corpus, corpus, 4, **small)
     for together, alone in zip(whole, single, strict=True):
         assert together.documents.tolist() == alone.documents.tolist()
         assert together.similarities.tolist() == alone.similarities.tolist()

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from factdrift.neighbors.groups import Group, updated_groups, updated_subjects
 from factdrift.neighbors.tfidf import Neighbors, nearest
 from factdrift.neighbors.vectors import open_space
-from factdrift.progress import tracked
 from factdrift.tables import database, sql, write_parquet, write_query
 
 NEIGHBORS = pa.schema(
@@ -67,12 +66,7 @@ def search(
         ).fetchnumpy()
         holders = np.sort(held["cell"])
         vectors = open_space(space)
-        found = tracked(
-            nearest(vectors.of(subjects), vectors.corpus, candidates),
-            "nearest facts",
-            len(subjects),
-            "subjects",
-        )
+        found = nearest(vectors.of(subjects), vectors.corpus, candidates)
         chosen = _choose(groups, zip(subjects.tolist(), found, strict=True), vectors.known, holders, facts)
         db.register("chosen", chosen)
         return write_query(

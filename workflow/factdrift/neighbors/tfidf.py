@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from factdrift.neighbors.documents import Counts, Documents
+from factdrift.progress import Progress
 
 DECIMALS = 9
 """Similarities are rounded to so many decimals before they are compared, so that equal ones are equal.
@@ -72,6 +73,7 @@ def nearest(
     documents: int = 16_384,
     together: int = 128,
     common: int = 48,
+    held: int = 64,
 ) -> Iterator[Neighbors]:
     """For each query the `number` most similar rows of the corpus; equal ones by ascending row.
 
@@ -80,40 +82,69 @@ def nearest(
     double precision, in the order of the features, so that results depend on no block. The first pass takes
     `together` queries and `documents` rows of the corpus at a time, which keeps it in the processor's
     cache. Most products are of a few features that nearly every entity has: the `common` ones that cause
-    most go through a dense matrix (4 bytes a row of the corpus each), the others through a sparse one.
+    most go through a dense matrix (4 bytes a row each), the others through a sparse one. Of these blocks
+    `held` are held at a time, through which all queries go, so that memory does not grow with the corpus.
     """
-    features, columns = np.unique(queries.indices, return_inverse=True)
-    queries = sparse.csr_array(
-        (queries.data, columns.astype(np.int32), queries.indptr), shape=(queries.shape[0], len(features))
-    )
-    renumbered = np.full(corpus.shape[1], len(features), np.int32)
-    renumbered[features] = np.arange(len(features))
-    dense = _most_products(queries, corpus, renumbered, common)
-    single = queries.astype(np.float32)
-    frequent, rare = single[:, dense].toarray(), _without(single, dense)
+    search = _Search(queries, corpus, number, common)
     blocks = [
-        _block(corpus, first, min(first + documents, corpus.shape[0]), renumbered, len(features), dense)
-        for first in range(0, corpus.shape[0], documents)
+        (begin, min(begin + documents, corpus.shape[0])) for begin in range(0, corpus.shape[0], documents)
     ]
-    exact = _Exact(queries, corpus, renumbered)
-    # What n products of single precision may be off in sum, for vectors of length 1; twice, as both what is
-    # compared and what it is compared with may be.
-    margins = 2 * (np.diff(queries.indptr) + 4) * float(np.finfo(np.float32).eps) + 2 * 10.0**-DECIMALS
-    for first in range(0, queries.shape[0], together):
-        part = range(first, min(first + together, queries.shape[0]))
-        candidates = [_Candidates(number, margins[query]) for query in part]
-        for at, block in enumerate(blocks):
-            products = frequent[part.start : part.stop] @ block.dense
-            others = rare[part.start : part.stop] @ block.sparse
-            products[np.repeat(np.arange(len(part)), np.diff(others.indptr)), others.indices] += others.data
-            for mine, query, similarities in zip(candidates, part, products, strict=True):
-                chosen = np.flatnonzero(similarities > mine.least)
-                if len(chosen):
-                    mine.add(chosen + at * documents, similarities[chosen])
-                if len(mine.rows) > _CROWD * number:
-                    mine.keep(exact.best(query, mine.rows, number).documents)
-        for mine, query in zip(candidates, part, strict=True):
-            yield exact.best(query, mine.rows, number)
+    parts = [
+        range(begin, min(begin + together, queries.shape[0]))
+        for begin in range(0, queries.shape[0], together)
+    ]
+    progress = Progress("nearest facts", len(blocks) * queries.shape[0], "products")
+    for first in range(0, len(blocks), held):
+        made = [(begin, search.block(begin, end)) for begin, end in blocks[first : first + held]]
+        for part in parts:
+            for begin, block in made:
+                search.look(part, begin, block)
+            progress.advance(len(made) * len(part))
+    progress.say()
+    yield from search.best()
+
+
+class _Search:
+    """What has been found for some queries in the rows of the corpus that have been looked at."""
+
+    def __init__(self, queries: sparse.csr_array, corpus: sparse.csr_array, number: int, common: int) -> None:
+        features, columns = np.unique(queries.indices, return_inverse=True)
+        queries = sparse.csr_array(
+            (queries.data, columns.astype(np.int32), queries.indptr), shape=(queries.shape[0], len(features))
+        )
+        self.corpus, self.number, self.features = corpus, number, len(features)
+        self.renumbered = np.full(corpus.shape[1], len(features), np.int32)
+        self.renumbered[features] = np.arange(len(features))
+        self.dense = _most_products(queries, corpus, self.renumbered, common)
+        single = queries.astype(np.float32)
+        self.frequent, self.rare = single[:, self.dense].toarray(), _without(single, self.dense)
+        self.exact = _Exact(queries, corpus, self.renumbered)
+        # What n products of single precision may be off in sum, for vectors of length 1; twice, as both what
+        # is compared and what it is compared with may be.
+        margins = 2 * (np.diff(queries.indptr) + 4) * float(np.finfo(np.float32).eps) + 2 * 10.0**-DECIMALS
+        self.candidates = [_Candidates(number, margin) for margin in margins.tolist()]
+
+    def block(self, begin: int, end: int) -> _Block:
+        """The rows of the corpus from `begin` to before `end`."""
+        return _block(self.corpus, begin, end, self.renumbered, self.features, self.dense)
+
+    def look(self, part: range, begin: int, block: _Block) -> None:
+        """Weighs these queries with the block of rows that begins with this one."""
+        products = self.frequent[part.start : part.stop] @ block.dense
+        others = self.rare[part.start : part.stop] @ block.sparse
+        products[np.repeat(np.arange(len(part)), np.diff(others.indptr)), others.indices] += others.data
+        for query, similarities in zip(part, products, strict=True):
+            mine = self.candidates[query]
+            chosen = np.flatnonzero(similarities > mine.least)
+            if len(chosen):
+                mine.add(chosen + begin, similarities[chosen])
+            if len(mine.rows) > _CROWD * self.number:
+                mine.keep(self.exact.best(query, mine.rows, self.number).documents)
+
+    def best(self) -> Iterator[Neighbors]:
+        """The best of each query."""
+        for query, mine in enumerate(self.candidates):
+            yield self.exact.best(query, mine.rows, self.number)
 
 
 _CROWD = 20
