@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import tempfile
 from pathlib import Path
@@ -12,13 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.worlds import UNKNOWN, Amount, Fact, Property, World, method
+from support.worlds import UNKNOWN, Amount, Fact, Property, World, dump, method
 
 from factdrift.settings import InputError
-from factdrift.tables import database
+from factdrift.tables import TIME, database
 from factdrift.updates.blocks import Lookup, in_blocks, in_step
 from factdrift.updates.difference import difference
+from factdrift.updates.kept import packed, statement_ids, unpacked
 from factdrift.updates.matching import identities
+from factdrift.wikidata.time import Time, parse_time
 
 PLAIN, SINGLE = 1000, 2000
 ANCHOR = Fact(1, 999, 5, start="2000-01-01")
@@ -194,12 +197,12 @@ def test_tables_that_do_not_belong_together_are_told(tmp_path):
 
 def test_hashes_of_another_version_are_told(tmp_path):
     World([ANCHOR], [ANCHOR]).updates(tmp_path)
-    old, new = (tmp_path / which / "filtered.parquet" for which in ("old", "new"))
-    table = pq.read_table(old)
+    old, new = (dump(tmp_path, which) for which in ("old", "new"))
+    table, kept = pq.read_table(old.filtered), pq.read_table(old.kept)
     with database() as db:
-        assert table["identity"].to_pylist() == identities(db, table, method()).to_pylist()
-    other = pa.array([1] * table.num_rows, pa.uint64())
-    pq.write_table(table.set_column(table.schema.get_field_index("identity"), "identity", other), old)
+        assert kept["identity"].to_pylist() == identities(db, table, method()).to_pylist()
+    other = pa.array([1] * kept.num_rows, pa.uint64())
+    pq.write_table(kept.set_column(kept.schema.get_field_index("identity"), "identity", other), old.kept)
     with pytest.raises(InputError, match="another version of DuckDB"):
         difference(old, new, method(), tmp_path / "again.parquet")
 
@@ -208,4 +211,38 @@ def test_a_missing_datatype_equals_nothing():
     with database() as db:
         columns = {"datatype": ["string", None, "string"], "key": ["x", "x", None], "json": ["1", "1", None]}
         table = pa.table(columns)
-        assert [each is None for each in identities(db, table, method()).to_pylist()] == [False, True, True]
+        assert [each > 0 for each in identities(db, table, method()).to_pylist()] == [True, False, False]
+
+
+def test_ids_are_hashed_upper_cased_by_a_published_method():
+    ids = ["Q1$8a", "q1$8A", "Q1$8b"]
+    wanted = [int.from_bytes(hashlib.md5(each.upper().encode()).digest()[8:], "little") for each in ids]
+    with database() as db:
+        assert statement_ids(db, pa.chunked_array([ids])).to_pylist() == wanted
+    assert wanted[0] == wanted[1]
+
+
+@given(
+    st.lists(
+        st.none()
+        | st.builds(
+            Time,
+            st.integers(-(2**40), 2**40),
+            *[st.integers(0, 127)] * 3,
+            st.booleans(),
+            *[st.integers(-(2**50), 2**50)] * 3,
+        )
+    )
+)
+def test_dates_come_back_as_they_were_packed(dates):
+    rows = [None if date is None else date._asdict() for date in dates]
+    times = pa.chunked_array([pa.array(rows, TIME)])
+    assert unpacked(pa.chunked_array([packed(times)])).equals(times)
+    part = packed(times).slice(1)
+    assert unpacked(pa.chunked_array([part])).to_pylist() == rows[1:]
+
+
+def test_a_date_without_a_field_is_told():
+    date = parse_time("+2010-01-01T00:00:00Z", 9, "")._asdict()
+    with pytest.raises(InputError, match="without 'last'"):
+        packed(pa.chunked_array([pa.array([None, date | {"last": None}], TIME)]))

@@ -1,0 +1,102 @@
+"""The statements that the filters keep, as two dumps are compared: few columns that are cheap to unpack.
+
+What is dropped is not in it, hardly anything can be missing, and dates, which take eight columns each where
+they are structs, take one. The columns that are left stand in the table of all statements; `row` leads there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from factdrift.settings import InputError
+from factdrift.tables import TIME
+
+_DATE = np.dtype(
+    [(field.name, np.dtype(field.type.to_pandas_dtype()).newbyteorder("<")) for field in TIME], align=False
+)
+"""The fields of a date in turn, without gaps, little-endian."""
+
+DATES = ("time", "start", "end", "pit")
+
+KEPT = pa.schema(
+    [
+        pa.field("row", pa.int32(), nullable=False),
+        pa.field("subject", pa.int32(), nullable=False),
+        pa.field("property", pa.int32(), nullable=False),
+        pa.field("position", pa.int32(), nullable=False),
+        pa.field("revision", pa.int64(), nullable=False),
+        pa.field("identity", pa.uint64(), nullable=False),
+        pa.field("repeated", pa.bool_(), nullable=False),
+        pa.field("id", pa.uint64(), nullable=False),
+        pa.field("dated", pa.bool_(), nullable=False),
+        *(pa.field(name, pa.binary(_DATE.itemsize)) for name in DATES),
+    ]
+)
+"""One row a statement that is kept. `row`: the number, from 0, of its row among all statements; `revision`: 0
+where it is not known; `identity`: a hash of the value (`matching.identities`), 0 where it equals nothing;
+`repeated`: its value stands several times in its group; `id`: a hash of the statement's id (`statement_ids`);
+`dated`: a start, an end or a point in time is given, be it known or not; DATES: see `packed`."""
+
+_PLAIN = ("subject", "revision", "identity", "id", *DATES)
+_BARE = ("identity", "id")
+_DENSE = DATES
+
+WRITER: dict[str, Any] = {
+    "use_dictionary": ["property", "position"],
+    "column_encoding": {"row": "DELTA_BINARY_PACKED"} | dict.fromkeys(_PLAIN, "PLAIN"),
+    "compression": dict.fromkeys(KEPT.names, "lz4")
+    | dict.fromkeys(_BARE, "none")
+    | dict.fromkeys(_DENSE, "zstd"),
+    "compression_level": dict.fromkeys(_DENSE, 3),
+}
+"""How it is stored: what hardly shrinks is not compressed, what shrinks by its repetitions only by lz4."""
+
+
+class Dump(NamedTuple):
+    """The tables of one bucket of a dump that `preprocess` has written."""
+
+    filtered: Path
+    kept: Path
+
+
+def statement_ids(db: duckdb.DuckDBPyConnection, statements: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A hash (uint64) of each id, upper-cased: the last eight bytes of its MD5, little-endian."""
+    db.register("named", pa.table({"statement": statements}))
+    hashes = db.sql("SELECT md5_number_lower(upper(statement)) AS id FROM named").to_arrow_table()["id"]
+    db.unregister("named")
+    return hashes
+
+
+def packed(times: pa.ChunkedArray) -> pa.Array:
+    """Dates (TIME) as fixed numbers of bytes: the fields in turn, little-endian; null stays null.
+
+    Raises InputError if a field of a date is missing.
+    """
+    records = np.zeros(len(times), _DATE)
+    for name in TIME.names:
+        field = pc.struct_field(times, name)
+        if field.null_count != times.null_count:
+            raise InputError(f"statements: a date without {name!r}; make the table again")
+        records[name] = pc.fill_null(field, False if name == "julian" else 0).to_numpy()
+    valid = pa.array(times.is_valid().to_numpy()).buffers()[1]
+    return pa.Array.from_buffers(
+        pa.binary(_DATE.itemsize), len(times), [valid, pa.py_buffer(records.tobytes())]
+    )
+
+
+def unpacked(dates: pa.ChunkedArray) -> pa.ChunkedArray:
+    """What `packed` packed, as TIME."""
+    return pa.chunked_array([_unpacked(chunk) for chunk in dates.chunks], TIME)
+
+
+def _unpacked(dates: pa.FixedSizeBinaryArray) -> pa.StructArray:
+    records = np.frombuffer(dates.buffers()[1], _DATE, len(dates), dates.offset * _DATE.itemsize)
+    fields = [pa.array(np.ascontiguousarray(records[field.name]), field.type) for field in TIME]
+    missing = dates.is_null() if dates.null_count else None
+    return pa.StructArray.from_arrays(fields, fields=list(TIME), mask=missing)
