@@ -180,6 +180,8 @@ class Lookup:
         # What is asked for ascends but for the rows of a subject, so that it lies in few pieces of batches.
         starts = np.array([start for start, _ in self.held])
         batches = np.searchsorted(starts, np.where(present, rows, first), side="right") - 1
+        # A null goes with what stands before it.
+        batches = batches[np.maximum.accumulate(np.where(present, np.arange(len(rows)), 0))]
         edges = np.flatnonzero(np.diff(batches, prepend=-1))
         pieces = []
         for begin, until in zip(edges, [*edges[1:], len(rows)], strict=True):
