@@ -147,37 +147,36 @@ def _aligned(
     """
     starts_old, sizes_old = _runs(old.subjects)
     starts_new, sizes_new = _runs(new.subjects)
-    there = np.searchsorted(new.subjects[starts_new], old.subjects[starts_old])
-    both = np.isin(old.subjects[starts_old], new.subjects[starts_new], assume_unique=True)
-    there = there[both]
-    begin_old, size_old = starts_old[both], sizes_old[both]
-    begin_new, size_new = starts_new[there], sizes_new[there]
+    if not (len(starts_old) and len(starts_new)):
+        return np.zeros(len(old.values), bool), np.zeros(len(new.values), bool), [], []
+    subjects = new.subjects[starts_new]
+    there = np.minimum(np.searchsorted(subjects, old.subjects[starts_old]), len(subjects) - 1)
+    both = subjects[there] == old.subjects[starts_old]
     is_there = np.zeros(len(starts_new), bool)
-    is_there[there] = True
+    is_there[there[both]] = True
     left_old = np.repeat(both, sizes_old) & (old.values != 0)
     left_new = np.repeat(is_there, sizes_new) & (new.values != 0)
-    length = np.minimum(size_old, size_new)
 
-    here = _ranges(begin_old, length)
-    at = here + np.repeat(begin_new - begin_old, length)
-    sure = ~(old.repeated[here] | new.repeated[at])
+    at = np.arange(len(old.values)) + np.repeat(starts_new[there] - starts_old, sizes_old)
+    sure = ~(old.repeated | new.repeated.take(at, mode="clip"))
     if unchanged:
-        revisions = old.revisions[begin_old]
-        same = (revisions == new.revisions[begin_new]) & (revisions > 0)
-        sure |= np.repeat(same, length) & (old.positions[here] == new.positions[at])
-    sure &= _equal(old, new, here, at)
-    pairs_old, pairs_new = [here[sure]], [at[sure]]
-    left_old[pairs_old[0]] = False
-    left_new[pairs_new[0]] = False
+        revisions = old.revisions[starts_old]
+        same = (revisions == new.revisions[starts_new[there]]) & (revisions > 0)
+        sure |= np.repeat(same, sizes_old) & (old.positions == new.positions.take(at, mode="clip"))
+    sure &= left_old
+    sure &= _equal(old, new, slice(None), at)
+    here = np.flatnonzero(sure)
+    pairs_old, pairs_new = [here], [at[here]]
+    left_old[here] = False
+    left_new[at[here]] = False
 
-    # Entities of one length on both sides have been compared whole.
-    other = size_old != size_new
-    ends_old, ends_new = begin_old + size_old - length, begin_new + size_new - length
-    here = _ranges(ends_old[other], length[other])
-    at = here + np.repeat((ends_new - ends_old)[other], length[other])
-    sure = left_old[here] & left_new[at] & ~(old.repeated[here] | new.repeated[at])
-    sure &= _equal(old, new, here, at)
-    pairs_old.append(here[sure])
+    # Where both sides have as many statements of an entity, the last has been compared with the last.
+    longer = sizes_new[there] - sizes_old
+    rest = np.flatnonzero(left_old & ~old.repeated & np.repeat(longer != 0, sizes_old))
+    at = at[rest] + np.repeat(longer, sizes_old)[rest]
+    sure = left_new.take(at, mode="clip") & ~new.repeated.take(at, mode="clip")
+    sure &= _equal(old, new, rest, at)
+    pairs_old.append(rest[sure])
     pairs_new.append(at[sure])
     left_old[pairs_old[1]] = False
     left_new[pairs_new[1]] = False
@@ -186,20 +185,17 @@ def _aligned(
 
 def _runs(ids: NDArray[np.int32]) -> tuple[Lines, Lines]:
     """Where the runs of equal ids begin, and how long they are."""
-    starts = np.flatnonzero(np.diff(ids, prepend=-1))
+    starts = np.flatnonzero(np.concatenate([np.ones(min(len(ids), 1), bool), ids[1:] != ids[:-1]]))
     return starts, np.diff(starts, append=len(ids))
 
 
-def _ranges(starts: Lines, sizes: Lines) -> Lines:
-    """The numbers of `sizes[i]` rows from `starts[i]`, in turn."""
-    ends = np.cumsum(sizes)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + sizes, sizes)
-
-
-def _equal(old: Side, new: Side, here: Lines, there: Lines) -> NDArray[np.bool_]:
-    """Whether relation and value are the same; their subjects are."""
-    values = old.values[here]
-    return (values == new.values[there]) & (old.relations[here] == new.relations[there]) & (values != 0)
+def _equal(old: Side, new: Side, here: Lines | slice, at: Lines) -> NDArray[np.bool_]:
+    """Whether subject, relation and value of rows of both sides are the same; a row beyond the end is not."""
+    same: NDArray[np.bool_] = old.values[here] == new.values.take(at, mode="clip")
+    same &= old.relations[here] == new.relations.take(at, mode="clip")
+    same &= old.subjects[here] == new.subjects.take(at, mode="clip")
+    same &= (at >= 0) & (at < len(new.values))
+    return same
 
 
 def _by_identity(
