@@ -165,7 +165,7 @@ def measure(what: str, old: Path, new: Path) -> dict[str, Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from factdrift.updates.blocks import BLOCK, in_step
+    from factdrift.updates.blocks import in_step
     from factdrift.updates.difference import difference
     from factdrift.updates.matching import COLUMNS, match, side
     from factdrift.updates.method import Method
@@ -181,7 +181,7 @@ def measure(what: str, old: Path, new: Path) -> dict[str, Any]:
     started = time.process_time()
     found = [0, 0, 0]
     if what.startswith("join"):
-        for before, after in in_step(was.kept, now.kept, COLUMNS, 2 * BLOCK):
+        for before, after in in_step(was.kept, now.kept, COLUMNS):
             here, there = side(before), side(after)
             matched = match(here, there, unchanged=what == "join")
             # Where a value is repeated, numbers alone tell how many pairs there will be.

@@ -20,7 +20,7 @@ from factdrift.tables import TIME, database
 from factdrift.updates.blocks import Lookup, in_blocks, in_step
 from factdrift.updates.difference import difference
 from factdrift.updates.kept import packed, statement_ids, unpacked
-from factdrift.updates.matching import identities
+from factdrift.updates.matching import Side, identities, match, repeated
 from factdrift.wikidata.time import Time, parse_time
 
 PLAIN, SINGLE = 1000, 2000
@@ -129,6 +129,47 @@ def test_an_object_that_is_no_longer_in_the_dump_is_no_change_of_the_world(tmp_p
     assert rules(merges="detect") == found
     assert rules(variant="revised", dates="first_day") == found
     assert rules(variant="revised", dates="first_day", merges="off")[SINGLE, "Q7"] == ("replaced", "obsolete")
+
+
+STATEMENTS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 2), st.integers(0, 3)), max_size=14)
+
+
+def a_side(statements, revisions):
+    """Statements (subject, relation, value), as one side of a block; 0 is a value that equals nothing."""
+    rows = sorted(statements, key=lambda row: row[0])
+    subjects, relations, values = (np.array([row[n] for row in rows], np.int32) for n in range(3))
+    hashes = values.astype(np.uint64)
+    again = repeated(subjects, relations, hashes)
+    edits = np.array([revisions[row[0]] for row in rows], np.int64)
+    return rows, Side(subjects, relations, np.arange(len(rows), dtype=np.int32), edits, hashes, again)
+
+
+@settings(max_examples=300, deadline=None)
+@given(STATEMENTS, STATEMENTS)
+def test_values_that_stand_once_on_each_side_are_one_triple(before, after):
+    old, here = a_side(before, [1] * 5)
+    new, there = a_side(after, [2] * 5)
+    assert here.repeated.tolist() == [old.count(row) > 1 and row[2] > 0 for row in old]
+    matched = match(here, there)
+    once = {row for row in old if old.count(row) == new.count(row) == 1 and row[2]}
+    found = [(old[a], new[b]) for a, b in zip(matched.old, matched.new, strict=True)]
+    assert sorted(found) == [(row, row) for row in sorted(once)]
+    for rows, lines, groups in (
+        (old, matched.repeated_old, matched.groups_old),
+        (new, matched.repeated_new, matched.groups_new),
+    ):
+        left = [line for line, row in enumerate(rows) if row in set(old) & set(new) - once and row[2]]
+        assert sorted(lines) == left
+        assert len({(rows[a], b) for a, b in zip(lines, groups, strict=True)}) == len(set(groups))
+
+
+@given(STATEMENTS)
+def test_in_the_same_revision_what_stands_at_the_same_place_is_the_same(statements):
+    rows, side = a_side(statements, [0, 7, 7, 0, 0])
+    known = [line for line, row in enumerate(rows) if row[2] and (row[0] < 3 or rows.count(row) == 1)]
+    matched = match(side, side)
+    assert sorted(matched.old) == known
+    assert matched.old.tolist() == matched.new.tolist()
 
 
 def numbered(tmp_path, name, subjects):

@@ -187,8 +187,9 @@ class Lookup:
         for begin, until in zip(edges, [*edges[1:], len(rows)], strict=True):
             start, batch = self.held[batches[begin]]
             numbers = pa.array(rows[begin:until] - start, mask=~present[begin:until])
-            pieces.append(batch.select(schema.names).take(numbers))
-        return pa.Table.from_batches([piece.cast(schema) for piece in pieces])
+            piece = batch.select(schema.names).take(numbers)
+            pieces.append(pa.RecordBatch.from_arrays(piece.columns, schema=schema))
+        return pa.Table.from_batches(pieces)
 
     def _read(self, first: int, end: int) -> None:
         """Lets go of what stands before `first`, and reads on to `end`; row groups between are left out."""

@@ -42,7 +42,7 @@ _READ = (*COLUMNS, "id", "dated")
 
 
 def difference(
-    old: Dump, new: Dump, method: Method, output: Path, unchanged: bool = True, rows: int = 2 * BLOCK
+    old: Dump, new: Dump, method: Method, output: Path, unchanged: bool = True, rows: int = BLOCK
 ) -> int:
     """Writes the triples of one bucket from its tables of both dumps; returns their number.
 

@@ -88,9 +88,9 @@ def repeated(
     """For each statement of some whole subjects whether its value stands several times in its group."""
     order, starts = _by_identity(subjects, relations, values)
     sizes = np.diff(starts, append=len(order))
-    found = np.zeros(len(order), bool)
-    found[order[np.repeat(sizes > 1, sizes)]] = True
-    return found & (values != 0)
+    found: NDArray[np.bool_] = values != 0
+    found[order[np.repeat(sizes == 1, sizes)]] = False
+    return found
 
 
 def side(table: pa.Table) -> Side:

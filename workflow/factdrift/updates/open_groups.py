@@ -106,9 +106,9 @@ class Statements:
         old = self.dumps["old_"].take(rows["old_"], self.sides)
         removed = self.dumps["old_"].take(np.where(rows["new_"] < 0, rows["old_"], -1), self.value)
         for name in self.value:
-            columns[name] = _ready(pc.coalesce(new[name], removed[name]))
+            columns[name] = _struct(pc.coalesce(new[name], removed[name]))
         for side, found in (("old_", old), ("new_", new)):
-            columns |= {f"{side}{name}": _ready(found[name]) for name in self.sides}
+            columns |= {f"{side}{name}": _struct(found[name]) for name in self.sides}
         columns |= {name: _revisions(columns[name]) for name in columns if name.endswith("_revision")}
         return pa.table(columns)
 
@@ -131,14 +131,17 @@ class _Dump:
         kept = self.kept.take(rows, ["row", *here])
         numbers = pc.fill_null(kept["row"], -1).to_numpy().astype(np.int64)
         filtered = self.filtered.take(numbers, there)
-        return {name: kept[name] for name in here} | {name: filtered[name] for name in there}
+        return {name: kept[name] for name in here} | {name: _text(filtered[name]) for name in there}
 
 
-def _ready(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Dates as structs, texts as texts."""
-    if pa.types.is_fixed_size_binary(column.type):
-        return unpacked(column)
-    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column without its dictionary."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _struct(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as it is, dates unpacked."""
+    return unpacked(column) if pa.types.is_fixed_size_binary(column.type) else column
 
 
 def _revisions(column: pa.ChunkedArray) -> pa.ChunkedArray:
