@@ -44,6 +44,11 @@ FILTERED = pa.schema([*STATEMENTS, ("dropped_by", pa.string())])
 _SELDOM_TWICE = ("statement", "key", "json")
 """Columns that are read faster without a dictionary of their values, and are no larger for it."""
 
+_FOR_KEPT = [
+    *("subject", "property", "position", "revision", "statement", "datatype", "key", "json"),
+    *("start_unknown", "end_unknown", *DATES),
+]
+
 ENTITY_DATATYPES = ("wikibase-item", "wikibase-property")
 
 
@@ -192,7 +197,7 @@ def kept_rows(
 ) -> pa.Table:
     """The rows of a block of whole subjects that are `kept`, as KEPT; the block begins with row `first`."""
     rows = np.flatnonzero(kept.to_numpy())
-    table = table.take(pa.array(rows))
+    table = table.select(_FOR_KEPT).filter(kept)
     identity = identities(db, table, method).to_numpy()
     narrow = ("subject", "property", "position")
     return pa.table(
@@ -202,7 +207,7 @@ def kept_rows(
             pc.fill_null(table["revision"], 0),
             pa.array(identity),
             pa.array(repeated(table["subject"].to_numpy(), table["property"].to_numpy(), identity)),
-            statement_ids(db, table["statement"]),
+            pa.array(statement_ids(table["statement"])),
             _dated(table),
             *(packed(table[name]) for name in DATES),
         ],
