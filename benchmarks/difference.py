@@ -58,8 +58,13 @@ def make(
     old: Path, new: Path, rows: int, bucket: int, buckets: int, changed: float, repeated: float
 ) -> list[int]:
     """Writes preprocessed statements of one bucket; returns how many rows are in both, removed and added."""
-    from factdrift.tables import database, write_parquet
-    from factdrift.updates.preprocess import FILTERED
+    import msgspec
+
+    from factdrift.tables import database, growing, write_parquet
+    from factdrift.updates.blocks import in_blocks
+    from factdrift.updates.kept import KEPT, WRITER
+    from factdrift.updates.method import Method
+    from factdrift.updates.preprocess import FILTERED, kept_rows, writer
 
     # A place is in both dumps or in one of them; entities whose revision stays have the first kind alone.
     entities = round(rows / STATEMENTS_AN_ENTITY)
@@ -83,14 +88,31 @@ def make(
             ) ORDER BY subject, position"""
         )
         for path, there, revision in ((old, in_old, "subject"), (new, in_new, "subject + changed::INTEGER")):
-            write_parquet(db.sql(_statements(there, revision)).to_arrow_reader(131_072).cast(FILTERED), path)
+            statements = db.sql(_statements(there, revision)).to_arrow_reader(131_072).cast(FILTERED)
+            write_parquet(statements, path, **writer(FILTERED))
         [counts] = db.sql(
             f"""SELECT sum(least(o, n)), sum(o - least(o, n)), sum(n - least(o, n)) FROM (
                 SELECT count(*) FILTER ({in_old}) AS o, count(*) FILTER ({in_new}) AS n
                 FROM places WHERE {_KEPT} GROUP BY subject, valued
             )"""
         ).fetchall()
+    method = msgspec.convert(METHOD, Method, strict=False)
+    for path in (old, new):
+        with database(4000, 2) as db, growing(dump(path).kept, KEPT, **WRITER) as keep:
+            first = 0
+            for table in in_blocks(path, FILTERED.names, 131_072):
+                kept = table["dropped_by"].is_null()
+                for batch in kept_rows(db, table, kept, first, method).to_batches():
+                    keep(batch)
+                first += table.num_rows
     return [int(count) for count in counts]
+
+
+def dump(path: Path) -> Any:
+    """The tables of a dump of which `path` is that of all statements."""
+    from factdrift.updates.kept import Dump
+
+    return Dump(path, path.with_stem(f"{path.stem}-kept"))
 
 
 _KEPT = "dice % 10 <> 7"
@@ -101,8 +123,6 @@ def _statements(there: str, revision: str) -> str:
     """SQL: the statements of one side. Three of five are about items; one in eight has a start, and so on."""
     item, quantity, date = "kind < 60", "kind < 75", "kind < 88"
     return f"""
-        SELECT *, CASE WHEN dropped_by IS NULL THEN hash(datatype, key) END AS identity,
-            (start IS NOT NULL OR "end" IS NOT NULL OR pit IS NOT NULL) AS dated FROM (
         SELECT subject, property,
             format('Q{{}}${{:08x}}-{{:04x}}-{{:04x}}-{{:04x}}-{{:08x}}{{:04x}}', subject, more & 4294967295,
                 (more >> 32) & 65535, more >> 48, hash(more) & 65535, (hash(more) >> 16) & 4294967295,
@@ -130,7 +150,7 @@ def _statements(there: str, revision: str) -> str:
                 (10 + valued * 37 + (dice >> 40) % 30)::INTEGER AS property,
                 (1 + (dice >> 20) % 5000000 * ((dice >> 8) % 16) / 16)::INTEGER AS object
             FROM places WHERE {there}
-        )) ORDER BY subject, position"""
+        ) ORDER BY subject, position"""
 
 
 def _time(condition: str) -> str:
@@ -145,7 +165,7 @@ def measure(what: str, old: Path, new: Path) -> dict[str, Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from factdrift.updates.blocks import BLOCK, in_step
+    from factdrift.updates.blocks import in_step
     from factdrift.updates.difference import difference
     from factdrift.updates.matching import COLUMNS, match, side
     from factdrift.updates.method import Method
@@ -154,13 +174,14 @@ def measure(what: str, old: Path, new: Path) -> dict[str, Any]:
     pa.set_cpu_count(1)
     method = msgspec.convert(METHOD, Method, strict=False)
     output = old.with_name("triples.parquet")
-    for before, after in in_step(old, new, COLUMNS):  # a first block, so that all is imported
+    was, now = dump(old), dump(new)
+    for before, after in in_step(was.kept, now.kept, COLUMNS):  # a first block, so that all is imported
         match(side(before), side(after))
         break
     started = time.process_time()
     found = [0, 0, 0]
     if what.startswith("join"):
-        for before, after in in_step(old, new, COLUMNS, 2 * BLOCK):
+        for before, after in in_step(was.kept, now.kept, COLUMNS):
             here, there = side(before), side(after)
             matched = match(here, there, unchanged=what == "join")
             # Where a value is repeated, numbers alone tell how many pairs there will be.
@@ -169,20 +190,20 @@ def measure(what: str, old: Path, new: Path) -> dict[str, Any]:
                 for olds in [Counter(matched.groups_old.tolist())]
                 for group, count in Counter(matched.groups_new.tolist()).items()
             )
-            for place, number in enumerate((both, len(here.lines) - both, len(there.lines) - both)):
+            for place, number in enumerate((both, len(here.values) - both, len(there.values) - both)):
                 found[place] += number
         seconds = time.process_time() - started
     elif what in LOOKUPS:
         look_up(what, old, new, method)
         seconds = time.process_time() - started
     elif what == "written":
-        difference(old, new, method, output)
+        difference(was, now, method, output)
         seconds = time.process_time() - started
         changes = pq.read_table(output, columns=["change"])["change"].value_counts().to_pylist()
         numbers = {each["values"]: each["counts"] for each in changes}
         found = [numbers[change] for change in ("F0", "F-", "F+")]
     else:  # the table of `written` is there
-        statements = Statements(old, new)
+        statements = Statements(was, now)
         for block in divided(output):
             found[0] += statements.join(block.open).num_rows
         seconds = time.process_time() - started
@@ -229,14 +250,14 @@ def look_up(what: str, old: Path, new: Path, method: Any) -> None:
     folder = old.parent
     relations = folder / "relations.parquet"
     if what == "preprocess":
-        output = folder / "filtered.parquet"
+        output = dump(folder / "filtered.parquet")
         preprocess(old, folder / "relevant.parquet", relations, method.t_old, method, output)
         return
     items = sorted(folder.glob("items-*.parquet"))
     classify(
         triples=folder / "triples.parquet",
-        old=old,
-        new=new,
+        old=dump(old),
+        new=dump(new),
         relations=relations,
         new_entities=[folder / "newborn.parquet"],
         old_entities=items,

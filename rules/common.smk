@@ -105,6 +105,11 @@ def side(path):
     )
 
 
+def preprocessed(which):
+    """The two tables that the filters make of one bucket of a dump's statements."""
+    return [f"results/{{pair}}/{table}/{which}/{{bucket}}.parquet" for table in ("filtered", "kept")]
+
+
 def entities(which):
     """The items of one snapshot, all buckets."""
     return buckets(f"results/snapshots/{config['snapshots'][which]}/entities/{{bucket}}.parquet")

@@ -1,7 +1,7 @@
 """Two snapshots into labelled updates: filters, difference, new entities, rules, anomalies, scenarios.
 
 Inputs: the tables of both snapshots.
-Outputs: results/{pair}/: filtered/{which}/{bucket}.parquet, preprocess_report.parquet, triples/{bucket}.parquet,
+Outputs: results/{pair}/: filtered/{which}/{bucket}.parquet, kept/{which}/{bucket}.parquet, preprocess_report.parquet, triples/{bucket}.parquet,
 new_entities/{bucket}.parquet, updates/{bucket}.parquet, untouched/{bucket}.parquet.
 """
 
@@ -44,7 +44,7 @@ rule filter_context:
 
 
 rule preprocess:
-    """Each statement with the first filter that drops it."""
+    """Each statement with the first filter that drops it, and those that no filter drops."""
     input:
         statements=side("statements/{bucket}.parquet"),
         relevant="results/{pair}/context/{which}/relevant.parquet",
@@ -52,6 +52,7 @@ rule preprocess:
         code=code("updates"),
     output:
         filtered="results/{pair}/filtered/{which}/{bucket}.parquet",
+        kept="results/{pair}/kept/{which}/{bucket}.parquet",
     log:
         "logs/{pair}/filtered/{which}/{bucket}.txt",
     benchmark:
@@ -69,7 +70,8 @@ rule preprocess:
             --relations {input.relations:q} \
             --dump-is {wildcards.which} \
             --method {params.method:q} \
-            --output {output.filtered:q}
+            --output {output.filtered:q} \
+            --kept {output.kept:q}
         """
 
 
@@ -100,8 +102,8 @@ rule preprocess_report:
 rule difference:
     """F-, F0 and F+ of one bucket."""
     input:
-        old="results/{pair}/filtered/old/{bucket}.parquet",
-        new="results/{pair}/filtered/new/{bucket}.parquet",
+        old=preprocessed("old"),
+        new=preprocessed("new"),
         code=code("updates"),
     output:
         triples="results/{pair}/triples/{bucket}.parquet",
@@ -157,8 +159,8 @@ rule classify:
     """Labels of one bucket's triples by the rule table, and what becomes of its groups."""
     input:
         triples="results/{pair}/triples/{bucket}.parquet",
-        old="results/{pair}/filtered/old/{bucket}.parquet",
-        new="results/{pair}/filtered/new/{bucket}.parquet",
+        old=preprocessed("old"),
+        new=preprocessed("new"),
         relations="results/{pair}/context/new/relations.parquet",
         new_entities=buckets("results/{pair}/new_entities/{bucket}.parquet"),
         old_entities=entities("old"),

@@ -26,6 +26,7 @@ from factdrift.tempripple.schemas import TR_DROPPED, TR_FACTS, TR_ITEMS, TR_RELA
 from factdrift.tempripple.sources import DATE
 from factdrift.updates.classify import DROPS, UPDATES
 from factdrift.updates.difference import TRIPLES
+from factdrift.updates.kept import KEPT
 from factdrift.updates.preprocess import FILTERS
 from factdrift.updates.untouched import UNTOUCHED
 from factdrift.verbalize.answers import KINDS, UNUSED
@@ -45,6 +46,7 @@ SCHEMAS = {
     "properties": PROPERTIES,
     "translations": TRANSLATIONS,
     "classes": CLASSES,
+    "kept": KEPT,
     "triples": TRIPLES,
     "updates": UPDATES,
     "untouched": UNTOUCHED,

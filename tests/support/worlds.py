@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, write_parquet
 from factdrift.updates.classify import classify
 from factdrift.updates.difference import difference
+from factdrift.updates.kept import Dump
 from factdrift.updates.method import Method
 from factdrift.updates.new_entities import new_entities
 from factdrift.updates.preprocess import context, preprocess
@@ -284,12 +285,11 @@ class World:
                 directory / which / "relations.parquet",
                 how.t_old if which == "old" else how.t_new,
                 how,
-                directory / which / "filtered.parquet",
+                dump(directory, which),
             )
         triples = directory / "triples.parquet"
-        difference(
-            directory / "old" / "filtered.parquet", directory / "new" / "filtered.parquet", how, triples
-        )
+        old, new = (dump(directory, which) for which in ("old", "new"))
+        difference(old, new, how, triples)
         new_entities(
             directory / "new" / "statements.parquet",
             triples,
@@ -299,8 +299,8 @@ class World:
         )
         classify(
             triples=triples,
-            old=directory / "old" / "filtered.parquet",
-            new=directory / "new" / "filtered.parquet",
+            old=old,
+            new=new,
             relations=directory / "new" / "relations.parquet",
             new_entities=[directory / "new_entities.parquet"],
             old_entities=[directory / "old" / "entities.parquet"],
@@ -322,7 +322,9 @@ class World:
         """All triples, those of untouched groups too, with the value and the ids of their statements."""
         rows: list[dict[str, Any]] = pq.read_table(directory / "triples.parquet").to_pylist()
         for which in ("old", "new"):
-            table = pq.read_table(directory / which / "filtered.parquet", columns=["statement", "key"])
+            tables = dump(directory, which)
+            table = pq.read_table(tables.filtered, columns=["statement", "key"])
+            table = table.take(pq.read_table(tables.kept)["row"])
             for row in rows:
                 place = row.pop(f"{which}_row")
                 row[f"{which}_statement"] = None if place is None else table["statement"][place].as_py()
@@ -334,6 +336,11 @@ class World:
         self.updates(directory, **switches)
         rows: list[dict[str, Any]] = pq.read_table(directory / which / "filtered.parquet").to_pylist()
         return rows
+
+
+def dump(directory: Path, which: str) -> Dump:
+    """Where `World.updates` leaves the statements of one dump."""
+    return Dump(directory / which / "filtered.parquet", directory / which / "kept.parquet")
 
 
 def method(variant: str = "paper", **switches: Any) -> Method:

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 from support import oracle, oracle_dumps
-from support.worlds import RULES, UNKNOWN, Amount, Date, Fact, Property, Text, World, method
+from support.worlds import RULES, UNKNOWN, Amount, Date, Fact, Property, Text, World, dump, method
 
 from factdrift.updates.difference import difference
 from factdrift.updates.method import Method
@@ -373,8 +373,8 @@ def test_neither_the_shortcut_nor_the_blocks_change_the_difference(variant, tmp_
         world.absent_new -= {fact.s for fact in world.new}
         how = method(variant=variant)
         world.updates(tmp_path, variant=variant)
-        sides = [tmp_path / which / "filtered.parquet" for which in ("old", "new")]
-        kept = [pq.read_table(side, columns=["subject", "revision"]).to_pylist() for side in sides]
+        sides = [dump(tmp_path, which) for which in ("old", "new")]
+        kept = [pq.read_table(side.kept, columns=["subject", "revision"]).to_pylist() for side in sides]
         assert len({row["subject"] for row in kept[0] if row in kept[1]}) > SUBJECTS / 3
         whole = (tmp_path / "triples.parquet").read_bytes()
         for options in ({"unchanged": False}, {"rows": 7}, {"rows": 50, "unchanged": False}):

@@ -12,13 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.worlds import UNKNOWN, Amount, Fact, Property, World, method
+from support.worlds import UNKNOWN, Amount, Fact, Property, World, dump, method
 
 from factdrift.settings import InputError
-from factdrift.tables import database
+from factdrift.tables import TIME, database
 from factdrift.updates.blocks import Lookup, in_blocks, in_step
 from factdrift.updates.difference import difference
-from factdrift.updates.matching import identities
+from factdrift.updates.kept import packed, statement_ids, unpacked
+from factdrift.updates.matching import Side, identities, match, repeated
+from factdrift.wikidata.time import Time, parse_time
 
 PLAIN, SINGLE = 1000, 2000
 ANCHOR = Fact(1, 999, 5, start="2000-01-01")
@@ -128,6 +130,47 @@ def test_an_object_that_is_no_longer_in_the_dump_is_no_change_of_the_world(tmp_p
     assert rules(variant="revised", dates="first_day", merges="off")[SINGLE, "Q7"] == ("replaced", "obsolete")
 
 
+STATEMENTS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 2), st.integers(0, 3)), max_size=14)
+
+
+def a_side(statements, revisions):
+    """Statements (subject, relation, value), as one side of a block; 0 is a value that equals nothing."""
+    rows = sorted(statements, key=lambda row: row[0])
+    subjects, relations, values = (np.array([row[n] for row in rows], np.int32) for n in range(3))
+    hashes = values.astype(np.uint64)
+    again = repeated(subjects, relations, hashes)
+    edits = np.array([revisions[row[0]] for row in rows], np.int64)
+    return rows, Side(subjects, relations, np.arange(len(rows), dtype=np.int32), edits, hashes, again)
+
+
+@settings(max_examples=300, deadline=None)
+@given(STATEMENTS, STATEMENTS)
+def test_values_that_stand_once_on_each_side_are_one_triple(before, after):
+    old, here = a_side(before, [1] * 5)
+    new, there = a_side(after, [2] * 5)
+    assert here.repeated.tolist() == [old.count(row) > 1 and row[2] > 0 for row in old]
+    matched = match(here, there)
+    once = {row for row in old if old.count(row) == new.count(row) == 1 and row[2]}
+    found = [(old[a], new[b]) for a, b in zip(matched.old, matched.new, strict=True)]
+    assert sorted(found) == [(row, row) for row in sorted(once)]
+    for rows, lines, groups in (
+        (old, matched.repeated_old, matched.groups_old),
+        (new, matched.repeated_new, matched.groups_new),
+    ):
+        left = [line for line, row in enumerate(rows) if row in set(old) & set(new) - once and row[2]]
+        assert sorted(lines) == left
+        assert len({(rows[a], b) for a, b in zip(lines, groups, strict=True)}) == len(set(groups))
+
+
+@given(STATEMENTS)
+def test_in_the_same_revision_what_stands_at_the_same_place_is_the_same(statements):
+    rows, side = a_side(statements, [0, 7, 7, 0, 0])
+    known = [line for line, row in enumerate(rows) if row[2] and (row[0] < 3 or rows.count(row) == 1)]
+    matched = match(side, side)
+    assert sorted(matched.old) == known
+    assert matched.old.tolist() == matched.new.tolist()
+
+
 def numbered(tmp_path, name, subjects):
     """A table of (subject, position) with this many rows of each subject."""
     rows = [{"subject": subject, "position": place} for subject, n in subjects for place in range(n)]
@@ -194,12 +237,12 @@ def test_tables_that_do_not_belong_together_are_told(tmp_path):
 
 def test_hashes_of_another_version_are_told(tmp_path):
     World([ANCHOR], [ANCHOR]).updates(tmp_path)
-    old, new = (tmp_path / which / "filtered.parquet" for which in ("old", "new"))
-    table = pq.read_table(old)
+    old, new = (dump(tmp_path, which) for which in ("old", "new"))
+    table, kept = pq.read_table(old.filtered), pq.read_table(old.kept)
     with database() as db:
-        assert table["identity"].to_pylist() == identities(db, table, method()).to_pylist()
-    other = pa.array([1] * table.num_rows, pa.uint64())
-    pq.write_table(table.set_column(table.schema.get_field_index("identity"), "identity", other), old)
+        assert kept["identity"].to_pylist() == identities(db, table, method()).to_pylist()
+    other = pa.array([1] * kept.num_rows, pa.uint64())
+    pq.write_table(kept.set_column(kept.schema.get_field_index("identity"), "identity", other), old.kept)
     with pytest.raises(InputError, match="another version of DuckDB"):
         difference(old, new, method(), tmp_path / "again.parquet")
 
@@ -208,4 +251,49 @@ def test_a_missing_datatype_equals_nothing():
     with database() as db:
         columns = {"datatype": ["string", None, "string"], "key": ["x", "x", None], "json": ["1", "1", None]}
         table = pa.table(columns)
-        assert [each is None for each in identities(db, table, method()).to_pylist()] == [False, True, True]
+        assert [each > 0 for each in identities(db, table, method()).to_pylist()] == [True, False, False]
+
+
+def hashed(text):
+    """The hash of an id as docs/tables/kept.md says it."""
+    found = 0
+    for start in range(0, len(text), 8):
+        word = int.from_bytes(text[start : start + 8].upper().ljust(8).encode(), "little")
+        found = (found ^ word) * 0x9E3779B97F4A7C15 % 2**64
+        found ^= found >> 32
+    return found
+
+
+def test_ids_are_hashed_upper_cased_whatever_stands_beside_them():
+    ids = ["Q1$8a", "q1$8A", "Q1$8b", "Q12345$0123456789abcdef", "12345678"]
+    wanted = [hashed(each) for each in ids]
+    assert statement_ids(pa.chunked_array([ids])).tolist() == wanted
+    assert [statement_ids(pa.chunked_array([[each]]))[0] for each in ids] == wanted
+    assert len(set(wanted)) == 4
+    assert not len(statement_ids(pa.chunked_array([[]], pa.string())))
+
+
+@given(
+    st.lists(
+        st.none()
+        | st.builds(
+            Time,
+            st.integers(-(2**40), 2**40),
+            *[st.integers(0, 127)] * 3,
+            st.booleans(),
+            *[st.integers(-(2**50), 2**50)] * 3,
+        )
+    )
+)
+def test_dates_come_back_as_they_were_packed(dates):
+    rows = [None if date is None else date._asdict() for date in dates]
+    times = pa.chunked_array([pa.array(rows, TIME)])
+    assert unpacked(pa.chunked_array([packed(times)])).equals(times)
+    part = packed(times).slice(1)
+    assert unpacked(pa.chunked_array([part])).to_pylist() == rows[1:]
+
+
+def test_a_date_without_a_field_is_told():
+    date = parse_time("+2010-01-01T00:00:00Z", 9, "")._asdict()
+    with pytest.raises(InputError, match="without 'last'"):
+        packed(pa.chunked_array([pa.array([None, date | {"last": None}], TIME)]))

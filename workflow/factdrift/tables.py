@@ -12,7 +12,7 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +153,7 @@ def parquet_writer(
 
     `steps` names columns of numbers that are stored as differences: for those that mostly ascend this takes
     a seventh of the space and a third of the time. The schema must not be nested then. `changes` to the
-    settings that all tables share are for temporary tables.
+    settings that all tables share are for tables that are read far more often than others, or for a moment.
     """
     options = _WRITER | changes
     if steps:
@@ -163,29 +163,50 @@ def parquet_writer(
         yield writer
 
 
-def write_parquet(table: pa.Table | pa.RecordBatchReader, path: str | Path, steps: Sequence[str] = ()) -> int:
-    """Writes a table, or a stream of batches, atomically; returns the number of rows.
+@contextlib.contextmanager
+def growing(
+    path: str | Path, schema: pa.Schema, steps: Sequence[str] = (), **changes: Any
+) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """A function that adds rows to a table, which takes its name when the block ends well.
 
-    Row groups hold ROW_GROUP rows however the stream was cut, so that the bytes depend on the rows only.
-    `steps`: see `parquet_writer`.
+    Row groups hold ROW_GROUP rows however the rows were cut, so that the bytes depend on the rows only.
+    `steps`, `changes`: see `parquet_writer`.
     """
     rows = held = 0
-    progress = Progress(f"writing {Path(path).parent.name}/{Path(path).name}")
     waiting: list[pa.RecordBatch] = []
-    with parquet_writer(path, table.schema, steps) as writer:
-        for batch in table.to_batches() if isinstance(table, pa.Table) else table:
+    with parquet_writer(path, schema, steps, **changes) as writer:
+
+        def add(batch: pa.RecordBatch) -> None:
+            nonlocal rows, held
             rows += batch.num_rows
-            progress.advance(batch.num_rows)
             while held + batch.num_rows >= ROW_GROUP:
                 waiting.append(batch.slice(0, ROW_GROUP - held))
                 batch = batch.slice(ROW_GROUP - held)
-                writer.write_table(_whole(waiting, table.schema), row_group_size=ROW_GROUP)
+                writer.write_table(_whole(waiting, schema), row_group_size=ROW_GROUP)
                 held = 0
             if batch.num_rows:
                 waiting.append(batch)
                 held += batch.num_rows
+
+        yield add
         if held or not rows:
-            writer.write_table(_whole(waiting, table.schema), row_group_size=ROW_GROUP)
+            writer.write_table(_whole(waiting, schema), row_group_size=ROW_GROUP)
+
+
+def write_parquet(
+    table: pa.Table | pa.RecordBatchReader, path: str | Path, steps: Sequence[str] = (), **changes: Any
+) -> int:
+    """Writes a table, or a stream of batches, atomically; returns the number of rows.
+
+    `steps`, `changes`: see `parquet_writer`; for the rows see `growing`.
+    """
+    rows = 0
+    progress = Progress(f"writing {Path(path).parent.name}/{Path(path).name}")
+    with growing(path, table.schema, steps, **changes) as add:
+        for batch in table.to_batches() if isinstance(table, pa.Table) else table:
+            rows += batch.num_rows
+            progress.advance(batch.num_rows)
+            add(batch)
     progress.beside, progress.done_beside = "MB", Path(path).stat().st_size / 1e6
     progress.say()
     return rows
@@ -236,14 +257,15 @@ def write_tables(
     schema: pa.Schema,
     path: str | Path,
     steps: Sequence[str] = (),
+    **changes: Any,
 ) -> int:
     """Writes the rows of tables, in turn and atomically, as `write_query` would; returns their number.
 
-    `steps`: see `parquet_writer`.
+    `steps`, `changes`: see `parquet_writer`.
     """
     schema = as_written(connection, schema)
     batches = (batch for table in tables for batch in table.cast(schema).to_batches())
-    return write_parquet(pa.RecordBatchReader.from_batches(schema, batches), path, steps)
+    return write_parquet(pa.RecordBatchReader.from_batches(schema, batches), path, steps, **changes)
 
 
 def sql(value: str | Path | int | Sequence[str] | Sequence[Path] | Sequence[int]) -> str:

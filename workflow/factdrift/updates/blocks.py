@@ -126,28 +126,34 @@ class _Rows:
     def _check(self, batch: pa.RecordBatch) -> None:
         subjects = batch["subject"].to_numpy()
         places = place(subjects, batch["position"].to_numpy()) if self.positions else subjects
-        step = np.diff(places, prepend=self.last)
-        if bool((step <= 0).any() if self.positions else (step < 0).any()):
+        disorder = np.less_equal if self.positions else np.less
+        if bool(disorder(places[0], self.last) or disorder(places[1:], places[:-1]).any()):
             by = "subject and position" if self.positions else "subject"
             raise InputError(f"{self.path}: not sorted by {by}; make it again")
         self.last = int(places[-1])
 
 
-def _opened(path: Path, columns: Sequence[str]) -> tuple[pq.ParquetFile, pa.Schema]:
-    """A table, and the schema of some of its columns; raises InputError if it lacks one."""
-    file = pq.ParquetFile(path, pre_buffer=False)
+def _opened(path: Path, columns: Sequence[str], few: Sequence[str] = ()) -> tuple[pq.ParquetFile, pa.Schema]:
+    """A table, and the schema of some of its columns, as what may lack values; InputError if it has not all.
+
+    `few`: columns that are read as dictionaries.
+    """
+    file = pq.ParquetFile(path, pre_buffer=False, read_dictionary=list(few))
     missing = [name for name in columns if name not in file.schema_arrow.names]
     if missing:
         raise InputError(f"{path}: has no column {missing[0]!r}; make it again")
-    return file, pa.schema([file.schema_arrow.field(name) for name in columns])
+    return file, pa.schema([file.schema_arrow.field(name).with_nullable(True) for name in columns])
 
 
 class Lookup:
-    """Rows of a table by their numbers; what is asked for later must not stand before what was asked for."""
+    """Rows of a table by their numbers; what is asked for later must not stand before what was asked for.
 
-    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+    `few`: columns of texts of which there are few different ones.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str], few: Sequence[str] = ()) -> None:
         self.path, self.columns = path, list(columns)
-        self.file, self.schema = _opened(path, columns)
+        self.file, self.schema = _opened(path, columns, few)
         sizes = [self.file.metadata.row_group(group).num_rows for group in range(self.file.num_row_groups)]
         self.ends = np.cumsum(sizes, dtype=np.int64)
         self.batches: Iterator[pa.RecordBatch] = iter(())
@@ -157,26 +163,33 @@ class Lookup:
         self.read = 0
         """Number of the first row that has not been read or passed over."""
 
-    def take(self, rows: Lines) -> pa.Table:
+    def take(self, rows: Lines, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows of these numbers, in their order; where a number is negative, nulls.
 
-        Raises InputError if the table has not so many rows.
+        `columns`: some of the table's, if not all are wanted. What `few` names comes as dictionaries. Raises
+        InputError if the table has not so many rows.
         """
+        schema = pa.schema([self.schema.field(name) for name in columns or self.columns])
         present = rows >= 0
         if not present.any():
-            return self.schema.empty_table().take(pa.nulls(len(rows), pa.int64()))
+            return pa.table([pa.nulls(len(rows), field.type) for field in schema], schema=schema)
         first, end = int(rows[present].min()), int(rows.max()) + 1
         if end > self.file.metadata.num_rows:
             raise InputError(f"{self.path}: has no row {end - 1}; make the table that refers to it again")
         self._read(first, end)
-        start = self.held[0][0]
-        held = pa.Table.from_batches([batch for _, batch in self.held]).select(self.schema.names)
-        # One array a column, for the time that picking rows from several takes.
-        return (
-            held.slice(first - start, end - first)
-            .combine_chunks()
-            .take(pa.array(rows - first, mask=~present))
-        )
+        # What is asked for ascends but for the rows of a subject, so that it lies in few pieces of batches.
+        starts = np.array([start for start, _ in self.held])
+        batches = np.searchsorted(starts, np.where(present, rows, first), side="right") - 1
+        # A null goes with what stands before it.
+        batches = batches[np.maximum.accumulate(np.where(present, np.arange(len(rows)), 0))]
+        edges = np.flatnonzero(np.diff(batches, prepend=-1))
+        pieces = []
+        for begin, until in zip(edges, [*edges[1:], len(rows)], strict=True):
+            start, batch = self.held[batches[begin]]
+            numbers = pa.array(rows[begin:until] - start, mask=~present[begin:until])
+            piece = batch.select(schema.names).take(numbers)
+            pieces.append(pa.RecordBatch.from_arrays(piece.columns, schema=schema))
+        return pa.Table.from_batches(pieces)
 
     def _read(self, first: int, end: int) -> None:
         """Lets go of what stands before `first`, and reads on to `end`; row groups between are left out."""

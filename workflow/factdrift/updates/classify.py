@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from factdrift.settings import InputError, read_ids
 from factdrift.tables import database, sql, supplied_labels, write_tables
 from factdrift.updates.blocks import BLOCK
+from factdrift.updates.kept import Dump
 from factdrift.updates.method import Method
 from factdrift.updates.open_groups import JOINED, Statements, divided
 from factdrift.updates.readings import high, inside, low
@@ -58,8 +59,8 @@ _CARRIED = frozenset(
 
 def classify(
     triples: Path,
-    old: Path,
-    new: Path,
+    old: Dump,
+    new: Dump,
     relations: Path,
     new_entities: Sequence[Path],
     old_entities: Sequence[Path],
@@ -76,7 +77,7 @@ def classify(
 ) -> int:
     """Writes one bucket's triples with label, rule and fate; returns how many reach the dataset.
 
-    `old` and `new` are the preprocessed statements to which `triples` refers; `relations` is the new dump's
+    `old` and `new` hold the statements to which `triples` refers; `relations` is the new dump's
     (`preprocess.context`); `new_entities`, `old_entities` and `entities` (the new snapshot's) hold all
     buckets, since objects may lie in any; `properties` are the tables of the new and the old dump; `labels`
     are TSV files (id, label) for entities that the dumps lack. `output` has the columns UPDATES for the
@@ -140,7 +141,7 @@ def _steps(
     ]
 
 
-def _mentioned(db: duckdb.DuckDBPyConnection, triples: Path, old: Path, new: Path, rows: int) -> None:
+def _mentioned(db: duckdb.DuckDBPyConnection, triples: Path, old: Dump, new: Dump, rows: int) -> None:
     """TEMP TABLE mentioned (id, removed): subjects and objects of open groups; of any F- if `removed`."""
     statements = Statements(old, new, ["object"])
     ids: dict[str, list[NDArray[np.int32]]] = {"all": [], "removed": []}

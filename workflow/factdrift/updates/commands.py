@@ -27,7 +27,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verb.add_argument("--relevant", type=Path, required=True)
     verb.add_argument("--relations", type=Path, required=True)
     verb.add_argument("--dump-is", choices=("old", "new"), required=True)
-    verb.add_argument("-o", "--output", type=Path, required=True)
+    verb.add_argument("-o", "--output", type=Path, required=True, help="all statements")
+    verb.add_argument("--kept", type=Path, required=True, help="output: those that no filter drops, packed")
 
     verb = _verb(verbs, "report", _report, "count what each filter dropped, per property", method=False)
     verb.add_argument("--old", type=Path, nargs="+", required=True)
@@ -35,8 +36,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verb.add_argument("-o", "--output", type=Path, required=True)
 
     verb = _verb(verbs, "difference", _difference, "match the old and the new statements of a bucket")
-    verb.add_argument("--old", type=Path, required=True)
-    verb.add_argument("--new", type=Path, required=True)
+    _dumps(verb)
     verb.add_argument("-o", "--output", type=Path, required=True)
 
     verb = _verb(verbs, "new-entities", _new_entities, "find the new entities of a bucket")
@@ -47,8 +47,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
     verb = _verb(verbs, "classify", _classify, "label the triples of a bucket and settle its groups")
     verb.add_argument("--triples", type=Path, required=True)
-    verb.add_argument("--old", type=Path, required=True, help="the statements to which the triples refer")
-    verb.add_argument("--new", type=Path, required=True, help="likewise, of the new dump")
+    _dumps(verb)
     verb.add_argument("--relations", type=Path, required=True, help="of the new dump")
     verb.add_argument("--new-entities", type=Path, nargs="+", required=True)
     verb.add_argument("--old-entities", type=Path, nargs="+", required=True)
@@ -60,6 +59,18 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verb.add_argument("--only-subjects", type=Path)
     verb.add_argument("-o", "--output", type=Path, required=True, help="the triples of open groups")
     verb.add_argument("--untouched", type=Path, required=True, help="output: counts of the others")
+
+
+def _dumps(verb: argparse.ArgumentParser) -> None:
+    for which in ("old", "new"):
+        verb.add_argument(
+            f"--{which}",
+            type=Path,
+            nargs=2,
+            required=True,
+            metavar=("FILTERED", "KEPT"),
+            help=f"the two tables that `preprocess` made of the {which} dump",
+        )
 
 
 def _verb(
@@ -95,12 +106,14 @@ def _context(options: argparse.Namespace) -> None:
 
 
 def _preprocess(options: argparse.Namespace) -> None:
+    from factdrift.updates.kept import Dump
     from factdrift.updates.method import decode
     from factdrift.updates.preprocess import preprocess
 
     method = decode(options.method)
     cap = method.t_old if options.dump_is == "old" else method.t_new
-    rows = preprocess(options.statements, options.relevant, options.relations, cap, method, options.output)
+    output = Dump(options.output, options.kept)
+    rows = preprocess(options.statements, options.relevant, options.relations, cap, method, output)
     print(f"{rows:,} statements of the {options.dump_is} dump filtered")
 
 
@@ -112,9 +125,10 @@ def _report(options: argparse.Namespace) -> None:
 
 def _difference(options: argparse.Namespace) -> None:
     from factdrift.updates.difference import difference
+    from factdrift.updates.kept import Dump
     from factdrift.updates.method import decode
 
-    rows = difference(options.old, options.new, decode(options.method), options.output)
+    rows = difference(Dump(*options.old), Dump(*options.new), decode(options.method), options.output)
     print(f"{rows:,} triples in either dump")
 
 
@@ -131,6 +145,7 @@ def _new_entities(options: argparse.Namespace) -> None:
 def _classify(options: argparse.Namespace) -> None:
     from factdrift.settings import InputError
     from factdrift.updates.classify import classify
+    from factdrift.updates.kept import Dump
     from factdrift.updates.method import decode
     from factdrift.wikidata.ids import property_number
 
@@ -140,8 +155,8 @@ def _classify(options: argparse.Namespace) -> None:
         raise InputError(f"only.relations: {error}") from error
     kept = classify(
         triples=options.triples,
-        old=options.old,
-        new=options.new,
+        old=Dump(*options.old),
+        new=Dump(*options.new),
         relations=options.relations,
         new_entities=options.new_entities,
         old_entities=options.old_entities,

@@ -1,9 +1,8 @@
 """F-, F0, F+: which kept triples stand only in the old dump, in both, only in the new one (spec section 3).
 
 A triple is a statement. Statements of a group with the same value are matched one to one (`matching`). The
-two tables are read in step, subject by subject, so that memory does not grow with them. Of the statements
-only the narrow columns are read that decide the matching; a triple refers to its statements by the numbers of
-their rows.
+two tables of what is kept are read in step, subject by subject, so that memory does not grow with them; a
+triple refers to its statements by the numbers of their rows.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from numpy.typing import NDArray
 
 from factdrift.tables import database, write_tables
 from factdrift.updates.blocks import BLOCK, Lines, Lookup, in_step, place
-from factdrift.updates.matching import COLUMNS, IDS, REPEATED, check_identities, match, match_repeated, side
+from factdrift.updates.kept import Dump
+from factdrift.updates.matching import COLUMNS, REPEATED, check_identities, match, match_repeated, side
 from factdrift.updates.method import Method
 
 CHANGES = ("F-", "F0", "F+")
@@ -34,50 +34,48 @@ TRIPLES = pa.schema(
     ]
 )
 """One row a triple: `change` is one of CHANGES; `old_row` and `new_row` are the numbers, from 0, of its
-statements' rows in the preprocessed tables, null where it has none; `dated` that of the new statement, else
-of the old one."""
+statements' rows among what is kept, null where it has none; `dated` that of the new statement, else of the
+old one."""
 
 _ASCENDING = ("subject", "old_row", "new_row")
-_READ = (*COLUMNS, "dropped_by", "dated")
+_READ = (*COLUMNS, "id", "dated")
 
 
 def difference(
-    old: Path, new: Path, method: Method, output: Path, unchanged: bool = True, rows: int = 2 * BLOCK
+    old: Dump, new: Dump, method: Method, output: Path, unchanged: bool = True, rows: int = BLOCK
 ) -> int:
-    """Writes the triples of one bucket from its two preprocessed tables; returns their number.
+    """Writes the triples of one bucket from its tables of both dumps; returns their number.
 
-    `unchanged`: entities whose revision is the same in both dumps are matched without a look at their values;
-    the table is the same without it. So it is for any number of `rows` that are looked at together. Raises
-    InputError if a table is not sorted by subject and position.
+    `unchanged`: entities whose revision is the same in both dumps are matched without a look at the ids of
+    their statements; the table is the same without it. So it is for any number of `rows` that are looked at
+    together. Raises InputError if a table is not sorted by subject and position.
     """
     with database() as db:
         return write_tables(db, _triples(db, old, new, method, unchanged, rows), TRIPLES, output, _ASCENDING)
 
 
 def _triples(
-    db: duckdb.DuckDBPyConnection, old: Path, new: Path, method: Method, unchanged: bool, rows: int
+    db: duckdb.DuckDBPyConnection, old: Dump, new: Dump, method: Method, unchanged: bool, rows: int
 ) -> Iterator[pa.Table]:
-    paths = (old, new)
-    lookups = {
-        (which, columns): Lookup(path, columns)
-        for which, path in enumerate(paths)
-        for columns in (IDS, REPEATED)
-    }
+    dumps = (old, new)
+    places = [Lookup(dump.kept, ["row"]) for dump in dumps]
+    statements = [Lookup(dump.filtered, REPEATED) for dump in dumps]
     first = np.zeros(2, np.int64)
     """Numbers of the first rows of the block."""
 
-    def read(which: int, lines: Lines, columns: tuple[str, ...]) -> pa.Table:
-        return lookups[which, columns].take(first[which] + lines)
+    def read(which: int, lines: Lines) -> pa.Table:
+        numbers = places[which].take(first[which] + lines)["row"].to_numpy()
+        return statements[which].take(numbers.astype(np.int64))
 
     unchecked = {0, 1}
-    for block in in_step(old, new, _READ, rows):
-        here, there = side(block[0]), side(block[1])
-        for which, each in enumerate((here, there)):
-            if which in unchecked and len(each.lines):
-                check_identities(db, paths[which], int(first[which] + each.lines[0]), method)
+    for block in in_step(old.kept, new.kept, _READ, rows):
+        for which in sorted(unchecked):
+            if block[which].num_rows:
+                check_identities(db, dumps[which], int(first[which]), method)
                 unchecked.remove(which)
-        matched = match(here, there, unchanged)
-        again_old, again_new = match_repeated(db, matched, read, method)
+        matched = match(side(block[0]), side(block[1]), unchanged)
+        ids = (block[0]["id"].to_numpy(), block[1]["id"].to_numpy())
+        again_old, again_new = match_repeated(db, matched, ids, read, method)
         old_lines, new_lines = _in_order(
             *block,
             np.concatenate([matched.old, again_old]),
@@ -92,17 +90,15 @@ def _in_order(before: pa.Table, after: pa.Table, old: Lines, new: Lines) -> tupl
 
     A group's triples stand in the old dump's order, then F+ in the new dump's.
     """
-    kept, come = (np.flatnonzero(table["dropped_by"].is_null().to_numpy()) for table in (before, after))
     partner = np.full(before.num_rows, -1)
     partner[old] = new
-    new_ones = np.ones(after.num_rows, bool)
-    new_ones[new] = False
-    come = come[new_ones[come]]
-    cells = np.concatenate([_cells(before)[kept], _cells(after)[come]])
-    here = np.concatenate([kept, np.full(len(come), -1)])
-    there = np.concatenate([partner[kept], come])
+    is_new = np.ones(after.num_rows, bool)
+    is_new[new] = False
+    come = np.flatnonzero(is_new)
+    here = np.concatenate([np.arange(before.num_rows), np.full(len(come), -1)])
+    there = np.concatenate([partner, come])
     # Rows stand by subject and position already.
-    order = np.argsort(cells, kind="stable")
+    order = np.argsort(np.concatenate([_cells(before), _cells(after)[come]]), kind="stable")
     return here[order], there[order]
 
 

@@ -1,14 +1,14 @@
 """Which statement of the old dump is which of the new one: equal values of a group, matched one to one.
 
-Values are compared by 64-bit hashes of (datatype, value), made when the filters run (`identity`), mixed with
-subject and relation. Two values of one subject and relation are taken for the same by accident once in 2^64
-pairs of them: some 10^-8 expected cases between two whole dumps.
+Values are compared by 64-bit hashes of (datatype, value), made when the filters run (`identity`), and so are
+the ids of statements whose value stands several times. Two values of one subject and relation, or two ids of
+one of these, are taken for the same by accident once in 2^64 pairs of them: some 10^-8 expected cases between
+two whole dumps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import NamedTuple
 
 import duckdb
@@ -19,41 +19,31 @@ from numpy.typing import NDArray
 
 from factdrift.settings import InputError
 from factdrift.updates.blocks import Lines, Lookup, place
+from factdrift.updates.kept import Dump
 from factdrift.updates.method import Method
 from factdrift.updates.readings import high, low
 
-COLUMNS = ("subject", "property", "position", "revision", "identity")
-"""What the matching reads of every statement."""
+COLUMNS = ("subject", "property", "position", "revision", "identity", "repeated")
+"""What the matching reads of every statement that is kept."""
 
-IDS: tuple[str, ...] = ("statement",)
-"""What it reads first of statements whose value stands several times on a side."""
+REPEATED = ("statement", "start", "start_unknown", "end", "end_unknown", "pit", "qualifiers")
+"""What it reads of those whose value stands several times on a side and whose ids do not decide."""
 
-REPEATED: tuple[str, ...] = ("statement", "start", "start_unknown", "end", "end_unknown", "pit", "qualifiers")
-"""What it reads of those of them whose ids do not decide."""
-
-Read = Callable[[int, Lines, tuple[str, ...]], pa.Table]
+Read = Callable[[int, Lines], pa.Table]
 
 
 class Side(NamedTuple):
-    """One side of a block: the statements that can be matched, as arrays of equal length."""
+    """One side of a block: columns of its statements, by subject and position."""
 
-    lines: Lines
-    subjects: NDArray[np.int64]
-    relations: NDArray[np.int64]
-    positions: NDArray[np.int64]
+    subjects: NDArray[np.int32]
+    relations: NDArray[np.int32]
+    positions: NDArray[np.int32]
     revisions: NDArray[np.int64]
     """0 where it is not known."""
     values: NDArray[np.uint64]
-
-    def at(self, places: NDArray[np.integer] | NDArray[np.bool_]) -> Side:
-        return Side(
-            self.lines[places],
-            self.subjects[places],
-            self.relations[places],
-            self.positions[places],
-            self.revisions[places],
-            self.values[places],
-        )
+    """0 where it equals nothing."""
+    repeated: NDArray[np.bool_]
+    """The value stands several times in its group."""
 
 
 class Matched(NamedTuple):
@@ -68,7 +58,7 @@ class Matched(NamedTuple):
 
 
 def identities(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method) -> pa.ChunkedArray:
-    """A hash of each row's datatype and value (uint64); null where one is missing, which equals nothing."""
+    """A hash of each row's datatype and value (uint64); 0 where one is missing, which equals nothing."""
     value = table["key"]
     if method.variant == "reference":
         # Exact equality of the datavalue is what the reference compares; entity values have no JSON.
@@ -76,98 +66,146 @@ def identities(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method) -
     db.register("valued", pa.table({"datatype": table["datatype"], "value": value}))
     hashes = db.sql(
         """SELECT CASE WHEN datatype IS NOT NULL AND value IS NOT NULL
-            THEN hash(datatype, value) END AS identity FROM valued"""
+            THEN greatest(hash(datatype, value), 1) ELSE 0 END::UBIGINT AS identity FROM valued"""
     ).to_arrow_table()["identity"]
     db.unregister("valued")
     return hashes
 
 
-def check_identities(db: duckdb.DuckDBPyConnection, path: Path, line: int, method: Method) -> None:
-    """Raises InputError if this row's value was hashed in another way than `identities` would do now."""
-    row = Lookup(path, ["datatype", "key", "json", "identity"]).take(np.array([line]))
-    if row["identity"].to_pylist() != identities(db, row, method).to_pylist():
+def check_identities(db: duckdb.DuckDBPyConnection, dump: Dump, line: int, method: Method) -> None:
+    """Raises InputError if the value of this row of what is kept was hashed otherwise than now."""
+    row = Lookup(dump.kept, ["row", "identity"]).take(np.array([line]))
+    value = Lookup(dump.filtered, ["datatype", "key", "json"]).take(row["row"].to_numpy().astype(np.int64))
+    if row["identity"].to_pylist() != identities(db, value, method).to_pylist():
         raise InputError(
-            f"{path}: made by another version of DuckDB or in another variant; remove it and run again"
+            f"{dump.kept}: made by another version of DuckDB or in another variant; remove it and run again"
         )
 
 
+def repeated(
+    subjects: NDArray[np.int32], relations: NDArray[np.int32], values: NDArray[np.uint64]
+) -> NDArray[np.bool_]:
+    """For each statement of some whole subjects whether its value stands several times in its group."""
+    order, starts = _by_identity(subjects, relations, values)
+    sizes = np.diff(starts, append=len(order))
+    found: NDArray[np.bool_] = values != 0
+    found[order[np.repeat(sizes == 1, sizes)]] = False
+    return found
+
+
 def side(table: pa.Table) -> Side:
-    """A block's table as arrays, without what is dropped or equals nothing."""
-    lines = np.flatnonzero(table["identity"].is_valid().to_numpy())
-    subjects, relations, positions = (
-        table[name].to_numpy()[lines].astype(np.int64) for name in ("subject", "property", "position")
-    )
-    revisions = pc.fill_null(table["revision"], 0).to_numpy()[lines]
-    values = pc.fill_null(table["identity"], 0).to_numpy()[lines]
-    return Side(lines, subjects, relations, positions, revisions, values)
+    """A block's table as arrays."""
+    return Side(*(table[name].to_numpy() for name in COLUMNS))
 
 
 def match(old: Side, new: Side, unchanged: bool = True) -> Matched:
     """Matches the values that stand once on each side, and finds those that stand more often.
 
-    With `unchanged`, entities whose revision is the same in both dumps are matched by the position of their
-    statements first. The greedy matching of `match_repeated` would do the same, for it puts equal statement
-    ids before all else.
+    With `unchanged`, what stands at the same position in an entity whose revision is the same in both dumps
+    is matched at once. The greedy matching of `match_repeated` would do the same, for it puts equal statement
+    ids before all else. What is at the same place from the first or from the last of an entity need only be
+    compared; all else is sorted.
     """
-    old_parts, new_parts = [], []
-    if unchanged:
-        by_place_old, by_place_new = _same_revision(old, new)
-        old_parts.append(old.lines[by_place_old])
-        new_parts.append(new.lines[by_place_new])
-        old, new = (
-            side.at(_others(len(side.lines), taken))
-            for side, taken in ((old, by_place_old), (new, by_place_new))
+    old_left, new_left, here, there = _aligned(old, new, unchanged)
+    old_rest, new_rest = np.flatnonzero(old_left), np.flatnonzero(new_left)
+    order, starts = _by_identity(
+        *(
+            np.concatenate([mine[old_rest], other[new_rest]])
+            for mine, other in (
+                (old.subjects, new.subjects),
+                (old.relations, new.relations),
+                (old.values, new.values),
+            )
         )
-    order, starts = _by_identity(old, new)
+    )
+    rows = np.concatenate([old_rest, new_rest])[order]
+    from_old = order < len(old_rest)
+    # Within a run what is old comes first.
     sizes = np.diff(starts, append=len(order))
-    from_old = order < len(old.lines)
     olds = np.add.reduceat(from_old, starts, dtype=np.int64) if len(starts) else starts
     once = starts[(sizes == 2) & (olds == 1)]
-    # Within a run what is old comes first.
-    old_parts.append(old.lines[order[once]])
-    new_parts.append(new.lines[order[once + 1] - len(old.lines)])
     several = np.repeat((sizes > 2) & (olds > 0) & (olds < sizes), sizes)
     groups = np.repeat(np.arange(len(starts)), sizes)
     repeated_old, repeated_new = several & from_old, several & ~from_old
     return Matched(
-        np.concatenate(old_parts),
-        np.concatenate(new_parts),
-        old.lines[order[repeated_old]],
+        np.concatenate([*here, rows[once]]),
+        np.concatenate([*there, rows[once + 1]]),
+        rows[repeated_old],
         groups[repeated_old],
-        new.lines[order[repeated_new] - len(old.lines)],
+        rows[repeated_new],
         groups[repeated_new],
     )
 
 
-def _others(number: int, taken: NDArray[np.integer]) -> NDArray[np.bool_]:
-    left = np.ones(number, bool)
-    left[taken] = False
-    return left
+def _aligned(
+    old: Side, new: Side, unchanged: bool
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[Lines], list[Lines]]:
+    """Equal statements at the same place of their entity, counted from its first, then from its last one.
+
+    Returns what is left on each side that may have a partner, and the rows that are one triple. Values that
+    are repeated on either side are left, unless `unchanged` decides about them.
+    """
+    starts_old, sizes_old = _runs(old.subjects)
+    starts_new, sizes_new = _runs(new.subjects)
+    if not (len(starts_old) and len(starts_new)):
+        return np.zeros(len(old.values), bool), np.zeros(len(new.values), bool), [], []
+    subjects = new.subjects[starts_new]
+    there = np.minimum(np.searchsorted(subjects, old.subjects[starts_old]), len(subjects) - 1)
+    both = subjects[there] == old.subjects[starts_old]
+    is_there = np.zeros(len(starts_new), bool)
+    is_there[there[both]] = True
+    left_old = np.repeat(both, sizes_old) & (old.values != 0)
+    left_new = np.repeat(is_there, sizes_new) & (new.values != 0)
+
+    at = np.arange(len(old.values)) + np.repeat(starts_new[there] - starts_old, sizes_old)
+    sure = ~(old.repeated | new.repeated.take(at, mode="clip"))
+    if unchanged:
+        revisions = old.revisions[starts_old]
+        same = (revisions == new.revisions[starts_new[there]]) & (revisions > 0)
+        sure |= np.repeat(same, sizes_old) & (old.positions == new.positions.take(at, mode="clip"))
+    sure &= left_old
+    sure &= _equal(old, new, slice(None), at)
+    here = np.flatnonzero(sure)
+    pairs_old, pairs_new = [here], [at[here]]
+    left_old[here] = False
+    left_new[at[here]] = False
+
+    # Where both sides have as many statements of an entity, the last has been compared with the last.
+    longer = sizes_new[there] - sizes_old
+    rest = np.flatnonzero(left_old & ~old.repeated & np.repeat(longer != 0, sizes_old))
+    at = at[rest] + np.repeat(longer, sizes_old)[rest]
+    sure = left_new.take(at, mode="clip") & ~new.repeated.take(at, mode="clip")
+    sure &= _equal(old, new, rest, at)
+    pairs_old.append(rest[sure])
+    pairs_new.append(at[sure])
+    left_old[pairs_old[1]] = False
+    left_new[pairs_new[1]] = False
+    return left_old, left_new, pairs_old, pairs_new
 
 
-def _same_revision(old: Side, new: Side) -> tuple[Lines, Lines]:
-    """Places in `old` and `new` of what stands at the same position in the same revision of its subject."""
-    if not (len(old.lines) and len(new.lines)):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    there = place(new.subjects, new.positions)
-    here = place(old.subjects, old.positions)
-    # Where nothing changes over long stretches, the search is for neighbouring numbers, and fast.
-    at = np.minimum(np.searchsorted(there, here), len(there) - 1)
-    same = (there[at] == here) & (old.revisions == new.revisions[at]) & (old.revisions > 0)
-    same &= (old.values == new.values[at]) & (old.relations == new.relations[at])
-    found = np.flatnonzero(same)
-    return found, at[found]
+def _runs(ids: NDArray[np.int32]) -> tuple[Lines, Lines]:
+    """Where the runs of equal ids begin, and how long they are."""
+    starts = np.flatnonzero(np.concatenate([np.ones(min(len(ids), 1), bool), ids[1:] != ids[:-1]]))
+    return starts, np.diff(starts, append=len(ids))
 
 
-def _by_identity(old: Side, new: Side) -> tuple[Lines, Lines]:
-    """An order of the rows of both sides, old ones first, that brings equal ones together; where runs start.
+def _equal(old: Side, new: Side, here: Lines | slice, at: Lines) -> NDArray[np.bool_]:
+    """Whether subject, relation and value of rows of both sides are the same; a row beyond the end is not."""
+    same: NDArray[np.bool_] = old.values[here] == new.values.take(at, mode="clip")
+    same &= old.relations[here] == new.relations.take(at, mode="clip")
+    same &= old.subjects[here] == new.subjects.take(at, mode="clip")
+    same &= (at >= 0) & (at < len(new.values))
+    return same
+
+
+def _by_identity(
+    subjects: NDArray[np.int32], relations: NDArray[np.int32], values: NDArray[np.uint64]
+) -> tuple[Lines, Lines]:
+    """An order of the rows that brings equal ones together, and where runs of these start.
 
     Equal rows stand in the order of their places.
     """
-    subjects = np.concatenate([old.subjects, new.subjects])
-    relations = np.concatenate([old.relations, new.relations])
-    values = np.concatenate([old.values, new.values])
-    cells = ((subjects << 32) + relations).astype(np.uint64)
+    cells = place(subjects, relations).astype(np.uint64)
     keys = values ^ (cells * np.uint64(0x9E3779B97F4A7C15))
     keys ^= keys >> np.uint64(32)
     # Sorting numbers is several times as fast as sorting their places: the place replaces the lowest bits.
@@ -187,49 +225,60 @@ def _by_identity(old: Side, new: Side) -> tuple[Lines, Lines]:
 
 
 def match_repeated(
-    db: duckdb.DuckDBPyConnection, matched: Matched, read: Read, method: Method
+    db: duckdb.DuckDBPyConnection,
+    matched: Matched,
+    ids: tuple[NDArray[np.uint64], NDArray[np.uint64]],
+    read: Read,
+    method: Method,
 ) -> tuple[Lines, Lines]:
     """One-to-one matches where a value stands several times on a side: greedy over all pairs, best first.
 
-    The same statement id first, then most equal times, then most qualifiers in common, then the ids. `read`
-    gives columns of rows of the old table (0) or the new one (1).
+    The same statement id first, then most equal times, then most qualifiers in common, then the ids. `ids`:
+    hashes of the ids of both sides; `read` gives the columns REPEATED of rows of the old side (0) or the new
+    one (1).
     """
     lines = (matched.repeated_old, matched.repeated_new)
     groups = (matched.groups_old, matched.groups_new)
     if not len(lines[0]):
         return lines
     # An id that stands once on each side decides at once; of most rows nothing else need be read.
-    ids = [pc.utf8_upper(read(which, lines[which], IDS)["statement"]).to_pylist() for which in (0, 1)]
-    places = [dict(_once(zip(groups[which].tolist(), ids[which], strict=True))) for which in (0, 1)]
-    same = np.array(
-        [(places[0][key], places[1][key]) for key in places[0].keys() & places[1].keys()], np.int64
-    )
-    same = same.reshape(-1, 2)
-    pairs = np.stack([lines[which][same[:, which]] for which in (0, 1)], axis=1)
-    left = [_others(len(lines[which]), same[:, which]) for which in (0, 1)]
+    same = _same_ids(groups, (ids[0][lines[0]], ids[1][lines[1]]))
+    pairs = [(lines[0][same[0]], lines[1][same[1]])]
+    left = []
+    for which in (0, 1):
+        others = np.ones(len(lines[which]), bool)
+        others[same[which]] = False
+        left.append(others)
     for which in (0, 1):
         left[which] &= np.isin(groups[which], groups[1 - which][left[1 - which]])
     if left[0].any():
         old, new = (
-            read(which, lines[which][left[which]], REPEATED)
+            read(which, lines[which][left[which]])
             .append_column("line", pa.array(lines[which][left[which]]))
             .append_column("grp", pa.array(groups[which][left[which]]))
             for which in (0, 1)
         )
-        pairs = np.concatenate([pairs, _greedy(db, old, new, method)])
-    return pairs[:, 0], pairs[:, 1]
+        pairs.append(_greedy(db, old, new, method))
+    return np.concatenate([old for old, _ in pairs]), np.concatenate([new for _, new in pairs])
 
 
-def _once(keys: Iterable[tuple[int, str]]) -> Iterator[tuple[tuple[int, str], int]]:
-    """The keys that occur once, with their places."""
-    places: dict[tuple[int, str], int] = {}
-    for place_, key in enumerate(keys):
-        places[key] = -1 if key in places else place_
-    return ((key, place_) for key, place_ in places.items() if place_ >= 0)
+def _same_ids(groups: tuple[Lines, Lines], ids: tuple[NDArray[np.uint64], ...]) -> tuple[Lines, Lines]:
+    """Places of the same id of the same group, where it stands once on each side."""
+    every_group, every_id = np.concatenate(groups), np.concatenate(ids)
+    order = np.lexsort((every_id, every_group))
+    same = (every_group[order[1:]] == every_group[order[:-1]]) & (every_id[order[1:]] == every_id[order[:-1]])
+    starts = np.flatnonzero(np.concatenate([[True], ~same]))
+    # The sort is stable: within a run what is old comes first.
+    first = starts[np.diff(starts, append=len(order)) == 2]
+    old, new = order[first], order[first + 1] - len(groups[0])
+    across = (old < len(groups[0])) & (new >= 0)
+    return old[across], new[across]
 
 
-def _greedy(db: duckdb.DuckDBPyConnection, old: pa.Table, new: pa.Table, method: Method) -> Lines:
-    """Pairs of `line` of rows of the same `grp`, the closest first, each row once (shape (n, 2))."""
+def _greedy(
+    db: duckdb.DuckDBPyConnection, old: pa.Table, new: pa.Table, method: Method
+) -> tuple[Lines, Lines]:
+    """Pairs of `line` of rows of the same `grp`, the closest first, each row once."""
     equal = " + ".join(
         f"""(({_day(f'o."{name}"', method)}) IS NOT DISTINCT FROM ({_day(f'n."{name}"', method)})
             AND {unknown})::INTEGER"""
@@ -256,7 +305,8 @@ def _greedy(db: duckdb.DuckDBPyConnection, old: pa.Table, new: pa.Table, method:
                 taken.add(new_line)
     db.unregister("old_rows")
     db.unregister("new_rows")
-    return np.array(list(pairs.items()), np.int64).reshape(-1, 2)
+    found = np.array(list(pairs.items()), np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
 
 
 def _day(time: str, method: Method) -> str:

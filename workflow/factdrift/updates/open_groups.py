@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from factdrift.tables import TIME
-from factdrift.updates.blocks import BLOCK, Lookup, in_blocks, place
+from factdrift.updates.blocks import BLOCK, Lines, Lookup, in_blocks, place
 from factdrift.updates.difference import TRIPLES
+from factdrift.updates.kept import DATES, Dump, unpacked
 
 _SIDE = [
     ("statement", pa.string()),
@@ -81,28 +82,67 @@ def _over(decide: np.ufunc, flags: NDArray[np.bool_], ids: NDArray[np.integer]) 
     return found
 
 
-class Statements:
-    """The preprocessed statements of both dumps, to be looked up by ascending blocks of triples."""
+_KEPT = ("position", "revision", *DATES)
+"""What is looked up among what is kept; the rest stands in the table of all statements alone."""
 
-    def __init__(self, old: Path, new: Path, columns: Sequence[str] | None = None) -> None:
+_FEW = ("rank", "datatype")
+
+
+class Statements:
+    """The statements of both dumps, to be looked up by ascending blocks of triples."""
+
+    def __init__(self, old: Dump, new: Dump, columns: Sequence[str] | None = None) -> None:
         """`columns`: of the value alone, if no others are needed."""
-        self.sides = () if columns else _SIDE
-        self.value = columns or [name for name, _ in _VALUE]
-        names = [*self.value, *(name for name, _ in self.sides)]
-        self.lookups = {"old_": Lookup(old, names), "new_": Lookup(new, names)}
+        self.sides = [] if columns else [name for name, _ in _SIDE]
+        self.value = list(columns or [name for name, _ in _VALUE])
+        self.dumps = {"old_": _Dump(old, self.value, self.sides), "new_": _Dump(new, self.value, self.sides)}
 
     def join(self, triples: pa.Table) -> pa.Table:
         """The triples with these columns, those of JOINED if none were chosen."""
-        rows = {side: pc.fill_null(triples[f"{side}row"], -1).to_numpy() for side in self.lookups}
-        found = {side: lookup.take(rows[side]) for side, lookup in self.lookups.items()}
+        rows = {side: pc.fill_null(triples[f"{side}row"], -1).to_numpy() for side in self.dumps}
         columns = {name: triples[name] for name in ("subject", "property", "change")}
-        old, new = found["old_"], found["new_"]
         # Values from the new dump; of what was removed, from the old one.
-        places = np.arange(triples.num_rows)
-        places[rows["new_"] < 0] += triples.num_rows
+        new = self.dumps["new_"].take(rows["new_"], [*self.value, *self.sides])
+        old = self.dumps["old_"].take(rows["old_"], self.sides)
+        removed = self.dumps["old_"].take(np.where(rows["new_"] < 0, rows["old_"], -1), self.value)
         for name in self.value:
-            either = pa.chunked_array([*new[name].chunks, *old[name].chunks], new[name].type)
-            columns[name] = either.combine_chunks().take(pa.array(places))
-        for side, table in found.items():
-            columns |= {f"{side}{name}": table[name] for name, _ in self.sides}
+            columns[name] = _struct(pc.coalesce(new[name], removed[name]))
+        for side, found in (("old_", old), ("new_", new)):
+            columns |= {f"{side}{name}": _struct(found[name]) for name in self.sides}
+        columns |= {name: _revisions(columns[name]) for name in columns if name.endswith("_revision")}
         return pa.table(columns)
+
+
+class _Dump:
+    """Columns of the statements of a dump, by the numbers of the rows of what is kept."""
+
+    def __init__(self, dump: Dump, value: list[str], sides: list[str]) -> None:
+        names = [*value, *sides]
+        self.kept = Lookup(dump.kept, ["row", *(name for name in names if name in _KEPT)])
+        others = [name for name in names if name not in _KEPT]
+        self.filtered = Lookup(dump.filtered, others, [name for name in _FEW if name in others])
+
+    def take(self, rows: Lines, columns: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        """The columns of these rows, null where a number is negative; dates packed."""
+        if not columns:
+            return {}
+        here = [name for name in columns if name in _KEPT]
+        there = [name for name in columns if name not in _KEPT]
+        kept = self.kept.take(rows, ["row", *here])
+        numbers = pc.fill_null(kept["row"], -1).to_numpy().astype(np.int64)
+        filtered = self.filtered.take(numbers, there)
+        return {name: kept[name] for name in here} | {name: _text(filtered[name]) for name in there}
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column without its dictionary."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _struct(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as it is, dates unpacked."""
+    return unpacked(column) if pa.types.is_fixed_size_binary(column.type) else column
+
+
+def _revisions(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.if_else(pc.equal(column, 0), None, column)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -17,9 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from factdrift.tables import STATEMENTS, database, sql, write_query, write_tables
+from factdrift.tables import STATEMENTS, database, growing, sql, write_query, write_tables
 from factdrift.updates.blocks import BLOCK, in_blocks
-from factdrift.updates.matching import identities
+from factdrift.updates.kept import DATES, KEPT, WRITER, Dump, packed, statement_ids
+from factdrift.updates.matching import identities, repeated
 from factdrift.updates.method import Method
 from factdrift.updates.readings import high, low
 
@@ -36,11 +38,16 @@ FILTERS = (
 )
 """The names in `dropped_by`, in the order in which the filters apply."""
 
-FILTERED = pa.schema(
-    [*STATEMENTS, ("dropped_by", pa.string()), ("identity", pa.uint64()), ("dated", pa.bool_())]
-)
-"""The statements with the first filter that drops each, null for what is kept; a hash of the value of what is
-kept; whether a start, an end or a point in time is given, be it known or not."""
+FILTERED = pa.schema([*STATEMENTS, ("dropped_by", pa.string())])
+"""The statements with the first filter that drops each, null for what is kept."""
+
+_SELDOM_TWICE = ("statement", "key", "json")
+"""Columns that are read faster without a dictionary of their values, and are no larger for it."""
+
+_FOR_KEPT = [
+    *("subject", "property", "position", "revision", "statement", "datatype", "key", "json"),
+    *("start_unknown", "end_unknown", *DATES),
+]
 
 ENTITY_DATATYPES = ("wikibase-item", "wikibase-property")
 
@@ -146,31 +153,66 @@ def preprocess(
     relations: Path,
     cap: int,
     method: Method,
-    output: Path,
+    output: Dump,
     rows: int = BLOCK,
 ) -> int:
     """Writes one bucket's statements with `dropped_by`, null for what is kept; returns the number of rows.
 
     `cap` is the packed day of the dump. Sorted by subject and position, as the statements are, which are
-    filtered in blocks of subjects with about `rows` rows.
+    filtered in blocks of subjects with about `rows` rows. What is kept stands besides in a table of its own
+    (KEPT), for the comparison of the dumps.
     """
     known = pq.read_table(relevant)["id"].to_numpy()
-    with database() as db:
+    with database() as db, growing(output.kept, KEPT, **WRITER) as keep:
         db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(relations)})")
         steps = (_single_filters(db, method), _keep_latest(cap, method), _PREFERRED)
 
         def filtered() -> Iterator[pa.Table]:
+            first = 0
             for table in in_blocks(statements, STATEMENTS.names, rows):
                 db.register("block", _block(table, known))
                 for step in steps:
                     db.execute(step)
                 dropped = db.sql("SELECT dropped_by FROM kept ORDER BY line").to_arrow_table()["dropped_by"]
                 db.unregister("block")
-                hashes = pc.if_else(dropped.is_null(), identities(db, table, method), None)
-                columns = [*table.columns, dropped, hashes, _dated(table)]
-                yield pa.table(columns, schema=FILTERED)
+                for batch in kept_rows(db, table, dropped.is_null(), first, method).to_batches():
+                    keep(batch)
+                first += table.num_rows
+                yield pa.table([*table.columns, dropped], schema=FILTERED)
 
-        return write_tables(db, filtered(), FILTERED, output)
+        return write_tables(db, filtered(), FILTERED, output.filtered, **writer(FILTERED))
+
+
+def writer(schema: pa.Schema) -> dict[str, Any]:
+    """How the table of all statements is stored: changes to what all tables share."""
+    empty = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), empty)
+    leaves = pq.read_metadata(pa.BufferReader(empty.getvalue())).schema
+    paths = [leaves.column(place).path for place in range(len(leaves))]
+    return {"use_dictionary": [path for path in paths if path not in _SELDOM_TWICE]}
+
+
+def kept_rows(
+    db: duckdb.DuckDBPyConnection, table: pa.Table, kept: pa.ChunkedArray, first: int, method: Method
+) -> pa.Table:
+    """The rows of a block of whole subjects that are `kept`, as KEPT; the block begins with row `first`."""
+    rows = np.flatnonzero(kept.to_numpy())
+    table = table.select(_FOR_KEPT).filter(kept)
+    identity = identities(db, table, method).to_numpy()
+    narrow = ("subject", "property", "position")
+    return pa.table(
+        [
+            pa.array((rows + first).astype(np.int32)),
+            *(table[name] for name in narrow),
+            pc.fill_null(table["revision"], 0),
+            pa.array(identity),
+            pa.array(repeated(table["subject"].to_numpy(), table["property"].to_numpy(), identity)),
+            pa.array(statement_ids(table["statement"])),
+            _dated(table),
+            *(packed(table[name]) for name in DATES),
+        ],
+        schema=KEPT,
+    )
 
 
 def _block(table: pa.Table, known: NDArray[np.int32]) -> pa.Table:
