@@ -84,7 +84,7 @@ rule nearest_facts:
     benchmark:
         "logs/{pair}/neighbors/{part}.tsv"
     resources:
-        mem_mb=8000,
+        mem_mb=4000,
     params:
         candidates=config["neighbors"]["entities"],
         facts=config["neighbors"]["facts"],
