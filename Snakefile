@@ -70,6 +70,7 @@ include: "rules/wikifactdiff.smk"
 include: "rules/klob.smk"
 include: "rules/tempripple.smk"
 include: "rules/models.smk"
+include: "rules/artefacts.smk"
 include: "rules/edit.smk"
 include: "rules/run.smk"
 

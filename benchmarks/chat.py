@@ -1,6 +1,6 @@
 """Speed and memory of `factdrift chat ask`, live, against the bare client on one server; speed of the store.
 
-    python benchmarks/chat.py [--requests 2000 20000] [--concurrency 64] [--record]
+    python benchmarks/chat.py [--requests 2000 20000] [--concurrency 64] [--record FILE]
 
 The server (tests/support/chat_server.py) and each of the clients are processes of their own. The bare client
 is AsyncOpenAI with as many workers, which read the same table and keep nothing; it and `chat ask` take turns.
@@ -25,7 +25,7 @@ from typing import NamedTuple
 import openai
 import pyarrow as pa
 import pyarrow.parquet as pq
-from record import peak, record
+from record import add_record, peak, record
 
 from factdrift.chat.ask import ask
 from factdrift.chat.commands import PRICES
@@ -39,7 +39,8 @@ from factdrift.tables import write_parquet
 TESTS = Path(__file__).parents[1] / "tests"
 PROMPT = 1400
 """Bytes of a request, about 350 tokens."""
-TURNS = 3
+MANY = 5000
+"""Above so many requests one turn is enough."""
 
 
 class Run(NamedTuple):
@@ -158,7 +159,9 @@ def main() -> int:
     )
     parser.add_argument("--requests", type=int, nargs="+", default=[2000, 20000])
     parser.add_argument("--concurrency", type=int, default=64)
-    parser.add_argument("--record", action="store_true", help="append the findings to RESULTS.md")
+    parser.add_argument("--turns", type=int, default=3, help=f"up to {MANY} requests; one above")
+    parser.add_argument("--answers", type=int, default=2000, help="that are kept, to time the store")
+    add_record(parser)
     parser.add_argument("--way", nargs=4, metavar=("WAY", "FILE", "DIR", "URL"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.way:
@@ -169,11 +172,11 @@ def main() -> int:
     rows = []
     with tempfile.TemporaryDirectory() as name, serving() as url:
         folder = Path(name)
-        kept = store_rates(folder, 2000)
+        kept = store_rates(folder, given.answers)
         for count in given.requests:
             write_requests(folder / "r.parquet", count)
             ours, theirs = [], []
-            for turn in range(TURNS if count <= 5000 else 1):
+            for turn in range(given.turns if count <= MANY else 1):
                 (place := folder / f"{count}-{turn}").mkdir()
                 asked = (folder / "r.parquet", place, url, given.concurrency)
                 theirs.append(measured("bare", *asked))
@@ -194,11 +197,14 @@ def main() -> int:
     header = ["requests", "bare client, /s", "`chat ask`, /s", "ratio", "bare client, MB", "`chat ask`, MB"]
     command = f"`benchmarks/chat.py --concurrency {given.concurrency}`"
     note = (
-        f"{command}: all but loading modules; median of {TURNS} turns (one above 5,000 requests); "
+        f"{command}: all but loading modules; median of {given.turns} turns (one above {MANY:,} requests); "
         "peak resident memory. Server and client share the machine."
     )
     record("Asking a chat model", header, rows, note, given.record)
-    note = f"{command}: one transaction or line an answer, 2,000 of about {2 * PROMPT / 1000:.0f} kB."
+    note = (
+        f"{command}: one transaction or line an answer, {given.answers:,} of about "
+        f"{2 * PROMPT / 1000:.0f} kB."
+    )
     record("Keeping answers", ["kept by", "answers/s"], kept, note, given.record)
     return 0
 

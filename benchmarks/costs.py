@@ -63,6 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     pairs = (given.small.resolve(), given.large.resolve())
     source = f"benchmarks/costs.py: {' and '.join(_entities(pair) for pair in pairs)} entities a dump"
+    given.output.mkdir(parents=True, exist_ok=True)
     jobs = given.output / "jobs.tsv"
     before = [line.split("\t") for line in jobs.read_text("utf-8").splitlines()[1:]] if jobs.exists() else []
     rows = [row for row in before if row[0] not in given.scopes]

@@ -1,8 +1,8 @@
 """Editing: seconds and memory an edit of each method, many at a time, one by one, and built plainly.
 
-    python benchmarks/editing.py --keep                              a small model on the CPU
-    python benchmarks/editing.py --architecture gpt-j-6b --methods rome memit mend --edits 128 --keep
-    python benchmarks/editing.py --architecture gpt-j-6b --methods ft ft_l --edits 32 --keep
+    python benchmarks/editing.py --record benchmarks/RESULTS.md      a small model on the CPU
+    python benchmarks/editing.py --architecture gpt-j-6b --methods rome memit mend --edits 128
+    python benchmarks/editing.py --architecture gpt-j-6b --methods ft ft_l --edits 32
                                       random weights of a real architecture, on a GPU; a dense change takes
                                       268 MB an edit there, and its Adam twice that
 
@@ -30,7 +30,7 @@ from plain_editing import memit as plain_memit
 from plain_editing import mend as plain_mend
 from plain_editing import probed
 from plain_editing import rome as plain_rome
-from record import record
+from record import add_record, record
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
@@ -79,15 +79,18 @@ def main() -> None:
     device = torch.device(options.device)
     loaded = build(options.architecture, device)
     facts = make_facts(options.edits)
+    gc.freeze()  # modules and the model stay, and need not be looked through before each measurement
     rows = []
+    steps = {"steps": options.steps} if options.steps else {}
     for method in options.methods:
         changes = SMALL[method] if options.architecture == "small" else {}
         changes = changes | ({"bias": False} if method in ("ft", "ft_l") else {})
-        changes = changes | ({"stop_loss": 0.0} if method != "mend" else {})
+        changes = changes | ({"stop_loss": 0.0, **steps} if method != "mend" else {})
         hyper = read_hyper(method, options.architecture, changes)
         paper = [f"{PAPER[method]:.1f}"] if options.architecture == "gpt-j-6b" else []
         rows.append([method, *measured(loaded, hyper, facts, options.alone, options.probes), *paper])
         print(" | ".join(rows[-1]), flush=True)
+    gc.unfreeze()
     header = [
         "method",
         "batched, s an edit",
@@ -98,14 +101,15 @@ def main() -> None:
     ]
     header += ["batched, MB", "one by one, MB", "plain, MB", f"{options.probes} probes, s", "plain probes, s"]
     header += ["paper, s"] if options.architecture == "gpt-j-6b" else []
+    taken = f" --steps {options.steps}" if options.steps else ""
     note = (
         f"`benchmarks/editing.py --architecture {options.architecture} --edits {options.edits} "
-        f"--alone {options.alone}`, random weights in {str(loaded.dtype).removeprefix('torch.')} on "
+        f"--alone {options.alone}{taken}`, random weights in {str(loaded.dtype).removeprefix('torch.')} on "
         f"{device_name(device)}; {options.edits} facts batched, {options.alone} in the other ways. Memory is "
         "what the way takes beyond the model. Probes are scored with the edits in place; plain ones also "
         "without, after each edit."
     )
-    record(f"Editing ({options.architecture})", header, rows, note, options.keep)
+    record(f"Editing ({options.architecture})", header, rows, note, options.record)
 
 
 def measured(loaded: Loaded, hyper: Hyper, facts: Sequence[Edit], alone: int, probes: int) -> list[str]:
@@ -147,8 +151,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--edits", type=int, default=32, help="facts, all of which are batched")
     parser.add_argument("--alone", type=int, default=4, help="of these in the other ways")
     parser.add_argument("--probes", type=int, default=20, help="sentences scored for each edit")
+    parser.add_argument("--steps", type=int, help="of each search, instead of the method's own number")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--keep", action="store_true", help="append the table to RESULTS.md")
+    add_record(parser)
     return parser.parse_args()
 
 

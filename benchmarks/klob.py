@@ -3,6 +3,7 @@
     python benchmarks/klob.py                   growing numbers of sentences, chosen units (K) and units (N)
     python benchmarks/klob.py --large           with 10,000 sentences, 100,000 of 10 million units (4 GB of
     disk)
+    python benchmarks/klob.py --size 300 20 1000 --size 600 20 1000
 
 Results are made here: each sentence's units are drawn about one of a hundred places, so that results overlap.
 In the same run, each in a process of its own: `exact`, what `factdrift klob score` does for one k and the
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from record import record
+from record import add_record, record
 
 SIZES = [(1_000, 100, 10_000), (5_000, 100, 10_000), (20_000, 100, 10_000), (5_000, 1_000, 100_000)]
 LARGE = (10_000, 100_000, 10_000_000)
@@ -105,6 +106,13 @@ def _examples(sentences: int) -> Any:
     return Examples("c", names, names, texts, texts, [None] * sentences, facts, no_chain, facts, zeros, facts)
 
 
+def check(found: dict[str, dict[str, Any]]) -> None:
+    """Raises AssertionError unless the ways that compare all pairs found what `exact` found."""
+    for way in ("product", "pairs"):
+        if way in found:
+            assert abs(found[way]["all"] - found["exact"]["all"]) < 1e-12, found
+
+
 class _Dense:
     """The scores of which `top` are the best: 1 where chosen."""
 
@@ -143,7 +151,15 @@ class _Memory(threading.Thread):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--large", action="store_true")
-    parser.add_argument("--keep", action="store_true", help="append the table to RESULTS.md")
+    parser.add_argument(
+        "--size",
+        type=int,
+        nargs=3,
+        action="append",
+        metavar=("SENTENCES", "K", "N"),
+        help="instead of the growing numbers; may be given several times",
+    )
+    add_record(parser)
     parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -151,7 +167,7 @@ def main() -> None:
         print(json.dumps(measure(Path(folder), way, int(chosen), int(units))))
         return
     rows = []
-    for sentences, chosen, units in [*SIZES, *([LARGE] if options.large else [])]:
+    for sentences, chosen, units in [*(options.size or SIZES), *([LARGE] if options.large else [])]:
         ways = ["exact"]
         if units <= 100_000:
             ways.append("approximate")
@@ -166,9 +182,7 @@ def main() -> None:
                 line = [sys.executable, __file__, "--measure", name, way, str(chosen), str(units)]
                 done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True)
                 found[way] = json.loads(done.stdout)
-        for way in ("product", "pairs"):
-            if way in found:
-                assert abs(found[way]["all"] - found["exact"]["all"]) < 1e-12, found
+        check(found)
         for way, result in found.items():
             rows.append(
                 [
@@ -186,8 +200,9 @@ def main() -> None:
         ["sentences", "K", "N", "way", "processor seconds", "times exact", "memory, MB"],
         rows,
         "One k, one population; all ways but `approximate` found the same. `python benchmarks/klob.py"
+        f"{''.join(' --size {} {} {}'.format(*size) for size in options.size or [])}"
         f"{' --large' if options.large else ''}`",
-        options.keep,
+        options.record,
     )
 
 

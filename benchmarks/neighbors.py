@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from record import peak, record
+from record import add_record, peak, record
 
 NUMBER = 500
 CHUNK = 250_000
@@ -84,8 +84,6 @@ def fit(folder: Path) -> dict[str, Any]:
 
 def measure(folder: Path, way: str, every: int, answer: int) -> dict[str, Any]:
     """Runs one way in this process and saves what it finds; seconds of the processor and peak memory."""
-    from sklearn.neighbors import NearestNeighbors
-
     from factdrift.neighbors.tfidf import nearest
     from factdrift.neighbors.vectors import open_space
 
@@ -95,6 +93,8 @@ def measure(folder: Path, way: str, every: int, answer: int) -> dict[str, Any]:
     queries = asked.shape[0]
     neighbors = np.full((queries, NUMBER), -1, np.int64)
     similarities = np.zeros((queries, NUMBER))
+    if way == "sklearn":
+        from sklearn.neighbors import NearestNeighbors  # of no other way: it takes memory
     started = time.process_time()
     if way == "factdrift":
         for row, found in enumerate(nearest(asked, corpus, NUMBER)):
@@ -144,7 +144,7 @@ def main() -> None:
         "--every", type=int, default=20, help="the plain product answers one query in so many"
     )
     parser.add_argument("--answer", type=int, help="factdrift alone, which answers so many of the queries")
-    parser.add_argument("--keep", action="store_true", help="append the table to RESULTS.md")
+    add_record(parser)
     parser.add_argument("--measure", nargs=2, metavar=("WAY", "FOLDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -153,7 +153,15 @@ def main() -> None:
         print(json.dumps(fit(folder) if way == "fit" else measure(folder, way, options.every, answer)))
         return
     results = {}
-    arguments = [text for text in sys.argv[1:] if text != "--keep"]
+    asked = {
+        name: getattr(options, name) for name in ("queries", "entities", "statements", "every", "answer")
+    }
+    arguments = [
+        text
+        for name, value in asked.items()
+        if value != parser.get_default(name)
+        for text in (f"--{name}", str(value))
+    ]
     with tempfile.TemporaryDirectory(prefix="neighbors-") as name:
         folder = Path(name)
         make(folder, options.entities, options.queries, options.statements)
@@ -186,7 +194,7 @@ def main() -> None:
         rows,
         f"{note}Making the vectors took {made['seconds']:,.0f} s of the processor, {made['peak']:,.0f} MB of "
         f"memory and {size:,.0f} MB of disk. `python benchmarks/neighbors.py {' '.join(arguments)}`",
-        options.keep,
+        options.record,
     )
 
 

@@ -1,7 +1,8 @@
-"""A benchmark's findings as a table, printed and kept in RESULTS.md with the machine and the date."""
+"""A benchmark's findings as a table with machine and date, printed, and kept if a file is named."""
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import os
 import platform
@@ -9,16 +10,33 @@ from collections.abc import Sequence
 from pathlib import Path
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
+HEADING = "# Measurements\n\nAppended by the commands in this folder; each entry names its own.\n"
 
 
-def record(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str, keep: bool) -> None:
-    """Prints the table; appends it to RESULTS.md if it is to be kept."""
+def add_record(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="Markdown file to which the findings are appended (benchmarks/RESULTS.md)",
+    )
+
+
+def record(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str, file: Path | bool | None
+) -> None:
+    """Prints the table; appends it to the file if there is one (True: RESULTS.md)."""
     lines = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
     text = f"## {title}\n\n{datetime.date.today()}, {machine()}. {note}\n\n" + "\n".join(lines) + "\n"
     print(text)
-    if keep:
-        before = RESULTS.read_text(encoding="utf-8") if RESULTS.is_file() else "# Results of the benchmarks\n"
-        RESULTS.write_text(f"{before}\n{text}", encoding="utf-8")
+    if file:
+        append(text, RESULTS if file is True else file)
+
+
+def append(text: str, file: Path) -> None:
+    """Puts an entry behind those of the file, which is begun if it is not there."""
+    before = file.read_text(encoding="utf-8") if file.exists() else HEADING
+    file.write_text(f"{before}\n{text}", encoding="utf-8")
 
 
 def peak() -> float:

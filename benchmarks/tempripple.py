@@ -1,7 +1,7 @@
 """TempRIPPLE on a synthetic snapshot: how fast a source answers, hop by hop, and what the decisions cost.
 
     python benchmarks/tempripple.py                      200,000 people: 2.0 million statements
-    python benchmarks/tempripple.py --people 20000 --keep
+    python benchmarks/tempripple.py --people 20000 --record benchmarks/RESULTS.md
 
 The snapshot is made here as tables, with people, towns, countries, languages and currencies; of one town
 in 200 the mayor changed in 2025. Triples are what RDF has for it: of a statement its rank, value and
@@ -25,7 +25,7 @@ import duckdb
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from record import peak, record
+from record import add_record, peak, record
 
 from factdrift.settings import configure
 from factdrift.sparql.client import OWN_LIMIT, Client
@@ -315,7 +315,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--people", type=int, default=200_000)
     parser.add_argument("--tables-only", action="store_true", help="without the SPARQL server")
-    parser.add_argument("--keep", action="store_true", help="append the table to RESULTS.md")
+    add_record(parser)
     options = parser.parse_args()
     header = ["step", "items asked about", "rows", "seconds", "rows a second"]
     command = f"`python benchmarks/tempripple.py --people {options.people}`"
@@ -325,7 +325,7 @@ def main() -> None:
         number = triples(folder)
         tables = alone(over_tables, folder, options.people)
         title = f"TempRIPPLE over tables, {number / 1e6:.1f} million triples"
-        record(title, header, tables.rows, f"One core; peak {tables.peak:,.0f} MB. {command}", options.keep)
+        record(title, header, tables.rows, f"One core; peak {tables.peak:,.0f} MB. {command}", options.record)
         if options.tables_only:
             return
         loaded = alone(over_sparql, folder, options.people)
@@ -337,7 +337,7 @@ def main() -> None:
             f"Answers took {asked.answering:.1f} s, over tables {tables.answering:.1f} s: "
             f"{asked.answering / tables.answering:.1f} times as long. "
             f"Peak of the server with the stage {asked.peak:,.0f} MB. {command}",
-            options.keep,
+            options.record,
         )
 
 

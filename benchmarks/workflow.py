@@ -2,11 +2,11 @@
 
     python benchmarks/synthesize.py --entities 10000 -o 10k
     python benchmarks/synthesize.py --entities 100000 -o 100k
-    python benchmarks/workflow.py 10k 100k --cores 2
+    python benchmarks/workflow.py 10k 100k --cores 2 --record benchmarks/RESULTS.md
 
 Each pair is built in a scratch directory of its own, which is removed afterwards. Of each command the
 times are summed over its jobs, and the memory is that of the largest (see watch.py); the slope is that of
-log time against log entities from the smallest to the largest pair. The report is appended to RESULTS.md.
+log time against log entities from the smallest to the largest pair.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
+from record import add_record, append
 from synthesis.check import compare
 from synthesis.dumps import SUMMARY
 from synthesis.events import VARIANTS
 from watch import Stage, Watch
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "benchmarks" / "RESULTS.md"
-HEADING = "# Measurements\n\nAppended by the commands in this folder; each entry names its own.\n"
 
 
 class Run(NamedTuple):
@@ -55,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--buckets", type=int, default=2)
     parser.add_argument("--scratch", type=Path, help="where to build; default: the system's temporary folder")
-    parser.add_argument("--report", type=Path, default=RESULTS, metavar="FILE")
+    add_record(parser)
     given = parser.parse_args(arguments)
     settings = {"variant": given.variant, "shards": given.shards, "buckets": given.buckets}
     runs = []
@@ -65,8 +64,8 @@ def main(arguments: list[str] | None = None) -> int:
         runs.append(run)
     text = report(sorted(runs), given.cores, settings)
     print(text)
-    started = given.report.read_text("utf-8") if given.report.exists() else HEADING
-    given.report.write_text(f"{started}\n{text}", "utf-8")
+    if given.record:
+        append(text, given.record)
     return 0 if all(run.exact for run in runs) else 1
 
 

@@ -1,0 +1,333 @@
+"""Every command of benchmarks/ still runs: each at its smallest size, as a process of its own.
+
+What is looked at is what the commands promise beside their figures: rows and columns, what they have
+compared, and that their findings are put behind those of a file. No test asks how fast anything is.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import klob
+import neighbors
+import numpy as np
+import pytest
+from support.workflow import ROOT
+
+from factdrift.runs.costs import FOLDER, read_costs
+
+BENCHMARKS = ROOT / "benchmarks"
+EXCERPT = ROOT / "tests" / "data" / "real-excerpt.json.bz2"
+BEFORE = "# Mine\n\nWhat was found before.\n"
+
+Row = dict[str, str]
+
+
+class Entry(NamedTuple):
+    """What a benchmark says under one heading."""
+
+    title: str
+    text: str
+    tables: list[list[Row]]
+
+
+def run(script: str, *options: object) -> str:
+    """What a command prints; asserts that it ends well."""
+    line = [sys.executable, str(BENCHMARKS / script), *map(str, options)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+def recorded(tmp_path: Path, script: str, *options: object) -> list[Entry]:
+    """The entries that a command prints and puts behind what a file has; asserts that they are the same."""
+    path = tmp_path / "findings.md"
+    path.write_text(BEFORE, "utf-8")
+    printed = entries(run(script, *options, "--record", path))
+    kept = path.read_text("utf-8")
+    assert kept.startswith(BEFORE)
+    assert printed
+    assert entries(kept) == printed
+    return printed
+
+
+def entries(text: str) -> list[Entry]:
+    found = []
+    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        title, _, rest = part.partition("\n")
+        lines = rest.strip().splitlines()
+        found.append(Entry(title, "\n".join(line for line in lines if line[:1] != "|"), tables(lines)))
+    return found
+
+
+def tables(lines: list[str]) -> list[list[Row]]:
+    """Rows by the names of their columns; each row must have them all."""
+    found: list[list[Row]] = []
+    header: list[str] = []
+    for line in lines:
+        if line[:1] != "|":
+            header = []
+            continue
+        cells = [cell.strip() for cell in line.strip()[1:-1].split("|")]
+        if not header:
+            header = cells
+            found.append([])
+        elif not set(line) <= set("|-: "):
+            found[-1].append(dict(zip(header, cells, strict=True)))
+    return found
+
+
+def number(cell: str) -> float:
+    return float(cell.replace(",", ""))
+
+
+def test_every_command_is_run_here() -> None:
+    commands = {path.stem for path in BENCHMARKS.glob("*.py") if '__name__ == "__main__"' in path.read_text()}
+    source = Path(__file__).read_text("utf-8")
+    # labels.py is run on the labels of a whole build, in test_synthesize.py.
+    assert commands - set(re.findall(r'"(\w+)\.py", ', source)) == {"labels"}
+
+
+# --- reading ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("dump") / "dump.json.gz"
+    run("replicate.py", "--text-mb", 3, "--member-mb", 1, "--article-share", 0.25, "-o", path, EXCERPT)
+    return path
+
+
+def test_replicated_dump_holds_copies_under_other_ids(dump: Path) -> None:
+    entities = json.loads(gzip.decompress(dump.read_bytes()))
+    items = [entity for entity in entities if entity["type"] == "item"]
+    ids = [entity["id"] for entity in entities]
+    assert len(set(ids)) == len(ids) > len(items) > 100
+    assert all(int(item["id"][1:]) >= 200_000_000 for item in items)
+    statements = [
+        (item["id"], each["id"])
+        for item in items
+        for group in item["claims"].values()
+        for each in group
+        if each["id"].startswith("Q")  # of old statements it is a small letter
+    ]
+    assert len(statements) > len(items)
+    assert all(statement.startswith(f"{id_}$") for id_, statement in statements)
+    assert 0.1 < sum("enwiki" in item["sitelinks"] for item in items) / len(items) < 0.4
+    assert 3e6 < sum(len(json.dumps(item, separators=(",", ":"))) for item in items) < 5e6
+
+
+def test_replicated_dump_has_several_members(dump: Path) -> None:
+    packed, members = dump.read_bytes(), 0
+    while packed:
+        reader = zlib.decompressobj(31)
+        assert reader.decompress(packed)
+        packed, members = reader.unused_data, members + 1
+    assert members >= 3
+
+
+def test_reading(tmp_path: Path, dump: Path) -> None:
+    [entry] = recorded(tmp_path, "reading.py", dump, "--repeats", 1, "--bzip2-mb", 1)
+    rows = [row for table in entry.tables for row in table if "ratio" in row]
+    measured = {row["ratio"]: number(row["measured"]) for row in rows}
+    assert {
+        "times as fast as qwikidata with the filter",
+        "times as fast as `json.loads`",
+        "of the speed of decompressing and splitting",
+        "gzip, two cores against one",
+        "of the speed of decompressing bzip2",
+        "bzip2, two cores against one",
+    } <= set(measured)
+    assert min(measured.values()) > 0
+
+
+# --- the stages -------------------------------------------------------------------------------------------
+
+
+def test_difference() -> None:
+    [entry] = entries(run("difference.py", "--rows", 2e4, "--buckets", 1, "--items", 1e4))
+    assert "what was found is what was made" in entry.text
+    told = re.search(r"([\d,]+) in both, ([\d,]+) removed, ([\d,]+) added", entry.text)
+    assert told is not None
+    both, removed, added = map(number, told.groups())
+    assert 1e4 < both < 2e4
+    assert 0.03 < removed / (both + removed) < 0.05
+    assert 0.09 < added / (both + removed) < 0.14
+    [table] = entry.tables
+    titles = [row[""] for row in table]
+    for way in ("join", "triples written", "`preprocess`", "`classify`"):
+        assert [title for title in titles if title.startswith(way)], way
+    assert all(number(row["peak MB"]) > 50 for row in table)
+
+
+def test_neighbors(tmp_path: Path) -> None:
+    sizes = ("--queries", 40, "--entities", 2000)
+    [entry] = recorded(tmp_path, "neighbors.py", *sizes, "--every", 4)
+    assert entry.title == "Nearest entities, 40 queries x 2,000 entities"
+    assert "All found the same" in entry.text
+    assert "`python benchmarks/neighbors.py --queries 40 --entities 2000 --every 4`" in entry.text
+    [table] = entry.tables
+    assert [row[""] for row in table] == list(neighbors.WAYS.values())
+    assert [row["queries answered"] for row in table] == ["40", "10", "40"]
+    assert table[0]["times factdrift"] == "1.0"
+
+    [entry] = entries(run("neighbors.py", *sizes, "--answer", 5))
+    assert "the same" not in entry.text
+    [[row]] = entry.tables
+    assert (row[""], row["queries answered"]) == ("factdrift", "5")
+
+
+@pytest.mark.parametrize(
+    ("way", "array", "place"),
+    [("plain", "neighbors", 3), ("plain", "similarities", 0), ("sklearn", "neighbors", 0)],
+)
+def test_other_neighbors_are_told(tmp_path: Path, way: str, array: str, place: int) -> None:
+    def save(name: str, neighbor: np.ndarray, similar: np.ndarray) -> None:
+        np.savez(tmp_path / f"{name}.npz", neighbors=neighbor, similarities=similar)
+
+    found = {
+        "neighbors": np.arange(12).reshape(2, 6),
+        "similarities": np.tile(np.arange(6, 0, -1.0) / 6, (2, 1)),
+    }
+    for name in neighbors.WAYS:
+        save(name, *(found[each][::2] if name == "plain" else found[each] for each in found))
+    assert neighbors.check(tmp_path, 2) == 2
+    other = dict(np.load(tmp_path / f"{way}.npz"))
+    other[array][0, place] = 77
+    save(way, other["neighbors"], other["similarities"])
+    with pytest.raises(AssertionError):
+        neighbors.check(tmp_path, 2)
+
+
+def test_klob(tmp_path: Path) -> None:
+    [entry] = recorded(tmp_path, "klob.py", "--size", 300, 20, 1000)
+    assert "all ways but `approximate` found the same" in entry.text
+    [table] = entry.tables
+    assert [row["way"] for row in table] == ["exact", "approximate", "product", "pairs"]
+    assert {(row["sentences"], row["K"], row["N"]) for row in table} == {("300", "20", "1,000")}
+    assert table[0]["times exact"] == "1.0"
+
+
+def test_other_similarities_are_told() -> None:
+    klob.check({"exact": {"all": 0.25}, "approximate": {"all": 0.3}, "pairs": {"all": 0.25}})
+    for way in ("product", "pairs"):
+        with pytest.raises(AssertionError):
+            klob.check({"exact": {"all": 0.25}, way: {"all": 0.25 + 1e-9}})
+
+
+def test_tempripple(tmp_path: Path) -> None:
+    over_tables, over_sparql = recorded(tmp_path, "tempripple.py", "--people", 2000)
+    assert over_tables.title.startswith("TempRIPPLE over tables")
+    assert over_sparql.title.startswith("TempRIPPLE over the local SPARQL server")
+    assert "times as long" in over_sparql.text
+    # Beside what is loaded, both sources are asked the same and answer with as many rows.
+    ours, theirs = (
+        [(row["step"], row["items asked about"], row["rows"]) for row in entry.tables[0]]
+        for entry in (over_tables, over_sparql)
+    )
+    assert (len(ours), [step for step, _, _ in ours[:1]]) == (len(theirs) - 1, ["rows of the snapshot"])
+    assert ours[1:] == theirs[2:]
+    last, items, _ = ours[-1]
+    assert last.startswith("3 facts, related by hop ")  # one town of 200 has another mayor
+    assert number(items.removesuffix(" items")) > 100
+
+
+def test_chat(tmp_path: Path) -> None:
+    options = ("--requests", 20, "--turns", 1, "--answers", 50, "--concurrency", 8)
+    asking, keeping = recorded(tmp_path, "chat.py", *options)
+    assert asking.title == "Asking a chat model"
+    assert "--concurrency 8" in asking.text
+    assert [row["requests"] for row in asking.tables[0]] == ["20"]
+    assert {"bare client, /s", "`chat ask`, /s", "ratio", "`chat ask`, MB"} < set(asking.tables[0][0])
+    assert keeping.title == "Keeping answers"
+    assert "50 of about" in keeping.text
+    assert [row["kept by"].partition(",")[0] for row in keeping.tables[0]] == ["the store"] * 2 + [
+        "lines of JSON"
+    ] * 2
+
+
+def test_editing(tmp_path: Path) -> None:
+    """The changes of the ways are compared by the command itself (test_other_changes_are_told)."""
+    options = ("--device", "cpu", "--edits", 2, "--alone", 1, "--probes", 2, "--steps", 3)
+    [entry] = recorded(tmp_path, "editing.py", *options)
+    assert entry.title == "Editing (small)"
+    assert "in float32 on the CPU; 2 facts batched, 1 in the other ways" in entry.text
+    [table] = entry.tables
+    assert [row["method"] for row in table] == ["rome", "memit", "ft", "ft_l", "mend"]
+    assert list(table[0])[1:4] == ["batched, s an edit", "one by one", "plain"]
+    assert {"2 probes, s", "plain probes, s"} < set(table[0])
+
+
+def test_other_changes_are_told() -> None:
+    import torch
+    from editing import same
+
+    from factdrift.edit.edits import Edited
+    from factdrift.models.deltas import Dense
+
+    change = torch.arange(1.0, 13).reshape(3, 4)
+
+    def edited(*changes: torch.Tensor) -> Edited:
+        return Edited({"layer": Dense(torch.stack(changes))}, [], [])
+
+    both, alone = edited(change, -change), [edited(change)]
+    same("ft", both, alone, [{"layer": change}])
+    with pytest.raises(AssertionError, match="ft, fact 0: plain"):
+        same("ft", both, alone, [{"layer": 1.1 * change}])
+    with pytest.raises(AssertionError, match="ft, fact 0: one by one"):
+        same("ft", both, [edited(1.1 * change)], [{"layer": change}])
+
+
+# --- whole builds -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two synthetic pairs, the smaller one first."""
+    folder = tmp_path_factory.mktemp("pairs")
+    for entities in (600, 1200):
+        said = run("synthesize.py", "--entities", entities, "-o", folder / str(entities))
+        assert "rows of truth" in said
+    return [folder / "600", folder / "1200"]
+
+
+@pytest.mark.slow
+def test_whole_workflow(tmp_path: Path, pairs: list[Path]) -> None:
+    [entry] = recorded(tmp_path, "workflow.py", pairs[0], "--shards", 1, "--buckets", 1)
+    [size], commands = entry.tables
+    assert size["labels"] == "exact"
+    assert 500 < number(size["entities a snapshot"]) < 700
+    jobs = {row["command"]: int(row["jobs"]) for row in commands}
+    assert jobs["statements extract"] == 2
+    assert jobs["updates classify"] == jobs["wikifactdiff replacements"] == 1
+
+
+@pytest.mark.slow
+def test_costs(tmp_path: Path, pairs: list[Path]) -> None:
+    folder = tmp_path / "costs"
+    shutil.copytree(FOLDER, folder)
+    before = (folder / "jobs.tsv").read_text("utf-8").splitlines()
+    run("costs.py", *pairs, "--scopes", "enwiki", "--scratch", tmp_path, "--output", folder)
+    after = (folder / "jobs.tsv").read_text("utf-8").splitlines()
+    assert after[0] == before[0]
+    others, measured = (
+        [line for line in after[1:] if line.startswith("enwiki\t") == ours] for ours in (False, True)
+    )
+    assert others == [line for line in before[1:] if not line.startswith("enwiki\t")]
+    assert all("benchmarks/costs.py: " in line for line in measured)
+    # The same commands, their work divided as before: what `factdrift estimate` counts with holds still.
+    costs = read_costs("enwiki", folder)
+    assert {name: (each.split, each.most_mb, each.kept) for name, each in costs.items()} == {
+        name: (each.split, each.most_mb, each.kept) for name, each in read_costs("enwiki").items()
+    }
+    assert all(each.cpu_s + each.cpu_s_gb > 0 and each.memory_mb > 0 for each in costs.values())
+    archives = [line.split("\t") for line in (folder / "archives.tsv").read_text("utf-8").splitlines()]
+    assert [name for name, *_ in archives] == ["compression", "none", "gzip", "bzip2", "zstd"]
