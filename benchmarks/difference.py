@@ -24,7 +24,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from record import peak, record
+from record import add_record, peak, record
 
 STATEMENTS_AN_ENTITY = 12
 REMOVED, ADDED = 0.04, 0.12
@@ -321,7 +321,7 @@ def main() -> None:
     parser.add_argument("--repeated", type=float, default=0.02, help="share of values that stand twice")
     parser.add_argument("--items", type=float, default=0, help="also the jobs that look up so many items")
     parser.add_argument("--folder", type=Path, help="where the tables are kept; by default they are not")
-    parser.add_argument("--keep", action="store_true", help="append the table to RESULTS.md")
+    add_record(parser)
     parser.add_argument("--measure", nargs=3, metavar=("WAY", "OLD", "NEW"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -368,7 +368,7 @@ def main() -> None:
         f"the entities edited, {options.repeated:.0%} of the values repeated; {in_open_groups:,} triples "
         f"in open groups{looked_up}. `python benchmarks/difference.py --rows {options.rows:g} --buckets "
         f"{options.buckets}{items}`; what was found is what was made.",
-        options.keep,
+        options.record,
     )
 
 

@@ -43,6 +43,8 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from record import add_record, append
+
 CHUNK = 1 << 20
 MEMBER = 64_000_000
 BUCKETS = 2
@@ -203,7 +205,7 @@ def main() -> None:
     parser.add_argument("dump", type=Path, help="a dump, .json.gz")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--bzip2-mb", type=float, default=400, help="megabytes of text for bzip2")
-    parser.add_argument("--record", type=Path, help="Markdown file to which the table is appended")
+    add_record(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -221,8 +223,7 @@ def main() -> None:
     )
     print(title + table)
     if options.record is not None:
-        before = options.record.read_text() + "\n" if options.record.exists() else "# Measurements\n\n"
-        options.record.write_text(before + title + table)
+        append(title + table, options.record)
 
 
 def as_dumped(dump: Path, folder: Path, megabytes: float) -> tuple[Path, Path, dict[str, int]]:

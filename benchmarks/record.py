@@ -9,7 +9,6 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
 HEADING = "# Measurements\n\nAppended by the commands in this folder; each entry names its own.\n"
 
 
@@ -23,14 +22,14 @@ def add_record(parser: argparse.ArgumentParser) -> None:
 
 
 def record(
-    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str, file: Path | bool | None
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], note: str, file: Path | None
 ) -> None:
-    """Prints the table; appends it to the file if there is one (True: RESULTS.md)."""
+    """Prints the table; appends it to the file if there is one."""
     lines = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)]
     text = f"## {title}\n\n{datetime.date.today()}, {machine()}. {note}\n\n" + "\n".join(lines) + "\n"
     print(text)
-    if file:
-        append(text, RESULTS if file is True else file)
+    if file is not None:
+        append(text, file)
 
 
 def append(text: str, file: Path) -> None:

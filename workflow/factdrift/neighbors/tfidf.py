@@ -73,7 +73,7 @@ def nearest(
     documents: int = 16_384,
     together: int = 128,
     common: int = 48,
-    held: int = 32,
+    held: int = 64,
 ) -> Iterator[Neighbors]:
     """For each query the `number` most similar rows of the corpus; equal ones by ascending row.
 
