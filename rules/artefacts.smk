@@ -38,7 +38,7 @@ rule edit_prefixes:
         exec &> >(tee {log:q})
         factdrift edit prefixes \
             {params.model:q} \
-            {params.computing:q} \
+            {params.computing:q} --threads {threads} \
             --method {wildcards.method} \
             --set {params.values:q} \
             --methods {params.folder:q} \

@@ -1,10 +1,14 @@
+import argparse
 import json
 
 import pytest
+import torch
 from support.tiny_edits import tiny_hyper
 from support.tiny_models import tiny_model
 
+from factdrift.edit import prefix_commands
 from factdrift.edit.prefixes import draw_prefixes, read_prefixes, write_prefixes
+from factdrift.models.loading import load
 from factdrift.settings import InputError
 
 
@@ -34,3 +38,22 @@ def test_a_file_keeps_them_and_fits_one_model(tmp_path):
         read_prefixes(path, tiny_model("llama"))
     with pytest.raises(InputError, match="no such file"):
         read_prefixes(tmp_path / "none.json", loaded)
+
+
+def test_the_command_writes_them_for_a_model_of_ones_own(tmp_path, monkeypatch):
+    loaded = tiny_model("gpt2", dtype=torch.float32)
+    folder = tmp_path / "model"
+    loaded.model.save_pretrained(folder)
+    loaded.tokenizer.save_pretrained(folder)
+    threads = []
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    parser = argparse.ArgumentParser()
+    prefix_commands.register(parser.add_subparsers())
+    line = ["prefixes", "--model", folder, "--method", "memit", "--set", '{"layers": [0, 1]}', "--seed", 7]
+    options = parser.parse_args(
+        map(str, [*line, "--device", "cpu", "--threads", 2, "-o", tmp_path / "p.json"])
+    )
+    options.run(options)
+    model = load(str(folder), device="cpu")
+    assert len(read_prefixes(tmp_path / "p.json", model)) == 6
+    assert threads == [2]

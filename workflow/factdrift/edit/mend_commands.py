@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
-from factdrift.edit.run_commands import add_computing, add_model, loaded
+from factdrift.edit.run_commands import add_hyper
+from factdrift.models.options import add_computing, add_model, loaded
 
 
 def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -22,7 +22,7 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     train.add_argument("--edits", type=Path, required=True, metavar="PARQUET", help="what will be edited")
     add_model(train)
     add_computing(train)
-    _add_hyper(train)
+    add_hyper(train)
     train.add_argument("--seed", type=int, default=0)
     train.add_argument(
         "--out-split", type=Path, required=True, metavar="JSON", help="who trains and validates"
@@ -34,7 +34,7 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     load.add_argument("checkpoint", type=Path, help="such as mend-10tok-gpt-j-6b.pt")
     add_model(load)
     add_computing(load)
-    _add_hyper(load)
+    add_hyper(load)
     load.add_argument(
         "--rates",
         choices=("by_position", "matched"),
@@ -43,11 +43,6 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     load.add_argument("-o", "--output", type=Path, required=True, metavar="SAFETENSORS")
     load.set_defaults(run=_import)
-
-
-def _add_hyper(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--set", type=json.loads, default={}, metavar="JSON", help="hyper-parameters of yours")
-    verb.add_argument("--methods", type=Path, default=Path("config/methods"), metavar="FOLDER")
 
 
 def _train(options: argparse.Namespace) -> None:

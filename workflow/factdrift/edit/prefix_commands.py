@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TypeAlias
+
+from factdrift.edit.run_commands import add_hyper
+from factdrift.models.options import add_computing, add_model, loaded
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def register(verbs: Parsers) -> None:
     verb = verbs.add_parser("prefixes", help="texts to put before the prompts of rome or memit")
-    verb.add_argument("--model", required=True, help="sample, a folder, or a name that transformers knows")
-    verb.add_argument("--revision", default="main")
-    verb.add_argument(
-        "--models", type=Path, default=Path("results/models"), metavar="FOLDER", help="of the bundled models"
-    )
-    verb.add_argument("--device", default="auto")
-    verb.add_argument("--dtype", default="auto")
+    add_model(verb)
+    add_computing(verb)
     verb.add_argument("--method", required=True, choices=("rome", "memit"))
-    verb.add_argument("--set", type=json.loads, default={}, metavar="JSON", help="hyper-parameters of yours")
-    verb.add_argument("--methods", type=Path, default=Path("config/methods"), metavar="FOLDER")
+    add_hyper(verb)
     verb.add_argument("--seed", type=int, default=0)
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="JSON")
     verb.set_defaults(run=_prefixes)
 
 
 def _prefixes(options: argparse.Namespace) -> None:
-    from factdrift.edit.hyper import read_hyper
-    from factdrift.edit.prefixes import write_prefixes
-    from factdrift.models.loading import load
+    with loaded(options) as model:
+        from factdrift.edit.hyper import read_hyper
+        from factdrift.edit.prefixes import write_prefixes
 
-    loaded = load(
-        options.model,
-        revision=options.revision,
-        device=options.device,
-        dtype=options.dtype,
-        folder=options.models,
-    )
-    hyper = read_hyper(options.method, loaded.name, options.set, options.methods)
-    write_prefixes(options.output, loaded, hyper, options.seed)
+        hyper = read_hyper(options.method, model.name, options.set, options.methods)
+        write_prefixes(options.output, model, hyper, options.seed)

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from factdrift.models.options import add_computing, add_model, loaded
+
 if TYPE_CHECKING:
     from factdrift.edit.edits import Artefacts
     from factdrift.edit.job import Job
@@ -60,27 +62,16 @@ def _add_job(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--parts", type=Path, required=True, metavar="FOLDER", help="of finished batches")
 
 
-def add_model(verb: argparse.ArgumentParser) -> None:
-    """The options that name a model."""
-    verb.add_argument("--model", required=True, help="sample, a folder, or a name that transformers knows")
-    verb.add_argument("--revision", default="main")
-    verb.add_argument(
-        "--models", type=Path, default=Path("results/models"), metavar="FOLDER", help="of the bundled models"
-    )
-
-
-def add_computing(verb: argparse.ArgumentParser) -> None:
-    """The options that say how it computes."""
-    verb.add_argument("--device", default="auto", help="auto: a GPU that is free, else the CPU")
-    verb.add_argument("--dtype", default="auto", help="auto: bfloat16 on a GPU, else float32")
-    verb.add_argument("--threads", type=int, default=1, help="of the CPU (default %(default)s)")
+def add_hyper(verb: argparse.ArgumentParser) -> None:
+    """The options that hold its hyper-parameters."""
+    verb.add_argument("--set", type=json.loads, default={}, metavar="JSON", help="hyper-parameters of yours")
+    verb.add_argument("--methods", type=Path, default=Path("config/methods"), metavar="FOLDER")
 
 
 def add_method(verb: argparse.ArgumentParser) -> None:
     """The options that name a method and what it needs."""
     verb.add_argument("--method", required=True)
-    verb.add_argument("--set", type=json.loads, default={}, metavar="JSON", help="hyper-parameters of yours")
-    verb.add_argument("--methods", type=Path, default=Path("config/methods"), metavar="FOLDER")
+    add_hyper(verb)
     verb.add_argument("--prefixes", type=Path, metavar="JSON", help="what `edit prefixes` wrote")
     verb.add_argument("--moments", type=Path, nargs="*", default=[], metavar="FILE", help="of each layer")
     verb.add_argument("--mend", type=Path, metavar="FILE", help="MEND's trained editor")
@@ -91,25 +82,6 @@ def _shard(text: str) -> tuple[int, int]:
     if not (separator and place.isdigit() and count.isdigit() and int(place) < int(count)):
         raise argparse.ArgumentTypeError(f"{text!r} is no shard such as 0-of-4")
     return int(place), int(count)
-
-
-@contextmanager
-def loaded(options: argparse.Namespace) -> Iterator[Loaded]:
-    """The model of the options, on a device that is this job's."""
-    import torch
-
-    from factdrift.models.devices import held
-    from factdrift.models.loading import load
-
-    torch.set_num_threads(options.threads)
-    with held(options.device) as device:
-        yield load(
-            options.model,
-            revision=options.revision,
-            device=device,
-            dtype=options.dtype,
-            folder=options.models,
-        )
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from factdrift.edit.run_commands import add_computing, add_method, add_model, artefacts, loaded
+from factdrift.edit.run_commands import add_method, artefacts
 from factdrift.models.names import folder_of
+from factdrift.models.options import add_computing, add_model, loaded
 from factdrift.settings import InputError
 
 if TYPE_CHECKING:

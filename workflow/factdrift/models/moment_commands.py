@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from factdrift.models.options import add_computing, add_model, loaded
+
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded
 
@@ -18,14 +20,8 @@ SAMPLED_LENGTH, SAMPLED_BATCH = 64, 64
 
 def register(verbs: Parsers) -> None:
     verb = verbs.add_parser("moments", help="second moments of the keys of layers, for ROME and MEMIT")
-    verb.add_argument("--model", required=True, help="sample, a folder, or a name that transformers knows")
-    verb.add_argument("--revision", default="main")
-    verb.add_argument(
-        "--models", type=Path, default=Path("results/models"), metavar="FOLDER", help="of the bundled models"
-    )
-    verb.add_argument("--device", default="auto")
-    verb.add_argument("--dtype", default="auto")
-    verb.add_argument("--threads", type=int, default=1, help="of the CPU (default %(default)s)")
+    add_model(verb)
+    add_computing(verb)
     verb.add_argument("--layers", type=int, nargs="+", required=True)
     source = verb.add_mutually_exclusive_group(required=True)
     source.add_argument(
@@ -49,34 +45,24 @@ def register(verbs: Parsers) -> None:
 
 
 def _moments(options: argparse.Namespace) -> None:
-    import torch
+    with loaded(options) as model:
+        from factdrift.models.moments import count_moments
+        from factdrift.models.texts import read_texts
 
-    from factdrift.models.loading import load
-    from factdrift.models.moments import count_moments
-    from factdrift.models.texts import read_texts
-
-    torch.set_num_threads(options.threads)
-    loaded = load(
-        options.model,
-        revision=options.revision,
-        device=options.device,
-        dtype=options.dtype,
-        folder=options.models,
-    )
-    texts: Iterable[str] = _written(loaded, options.seed) if options.sampled else read_texts(options.texts)
-    found = count_moments(loaded, options.layers, texts, options.tokens, options.ridge)
-    for layer, moments in found.items():
-        path = options.output / f"{layer}.safetensors"
-        moments.write(path)
-        print(f"{path}: {moments.tokens:,} tokens")
+        texts: Iterable[str] = _written(model, options.seed) if options.sampled else read_texts(options.texts)
+        found = count_moments(model, options.layers, texts, options.tokens, options.ridge)
+        for layer, moments in found.items():
+            path = options.output / f"{layer}.safetensors"
+            moments.write(path)
+            print(f"{path}: {moments.tokens:,} tokens")
 
 
-def _written(loaded: Loaded, seed: int) -> Iterator[str]:
+def _written(model: Loaded, seed: int) -> Iterator[str]:
     """Texts without end that the model writes from nothing."""
     from factdrift.models.texts import sampled
 
     while True:
-        yield from sampled(loaded, "", SAMPLED_LENGTH, SAMPLED_BATCH, seed)
+        yield from sampled(model, "", SAMPLED_LENGTH, SAMPLED_BATCH, seed)
         seed += 1
 
 
