@@ -63,7 +63,8 @@ def as_dumped(text: bytes) -> bytes:
 def copied(text: bytes, old: bytes, number: int, article: bool) -> bytes:
     """The item `old` under another number, with or without an English article."""
     text = text.replace(b'"id":"Q%s"' % old, b'"id":"Q%d"' % number, 1)
-    text = text.replace(b'"id":"Q%s$' % old, b'"id":"Q%d$' % number)
+    for letter in (b"Q", b"q"):  # old statements have a small one
+        text = text.replace(b'"id":"%s%s$' % (letter, old), b'"id":"%s%d$' % (letter, number))
     if not article:
         return text.replace(b'"enwiki"', b'"enwikinews"')
     if b'"enwiki"' in text:
