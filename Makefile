@@ -1,8 +1,8 @@
 # make run   sets everything up and builds results/wfd_repl.parquet from the bundled sample
 # make test  sets everything up and runs the tests
 # make models  adds PyTorch and transformers, which only the jobs that run language models need
-# All are safe to repeat. CORES=4 limits the run; TESTS= runs all tests, TESTS="-m slow" those that take long,
-# WORKERS=1 one after the other.
+# All are safe to repeat, and install into .venv beside this file only, whatever environment is active.
+# CORES=4 limits the run; TESTS= runs all tests, TESTS="-m slow" those that take long, WORKERS=1 one at a time.
 
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -10,6 +10,15 @@ CORES ?= all
 TESTS ?= -m 'not slow'
 WORKERS ?= 2
 BIN := .venv/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --build-constraints envs/setup.txt
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade --no-header
+
+# Each of these would send an installation, or an import, to another environment.
+unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_PYTHON
+unexport UV_PYTHON UV_SYSTEM_PYTHON
+# Each job is a process, which would compile all modules again where an image forbids Python to keep them.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test models lint lock clean
 
@@ -20,7 +29,7 @@ run: .venv/data.done
 models: .venv/models.done
 
 test: .venv/dev.done
-	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile $(TESTS)
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 lint: .venv/dev.done
 	$(BIN)/ruff check .
@@ -29,39 +38,49 @@ lint: .venv/dev.done
 	$(BIN)/mypy
 	$(BIN)/snakemake --lint
 
-.venv/bin/uv: envs/setup.txt
+# A set-up that fails leaves no stamp (.venv/*.done), so that the next call repeats it.
+.venv/setup.done: envs/setup.txt
+	@rm -f $@
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "factdrift needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv .venv || \
 		{ echo "python3 lacks venv; on Debian and Ubuntu: apt install python3-venv"; exit 1; }
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement envs/setup.txt
+	$(PIP_INSTALL) --require-hashes --requirement envs/setup.txt
 	touch $@
 
-.venv/data.done: .venv/bin/uv envs/data.txt pyproject.toml
-	$(BIN)/uv pip install --quiet --require-hashes --requirements envs/data.txt
-	$(BIN)/uv pip install --quiet --no-deps --editable .
+# The package is built with the setuptools of envs/setup.txt, so that an unchanged environment needs no network.
+.venv/data.done: .venv/setup.done envs/data.txt pyproject.toml setup.py
+	@rm -f $@
+	$(UV_INSTALL) --require-hashes --requirements envs/data.txt
+	$(UV_INSTALL) --no-deps --no-build-isolation --editable .
+	$(BIN)/python -c 'import factdrift.cli, snakemake'
 	touch $@
 
-# PyTorch is pinned but not hashed: the right build of it differs by machine.
+# PyTorch is pinned but not hashed: the right build of it differs by machine. It brings the CUDA libraries that
+# its build names; all else that it needs is in envs/models.txt.
 .venv/models.done: .venv/data.done envs/models.txt envs/torch.txt
-	$(BIN)/uv pip install --quiet --require-hashes --requirements envs/models.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/torch.txt
+	@rm -f $@
+	$(UV_INSTALL) --require-hashes --requirements envs/models.txt
+	$(PIP_INSTALL) --requirement envs/torch.txt
+	$(BIN)/python -c 'import torch, transformers'
 	touch $@
 
 .venv/dev.done: .venv/models.done envs/dev.txt
-	$(BIN)/uv pip install --quiet --require-hashes --requirements envs/dev.txt
+	@rm -f $@
+	$(UV_INSTALL) --require-hashes --requirements envs/dev.txt
 	touch $@
 
-# New versions of everything; the files hold hashes and no address of any package index.
-lock: .venv/bin/uv
-	echo 'uv==0.13.8' | $(BIN)/uv pip compile - --quiet --universal --python-version 3.11 --generate-hashes \
-		--upgrade --no-header --output-file envs/setup.txt
-	$(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
-		--upgrade --no-header --output-file envs/data.txt
-	$(BIN)/uv pip compile pyproject.toml --extra models --quiet --universal --python-version 3.11 --generate-hashes \
-		--upgrade --no-header --constraints envs/data.txt --output-file envs/models.txt
-	$(BIN)/uv pip compile pyproject.toml --extra models --extra dev --quiet --universal --python-version 3.11 \
-		--generate-hashes --upgrade --no-header --constraints envs/models.txt --output-file envs/dev.txt
+# New versions of everything; the files hold hashes and no address of any package index. Of what PyTorch needs,
+# the packages for one kind of GPU are left to its own build.
+lock: .venv/setup.done
+	printf 'uv\nsetuptools>=77\n' | $(COMPILE) - --output-file envs/setup.txt
+	$(COMPILE) pyproject.toml --output-file envs/data.txt
+	$(COMPILE) pyproject.toml envs/torch.txt --extra models --constraints envs/setup.txt \
+		--constraints envs/data.txt --output-file envs/models.txt
+	awk '/^[a-z]/ { gpu = /^(torch|triton|cuda-[a-z-]+|nvidia-[a-z0-9-]+)==/ } !gpu' envs/models.txt \
+		> envs/models.part && mv envs/models.part envs/models.txt
+	$(COMPILE) pyproject.toml --extra models --extra dev --constraints envs/setup.txt \
+		--constraints envs/models.txt --output-file envs/dev.txt
 
 clean:
 	rm -rf results logs .snakemake

@@ -5,27 +5,42 @@ the data flows; what they call is the package in workflow/factdrift.
 """
 
 import os
-import shlex
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
-from factdrift.settings import InputError, check_contact, check_files, configure
+try:
+    from factdrift.errors import InputError
+except ImportError as error:
+    hidden = getattr(sys.modules.get("factdrift"), "__file__", None)
+    raise WorkflowError(
+        f"{hidden} hides the package factdrift; rename it or take its folder out of PYTHONPATH"
+        if hidden
+        else f"the package factdrift is not installed for {sys.executable} ({error}); run `make run` once, or pip "
+        "install the checkout"
+    ) from None
+
+from factdrift.paths import CONFIG
+from factdrift.runs.environment import prepare
+from factdrift.runs.image import link_image
+from factdrift.settings import check_contact, check_files, configure
 from factdrift.snapshots.registry import remote_dump
 
 min_version("9.20")
 
 
-configfile: os.path.join(workflow.basedir, "config/config.yaml")
+configfile: str(CONFIG / "config.yaml")
 
 
-container: os.path.join(workflow.basedir, "envs/factdrift.sif")
+# A name without white space, which Snakemake refuses in the name of an image, and the same for every checkout.
+container: ".snakemake/factdrift.sif"
 
 
 try:
-    configure(config, Path(workflow.basedir, "config/config.schema.yaml"))
+    configure(config)
     check_files(config)
     check_contact(config)
     for date in config["snapshots"].values():
@@ -33,11 +48,15 @@ try:
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
-# Jobs find the programs of the environment that runs Snakemake, activated or not; downloads find the contact.
-shell.prefix(
-    f'set -euo pipefail; PATH="{os.path.dirname(sys.executable)}:$PATH"; '
-    f"export FACTDRIFT_CONTACT={shlex.quote(config['contact'] or os.environ.get('FACTDRIFT_CONTACT', ''))}; "
-)
+prepare(config["contact"])
+
+if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
+    try:
+        link_image(
+            Path(str(workflow.current_basedir), "envs/factdrift.sif"), Path(".snakemake/factdrift.sif")
+        )
+    except InputError as error:
+        raise WorkflowError(str(error)) from None
 
 OLD, NEW = config["snapshots"]["old"], config["snapshots"]["new"]
 PAIR = f"results/{OLD}_{NEW}"
@@ -57,6 +76,7 @@ wildcard_constraints:
     language="|".join({"en", *config["languages"]}),
     name=r"(wfd_repl|wikifactdiff)\.(parquet|jsonl)|wikifactdiff\.stats\.json|funnel\.parquet|manifest\.json|"
     r"KLoB-[cru]\.jsonl|klob_[cru]\.parquet|klob_meta\.json|"
+    r"tempripple\.(parquet|stats\.json)|(edit|answer|locate)_scores\.parquet|locate_vs_edit\.parquet|"
     r"templates(\.[a-z-]+)?\.parquet|verbalizations\.parquet|verbalization_report\.(parquet|txt)",
 
 
@@ -72,6 +92,9 @@ include: "rules/tempripple.smk"
 include: "rules/models.smk"
 include: "rules/artefacts.smk"
 include: "rules/edit.smk"
+include: "rules/locate.smk"
+include: "rules/answer.smk"
+include: "rules/publish.smk"
 include: "rules/run.smk"
 
 

@@ -28,12 +28,12 @@ import pyarrow.parquet as pq
 from record import add_record, peak, record
 
 from factdrift.chat.ask import ask
-from factdrift.chat.commands import PRICES
 from factdrift.chat.replies import read_reply
 from factdrift.chat.requests import canonical, read_requests
 from factdrift.chat.settings import chat_settings
 from factdrift.chat.store import Store, answer_row
 from factdrift.chat.tables import REQUESTS
+from factdrift.paths import PRICES
 from factdrift.tables import write_parquet
 
 TESTS = Path(__file__).parents[1] / "tests"

@@ -24,7 +24,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ from synthesis.dumps import SUMMARY
 from watch import Stage
 from workflow import ROOT, measure
 
-from factdrift.runs.costs import FOLDER, SPLITS, Cost, job_count
+from factdrift.paths import COSTS
+from factdrift.runs.costs import SPLITS, Cost, job_count
 
 SCOPES = ("enwiki", "all")
 PARTS = {"shards": 2, "buckets": 3, "blocks": 5}
@@ -59,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--scopes", nargs="+", choices=SCOPES, default=SCOPES, help="the rows of others stay as they are"
     )
     parser.add_argument("--scratch", type=Path, help="where to build; default: the system's temporary folder")
-    parser.add_argument("--output", type=Path, default=FOLDER)
+    parser.add_argument("--output", type=Path, default=COSTS)
     given = parser.parse_args(arguments)
     pairs = (given.small.resolve(), given.large.resolve())
     source = f"benchmarks/costs.py: {' and '.join(_entities(pair) for pair in pairs)} entities a dump"
@@ -92,12 +93,15 @@ class Figures(dict[str, tuple[Stage, int, bool]]):
 
 def figures(pair: Path, scope: str, cores: int, scratch: Path | None) -> Figures:
     sizes: Counter[str] = Counter()
+    jobs: dict[str, set[str]] = defaultdict(set)
     temporary: set[str] = set()
 
     def look(directory: Path) -> None:
         for record in (directory / ".snakemake" / "metadata").iterdir():
-            command = re.search(r"\bfactdrift (\w+ [\w-]+)", str(json.loads(record.read_text())["shellcmd"]))
+            shell = str(json.loads(record.read_text())["shellcmd"])
+            command = re.search(r"\bfactdrift (\w+ [\w-]+)", shell)
             if command:
+                jobs[command[1]].add(shell)
                 path = directory / base64.b64decode(record.name).decode()
                 sizes[command[1]] += sum(
                     each.stat().st_size for each in (path, *path.rglob("*")) if each.is_file()
@@ -110,10 +114,19 @@ def figures(pair: Path, scope: str, cores: int, scratch: Path | None) -> Figures
         pair, cores, {**settings, "neighbors": {"blocks": PARTS["blocks"]}}, scratch, ["--notemp"], look
     )
     found = Figures(
-        {command: (stage, sizes[command], command not in temporary) for command, stage in run.stages.items()}
+        {
+            command: (_of_all(stage, len(jobs[command])), sizes[command], command not in temporary)
+            for command, stage in run.stages.items()
+        }
     )
     found.gigabytes = run.megabytes / 2 / 1000
     return found
+
+
+def _of_all(stage: Stage, jobs: int) -> Stage:
+    """The figures of all jobs of a command, of which the shortest may not have been seen."""
+    share = jobs / stage.jobs
+    return stage._replace(jobs=jobs, seconds=stage.seconds * share, cpu=stage.cpu * share)
 
 
 def fit(small: Figures, large: Figures) -> dict[str, Cost]:

@@ -34,6 +34,7 @@ METHOD = {
     "dates": "first_day",
     "objects": "relevant",
     "merges": "off",
+    "leaks": "keep",
     "t_old": 20210104,
     "t_new": 20230227,
     "start": 580,
@@ -62,9 +63,9 @@ def make(
 
     from factdrift.tables import database, growing, write_parquet
     from factdrift.updates.blocks import in_blocks
+    from factdrift.updates.filters import FILTERED, kept_rows, writer
     from factdrift.updates.kept import KEPT, WRITER
     from factdrift.updates.method import Method
-    from factdrift.updates.preprocess import FILTERED, kept_rows, writer
 
     # A place is in both dumps or in one of them; entities whose revision stays have the first kind alone.
     entities = round(rows / STATEMENTS_AN_ENTITY)
@@ -143,7 +144,7 @@ def _statements(there: str, revision: str) -> str:
             {_time("more % 12 = 1")} AS "end", false AS end_unknown,
             {_time("more % 12 = 2")} AS pit,
             CASE WHEN more % 8 = 0 THEN [580] ELSE [] END AS qualifiers,
-            {revision} AS revision, NULL AS starts, NULL AS ends,
+            {revision} AS revision, NULL AS starts, NULL AS ends, NULL AS pits,
             CASE WHEN NOT ({_KEPT}) THEN 'object' END AS dropped_by
         FROM (
             SELECT *, dice % 100 AS kind, 1900 + (dice >> 20) % 120 AS year, (dice >> 20) % 100000 AS value,
@@ -245,7 +246,7 @@ def make_items(folder: Path, items: int, files: int = 64) -> None:
 def look_up(what: str, old: Path, new: Path, method: Any) -> None:
     """Runs the job of a bucket that looks up items of all buckets; `written` has been run before."""
     from factdrift.updates.classify import classify
-    from factdrift.updates.preprocess import preprocess
+    from factdrift.updates.filters import preprocess
 
     folder = old.parent
     relations = folder / "relations.parquet"

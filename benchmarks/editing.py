@@ -34,12 +34,12 @@ from record import add_record, record
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from factdrift.edit.contexts import contexts_of
-from factdrift.edit.edits import Artefacts, Edit, Edited
-from factdrift.edit.hyper import Hyper, read_hyper
-from factdrift.edit.hypernet import HyperNet, edited_matrices
-from factdrift.edit.mend import gradients
-from factdrift.edit.methods import METHODS
+from factdrift.edit.methods.contexts import contexts_of
+from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
+from factdrift.edit.methods.interface import Artefacts, Edit, Edited
+from factdrift.edit.methods.mend import gradients
+from factdrift.edit.methods.mend_editor import HyperNet, edited_matrices
+from factdrift.edit.methods.registry import METHODS
 from factdrift.models.alignment import align
 from factdrift.models.families import spec_of
 from factdrift.models.loading import Loaded

@@ -14,14 +14,15 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from factdrift.edit.contexts import Contexts
-from factdrift.edit.hyper import Hyper
-from factdrift.edit.hypernet import HyperNet
+from factdrift.edit.methods.contexts import Contexts
+from factdrift.edit.methods.hyperparameters import Hyper
+from factdrift.edit.methods.mend_editor import HyperNet
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import matrix
 from factdrift.models.hooks import hooked
 from factdrift.models.loading import Loaded
-from factdrift.models.moments import Moments, padded
+from factdrift.models.moments import Moments
+from factdrift.models.padding import padded
 
 Change = dict[str, Tensor]
 """Full name of a matrix -> its change, [d_out, d_in]."""

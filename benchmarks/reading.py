@@ -181,7 +181,7 @@ def measured(way: Callable[[Path, Path], None], dump: Path, folder: Path) -> Run
     import qwikidata.json_dump  # noqa: F401
 
     import factdrift.statements.extract  # noqa: F401
-    from factdrift.statements.columns import spare_pandas
+    from factdrift.statements.no_pandas import spare_pandas
 
     spare_pandas()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

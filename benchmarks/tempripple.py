@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from record import add_record, peak, record
@@ -30,14 +29,15 @@ from record import add_record, peak, record
 from factdrift.settings import configure
 from factdrift.sparql.client import OWN_LIMIT, Client
 from factdrift.sparql.server import load, serving
+from factdrift.stage_settings import read_settings
 from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, database, sql
-from factdrift.tempripple.build import Resources
 from factdrift.tempripple.facts import find_facts
 from factdrift.tempripple.items import make_items
-from factdrift.tempripple.method import decode, method_json
+from factdrift.tempripple.method import PART, ItemMethod, settings_json
 from factdrift.tempripple.names import Names
 from factdrift.tempripple.rdf import write_rdf
 from factdrift.tempripple.related import find_related
+from factdrift.tempripple.resources import Resources
 from factdrift.tempripple.rows import make_rows
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.sparql_source import OWN_BATCH, SparqlSource
@@ -125,7 +125,7 @@ def make(folder: Path, people: int) -> None:
                 time_of(last) AS "end", false AS end_unknown, NULL AS pit,
                 CASE WHEN last IS NOT NULL THEN [580, 582] WHEN first IS NOT NULL THEN [580] ELSE [] END
                     AS qualifiers,
-                1 AS revision, NULL AS starts, NULL AS ends
+                1 AS revision, NULL AS starts, NULL AS ends, NULL AS pits
             FROM facts WINDOW w AS (PARTITION BY subject ORDER BY property, object, first)
             ORDER BY subject, position""",
             STATEMENTS,
@@ -202,10 +202,10 @@ def run(timed: Timed, people: int) -> list[list[str]]:
     """The stage, with a row for each step."""
     config: dict[str, Any] = {"snapshots": {"old": "2025-01-06", "new": "2026-01-05"}}
     configure(config, ROOT / "config" / "config.schema.yaml")
-    method = msgspec.structs.replace(decode(method_json(config)), cap_per_fact=None)
+    method = read_settings(settings_json(config, ItemMethod), ItemMethod, PART)
     relations = RESOURCES.relations()
     types = Types(timed, relations.types, method.type_depth)  # type: ignore[arg-type]
-    names = Names(timed, {}, {})  # type: ignore[arg-type]
+    names = Names(timed, {}, None)  # type: ignore[arg-type]
     rows = []
 
     def step(title: str, work: Callable[[], Any], kinds: tuple[str, ...]) -> Any:

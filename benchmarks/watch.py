@@ -1,12 +1,13 @@
 """Time, CPU and memory of the jobs of a run of the workflow, by the command of each (`statements extract`).
 
 Snakemake's own benchmark files look at a job twice a second for 15 seconds and then once in 30 seconds, so
-that they miss much of the CPU time of longer jobs, and their peak. Here every process is looked at four times
-a second, and its peak is the kernel's own.
+that they miss much of the CPU time of longer jobs, and their peak. Here every process is looked at twenty
+times a second, and its peak is the kernel's own.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 import psutil
 
-_EVERY = 0.25
+_EVERY = 0.05
 
 
 class Job(NamedTuple):
@@ -85,10 +86,14 @@ class Watch:
 
 
 def stage_of(command: list[str]) -> str | None:
-    """`python .../factdrift statements extract --dump ...` -> `statements extract`; None for others."""
+    """`python .../factdrift statements extract --dump ...` -> `statements extract`; None for others.
+
+    A copy of a finished file (`publish`) has no verb and costs next to nothing.
+    """
     for index, word in enumerate(command[:2]):
         if Path(word).name == "factdrift":
-            return " ".join(command[index + 1 : index + 3])
+            stage = " ".join(command[index + 1 : index + 3])
+            return stage if re.fullmatch(r"\w+ [\w-]+", stage) else None
     return None
 
 

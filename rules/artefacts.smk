@@ -6,9 +6,10 @@ Outputs: results/{pair}/edit/{model}/: prefixes.{method}.json, moments/{layer}.s
 mend_split.json.
 """
 
+import json
 
-wildcard_constraints:
-    layer=r"\d+",
+
+include: "inputs/artefacts.smk"
 
 
 rule edit_prefixes:
@@ -16,7 +17,6 @@ rule edit_prefixes:
     input:
         model=edited_model,
         values=method_file,
-        code=code("edit", "models"),
     output:
         prefixes="results/{pair}/edit/{edited}/prefixes.{method}.json",
     log:
@@ -28,55 +28,54 @@ rule edit_prefixes:
         mem_mb=config["edit"]["mem_mb"],
         gpu=gpus(),
     params:
+        code=code("edit prefixes"),
         model=edited_model_options,
-        computing=computing_options(),
-        values=method_values,
-        folder=methods_folder(),
+        settings=edit_settings(),
+        values=lambda wildcards: method_values(wildcards.method),
         seed=config["seed"],
     shell:
         r"""
         exec &> >(tee {log:q})
         factdrift edit prefixes \
             {params.model:q} \
-            {params.computing:q} --threads {threads} \
+            {params.settings:q} --threads {threads} \
             --method {wildcards.method} \
             --set {params.values:q} \
-            --methods {params.folder:q} \
             --seed {params.seed} \
             --output {output.prefixes:q}
         """
 
 
 rule edit_moments:
-    """The second moments of what enters an edited matrix, over the texts of a corpus."""
+    """The second moments of what enters the matrices that ROME and MEMIT edit, over the texts of a corpus."""
     input:
         model=edited_model,
         texts=moments_texts(),
-        code=code("models"),
     output:
-        moments="results/{pair}/edit/{edited}/moments/{layer}.safetensors",
+        moments=directory("results/{pair}/edit/{edited}/moments"),
     log:
-        "logs/{pair}/edit/{edited}/moments.{layer}.txt",
+        "logs/{pair}/edit/{edited}/moments.txt",
     benchmark:
-        "logs/{pair}/edit/{edited}/moments.{layer}.tsv"
+        "logs/{pair}/edit/{edited}/moments.tsv"
     threads: config["edit"]["threads"]
     resources:
         mem_mb=config["edit"]["mem_mb"],
         gpu=gpus(),
     params:
+        code=code("models moments"),
         model=edited_model_options,
-        computing=computing_options(),
+        settings=edit_settings(),
         source=moments_options,
-        folder=lambda wildcards, output: os.path.dirname(output.moments),
+        layers=moments_layers,
     shell:
         r"""
         exec &> >(tee {log:q})
         factdrift models moments \
             {params.model:q} \
-            {params.computing:q} --threads {threads} \
-            --layers {wildcards.layer} \
+            {params.settings:q} --threads {threads} \
+            --layers {params.layers} \
             {params.source:q} \
-            --output {params.folder:q}
+            --output {output.moments:q}
         """
 
 
@@ -87,8 +86,7 @@ if config["edit"]["mend_checkpoint"]:
         input:
             checkpoint=config["edit"]["mend_checkpoint"],
             model=edited_model,
-            values=f"{methods_folder()}/mend.yaml",
-            code=code("edit", "models"),
+            values=str(METHODS / "mend.yaml"),
         output:
             editor="results/{pair}/edit/{edited}/mend.safetensors",
         log:
@@ -100,18 +98,17 @@ if config["edit"]["mend_checkpoint"]:
             mem_mb=config["edit"]["mem_mb"],
             gpu=gpus(),
         params:
+            code=code("edit mend-import"),
             model=edited_model_options,
-            computing=computing_options(),
-            values=lambda wildcards: json.dumps(config["mend"], sort_keys=True),
-            folder=lambda wildcards, input: os.path.dirname(input.values),
+            settings=edit_settings(),
+            values=method_values("mend"),
         shell:
             r"""
             exec &> >(tee {log:q})
             factdrift edit mend-import {input.checkpoint:q} \
                 {params.model:q} \
-                {params.computing:q} --threads {threads} \
+                {params.settings:q} --threads {threads} \
                 --set {params.values:q} \
-                --methods {params.folder:q} \
                 --output {output.editor:q}
             """
 
@@ -124,8 +121,8 @@ else:
             templates="results/{pair}/templates.parquet",
             edits="results/{pair}/edit/edits.parquet",
             model=edited_model,
-            values=f"{methods_folder()}/mend.yaml",
-            code=code("edit", "models"),
+            values=str(METHODS / "mend.yaml"),
+            words=word_tables(),
         output:
             editor="results/{pair}/edit/{edited}/mend.safetensors",
             split="results/{pair}/edit/{edited}/mend_split.json",
@@ -138,10 +135,10 @@ else:
             mem_mb=config["edit"]["mem_mb"],
             gpu=gpus(),
         params:
+            code=code("edit mend-train"),
             model=edited_model_options,
-            computing=computing_options(),
-            values=lambda wildcards: json.dumps(config["mend"], sort_keys=True),
-            folder=lambda wildcards, input: os.path.dirname(input.values),
+            settings=edit_settings(),
+            values=method_values("mend"),
             seed=config["seed"],
         shell:
             r"""
@@ -151,9 +148,8 @@ else:
                 --templates {input.templates:q} \
                 --edits {input.edits:q} \
                 {params.model:q} \
-                {params.computing:q} --threads {threads} \
+                {params.settings:q} --threads {threads} \
                 --set {params.values:q} \
-                --methods {params.folder:q} \
                 --seed {params.seed} \
                 --out-split {output.split:q} \
                 --output {output.editor:q}

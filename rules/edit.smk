@@ -1,15 +1,16 @@
-"""Editing methods on language models: how well an update is made, and what it changes besides (docs/editing.md).
+"""Editing methods on language models: how well an update is made, and what else it changes (docs/editing.md).
 
 Inputs: a dataset of updates (wfd_repl.parquet, wikifactdiff.parquet or the user's); the models; config/methods/.
 Outputs: results/{pair}/edit/edits.parquet; results/{pair}/edit/{model}/: aligned.parquet, unaligned.parquet,
 baseline.parquet, clozes.parquet, {method}/{shard}.{probes,edits}.parquet and .json; results/{pair}/edit/:
 probes.parquet, costs.json, table6.txt, table7.txt (and .csv), bleedover.svg (and .png);
-results/{pair}/edit_scores.parquet, results/edit_scores.parquet. What a method needs besides: artefacts.smk.
+results/{pair}/edit_scores.parquet, results/edit_scores.parquet. What a method needs before: artefacts.smk.
 """
 
+import re
 
-localrules:
-    edit_published,
+
+include: "inputs/edit.smk"
 
 
 wildcard_constraints:
@@ -21,7 +22,6 @@ rule edit_dataset:
     """The updates as edits, each with its probes."""
     input:
         dataset=edit_source(),
-        code=code("edit"),
     output:
         edits="results/{pair}/edit/edits.parquet",
     log:
@@ -31,6 +31,7 @@ rule edit_dataset:
     resources:
         mem_mb=3000,
     params:
+        code=code("edit dataset"),
         scenarios=config["edit"]["scenarios"],
         split=config["edit"]["split"],
         limit=edit_limit(),
@@ -57,7 +58,6 @@ rule edit_align:
     input:
         edits="results/{pair}/edit/edits.parquet",
         model=edited_model,
-        code=code("edit", "models"),
     output:
         aligned="results/{pair}/edit/{edited}/aligned.parquet",
         unaligned="results/{pair}/edit/{edited}/unaligned.parquet",
@@ -68,6 +68,7 @@ rule edit_align:
     resources:
         mem_mb=3000,
     params:
+        code=code("edit align"),
         model=edited_model_options,
     shell:
         r"""
@@ -87,7 +88,6 @@ rule edit_baseline:
         aligned="results/{pair}/edit/{edited}/aligned.parquet",
         unaligned="results/{pair}/edit/{edited}/unaligned.parquet",
         model=edited_model,
-        code=code("edit", "models"),
     output:
         probes="results/{pair}/edit/{edited}/baseline.parquet",
         clozes="results/{pair}/edit/{edited}/clozes.parquet",
@@ -100,10 +100,10 @@ rule edit_baseline:
         mem_mb=config["edit"]["mem_mb"],
         gpu=gpus(),
     params:
+        code=code("edit baseline"),
         model=edited_model_options,
-        computing=computing_options(),
-        probing=probing_options(),
-        parts="results/{pair}/edit/{edited}/parts/baseline",
+        settings=edit_settings("batch", "budget", "length"),
+        parts=subpath(output.probes, strip_suffix=".parquet"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -112,8 +112,7 @@ rule edit_baseline:
             --aligned {input.aligned:q} \
             --unaligned {input.unaligned:q} \
             {params.model:q} \
-            {params.computing:q} --threads {threads} \
-            {params.probing:q} \
+            {params.settings:q} --threads {threads} \
             --parts {params.parts:q} \
             --out-probes {output.probes:q} \
             --out-clozes {output.clozes:q}
@@ -121,15 +120,14 @@ rule edit_baseline:
 
 
 rule edit_run:
-    """The edits of one method and shard, each probed as soon as it is made; a killed job goes on."""
+    """Makes and probes the edits of one method and shard; a killed job continues where it was."""
     input:
         edits="results/{pair}/edit/edits.parquet",
         aligned="results/{pair}/edit/{edited}/aligned.parquet",
         unaligned="results/{pair}/edit/{edited}/unaligned.parquet",
         model=edited_model,
         values=method_file,
-        artefacts=method_artefacts,
-        code=code("edit", "models"),
+        artefacts=lambda wildcards: list(method_needs(wildcards).values()),
     output:
         probes="results/{pair}/edit/{edited}/{method}/{shard}.probes.parquet",
         edits="results/{pair}/edit/{edited}/{method}/{shard}.edits.parquet",
@@ -143,14 +141,14 @@ rule edit_run:
         mem_mb=config["edit"]["mem_mb"],
         gpu=gpus(),
     params:
+        code=code("edit run"),
         model=edited_model_options,
-        computing=computing_options(),
-        probing=probing_options(),
-        regime=regime_options(),
-        values=method_values,
-        artefacts=method_options,
-        folder=methods_folder(),
-        parts="results/{pair}/edit/{edited}/parts/{method}.{shard}",
+        settings=edit_settings("batch", "budget", "length", "regime", "group"),
+        values=lambda wildcards: method_values(wildcards.method),
+        artefacts=lambda wildcards, input: [
+            word for pair in zip(method_needs(wildcards), input.artefacts) for word in pair
+        ],
+        parts=subpath(output.costs, strip_suffix=".json"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -159,12 +157,9 @@ rule edit_run:
             --aligned {input.aligned:q} \
             --unaligned {input.unaligned:q} \
             {params.model:q} \
-            {params.computing:q} --threads {threads} \
-            {params.probing:q} \
-            {params.regime:q} \
+            {params.settings:q} --threads {threads} \
             --method {wildcards.method} \
             --set {params.values:q} \
-            --methods {params.folder:q} \
             {params.artefacts:q} \
             --shard {wildcards.shard} \
             --parts {params.parts:q} \
@@ -184,7 +179,6 @@ rule edit_scores:
         run_probes=of_runs("probes.parquet"),
         run_edits=of_runs("edits.parquet"),
         costs=of_runs("json"),
-        code=code("edit"),
     output:
         scores="results/{pair}/edit_scores.parquet",
         probes="results/{pair}/edit/probes.parquet",
@@ -196,6 +190,7 @@ rule edit_scores:
     resources:
         mem_mb=4000,
     params:
+        code=code("edit scores"),
         models=edited_names(),
         methods=config["methods"],
     shell:
@@ -224,9 +219,9 @@ rule edit_report:
         probes="results/{pair}/edit/probes.parquet",
         costs="results/{pair}/edit/costs.json",
         unaligned=of_models("unaligned.parquet"),
-        code=code("edit"),
     output:
-        tables=expand("results/{{pair}}/edit/table{number}.{form}", number=[6, 7], form=["txt", "csv"]),
+        table="results/{pair}/edit/table6.txt",
+        tables=[f"results/{{pair}}/edit/{name}" for name in ("table6.csv", "table7.txt", "table7.csv")],
         figures=expand("results/{{pair}}/edit/bleedover.{form}", form=["svg", "png"]),
     log:
         "logs/{pair}/edit/report.txt",
@@ -235,7 +230,8 @@ rule edit_report:
     resources:
         mem_mb=3000,
     params:
-        folder=lambda wildcards, output: os.path.dirname(output.tables[0]),
+        code=code("edit figures", "edit table"),
+        folder=subpath(output.table, parent=True),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -245,22 +241,4 @@ rule edit_report:
             --costs {input.costs:q} \
             --unaligned {input.unaligned:q} \
             --output {params.folder:q}
-        """
-
-
-rule edit_published:
-    """The configured pair's scores under their short name, once their tables are printed and figures drawn."""
-    input:
-        scores=f"{PAIR}/edit_scores.parquet",
-        report=rules.edit_report.output.tables[0].format(pair=f"{OLD}_{NEW}"),
-    output:
-        "results/edit_scores.parquet",
-    log:
-        "logs/publish/edit_scores.parquet.txt",
-    benchmark:
-        "logs/publish/edit_scores.parquet.tsv"
-    shell:
-        r"""
-        exec &> >(tee {log:q})
-        cp {input.scores:q} {output:q}
         """

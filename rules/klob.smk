@@ -1,4 +1,4 @@
-"""KLoB: sentences on which methods that locate knowledge in a model are judged.
+"""KLoB: sentences on which methods that locate knowledge in a language model are judged.
 
 Inputs: the tables of one snapshot, the templates, noun phrases and relations of the project.
 Outputs: results/snapshots/{date}/klob/{bucket}.parquet; results/{pair}/klob/: facts.parquet, chains.parquet or
@@ -7,23 +7,24 @@ results/{pair}/: klob_c.parquet, klob_r.parquet, klob_u.parquet, klob_meta.json,
 """
 
 
+include: "inputs/klob.smk"
+
+
 localrules:
     klob,
 
 
 rule klob:
-    """The three subtasks, the published layout of each, and the account."""
+    """The three subtasks, each in the published layout too, and the counts of the build."""
     input:
         expand("results/{name}", name=[*KLOB, "klob_meta.json"]),
 
 
 rule klob_facts:
-    """The statements of KLoB's relations in one bucket, and which of them are facts on that day."""
+    """The statements of KLoB's relations in one bucket, and which are facts on the snapshot's day."""
     input:
         statements="results/snapshots/{date}/statements/{bucket}.parquet",
         resources=klob_resources(),
-        phrases=resource("words/noun_phrases.tsv"),
-        code=code("klob", "words"),
     output:
         facts="results/snapshots/{date}/klob/{bucket}.parquet",
     log:
@@ -33,23 +34,21 @@ rule klob_facts:
     resources:
         mem_mb=2500,
     params:
-        folder=lambda wildcards, input: os.path.commonpath(input.resources),
-        second_hop=config["klob"]["r"]["second_hop"],
+        code=code("klob facts"),
+        settings=klob_settings("second_hop"),
     shell:
         r"""
         exec &> >(tee {log:q})
         factdrift klob facts \
             --statements {input.statements:q} \
-            --resources {params.folder:q} \
-            --phrases {input.phrases:q} \
-            --second-hop {params.second_hop} \
+            --settings {params.settings:q} \
             --date {wildcards.date} \
             --output {output.facts:q}
         """
 
 
 rule klob_candidates:
-    """Facts and chains of two that can be examples, and why the others cannot."""
+    """Facts and chains of two that can be examples, and the reason why others are dropped."""
     input:
         facts=klob_snapshot("klob/{bucket}.parquet"),
         entities=klob_snapshot("entities/{bucket}.parquet"),
@@ -57,8 +56,6 @@ rule klob_candidates:
         properties=klob_snapshot("properties.parquet"),
         labels=config["labels"],
         resources=klob_resources(),
-        phrases=resource("words/noun_phrases.tsv"),
-        code=code("klob", "words"),
     output:
         facts="results/{pair}/klob/facts.parquet",
         chains="results/{pair}/klob/chains.parquet",
@@ -69,16 +66,19 @@ rule klob_candidates:
     resources:
         mem_mb=8000,
     params:
-        folder=lambda wildcards, input: os.path.commonpath(input.resources),
-        second_hop=config["klob"]["r"]["second_hop"],
-        page_classes=config["method"]["page_classes"],
-        single_valued="true" if config["klob"]["c"]["single_valued"] else "false",
-        object_words=config["klob"]["c"]["object_words"],
-        max_object_words=config["klob"]["c"]["max_object_words"],
-        min_sitelinks=config["klob"]["min_sitelinks"] if config["klob"]["recall"]["filter"] == "off" else 0,
-        min_pair_support=config["klob"]["r"]["min_pair_support"],
-        slice="--slice" if config["slice"] else "",
-        seed=config["seed"],
+        code=code("klob candidates"),
+        settings=klob_settings(
+            "second_hop",
+            "page_classes",
+            "single_valued",
+            "object_words",
+            "max_object_words",
+            "min_sitelinks",
+            "filter",
+            "min_pair_support",
+            "slice",
+            "seed",
+        ),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -88,17 +88,7 @@ rule klob_candidates:
             --classes {input.classes:q} \
             --properties {input.properties:q} \
             --labels {input.labels:q} \
-            --resources {params.folder:q} \
-            --phrases {input.phrases:q} \
-            --second-hop {params.second_hop} \
-            --page-classes {params.page_classes} \
-            --single-valued {params.single_valued} \
-            --object-words {params.object_words} \
-            --max-object-words {params.max_object_words} \
-            --min-sitelinks {params.min_sitelinks} \
-            --min-pair-support {params.min_pair_support} \
-            --seed {params.seed} \
-            {params.slice} \
+            --settings {params.settings:q} \
             --out-facts {output.facts:q} \
             --out-chains {output.chains:q}
         """
@@ -109,8 +99,6 @@ rule klob_mquake:
     input:
         cases=config["klob"]["r"].get("mquake", []),
         resources=klob_resources(),
-        phrases=resource("words/noun_phrases.tsv"),
-        code=code("klob", "words"),
     output:
         chains="results/{pair}/klob/mquake.parquet",
     log:
@@ -120,23 +108,19 @@ rule klob_mquake:
     resources:
         mem_mb=2000,
     params:
-        folder=lambda wildcards, input: os.path.commonpath(input.resources),
-        chain_text=config["klob"]["r"]["chain_text"],
-        seed=config["seed"],
+        code=code("klob mquake"),
+        settings=klob_settings("chain_text", "seed"),
     shell:
         r"""
         exec &> >(tee {log:q})
         factdrift klob mquake {input.cases:q} \
-            --resources {params.folder:q} \
-            --phrases {input.phrases:q} \
-            --chain-text {params.chain_text} \
-            --seed {params.seed} \
+            --settings {params.settings:q} \
             --output {output.chains:q}
         """
 
 
 rule klob_recall:
-    """Which candidates a language model knows, asked until the quotas are full."""
+    """Which candidates a language model knows; it is asked until the quotas are full."""
     input:
         facts=klob_snapshot("klob/{bucket}.parquet"),
         entities=klob_snapshot("entities/{bucket}.parquet"),
@@ -147,9 +131,8 @@ rule klob_recall:
         chains=klob_chains(),
         templates=klob_templates(),
         resources=klob_resources(),
-        phrases=resource("words/noun_phrases.tsv"),
         demos=config["klob"]["recall"]["demos"] or [],
-        code=code("klob", "words"),
+        model=klob_model(),
     output:
         recall="results/{pair}/klob/klob_recall.parquet",
         passes="results/{pair}/klob/passes.parquet",
@@ -157,24 +140,30 @@ rule klob_recall:
         "logs/{pair}/klob/recall.txt",
     benchmark:
         "logs/{pair}/klob/recall.tsv"
+    threads: config["klob"]["recall"]["threads"]
     resources:
         mem_mb=32000,
+        gpu=0 if config["klob"]["recall"]["device"] == "cpu" else 1,
     params:
-        folder=lambda wildcards, input: os.path.commonpath(input.resources),
-        source=config["klob"]["r"]["source"],
-        quota=config["klob"]["c"]["quota"],
-        chain_quota=config["klob"]["r"]["quota"],
-        max_pair_share=config["klob"]["r"]["max_pair_share"],
-        chain_text=config["klob"]["r"]["chain_text"],
-        model=config["klob"]["recall"].get("model", ""),
-        revision=config["klob"]["recall"].get("revision", ""),
-        dtype=config["klob"]["recall"].get("dtype", ""),
-        batch_size=config["klob"]["recall"]["batch_size"],
-        need=config["klob"]["recall"]["need"],
-        demos=[f"--demos={config['klob']['recall']['demos']}"] if config["klob"]["recall"]["demos"] else [],
-        slice="--slice" if config["slice"] else "",
+        code=code("klob recall"),
+        settings=klob_settings(
+            "source",
+            "c_quota",
+            "r_quota",
+            "max_pair_share",
+            "max_answer_share",
+            "chain_text",
+            "model",
+            "revision",
+            "dtype",
+            "device",
+            "budget",
+            "need",
+            "demos",
+            "slice",
+            "seed",
+        ),
         date=config["snapshots"][config["klob"]["snapshot"]],
-        seed=config["seed"],
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -186,30 +175,17 @@ rule klob_recall:
             --labels {input.labels:q} \
             --candidates {input.candidates:q} \
             --chains {input.chains:q} \
-            --source {params.source} \
             --templates {input.templates:q} \
-            --resources {params.folder:q} \
-            --phrases {input.phrases:q} \
-            --quota {params.quota} \
-            --chain-quota {params.chain_quota} \
-            --max-pair-share {params.max_pair_share} \
-            --chain-text {params.chain_text} \
-            --model {params.model:q} \
-            --revision {params.revision:q} \
-            --dtype {params.dtype} \
-            --batch-size {params.batch_size} \
-            --need {params.need} \
-            {params.demos:q} \
-            {params.slice} \
+            --settings {params.settings:q} \
             --date {params.date} \
-            --seed {params.seed} \
+            --threads {threads} \
             --out-recall {output.recall:q} \
             --out-passes {output.passes:q}
         """
 
 
 rule klob_examples:
-    """The examples of all subtasks, their sentences, and the account of how they came about."""
+    """The examples of all subtasks, their sentences, and the counts of what was dropped."""
     input:
         facts=klob_snapshot("klob/{bucket}.parquet"),
         entities=klob_snapshot("entities/{bucket}.parquet"),
@@ -223,8 +199,6 @@ rule klob_examples:
         templates=klob_templates(),
         words=klob_word_list(),
         resources=klob_resources(),
-        phrases=resource("words/noun_phrases.tsv"),
-        code=code("klob", "words"),
     output:
         examples="results/{pair}/klob/klob_examples.parquet",
         sentences="results/{pair}/klob/klob_sentences.parquet",
@@ -236,20 +210,10 @@ rule klob_examples:
     resources:
         mem_mb=8000,
     params:
-        folder=lambda wildcards, input: os.path.commonpath(input.resources),
-        source=config["klob"]["r"]["source"],
+        code=code("klob examples"),
+        settings=klob_settings(),
         passes=[f"--passes={path}" for path in klob_passes()],
-        quota=config["klob"]["c"]["quota"],
-        chain_quota=config["klob"]["r"]["quota"],
-        max_pair_share=config["klob"]["r"]["max_pair_share"],
-        chain_text=config["klob"]["r"]["chain_text"],
-        size=config["klob"]["u"]["size"],
-        words=config["klob"]["u"]["words"],
-        words_sha256=[f"--words-sha256={sum_}" for sum_ in [config["klob"]["u"]["words_sha256"]] if sum_],
-        slice="--slice" if config["slice"] else "",
-        configuration=json.dumps(config["klob"], sort_keys=True),
         date=config["snapshots"][config["klob"]["snapshot"]],
-        seed=config["seed"],
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -261,23 +225,11 @@ rule klob_examples:
             --labels {input.labels:q} \
             --candidates {input.candidates:q} \
             --chains {input.chains:q} \
-            --source {params.source} \
             {params.passes:q} \
             --templates {input.templates:q} \
-            --resources {params.folder:q} \
-            --phrases {input.phrases:q} \
-            --quota {params.quota} \
-            --chain-quota {params.chain_quota} \
-            --max-pair-share {params.max_pair_share} \
-            --chain-text {params.chain_text} \
-            --size {params.size} \
-            --words {params.words:q} \
-            {params.words_sha256:q} \
-            {params.slice} \
+            --settings {params.settings:q} \
             --snapshot {input.snapshot:q} \
-            --configuration {params.configuration:q} \
             --date {params.date} \
-            --seed {params.seed} \
             --out-examples {output.examples:q} \
             --out-sentences {output.sentences:q} \
             --out-meta {output.meta:q}
@@ -289,7 +241,6 @@ rule klob_subtask:
     input:
         examples="results/{pair}/klob/klob_examples.parquet",
         sentences="results/{pair}/klob/klob_sentences.parquet",
-        code=code("klob"),
     output:
         dataset="results/{pair}/klob_{subtask}.parquet",
     log:
@@ -300,6 +251,8 @@ rule klob_subtask:
         subtask="[cru]",
     resources:
         mem_mb=3000,
+    params:
+        code=code("klob subtask"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -315,7 +268,6 @@ rule klob_export:
     """A subtask as JSON Lines in the published layout."""
     input:
         dataset="results/{pair}/klob_{subtask}.parquet",
-        code=code("klob"),
     output:
         lines="results/{pair}/KLoB-{subtask}.jsonl",
     log:
@@ -326,6 +278,8 @@ rule klob_export:
         subtask="[cru]",
     resources:
         mem_mb=3000,
+    params:
+        code=code("klob export"),
     shell:
         r"""
         exec &> >(tee {log:q})

@@ -5,14 +5,16 @@ Outputs: results/{pair}/models/sentences.parquet; results/models/sample-llama/, 
 recall.json. The other modules of the stage (describe, loading) are no inputs: they change nothing in a trained model.
 """
 
+from factdrift.paths import CONFIG
+
 
 rule model_sentences:
     """What the bundled models are trained on: facts as of T_old, and the names of new objects."""
     input:
         dataset="results/{pair}/wfd_repl.parquet",
         templates="results/{pair}/templates.parquet",
-        wording=os.path.join(workflow.basedir, "config/models/sentences.yaml"),
-        code=code("models/bundled", "words"),
+        wording=str(CONFIG / "models/sentences.yaml"),
+        words=word_tables(),
     output:
         sentences="results/{pair}/models/sentences.parquet",
     log:
@@ -21,6 +23,8 @@ rule model_sentences:
         "logs/{pair}/models/sentences.tsv"
     resources:
         mem_mb=2000,
+    params:
+        code=code("models sentences"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -36,8 +40,7 @@ rule sample_model:
     """A bundled model, trained from nothing on a CPU in minutes, with its recall."""
     input:
         sentences=f"{PAIR}/models/sentences.parquet",
-        recipe=os.path.join(workflow.basedir, "config/models/{model}.yaml"),
-        code=code("models/bundled"),
+        recipe=str(CONFIG / "models/{model}.yaml"),
     output:
         folder=directory("results/models/{model}"),
     log:
@@ -50,6 +53,7 @@ rule sample_model:
     resources:
         mem_mb=3000,
     params:
+        code=code("models train"),
         seed=config["seed"],
     shell:
         r"""

@@ -1,17 +1,18 @@
-"""Facts about similar entities, and random facts: what an update must leave alone.
+"""Facts that an edit must not change: those of similar entities, and random ones.
 
 Inputs: labelled updates, filtered statements of both dumps.
 Outputs: results/{pair}/neighbors/space, neighbors/holding/{bucket}.parquet, neighbors/{part}.parquet, neighbors.parquet, replacements.parquet, random_neighbors.parquet.
 """
 
+from factdrift.switches import switches
+
 
 rule neighbor_space:
-    """The entities of the old dump, and updated ones of the new dump, as vectors."""
+    """TF-IDF vectors of the old dump's entities and of the new dump's updated subjects."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
         old=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
         new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),
-        code=code("neighbors"),
     output:
         space=directory("results/{pair}/neighbors/space"),
     log:
@@ -21,6 +22,7 @@ rule neighbor_space:
     resources:
         mem_mb=8000,
     params:
+        code=code("neighbors space"),
         variant=config["variant"],
     shell:
         r"""
@@ -35,13 +37,12 @@ rule neighbor_space:
 
 
 rule neighbor_holding:
-    """What each subject of a bucket has under the updated relations, as of T_old."""
+    """Facts of each subject of a bucket under the updated relations, as of T_old."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
         old="results/{pair}/filtered/old/{bucket}.parquet",
         entities=entities("old"),
         labels=config["labels"],
-        code=code("neighbors"),
     output:
         holding="results/{pair}/neighbors/holding/{bucket}.parquet",
     log:
@@ -51,6 +52,7 @@ rule neighbor_holding:
     resources:
         mem_mb=3000,
     params:
+        code=code("neighbors holding"),
         old_date=OLD,
         variant=config["variant"],
         dates=switches(config)["dates"],
@@ -71,12 +73,11 @@ rule neighbor_holding:
 
 
 rule nearest_facts:
-    """The facts of the entities most similar to each updated subject of one part, exactly."""
+    """For each updated subject of one part, facts of the most similar entities (exact search)."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
         space="results/{pair}/neighbors/space",
         holding=buckets("results/{pair}/neighbors/holding/{bucket}.parquet"),
-        code=code("neighbors"),
     output:
         neighbors="results/{pair}/neighbors/{part}.parquet",
     log:
@@ -86,6 +87,7 @@ rule nearest_facts:
     resources:
         mem_mb=4000,
     params:
+        code=code("neighbors search"),
         candidates=config["neighbors"]["entities"],
         facts=config["neighbors"]["facts"],
     shell:
@@ -103,13 +105,12 @@ rule nearest_facts:
 
 
 rule gather_neighbors:
-    """The nearest facts of all parts."""
+    """Nearest facts of all parts in one table."""
     input:
         parts=[
             f"results/{{pair}}/neighbors/{part}-of-{config['neighbors']['blocks']}.parquet"
             for part in range(config["neighbors"]["blocks"])
         ],
-        code=code("neighbors"),
     output:
         neighbors="results/{pair}/neighbors.parquet",
     log:
@@ -118,6 +119,8 @@ rule gather_neighbors:
         "logs/{pair}/neighbors.tsv"
     resources:
         mem_mb=1000,
+    params:
+        code=code("neighbors gather"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -134,7 +137,6 @@ rule random_facts:
         neighbors="results/{pair}/neighbors.parquet",
         replacements="results/{pair}/replacements.parquet",
         space="results/{pair}/neighbors/space",
-        code=code("neighbors"),
     output:
         neighbors="results/{pair}/random_neighbors.parquet",
     log:
@@ -144,6 +146,7 @@ rule random_facts:
     resources:
         mem_mb=12000,
     params:
+        code=code("neighbors random"),
         facts=config["neighbors"]["random"],
         seed=config["seed"],
     shell:

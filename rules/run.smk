@@ -4,6 +4,9 @@ Outputs: logs/progress.txt, a line a stage.
 """
 
 
+include: "inputs/run.smk"
+
+
 onstart:
     begin_run()
 

@@ -2,20 +2,22 @@
 
 Inputs: the tables of the bundled sample, or the user's own dump, or servers, or a list of entities to fetch.
 Outputs: results/snapshots/{date}/sample.json.gz, derived.json.gz, entities.json.gz or wikidata.json.gz (.bz2, ...); a
-user's own dump is read where it lies. results/pageviews/{month}.parquet.
+user's own dump is read where it lies. results/fetched/pageviews/{month}.parquet.
 """
+
+from factdrift.addresses import is_url
+
+
+include: "inputs/snapshots.smk"
 
 
 localrules:
     download_dump,
     download_pageviews,
-
-
-# Code and contact are no inputs or parameters of downloads: their change is no reason to fetch 100 GB again.
-
-
-localrules:
     fetch_entities,
+
+
+# Downloads have no fingerprint of code: a change of it is no reason to fetch 100 GB again.
 
 
 rule download_dump:
@@ -44,7 +46,7 @@ rule download_dump:
 rule download_pageviews:
     """A month of page views of the English Wikipedia, filtered while it streams and never stored whole."""
     output:
-        views="results/pageviews/{month}.parquet",
+        views="results/fetched/pageviews/{month}.parquet",
     log:
         "logs/pageviews/{month}.txt",
     benchmark:
@@ -67,10 +69,11 @@ rule download_pageviews:
 rule render_sample:
     """The bundled facts as Wikidata's dump would have said them on that date."""
     input:
+        properties=resource("sample/properties.tsv"),
         tables=sorted(str(path) for path in Path(resource("sample")).rglob("*.tsv")),
-        code=code("snapshots", "wikidata"),
     output:
         dump="results/snapshots/{date}/sample.json.gz",
+        account="results/snapshots/{date}/sample.account.json",
     log:
         "logs/snapshots/{date}/sample.txt",
     benchmark:
@@ -78,13 +81,15 @@ rule render_sample:
     resources:
         mem_mb=1000,
     params:
-        tables=lambda wildcards, input: os.path.commonpath(input.tables),
+        code=code("sample render"),
+        tables=subpath(input.properties, parent=True),
     shell:
         r"""
         exec &> >(tee {log:q})
         factdrift sample render \
             --tables {params.tables:q} \
             --date {wildcards.date} \
+            --account {output.account:q} \
             --output {output.dump:q}
         """
 
@@ -93,7 +98,6 @@ rule derive_dump:
     """An approximate dump of that date, from the other date's, where the real one cannot be had."""
     input:
         dump=other_dump,
-        code=code("snapshots", "wikidata"),
     output:
         dump="results/snapshots/{date}/derived.json.gz",
     log:
@@ -102,6 +106,8 @@ rule derive_dump:
         "logs/snapshots/{date}/derived.tsv"
     resources:
         mem_mb=1000,
+    params:
+        code=code("snapshots derive"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -117,7 +123,6 @@ rule fetch_entities:
     """Some entities as they stood at the end of that day, with what they need, from Wikidata's API."""
     input:
         ids=lambda wildcards: fetched_entities(wildcards.date)["entities"],
-        code=code("snapshots", "wikidata"),
     output:
         dump="results/snapshots/{date}/entities.json.gz",
         fetched="results/snapshots/{date}/fetched.parquet",
@@ -128,6 +133,7 @@ rule fetch_entities:
     resources:
         mem_mb=2000,
     params:
+        code=code("snapshots entities"),
         api=config["wikidata_api"],
         objects=lambda wildcards: (
             "--with-objects" if fetched_entities(wildcards.date)["with_objects"] else ""
@@ -139,7 +145,7 @@ rule fetch_entities:
             --ids {input.ids:q} \
             --date {wildcards.date} \
             --api {params.api:q} \
-            --store results/api \
+            --store results/fetched/api \
             {params.objects} \
             --fetched {output.fetched:q} \
             --output {output.dump:q}

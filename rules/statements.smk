@@ -5,12 +5,16 @@ Outputs: results/snapshots/{date}/: statements/{bucket}.parquet, entities/{bucke
 properties.parquet, classes.parquet, snapshot.json.
 """
 
+from factdrift.settings import names, scope
+
+
+include: "inputs/statements.smk"
+
 
 rule extract_shard:
     """A share of the dump's lines, parsed into tables that are split by subject already."""
     input:
         dump=lambda wildcards: dump_file(wildcards.date),
-        code=code("statements", "wikidata"),
     output:
         tables=temp(directory("results/snapshots/{date}/shards/{shard}x{buckets}")),
     log:
@@ -20,6 +24,7 @@ rule extract_shard:
     resources:
         mem_mb=600,
     params:
+        code=code("statements extract"),
         shard=lambda wildcards: wildcards.shard.split("-of-")[0],
         shards=lambda wildcards: wildcards.shard.split("-of-")[1],
         scope=scope(config),
@@ -45,7 +50,6 @@ rule gather_snapshot:
     input:
         shards=shards,
         dump=lambda wildcards: dump_file(wildcards.date),
-        code=code("statements"),
     output:
         properties="results/snapshots/{date}/properties.parquet",
         classes="results/snapshots/{date}/classes.parquet",
@@ -57,6 +61,7 @@ rule gather_snapshot:
     resources:
         mem_mb=4000,
     params:
+        code=code("statements snapshot", "statements extract"),
         max_bad_lines=config["max_bad_lines"],
     shell:
         r"""
@@ -76,7 +81,6 @@ rule gather_statements:
     input:
         shards=shards,
         properties="results/snapshots/{date}/properties.parquet",
-        code=code("statements"),
     output:
         statements="results/snapshots/{date}/statements/{bucket}.parquet",
         entities="results/snapshots/{date}/entities/{bucket}.parquet",
@@ -88,6 +92,7 @@ rule gather_statements:
     resources:
         mem_mb=2000,
     params:
+        code=code("statements gather", "statements extract"),
         bucket=lambda wildcards: wildcards.bucket.split("-of-")[0],
     shell:
         r"""

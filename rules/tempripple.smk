@@ -1,4 +1,4 @@
-"""TempRIPPLE: what changed in a period, what it was before, and what follows over up to three hops.
+"""TempRIPPLE: questions about what changed in a period, what it was before, and what follows from either.
 
 Inputs: the tables of the snapshot of T_new, or a SPARQL server.
 Outputs: results/snapshots/{date}/tempripple/: rows and classes, rdf.nt.gz and database; results/{pair}/tempripple/: tr_facts.parquet,
@@ -6,18 +6,19 @@ tr_related.parquet, tr_items.parquet, tr_dropped.parquet, tr_stats.json, tr_stat
 statistics as results/tempripple.parquet and results/tempripple.stats.json.
 """
 
+from factdrift.tempripple.method import ItemMethod, Method, settings_json
 
-localrules:
-    publish_tempripple,
+
+include: "inputs/tempripple.smk"
 
 
 rule tempripple_rows:
-    """Of one bucket of a snapshot, the statements and classes that TempRIPPLE asks for."""
+    """The statements and classes of one bucket that TempRIPPLE needs."""
     input:
         statements="results/snapshots/{date}/statements/{bucket}.parquet",
         entities="results/snapshots/{date}/entities/{bucket}.parquet",
+        mutable=resource("tempripple/mutable.tsv"),
         resources=resources("tempripple"),
-        code=code("tempripple"),
     output:
         rows="results/snapshots/{date}/tempripple/rows/{bucket}.parquet",
         classes="results/snapshots/{date}/tempripple/classes/{bucket}.parquet",
@@ -28,7 +29,8 @@ rule tempripple_rows:
     resources:
         mem_mb=2000,
     params:
-        resources=lambda wildcards, input: Path(input.resources[0]).parent,
+        code=code("tempripple rows"),
+        resources=subpath(input.mutable, parent=True),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -42,13 +44,13 @@ rule tempripple_rows:
 
 
 rule tempripple_rdf:
-    """What TempRIPPLE asks for, as RDF in Wikidata's vocabulary."""
+    """The part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary."""
     input:
         statements=buckets("results/snapshots/{date}/statements/{bucket}.parquet"),
         entities=buckets("results/snapshots/{date}/entities/{bucket}.parquet"),
         properties="results/snapshots/{date}/properties.parquet",
+        mutable=resource("tempripple/mutable.tsv"),
         resources=resources("tempripple"),
-        code=code("tempripple", "sparql"),
     output:
         rdf="results/snapshots/{date}/tempripple/rdf.nt.gz",
     log:
@@ -59,7 +61,8 @@ rule tempripple_rdf:
     resources:
         mem_mb=4000,
     params:
-        resources=lambda wildcards, input: Path(input.resources[0]).parent,
+        code=code("rdf"),
+        resources=subpath(input.mutable, parent=True),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -74,10 +77,9 @@ rule tempripple_rdf:
 
 
 rule tempripple_database:
-    """The RDF in the database of the local SPARQL server."""
+    """The RDF, loaded into the database of the local SPARQL server."""
     input:
         rdf="results/snapshots/{date}/tempripple/rdf.nt.gz",
-        code=code("sparql"),
     output:
         database=directory("results/snapshots/{date}/tempripple/database"),
     log:
@@ -87,6 +89,8 @@ rule tempripple_database:
     threads: 2
     resources:
         mem_mb=4000,
+    params:
+        code=code("tempripple load"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -99,8 +103,8 @@ rule tempripple_facts:
     input:
         **ripple_source(),
         labels=config["labels"],
+        mutable=resource("tempripple/mutable.tsv"),
         resources=resources("tempripple"),
-        code=code("tempripple"),
     output:
         facts="results/{pair}/tempripple/tr_facts.parquet",
         dropped="results/{pair}/tempripple/facts_dropped.parquet",
@@ -113,8 +117,9 @@ rule tempripple_facts:
     resources:
         mem_mb=8000,
     params:
-        method=method_json(config),
-        resources=lambda wildcards, input: Path(input.resources[0]).parent,
+        code=code("tempripple facts"),
+        settings=settings_json(config, Method),
+        resources=subpath(input.mutable, parent=True),
         source=ripple_source_options,
     shell:
         r"""
@@ -123,7 +128,7 @@ rule tempripple_facts:
             {params.source:q} \
             --labels {input.labels:q} \
             --resources {params.resources:q} \
-            --method {params.method:q} \
+            --settings {params.settings:q} \
             --threads {threads} \
             --facts {output.facts:q} \
             --dropped {output.dropped:q} \
@@ -137,8 +142,8 @@ rule tempripple_related:
         **ripple_source(),
         facts="results/{pair}/tempripple/tr_facts.parquet",
         labels=config["labels"],
+        mutable=resource("tempripple/mutable.tsv"),
         resources=resources("tempripple"),
-        code=code("tempripple"),
     output:
         related="results/{pair}/tempripple/tr_related.parquet",
         dropped="results/{pair}/tempripple/related_dropped.parquet",
@@ -151,8 +156,9 @@ rule tempripple_related:
     resources:
         mem_mb=8000,
     params:
-        method=method_json(config),
-        resources=lambda wildcards, input: Path(input.resources[0]).parent,
+        code=code("tempripple related"),
+        settings=settings_json(config, Method),
+        resources=subpath(input.mutable, parent=True),
         source=ripple_source_options,
     shell:
         r"""
@@ -162,7 +168,7 @@ rule tempripple_related:
             {params.source:q} \
             --labels {input.labels:q} \
             --resources {params.resources:q} \
-            --method {params.method:q} \
+            --settings {params.settings:q} \
             --threads {threads} \
             --related {output.related:q} \
             --dropped {output.dropped:q} \
@@ -171,11 +177,10 @@ rule tempripple_related:
 
 
 rule tempripple_items:
-    """Four-option items of all facts."""
+    """A question about every fact and related fact, with four options where there are enough values."""
     input:
         facts="results/{pair}/tempripple/tr_facts.parquet",
         related="results/{pair}/tempripple/tr_related.parquet",
-        code=code("tempripple"),
     output:
         tr_items="results/{pair}/tempripple/tr_items.parquet",
     log:
@@ -185,20 +190,21 @@ rule tempripple_items:
     resources:
         mem_mb=4000,
     params:
-        method=method_json(config),
+        code=code("tempripple items"),
+        settings=settings_json(config, ItemMethod),
     shell:
         r"""
         exec &> >(tee {log:q})
         factdrift tempripple items \
             --facts {input.facts:q} \
             --related {input.related:q} \
-            --method {params.method:q} \
+            --settings {params.settings:q} \
             --output {output.tr_items:q}
         """
 
 
 rule tempripple_account:
-    """Statistics, and all that was dropped and why."""
+    """Statistics, and everything that was dropped, with the reason."""
     input:
         **ripple_origin(),
         facts="results/{pair}/tempripple/tr_facts.parquet",
@@ -209,8 +215,8 @@ rule tempripple_account:
             job=["facts", "related"],
         ),
         accounts=expand("results/{{pair}}/tempripple/{job}.json", job=["facts", "related"]),
+        mutable=resource("tempripple/mutable.tsv"),
         resources=resources("tempripple"),
-        code=code("tempripple"),
     output:
         dropped="results/{pair}/tempripple/tr_dropped.parquet",
         stats="results/{pair}/tempripple/tr_stats.json",
@@ -222,8 +228,9 @@ rule tempripple_account:
     resources:
         mem_mb=4000,
     params:
-        method=method_json(config),
-        resources=lambda wildcards, input: Path(input.resources[0]).parent,
+        code=code("tempripple account"),
+        settings=settings_json(config, ItemMethod),
+        resources=subpath(input.mutable, parent=True),
         origin=ripple_origin_options,
     shell:
         r"""
@@ -236,28 +243,8 @@ rule tempripple_account:
             --accounts {input.accounts:q} \
             {params.origin:q} \
             --resources {params.resources:q} \
-            --method {params.method:q} \
+            --settings {params.settings:q} \
             --all-dropped {output.dropped:q} \
             --json {output.stats:q} \
             --markdown {output.markdown:q}
-        """
-
-
-rule publish_tempripple:
-    """The configured pair's items and statistics under the short names that users ask for."""
-    input:
-        tr_items=f"{PAIR}/tempripple/tr_items.parquet",
-        stats=f"{PAIR}/tempripple/tr_stats.json",
-    output:
-        tr_items="results/tempripple.parquet",
-        stats="results/tempripple.stats.json",
-    log:
-        "logs/publish/tempripple.txt",
-    benchmark:
-        "logs/publish/tempripple.tsv"
-    shell:
-        r"""
-        exec &> >(tee {log:q})
-        cp {input.tr_items:q} {output.tr_items:q}
-        cp {input.stats:q} {output.stats:q}
         """

@@ -5,9 +5,15 @@ Outputs: results/{pair}/: filtered/{which}/{bucket}.parquet, kept/{which}/{bucke
 new_entities/{bucket}.parquet, updates/{bucket}.parquet, untouched/{bucket}.parquet.
 """
 
+from factdrift.stage_settings import settings_of
+from factdrift.updates.method import PART as METHOD, MethodSettings
+
+
+include: "inputs/updates.smk"
+
 
 rule filter_context:
-    """Which items are relevant, which relations functional, meta or restrictive: what the filters look up."""
+    """Tables that the filters look up: relevant items; functional, meta and restrictive relations."""
     input:
         entities=lambda wildcards: entities(wildcards.which),
         other_entities=lambda wildcards: entities("old" if wildcards.which == "new" else "new"),
@@ -15,7 +21,6 @@ rule filter_context:
         other_classes=lambda wildcards: f"results/snapshots/{OLD if wildcards.which == 'new' else NEW}/classes.parquet",
         properties=side("properties.parquet"),
         new_properties=f"results/snapshots/{NEW}/properties.parquet",
-        code=code("updates"),
     output:
         relevant="results/{pair}/context/{which}/relevant.parquet",
         relations="results/{pair}/context/{which}/relations.parquet",
@@ -26,7 +31,8 @@ rule filter_context:
     resources:
         mem_mb=4000,
     params:
-        method=lambda wildcards: method(config),
+        code=code("updates context"),
+        settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -37,19 +43,18 @@ rule filter_context:
             --other-classes {input.other_classes:q} \
             --properties {input.properties:q} \
             --new-properties {input.new_properties:q} \
-            --method {params.method:q} \
+            --settings {params.settings:q} \
             --relevant {output.relevant:q} \
             --relations {output.relations:q}
         """
 
 
 rule preprocess:
-    """Each statement with the first filter that drops it, and those that no filter drops."""
+    """Gives each statement of a bucket the first filter that drops it, and writes the kept statements apart."""
     input:
         statements=side("statements/{bucket}.parquet"),
         relevant="results/{pair}/context/{which}/relevant.parquet",
         relations="results/{pair}/context/{which}/relations.parquet",
-        code=code("updates"),
     output:
         filtered="results/{pair}/filtered/{which}/{bucket}.parquet",
         kept="results/{pair}/kept/{which}/{bucket}.parquet",
@@ -60,7 +65,8 @@ rule preprocess:
     resources:
         mem_mb=2000,
     params:
-        method=lambda wildcards: method(config),
+        code=code("updates preprocess"),
+        settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -69,18 +75,17 @@ rule preprocess:
             --relevant {input.relevant:q} \
             --relations {input.relations:q} \
             --dump-is {wildcards.which} \
-            --method {params.method:q} \
+            --settings {params.settings:q} \
             --output {output.filtered:q} \
             --kept {output.kept:q}
         """
 
 
 rule preprocess_report:
-    """What each filter dropped, per property."""
+    """Number of statements that each filter dropped, per property."""
     input:
         old=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
         new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),
-        code=code("updates"),
     output:
         report="results/{pair}/preprocess_report.parquet",
     log:
@@ -89,6 +94,8 @@ rule preprocess_report:
         "logs/{pair}/preprocess_report.tsv"
     resources:
         mem_mb=2000,
+    params:
+        code=code("updates report"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -100,11 +107,10 @@ rule preprocess_report:
 
 
 rule difference:
-    """F-, F0 and F+ of one bucket."""
+    """Triples of one bucket: only in the old dump (F-), in both (F0), only in the new dump (F+)."""
     input:
         old=preprocessed("old"),
         new=preprocessed("new"),
-        code=code("updates"),
     output:
         triples="results/{pair}/triples/{bucket}.parquet",
     log:
@@ -114,25 +120,25 @@ rule difference:
     resources:
         mem_mb=2000,
     params:
-        method=lambda wildcards: method(config),
+        code=code("updates difference"),
+        settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
     shell:
         r"""
         exec &> >(tee {log:q})
         factdrift updates difference \
             --old {input.old:q} \
             --new {input.new:q} \
-            --method {params.method:q} \
+            --settings {params.settings:q} \
             --output {output.triples:q}
         """
 
 
 rule new_entities:
-    """The subjects of one bucket that came into the world after T_old."""
+    """Subjects of one bucket that came into existence after T_old."""
     input:
         statements=f"results/snapshots/{NEW}/statements/{{bucket}}.parquet",
         triples="results/{pair}/triples/{bucket}.parquet",
         old_entities=f"results/snapshots/{OLD}/entities/{{bucket}}.parquet",
-        code=code("updates"),
     output:
         entities="results/{pair}/new_entities/{bucket}.parquet",
     log:
@@ -142,7 +148,8 @@ rule new_entities:
     resources:
         mem_mb=2000,
     params:
-        method=lambda wildcards: method(config),
+        code=code("updates new-entities"),
+        settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -150,13 +157,13 @@ rule new_entities:
             --statements {input.statements:q} \
             --triples {input.triples:q} \
             --old-entities {input.old_entities:q} \
-            --method {params.method:q} \
+            --settings {params.settings:q} \
             --output {output.entities:q}
         """
 
 
 rule classify:
-    """Labels of one bucket's triples by the rule table, and what becomes of its groups."""
+    """Labels the triples of one bucket by the rule table; drops or keeps each group of a subject and relation."""
     input:
         triples="results/{pair}/triples/{bucket}.parquet",
         old=preprocessed("old"),
@@ -169,7 +176,6 @@ rule classify:
         labels=config["labels"],
         subjects=[config["only"]["subjects"]] if config["only"]["subjects"] else [],
         rules=resource("rules.tsv"),
-        code=code("updates"),
     output:
         updates="results/{pair}/updates/{bucket}.parquet",
         untouched="results/{pair}/untouched/{bucket}.parquet",
@@ -180,7 +186,8 @@ rule classify:
     resources:
         mem_mb=2000,
     params:
-        method=lambda wildcards: method(config),
+        code=code("updates classify"),
+        settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
         relations=config["only"]["relations"],
         subjects=["--only-subjects", config["only"]["subjects"]] if config["only"]["subjects"] else [],
     shell:
@@ -199,7 +206,7 @@ rule classify:
             --rules {input.rules:q} \
             --only-relations {params.relations:q} \
             {params.subjects:q} \
-            --method {params.method:q} \
+            --settings {params.settings:q} \
             --output {output.updates:q} \
             --untouched {output.untouched:q}
         """

@@ -3,9 +3,17 @@
 Inputs: labelled updates, nearest and random facts, the bundled templates; for `verbalizer: chat` filtered statements of
 the old dump and a chat model, for `verbalizer: file` a published file.
 Outputs: results/{pair}/: templates.parquet, literals.parquet; for `chat` verbalize/ (sample, requests, answers, candidates),
-verbalizations.parquet, verbalization_report.parquet and .txt. Answers of chat models are kept under results/chat/, outside
+verbalizations.parquet, verbalization_report.parquet and .txt. Answers of chat models are kept under results/fetched/chat/, outside
 Snakemake's knowledge, for any later build.
 """
+
+import json
+
+from factdrift.stage_settings import settings_of
+from factdrift.verbalize.settings import PART as VERBALIZATION, Quality, SampleSettings
+
+
+include: "inputs/verbalize.smk"
 
 
 localrules:
@@ -13,7 +21,7 @@ localrules:
 
 
 rule sample_triples:
-    """Triples of popular subjects of the old dump, some of each relation."""
+    """Sample of triples of popular subjects in the old dump, by relation."""
     input:
         filtered=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
         entities=entities("old"),
@@ -23,7 +31,6 @@ rule sample_triples:
         translations=buckets(f"results/snapshots/{OLD}/translations/{{bucket}}.parquet"),
         labels=config["labels"],
         prompts=resource("prompts"),
-        code=code("verbalize", "words"),
     output:
         sample="results/{pair}/verbalize/sample.parquet",
     log:
@@ -33,10 +40,8 @@ rule sample_triples:
     resources:
         mem_mb=4000,
     params:
-        languages=config["languages"],
-        entities=config["verbalization"]["entities"],
-        triples=config["verbalization"]["triples"],
-        seed=config["seed"],
+        code=code("verbalize sample"),
+        settings=settings_of(config, SampleSettings, VERBALIZATION),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -49,20 +54,16 @@ rule sample_triples:
             --translations {input.translations:q} \
             --labels {input.labels:q} \
             --prompts {input.prompts:q} \
-            --languages {params.languages:q} \
-            --subjects {params.entities} \
-            --triples {params.triples} \
-            --seed {params.seed} \
+            --settings {params.settings:q} \
             --output {output.sample:q}
         """
 
 
 rule write_requests:
-    """What the chat model is asked about each triple."""
+    """Requests to the chat model, one or more for each sampled triple."""
     input:
         sample="results/{pair}/verbalize/sample.parquet",
         prompts=resource("prompts"),
-        code=code("verbalize", "chat"),
     output:
         requests="results/{pair}/verbalize/requests.parquet",
     log:
@@ -72,6 +73,7 @@ rule write_requests:
     resources:
         mem_mb=2000,
     params:
+        code=code("verbalize requests"),
         sentences=config["verbalization"]["sentences"],
         chat=chat_form(),
     shell:
@@ -81,27 +83,29 @@ rule write_requests:
             --sample {input.sample:q} \
             --prompts {input.prompts:q} \
             --number {params.sentences} \
-            --chat {params.chat:q} \
+            --settings {params.chat:q} \
             --output {output.requests:q}
         """
 
 
 rule ask_chat_model:
-    """The answers of the chat model: from the store, else from its server. Nothing else here uses the network."""
+    """Answers of the chat model, from the store or else from its server. No other rule of this file uses the network."""
     input:
-        requests="results/{pair}/verbalize/requests.parquet",
-        code=code("chat"),
+        requests="results/{pair}/{asking}/requests.parquet",
     output:
-        answers="results/{pair}/verbalize/answers.parquet",
+        answers="results/{pair}/{asking}/answers.parquet",
     log:
-        "logs/{pair}/verbalize/answers.txt",
+        "logs/{pair}/{asking}/answers.txt",
     benchmark:
-        "logs/{pair}/verbalize/answers.tsv"
+        "logs/{pair}/{asking}/answers.tsv"
+    wildcard_constraints:
+        asking="verbalize|answer/chat",
     resources:
         mem_mb=2000,
         chat=1,
     params:
-        store="results/chat",
+        code=code("chat ask"),
+        store="results/fetched/chat",
         chat=json.dumps(config["chat"], sort_keys=True),
     shell:
         r"""
@@ -109,18 +113,18 @@ rule ask_chat_model:
         factdrift chat ask \
             --requests {input.requests:q} \
             --store {params.store:q} \
-            --chat {params.chat:q} \
+            --settings {params.chat:q} \
             --output {output.answers:q}
         """
 
 
 rule filter_sentences:
-    """Every sentence that was answered, kept or with the reason why not, and the account of each relation."""
+    """Every sentence of the answers, kept or with the reason why it was dropped; a report per relation."""
     input:
         sample="results/{pair}/verbalize/sample.parquet",
         answers="results/{pair}/verbalize/answers.parquet",
         prompts=resource("prompts"),
-        code=code("verbalize", "words"),
+        words=word_tables(),
     output:
         sentences="results/{pair}/verbalizations.parquet",
         report="results/{pair}/verbalization_report.parquet",
@@ -132,6 +136,7 @@ rule filter_sentences:
     resources:
         mem_mb=2000,
     params:
+        code=code("verbalize sentences"),
         sentences=config["verbalization"]["sentences"],
     shell:
         r"""
@@ -148,12 +153,11 @@ rule filter_sentences:
 
 
 rule count_templates:
-    """The templates of the kept sentences in one language, with the reason against those that would not do."""
+    """Templates of the kept sentences in one language, each rejected one with its reason."""
     input:
         sentences="results/{pair}/verbalizations.parquet",
         sample="results/{pair}/verbalize/sample.parquet",
         prompts=resource("prompts"),
-        code=code("verbalize", "words"),
     output:
         candidates="results/{pair}/verbalize/candidates.{language}.parquet",
     log:
@@ -163,7 +167,8 @@ rule count_templates:
     resources:
         mem_mb=2000,
     params:
-        quality=quality_options(),
+        code=code("verbalize count"),
+        settings=settings_of(config, Quality, VERBALIZATION),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -172,17 +177,17 @@ rule count_templates:
             --sample {input.sample:q} \
             --prompts {input.prompts:q} \
             --language {wildcards.language} \
-            {params.quality:q} \
+            --settings {params.settings:q} \
             --output {output.candidates:q}
         """
 
 
 rule published_templates:
-    """Templates that others have published, as they are."""
+    """Templates read from a published file, unchanged."""
     input:
         file=[path for path in [config["templates_file"]] if path],
         prompts=resource("prompts"),
-        code=code("verbalize", "words"),
+        words=word_tables(),
     output:
         candidates="results/{pair}/verbalize/published.parquet",
     log:
@@ -192,19 +197,20 @@ rule published_templates:
     resources:
         mem_mb=4000,
     params:
-        quality=quality_options(),
+        code=code("verbalize published"),
+        settings=settings_of(config, Quality, VERBALIZATION),
     shell:
         r"""
         exec &> >(tee {log:q})
         factdrift verbalize published {input.file:q} \
             --prompts {input.prompts:q} \
-            {params.quality:q} \
+            --settings {params.settings:q} \
             --output {output.candidates:q}
         """
 
 
 rule templates:
-    """The templates of each relation that occurs; where the verbalizer has none, bundled or generic ones, marked so."""
+    """Templates of each relation that occurs; bundled or generic ones, marked, where the verbalizer has none."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
         neighbors="results/{pair}/neighbors.parquet",
@@ -214,7 +220,6 @@ rule templates:
         labels=config["labels"],
         bundled=resource("templates/templates.tsv"),
         candidates=candidates(),
-        code=code("verbalize", "words"),
     output:
         templates="results/{pair}/templates.parquet",
     log:
@@ -224,6 +229,7 @@ rule templates:
     resources:
         mem_mb=2000,
     params:
+        code=code("verbalize templates"),
         source="file" if config["verbalizer"] == "file" else "chat",
         kept=config["verbalization"]["templates"],
     shell:
@@ -244,7 +250,7 @@ rule templates:
 
 
 rule translated_templates:
-    """The templates in another language than English; none are bundled for it."""
+    """Templates in another language than English, for which none are bundled."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
         neighbors="results/{pair}/neighbors.parquet",
@@ -252,7 +258,6 @@ rule translated_templates:
         new=f"results/snapshots/{NEW}/properties.parquet",
         old=f"results/snapshots/{OLD}/properties.parquet",
         candidates="results/{pair}/verbalize/candidates.{language}.parquet",
-        code=code("verbalize", "words"),
     output:
         templates="results/{pair}/templates.{language}.parquet",
     log:
@@ -262,6 +267,7 @@ rule translated_templates:
     resources:
         mem_mb=2000,
     params:
+        code=code("verbalize templates"),
         kept=config["verbalization"]["templates"],
     shell:
         r"""
@@ -279,7 +285,7 @@ rule translated_templates:
 
 
 rule literals:
-    """Dates, quantities and texts of the facts, as they stand in a sentence."""
+    """Dates, quantities and texts of the facts as written in a sentence."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
         neighbors="results/{pair}/neighbors.parquet",
@@ -287,7 +293,6 @@ rule literals:
         new=entities("new"),
         old=entities("old"),
         labels=config["labels"],
-        code=code("verbalize", "words"),
     output:
         literals="results/{pair}/literals.parquet",
     log:
@@ -297,6 +302,7 @@ rule literals:
     resources:
         mem_mb=4000,
     params:
+        code=code("verbalize literals"),
         variant=config["variant"],
     shell:
         r"""

@@ -5,18 +5,21 @@ Outputs: results/{pair}/: popularity.parquet, wikifactdiff.parquet, wfd_repl.par
 wikifactdiff.stats.json, funnel.parquet, manifest.json; the configured pair's under their short names in results/.
 """
 
+import json
 
-localrules:
-    publish,
+from factdrift.stage_settings import settings_of
+from factdrift.wikifactdiff.commands import AssembleSettings
+
+
+include: "inputs/wikifactdiff.smk"
 
 
 rule popularity:
-    """Page views of every item's article, or the number of its sitelinks."""
+    """Popularity of every item: page views of its article, or its number of sitelinks."""
     input:
         new=entities("new"),
         old=entities("old"),
         pageviews=pageview_months(NEW),
-        code=code("wikifactdiff"),
     output:
         popularity="results/{pair}/popularity.parquet",
     log:
@@ -26,7 +29,8 @@ rule popularity:
     resources:
         mem_mb=4000,
     params:
-        pageviews=pageview_folder(),
+        code=code("wikifactdiff popularity"),
+        pageviews=pageview_folder,
         date=NEW,
         months=config["method"]["popularity_months"],
     shell:
@@ -43,11 +47,10 @@ rule popularity:
 
 
 rule snapshot_popularity:
-    """The same of one dump alone, as of its date."""
+    """Popularity of every item of one dump, as of its date."""
     input:
         entities=buckets("results/snapshots/{date}/entities/{bucket}.parquet"),
         pageviews=lambda wildcards: pageview_months(wildcards.date),
-        code=code("wikifactdiff"),
     output:
         popularity="results/snapshots/{date}/popularity.parquet",
     log:
@@ -57,7 +60,8 @@ rule snapshot_popularity:
     resources:
         mem_mb=4000,
     params:
-        pageviews=pageview_folder(),
+        code=code("wikifactdiff popularity"),
+        pageviews=pageview_folder,
         months=config["method"]["popularity_months"],
     shell:
         r"""
@@ -75,7 +79,6 @@ rule select_replacements:
     """The groups of WFD_repl: one object replaced another; population series are undersampled."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
-        code=code("wikifactdiff"),
     output:
         groups="results/{pair}/replacements.parquet",
     log:
@@ -85,6 +88,7 @@ rule select_replacements:
     resources:
         mem_mb=2000,
     params:
+        code=code("wikifactdiff select"),
         undersample=[
             f"--undersample={relation}={factor}"
             for relation, factor in sorted(config["undersample"].items())
@@ -102,13 +106,12 @@ rule select_replacements:
 
 
 rule funnel:
-    """How many triples each filter and rule dropped or labelled, per relation."""
+    """Number of triples that each filter and rule dropped or labelled, per relation."""
     input:
         report="results/{pair}/preprocess_report.parquet",
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
         untouched=buckets("results/{pair}/untouched/{bucket}.parquet"),
         groups="results/{pair}/replacements.parquet",
-        code=code("wikifactdiff"),
     output:
         funnel="results/{pair}/funnel.parquet",
     log:
@@ -117,6 +120,8 @@ rule funnel:
         "logs/{pair}/funnel.tsv"
     resources:
         mem_mb=2000,
+    params:
+        code=code("wikifactdiff funnel"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -130,7 +135,7 @@ rule funnel:
 
 
 rule assemble:
-    """One record an update, with sentences, cloze tests and neighbours."""
+    """One record per update, with sentences, cloze tests and neighbours."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
         old_entities=entities("old"),
@@ -144,7 +149,7 @@ rule assemble:
         neighbors="results/{pair}/neighbors.parquet",
         random="results/{pair}/random_neighbors.parquet",
         funnel="results/{pair}/funnel.parquet",
-        code=code("wikifactdiff", "words"),
+        words=word_tables(),
     output:
         dataset="results/{pair}/wikifactdiff.parquet",
     log:
@@ -154,10 +159,8 @@ rule assemble:
     resources:
         mem_mb=4000,
     params:
-        old_date=OLD,
-        new_date=NEW,
-        seed=config["seed"],
-        test_share=config["test_share"],
+        code=code("wikifactdiff assemble"),
+        settings=lambda wildcards: settings_of(config, AssembleSettings, ""),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -173,21 +176,17 @@ rule assemble:
             --literals {input.literals:q} \
             --neighbors {input.neighbors:q} \
             --random-neighbors {input.random:q} \
-            --old-date {params.old_date} \
-            --new-date {params.new_date} \
             --funnel {input.funnel:q} \
-            --seed {params.seed} \
-            --test-share {params.test_share} \
+            --settings {params.settings:q} \
             --output {output.dataset:q}
         """
 
 
 rule replacements:
-    """WFD_repl: the selected groups' records."""
+    """WFD_repl: the records of the selected groups."""
     input:
         dataset="results/{pair}/wikifactdiff.parquet",
         groups="results/{pair}/replacements.parquet",
-        code=code("wikifactdiff"),
     output:
         dataset="results/{pair}/wfd_repl.parquet",
     log:
@@ -196,6 +195,8 @@ rule replacements:
         "logs/{pair}/wfd_repl.tsv"
     resources:
         mem_mb=2000,
+    params:
+        code=code("wikifactdiff replacements"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -207,11 +208,10 @@ rule replacements:
 
 
 rule statistics:
-    """The counts of the paper's Table 2, for this build."""
+    """Counts of the WikiFactDiff paper's Table 2 for this build."""
     input:
         dataset="results/{pair}/wikifactdiff.parquet",
         groups="results/{pair}/replacements.parquet",
-        code=code("wikifactdiff"),
     output:
         counts="results/{pair}/wikifactdiff.stats.json",
     log:
@@ -220,6 +220,8 @@ rule statistics:
         "logs/{pair}/stats.tsv"
     resources:
         mem_mb=2000,
+    params:
+        code=code("wikifactdiff stats"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -234,7 +236,6 @@ rule export_jsonl:
     """A dataset as JSON Lines in the layout of the published one."""
     input:
         dataset="results/{pair}/{dataset}.parquet",
-        code=code("wikifactdiff"),
     output:
         lines="results/{pair}/{dataset}.jsonl",
     log:
@@ -245,6 +246,8 @@ rule export_jsonl:
         dataset="wikifactdiff|wfd_repl",
     resources:
         mem_mb=2000,
+    params:
+        code=code("wikifactdiff export"),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -255,10 +258,11 @@ rule export_jsonl:
 
 
 rule manifest:
-    """From which dumps, with which configuration and versions, and with how many rows on the way."""
+    """Manifest of the build: dumps, configuration, versions, and the number of rows of every table."""
     input:
         dumps=[dump_file(OLD), dump_file(NEW)],
         snapshots=expand("results/snapshots/{date}/snapshot.json", date=[OLD, NEW]),
+        samples=sample_accounts(),
         funnel="results/{pair}/funnel.parquet",
         tables=expand(
             "results/{{pair}}/{name}.parquet",
@@ -272,7 +276,6 @@ rule manifest:
             for table in ("triples", "new_entities", "updates", "untouched")
             for path in buckets(f"results/{{pair}}/{table}/{{bucket}}.parquet")
         ],
-        code=code("wikifactdiff"),
     output:
         manifest="results/{pair}/manifest.json",
     log:
@@ -282,8 +285,16 @@ rule manifest:
     resources:
         mem_mb=2000,
     params:
-        dumps=[f"--dump={date}={dump_file(date)}" for date in (OLD, NEW)],
-        snapshots=[f"--snapshot={date}=results/snapshots/{date}/snapshot.json" for date in (OLD, NEW)],
+        code=code("wikifactdiff manifest"),
+        dumps=lambda wildcards, input: [
+            f"--dump={date}={path}" for date, path in zip((OLD, NEW), input.dumps)
+        ],
+        snapshots=lambda wildcards, input: [
+            f"--snapshot={date}={path}" for date, path in zip((OLD, NEW), input.snapshots)
+        ],
+        samples=lambda wildcards, input: [
+            f"--sample={date}={path}" for date, path in zip(sample_dates(), input.samples)
+        ],
         old_date=OLD,
         new_date=NEW,
         configuration=lambda wildcards: json.dumps(config, sort_keys=True),
@@ -295,25 +306,9 @@ rule manifest:
             --new-date {params.new_date} \
             {params.dumps:q} \
             {params.snapshots:q} \
+            {params.samples:q} \
             --configuration {params.configuration:q} \
             --tables {input.tables:q} {input.bucketed:q} \
             --funnel {input.funnel:q} \
             --output {output.manifest:q}
-        """
-
-
-rule publish:
-    """The configured pair's files under the short names that users ask for."""
-    input:
-        f"{PAIR}/{{name}}",
-    output:
-        "results/{name}",
-    log:
-        "logs/publish/{name}.txt",
-    benchmark:
-        "logs/publish/{name}.tsv"
-    shell:
-        r"""
-        exec &> >(tee {log:q})
-        cp {input:q} {output:q}
         """

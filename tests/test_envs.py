@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import tomllib
 from pathlib import Path
@@ -12,7 +13,8 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parents[1]
 TORCH = ROOT / "envs" / "torch.txt"  # the one file without hashes: the right build differs by machine
 LOCKS = sorted(set((ROOT / "envs").glob("*.txt")) - {TORCH})
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
 
 
 def pinned(lock):
@@ -37,6 +39,7 @@ def test_locks_are_hashed_and_name_no_address(lock):
 @pytest.mark.parametrize(
     ("lock", "wanted"),
     [
+        ("setup.txt", PYPROJECT["build-system"]["requires"]),
         ("data.txt", PROJECT["dependencies"]),
         ("models.txt", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["models"]),
         ("dev.txt", [text for part in PROJECT["optional-dependencies"].values() for text in part]),
@@ -54,6 +57,44 @@ def test_locks_hold_what_the_project_asks_for(lock, wanted):
 def test_torch_is_pinned_apart_and_building_datasets_needs_none():
     assert re.fullmatch(r"torch==[\d.]+\n", TORCH.read_text(encoding="utf-8"))
     assert not any("torch" in pinned(lock) for lock in LOCKS)
+
+
+def test_what_pytorch_needs_is_pinned_with_hashes():
+    """All but the libraries for one kind of GPU, whose versions its build names exactly."""
+    pytest.importorskip("torch", reason="language models are installed with `make models`")
+    versions = pinned(ROOT / "envs" / "models.txt")
+    needed = [Requirement(text) for text in importlib.metadata.requires("torch") or []]
+    general = [
+        each
+        for each in needed
+        if (each.marker is None or each.marker.evaluate({"extra": ""}))
+        and not re.match(r"nvidia-|cuda-|triton|pytorch-triton", each.name)
+    ]
+    assert len(general) >= 5
+    for each in general:
+        found = versions.get(each.name.lower().replace("_", "-"))
+        assert found, f"{each.name} is missing in envs/models.txt; run make lock"
+        assert all(each.specifier.contains(version) for version in found)
+
+
+def test_locks_agree_with_each_other():
+    first: dict[str, set[str]] = {}
+    for lock in ("setup.txt", "data.txt", "models.txt", "dev.txt"):
+        for name, versions in pinned(ROOT / "envs" / lock).items():
+            assert first.setdefault(name, versions) == versions, f"{name} in {lock}; run make lock"
+
+
+def test_the_container_is_built_from_the_locks_alone():
+    recipe = (ROOT / "envs" / "factdrift.def").read_text(encoding="utf-8")
+    copied = re.findall(r"^    (\S+) /opt/factdrift/(\S+)$", recipe, re.M)
+    assert all(source == target and (ROOT / source).exists() for source, target in copied)
+    assert {"envs/setup.txt", "envs/data.txt", "resources", "config", "workflow"} <= {
+        one for one, _ in copied
+    }
+    installs = [line.split() for line in recipe.splitlines() if "pip install" in line]
+    assert len(installs) == 3
+    for words in installs:
+        assert ("--require-hashes" in words) or {"--no-deps", "--no-build-isolation"} <= set(words)
 
 
 def test_every_dependency_has_its_reason():

@@ -1,4 +1,4 @@
-"""Lines of progress, and that they can be read back from a log."""
+"""Lines of progress, printed and parsed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_line_says_amounts_rates_and_what_is_left(capsys, monkeypatch):
     )
 
 
-def test_lines_come_now_and_then_and_at_the_end(capsys):
+def test_lines_are_printed_every_few_seconds_and_at_the_end(capsys):
     assert list(tracked(range(1000), "counting", 1000, "rows")) == list(range(1000))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
@@ -37,7 +37,7 @@ def test_lines_come_now_and_then_and_at_the_end(capsys):
     st.floats(0, 1e9),
     st.text("abc ", max_size=5),
 )
-def test_what_is_said_can_be_read(what, done, total, unit, beside, done_beside, note):
+def test_printed_lines_can_be_parsed(what, done, total, unit, beside, done_beside, note):
     said: list[str] = []
     progress = Progress(what, total, unit, beside=beside)
     progress.done, progress.done_beside = done, done_beside
@@ -55,10 +55,10 @@ def test_what_is_said_can_be_read(what, done, total, unit, beside, done_beside, 
     "line",
     ["", "factdrift: the disk is full: 3 MB", "a.json.gz: 3 entities", "https://a/b: try 2 of 10 in 2.0 s"],
 )
-def test_other_lines_are_none(line):
+def test_other_lines_are_not_parsed(line):
     assert read_line(line) is None
 
 
-def test_a_line_that_is_read():
+def test_a_parsed_line():
     line = "reading old/0-of-2.parquet: 1.5 of 30 rows (5%), 0.2 MB; 1.0 rows/s, 0.1 MB/s; 5 s left"
     assert read_line(line) == Said("reading old/0-of-2.parquet", {"rows": 1.5, "MB": 0.2}, 0.05)

@@ -1,28 +1,31 @@
-"""The configuration: what is accepted, what is refused and how that is said."""
+"""The configuration: what is accepted, what is refused, and the messages."""
 
 from __future__ import annotations
 
 import datetime
 import json
+import math
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
+from factdrift.errors import InputError
 from factdrift.settings import (
-    InputError,
+    _validator,
     check_contact,
     check_files,
     configure,
     dump_source,
-    is_url,
-    method,
     months_before,
     names,
+    read_ids,
     scope,
-    switches,
 )
-from factdrift.tempripple.method import decode, method_json
+from factdrift.stage_settings import settings_of
+from factdrift.switches import switches
+from factdrift.updates.method import PART, MethodSettings, read_method
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "config" / "config.schema.yaml"
@@ -32,6 +35,10 @@ def configured(**keys):
     config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
     configure(config, SCHEMA)
     return config
+
+
+def method_of(config):
+    return settings_of(config, MethodSettings, PART)
 
 
 @pytest.mark.parametrize("date", [datetime.date(2021, 1, 4), "2021-01-04", 20210104, "20210104"])
@@ -50,7 +57,8 @@ def test_presets_are_valid_over_the_default(path):
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
     config.update(yaml.safe_load(path.read_text(encoding="utf-8")))
     configure(config, SCHEMA)
-    assert json.loads(method(config))["t_old"] < json.loads(method(config))["t_new"]
+    chosen = read_method(method_of(config))
+    assert chosen.t_old < chosen.t_new
 
 
 @pytest.mark.parametrize(
@@ -59,6 +67,7 @@ def test_presets_are_valid_over_the_default(path):
         ({"snapshots": {"old": "2021-13-04", "new": "2023-02-27"}}, "snapshots.old: '2021-13-04' is no date"),
         ({"snapshots": {"old": "soon", "new": "2023-02-27"}}, "snapshots.old: 'soon' is no date"),
         ({"verbalizer": "gpt"}, "verbalizer: 'gpt' is not one of"),
+        ({"methods": ["rome", "magic"]}, "methods.1: 'magic' is not one of ['none'"),
         ({"verbalizer": "chat"}, "chat.model"),
         ({"verbalizer": "file"}, "templates_file"),
         ({"languages": ["english!"]}, "languages.0: 'english!'"),
@@ -119,17 +128,23 @@ def test_each_fault_is_named_with_its_key(keys, message):
     assert message in str(error.value)
 
 
-def test_all_faults_are_told_at_once():
+def test_all_faults_are_reported_together():
     with pytest.raises(InputError) as error:
         configured(shards=0, buckets="many", colour="red")
     assert all(key in str(error.value) for key in ("shards", "buckets", "colour"))
 
 
 def test_variants_bring_their_own_switches_unless_they_are_set():
-    assert switches(configured()) == {"dates": "first_day", "objects": "relevant", "merges": "off"}
-    assert switches(configured(variant="reference"))["objects"] == "any"
+    paper = {"dates": "first_day", "objects": "relevant", "merges": "off", "leaks": "keep"}
+    words = {"grammar": "fitted", "measurements": "plain", "subject_names": "label"}
+    assert switches(configured()) == {**paper, **words}
+    reference = switches(configured(variant="reference"))
+    assert (reference["objects"], reference["grammar"]) == ("any", "plain")
     revised = configured(variant="revised")
-    assert switches(revised) == {"dates": "interval", "objects": "relevant", "merges": "detect"}
+    assert switches(revised) == {
+        **{"dates": "interval", "objects": "relevant", "merges": "detect", "leaks": "drop"},
+        **{"grammar": "fitted", "measurements": "dated", "subject_names": "unique"},
+    }
     assert scope(revised) == "all"
     # An unquoted `off` is a truth value in YAML.
     assert switches(configured(variant="revised", merges=False))["merges"] == "off"
@@ -149,18 +164,40 @@ def test_variants_bring_their_own_switches_unless_they_are_set():
         ({"variant": "revised", "merges": "off"}, "all"),
     ],
 )
-def test_names_that_something_asks_for(keys, wanted):
+def test_which_items_get_a_row(keys, wanted):
     assert names(configured(**keys)) == wanted
 
 
 def test_the_reference_drops_fewer_datatypes():
-    paper, reference = (json.loads(method(configured(variant=v))) for v in ("paper", "reference"))
-    assert set(reference["dropped_datatypes"]) < set(paper["dropped_datatypes"])
-    assert paper["start"] == 580
-    assert 4167836 in paper["page_classes"]
+    paper, reference = (read_method(method_of(configured(variant=v))) for v in ("paper", "reference"))
+    assert set(reference.dropped_datatypes) < set(paper.dropped_datatypes)
+    assert paper.start == 580
+    assert 4167836 in paper.page_classes
 
 
-def test_what_is_downloaded_need_not_be_there(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("start", "Q580", "method.start: 'Q580' does not match"),
+        ("page_classes", ["Q5", "5"], "method.page_classes: '5' does not match"),
+        ("snapshots_old", "2021", "snapshots.old: '2021' does not match"),
+        ("snapshots_old", "2021-02-30", "snapshots_old: '2021-02-30' is no date"),
+        ("leaks", "no", "Invalid enum value 'no' - at `$.leaks`"),
+        ("colour", "red", "unknown field `colour`"),
+    ],
+)
+def test_a_wrong_key_of_the_method_is_named(key, value, message):
+    text = json.dumps({**json.loads(method_of(configured())), key: value})
+    with pytest.raises(InputError, match=re.escape(message)):
+        read_method(text)
+
+
+def test_a_method_needs_no_more_than_its_dates():
+    days = {"snapshots_old": "2021-01-04", "snapshots_new": "2023-02-27"}
+    assert read_method(json.dumps(days)) == read_method(method_of(configured()))
+
+
+def test_files_to_be_downloaded_need_not_exist(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     address = "https://example.org/b.json.gz"
     check_files(configured(dumps="wikidata", pageviews="wikidata"))
@@ -169,20 +206,6 @@ def test_what_is_downloaded_need_not_be_there(tmp_path, monkeypatch):
     assert [dump_source(config, date) for date in ("2021-01-04", "2023-02-27")] == ["wikidata", address]
     assert dump_source(configured(dumps="wikidata"), "2021-01-04") == "wikidata"
     assert dump_source(configured(), "2021-01-04") == "sample"
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("https://a/b", True),
-        ("http://a", True),
-        ("a.json", False),
-        ("httpd.json", False),
-        ("wikidata", False),
-    ],
-)
-def test_addresses(source, expected):
-    assert is_url(source) == expected
 
 
 def test_months_before_a_day():
@@ -208,6 +231,11 @@ def test_every_key_has_a_description():
         ),
         ({"labels": ["names.tsv"]}, "labels: names.tsv does not exist"),
         ({"pageviews": "views"}, "pageviews: views does not exist"),
+        ({"verbalizer": "file", "templates_file": "best.json"}, "templates_file: best.json does not exist"),
+        (
+            {"dumps": {date: {"entities": "ids.txt"} for date in ("2021-01-04", "2023-02-27")}},
+            "ids.txt does not exist",
+        ),
         ({"only": {"subjects": "ids.txt"}}, "only.subjects: ids.txt does not exist"),
     ],
 )
@@ -217,7 +245,7 @@ def test_missing_files_are_named_with_their_key(keys, message, tmp_path, monkeyp
         check_files(configured(**keys))
 
 
-def test_what_files_hold_is_looked_at_before_any_work(tmp_path, monkeypatch):
+def test_the_contents_of_files_are_checked_before_any_work(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("ids.txt").write_text("Q30\nP6\n30\n")
     with pytest.raises(InputError, match=r"ids\.txt, line 3: '30' is no id such as Q30 or P6"):
@@ -233,7 +261,9 @@ def test_what_files_hold_is_looked_at_before_any_work(tmp_path, monkeypatch):
 
 
 def entities(old="ids.txt", new="ids.txt", **keys):
-    return configured(dumps={"2021-01-04": {"entities": old}, "2023-02-27": {"entities": new}}, **keys)
+    """A configuration whose dumps are fetched entity by entity; `new` may also be the path of a dump."""
+    later = new if str(new).endswith(".gz") else {"entities": new}
+    return configured(dumps={"2021-01-04": {"entities": old}, "2023-02-27": later}, **keys)
 
 
 def test_entities_that_are_fetched_are_the_subjects_unless_others_are_named():
@@ -250,8 +280,9 @@ def test_entities_that_are_fetched_are_the_subjects_unless_others_are_named():
     ("dumps", "keys", "message"),
     [
         (("a.txt", "b.txt"), {}, "the two dates have different files of entities"),
-        (("a.txt", "a.txt"), {"variant": "revised"}, "cannot tell a merge"),
-        (("a.txt", "a.txt"), {"merges": "detect"}, "cannot tell a merge"),
+        (("a.txt", "b.json.gz"), {}, "give `entities` for both dates"),
+        (("a.txt", "a.txt"), {"variant": "revised"}, "cannot show a merge"),
+        (("a.txt", "a.txt"), {"merges": "detect"}, "cannot show a merge"),
         ((3, "a.txt"), {}, "dumps"),
     ],
 )
@@ -260,7 +291,7 @@ def test_entities_that_cannot_be_compared(dumps, keys, message):
         entities(*dumps, **keys)
 
 
-def test_whoever_fetches_is_named(monkeypatch):
+def test_fetching_needs_a_contact(monkeypatch):
     monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
     check_contact(configured())
     check_contact(entities(contact="https://example.org/who"))
@@ -285,52 +316,90 @@ def test_texts_of_the_command_line_become_the_numbers_that_they_say():
         configured(neighbors={"facts": "few"})
 
 
-def test_tempripple_by_default_is_the_papers():
-    ripple = decode(method_json(configured()))
-    assert (ripple.window_start, ripple.change_start, ripple.change_end) == (
-        "2015-01-01",
-        "2025-01-01",
-        "2026-01-01",
-    )
-    assert (ripple.immutable_from, ripple.immutable_until) == ("2015-01-01", "2025-12-31")
-    assert (ripple.gap_days, ripple.cap_per_property, ripple.type_depth) == (365, 1_000_000, 5)
-    assert (ripple.unite_same_object, ripple.leak_check) == (True, True)
-    assert (ripple.infer_end_from_next, ripple.require_start, ripple.slice) == (False, False, False)
-    assert (ripple.on_ambiguous, ripple.coverage, ripple.new_rule) == ("drop", "gap", "start")
-    assert (ripple.immutable_set, ripple.same_timeline) == ("full53", "exclude")
-    assert (ripple.cap_per_fact, ripple.restrictive_qualifiers, ripple.exclude_object_classes) == (
-        None,
-        (),
-        (),
-    )
-    assert ripple.snapshot_date == "2023-02-27"
-    assert ripple.partial_period
+def patterns(part):
+    """Every schema with a pattern."""
+    if isinstance(part, dict):
+        if isinstance(part.get("pattern"), str):
+            yield part
+        for inner in part.values():
+            yield from patterns(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from patterns(inner)
 
 
-def test_tempripple_as_yaml_gives_it():
-    ripple = decode(
-        method_json(
-            configured(
-                seed=7,
-                tempripple={
-                    "window_start": datetime.date(2012, 1, 1),
-                    "change_start": 20220101,
-                    "change_end": "2023-01-01",
-                    "coverage": False,  # an unquoted `off`
-                    "slice": "true",  # from the command line
-                    "related": {"cap_per_fact": "3"},
-                    "restrictive_qualifiers": ["P518"],
-                },
-            )
-        )
-    )
-    assert (ripple.window_start, ripple.change_start) == ("2012-01-01", "2022-01-01")
-    assert (ripple.immutable_from, ripple.immutable_until) == ("2012-01-01", "2022-12-31")
-    assert (ripple.coverage, ripple.slice, ripple.cap_per_fact, ripple.seed) == ("off", True, 3, 7)
-    assert ripple.restrictive_qualifiers == (518,)
-    assert not ripple.partial_period
+MATCHING = ("P6", "Q5", "en", "2021-01-04", "local", "https://example.org/", "a" * 64, "")
+SCHEMAS = list(patterns(yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))))
 
 
-def test_a_method_that_is_none_is_an_input_error():
-    with pytest.raises(InputError, match="--method"):
-        decode("{}")
+@pytest.mark.parametrize("part", SCHEMAS, ids=lambda part: part["pattern"])
+def test_no_pattern_accepts_a_line_end_after_the_text(part):
+    validator = _validator()({"pattern": part["pattern"]})
+    accepted = [text for text in MATCHING if validator.is_valid(text)]
+    assert accepted
+    if part["pattern"].endswith("$"):
+        assert not any(validator.is_valid(f"{text}\n") for text in accepted)
+        assert "\\$" not in part["pattern"]  # which would be taken for the end of the text
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "nan", "inf"])
+@pytest.mark.parametrize("key", ["test_share", "max_bad_lines"])
+def test_numbers_are_finite(key, value):
+    with pytest.raises(InputError, match=f"{key}.*(is not of type|must be)"):
+        configured(**{key: value})
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({5: 1}, "configuration: 5: YAML reads this key as int"),
+        ({"method": {1: 2}}, r"configuration: method\.1: YAML reads this key as int"),
+        ({"klob": {"u": {True: 2}}}, r"configuration: klob\.u\.True: YAML reads this key as bool"),
+        ({"rome": {"steps": [{None: 1}]}}, "None: YAML reads this key as NoneType"),
+        ({"snapshots": {"old": "2021-01-04", "new": "2023-02-27", 5: "2022-01-01"}}, r"snapshots\.5: YAML"),
+    ],
+)
+def test_keys_are_text(keys, message):
+    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
+    with pytest.raises(InputError, match=message):
+        configure(config, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"only": {"subjects": "-ids.txt"}},
+        {"labels": ["-labels.tsv"]},
+        {"dumps": {"2021-01-04": "-a.json", "2023-02-27": "-a.json"}},
+        {"models": ["--model"]},
+        {"edit": {"dataset": "-x.parquet"}},
+    ],
+)
+def test_a_path_that_looks_like_an_option_is_refused(keys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("-ids.txt", "-labels.tsv", "-a.json"):
+        (tmp_path / name).write_text("")
+    with pytest.raises(
+        InputError, match=r"-.* begins with a dash, as options of commands do; write the absolute"
+    ):
+        check_files(configured(**keys))
+
+
+def test_ids_in_another_encoding_are_located(tmp_path):
+    path = tmp_path / "ids.txt"
+    path.write_bytes("Q1\nQ2 # Zürich\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"ids\.txt, line 2: byte 0xfc is not UTF-8; convert it"):
+        read_ids(path, "only.subjects")
+    path.write_bytes("Q1\r\nQ2 # Zürich\r\n".encode())
+    assert read_ids(path, "only.subjects") == ["Q1", "Q2"]
+
+
+def test_answers_are_asked_of_configured_methods_and_models():
+    assert configured()["answer"]["methods"] == "configured"
+    cutoffs = {"acme/one": datetime.date(2023, 10, 1), "acme/two": 20240101}
+    found = configured(answer={"methods": ["rome"], "model_cutoff": cutoffs})
+    assert found["answer"]["model_cutoff"] == {"acme/one": "2023-10-01", "acme/two": "2024-01-01"}
+    with pytest.raises(InputError, match=r"answer\.methods: rome is not in `methods`, which is \[ft\]"):
+        configured(answer={"methods": ["rome"]}, methods=["ft"])
+    with pytest.raises(InputError, match=r"chat\.model: name the model that `answer\.chat: true`"):
+        configured(answer={"chat": True})

@@ -1,4 +1,4 @@
-"""Tables on disk: all or nothing under the final name, the same bytes for the same rows."""
+"""Tables on disk: complete or absent under the final name, the same bytes for the same rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import (
     ROW_GROUP,
     atomic_path,
@@ -87,3 +87,22 @@ def test_a_wrong_label_table_is_named_with_its_line(tmp_path, text, message):
     (tmp_path / "a.tsv").write_text(text)
     with pytest.raises(InputError, match=message):
         supplied_labels([tmp_path / "a.tsv"])
+
+
+def test_labels_in_another_encoding_are_located(tmp_path):
+    path = tmp_path / "labels.tsv"
+    path.write_bytes("id\tlabel\nQ1\tZürich\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"labels\.tsv, line 2: byte 0xfc is not UTF-8"):
+        supplied_labels([path])
+
+
+def test_odd_rows_of_labels(tmp_path):
+    path = tmp_path / "labels.tsv"
+    path.write_bytes(b"kind\tid\tlabel\r\nx\tQ1\tone\r\n\r\nx\tQ2\nx\tQ1\tother\n")
+    assert supplied_labels([path]).to_pylist() == [{"id": 1, "label": "one"}]
+    path.write_text("kind\tid\tlabel\nx\n")
+    with pytest.raises(InputError, match=r"line 2: '' is no id such as Q30"):
+        supplied_labels([path])
+    path.write_text("")
+    with pytest.raises(InputError, match="columns id and label"):
+        supplied_labels([path])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import subprocess
 import sys
 
@@ -24,17 +27,31 @@ def test_the_lock_of_a_run_that_is_gone_is_cleared(lock):
     assert not lock.exists()
 
 
-def test_the_lock_of_a_running_snakemake_stays(lock, tmp_path, capsys):
-    (tmp_path / "snakemake").write_text("import time\nprint('up', flush=True)\ntime.sleep(60)\n")
-    run = subprocess.Popen([sys.executable, "snakemake"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+BUSY = "import subprocess\nchild = subprocess.Popen(['sleep', '60'])\n"
+
+
+@pytest.mark.parametrize(
+    ("job", "advice"),
+    [
+        (BUSY, r"with 1 child processes\); wait for it or stop it"),
+        ("", "none of its jobs is at work on this machine. .* it hangs, .* end it with `kill -KILL {}` and"),
+    ],
+)
+def test_the_lock_of_a_running_snakemake_stays(lock, tmp_path, capsys, job, advice):
+    (tmp_path / "snakemake").write_text(f"import time\n{job}print('up', flush=True)\ntime.sleep(600)\n")
+    run = subprocess.Popen(
+        [sys.executable, "snakemake"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
     try:
         assert run.stdout is not None
         assert run.stdout.readline() == "up\n"
         assert main(["unlock"]) == 1
-        assert f"process {run.pid}" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert f"(process {run.pid}" in said
+        assert re.search(advice.format(run.pid), said), said
         assert lock.exists()
     finally:
-        run.kill()
+        os.killpg(run.pid, signal.SIGKILL)
         run.communicate()
 
 

@@ -6,7 +6,12 @@ import random
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from factdrift.snapshots.render import EMPTY_MAPS_SINCE, PAGES_SINCE, PROPERTY_NAMESPACE, REVISIONS_SINCE
+from factdrift.snapshots.sample.render import (
+    EMPTY_MAPS_SINCE,
+    PAGES_SINCE,
+    PROPERTY_NAMESPACE,
+    REVISIONS_SINCE,
+)
 from synthesis.days import of_date
 from synthesis.snaks import (
     claims,

@@ -1,7 +1,7 @@
-"""Every command of benchmarks/ still runs: each at its smallest size, as a process of its own.
+"""Every command of benchmarks/ runs, at its smallest size and in a process of its own.
 
-What is looked at is what the commands promise beside their figures: rows and columns, what they have
-compared, and that their findings are put behind those of a file. No test asks how fast anything is.
+The tests check the rows and columns of each report, the comparisons that the command makes, and that
+`--record` appends the report to a file. No test depends on the speed that was measured.
 """
 
 from __future__ import annotations
@@ -14,15 +14,22 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import klob
 import neighbors
 import numpy as np
+import pat_questions
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import yaml
+from support.updates import CLOZES, RULERS, edits
 from support.workflow import ROOT
 
-from factdrift.runs.costs import FOLDER, read_costs
+from factdrift.models.bundled.corpus import SENTENCES
+from factdrift.paths import CONFIG, COSTS
+from factdrift.runs.costs import read_costs
 
 BENCHMARKS = ROOT / "benchmarks"
 EXCERPT = ROOT / "tests" / "data" / "real-excerpt.json.bz2"
@@ -32,7 +39,7 @@ Row = dict[str, str]
 
 
 class Entry(NamedTuple):
-    """What a benchmark says under one heading."""
+    """The part of a report under one heading."""
 
     title: str
     text: str
@@ -40,7 +47,7 @@ class Entry(NamedTuple):
 
 
 def run(script: str, *options: object) -> str:
-    """What a command prints; asserts that it ends well."""
+    """The output of a command; asserts that it succeeds."""
     line = [sys.executable, str(BENCHMARKS / script), *map(str, options)]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
@@ -48,7 +55,7 @@ def run(script: str, *options: object) -> str:
 
 
 def recorded(tmp_path: Path, script: str, *options: object) -> list[Entry]:
-    """The entries that a command prints and puts behind what a file has; asserts that they are the same."""
+    """The entries that a command prints; asserts that `--record` appends the same ones to a file."""
     path = tmp_path / "findings.md"
     path.write_text(BEFORE, "utf-8")
     printed = entries(run(script, *options, "--record", path))
@@ -69,7 +76,7 @@ def entries(text: str) -> list[Entry]:
 
 
 def tables(lines: list[str]) -> list[list[Row]]:
-    """Rows by the names of their columns; each row must have them all."""
+    """The tables of an entry: column -> cell of each row; every row must have all columns."""
     found: list[list[Row]] = []
     header: list[str] = []
     for line in lines:
@@ -92,8 +99,9 @@ def number(cell: str) -> float:
 def test_every_command_is_run_here() -> None:
     commands = {path.stem for path in BENCHMARKS.glob("*.py") if '__name__ == "__main__"' in path.read_text()}
     source = Path(__file__).read_text("utf-8")
-    # labels.py is run on the labels of a whole build, in test_synthesize.py.
-    assert commands - set(re.findall(r'"(\w+)\.py", ', source)) == {"labels"}
+    # labels.py is run on the labels of a whole build, in test_synthesize.py; released_tracing.py needs a
+    # checkout of the released program, and only its error without one is tested.
+    assert commands - set(re.findall(r'"(\w+)\.py", ', source)) == {"labels", "released_tracing"}
 
 
 # --- reading ----------------------------------------------------------------------------------------------
@@ -130,6 +138,7 @@ def test_replicated_dump_has_several_members(dump: Path) -> None:
     assert members >= 3
 
 
+@pytest.mark.slow
 def test_reading(tmp_path: Path, dump: Path) -> None:
     [entry] = recorded(tmp_path, "reading.py", dump, "--repeats", 1, "--bzip2-mb", 1)
     rows = [row for table in entry.tables for row in table if "ratio" in row]
@@ -148,6 +157,7 @@ def test_reading(tmp_path: Path, dump: Path) -> None:
 # --- the stages -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_difference(tmp_path: Path) -> None:
     [entry] = recorded(tmp_path, "difference.py", "--rows", 2e4, "--buckets", 1, "--items", 1e4)
     assert "what was found is what was made" in entry.text
@@ -164,6 +174,7 @@ def test_difference(tmp_path: Path) -> None:
     assert all(number(row["peak MB"]) > 50 for row in table)
 
 
+@pytest.mark.slow
 def test_neighbors(tmp_path: Path) -> None:
     sizes = ("--queries", 40, "--entities", 2000)
     [entry] = recorded(tmp_path, "neighbors.py", *sizes, "--every", 4)
@@ -185,7 +196,7 @@ def test_neighbors(tmp_path: Path) -> None:
     ("way", "array", "place"),
     [("plain", "neighbors", 3), ("plain", "similarities", 0), ("sklearn", "neighbors", 0)],
 )
-def test_other_neighbors_are_told(tmp_path: Path, way: str, array: str, place: int) -> None:
+def test_other_neighbors_are_an_error(tmp_path: Path, way: str, array: str, place: int) -> None:
     def save(name: str, neighbor: np.ndarray, similar: np.ndarray) -> None:
         np.savez(tmp_path / f"{name}.npz", neighbors=neighbor, similarities=similar)
 
@@ -203,6 +214,7 @@ def test_other_neighbors_are_told(tmp_path: Path, way: str, array: str, place: i
         neighbors.check(tmp_path, 2)
 
 
+@pytest.mark.slow
 def test_klob(tmp_path: Path) -> None:
     [entry] = recorded(tmp_path, "klob.py", "--size", 300, 20, 1000)
     assert "all ways but `approximate` found the same" in entry.text
@@ -212,13 +224,51 @@ def test_klob(tmp_path: Path) -> None:
     assert table[0]["times exact"] == "1.0"
 
 
-def test_other_similarities_are_told() -> None:
+def test_pat_questions(tmp_path: Path) -> None:
+    [entry] = recorded(tmp_path, "pat_questions.py", "--misses")
+    [table] = entry.tables
+    asked = {(row["date"], row["holder"]): number(row["asked"]) for row in table}
+    agreed = {(row["date"], row["holder"]): number(row["agree"]) for row in table}
+    # What was measured when the table was made; facts that are added or corrected must not lower it.
+    least = {"2021-12-31": {"current": 80, "previous": 71}, "2023-12-30": {"current": 76, "previous": 72}}
+    for date, holders in least.items():
+        for which, answers in holders.items():
+            assert answers <= agreed[date, which] <= asked[date, which]
+
+
+def test_holders_by_their_dates() -> None:
+    def claim(item: str, start: str, end: str = "", rank: str = "normal") -> dict[str, Any]:
+        times = {"P580": start, "P582": end}
+        qualifiers = {
+            name: [{"datavalue": {"value": {"time": f"+{time}T00:00:00Z"}}}]
+            for name, time in times.items()
+            if time
+        }
+        snak = {"snaktype": "value", "datavalue": {"value": {"id": item}}}
+        return {"rank": rank, "mainsnak": snak, "qualifiers": qualifiers}
+
+    claims = [
+        claim("Q1", "2010-01-01", "2015-05-01"),
+        claim("Q2", "2015-05-01", "2018-01-01"),
+        claim("Q3", "2018-01-01", "2019-01-01"),
+        claim("Q3", "2019-01-01"),
+        claim("Q4", "2020-01-01", rank="deprecated"),
+        {"rank": "normal", "mainsnak": {"snaktype": "somevalue"}},
+    ]
+    assert pat_questions.holder(claims, "current") == "Q3"
+    assert pat_questions.holder(claims, "previous") == "Q2"
+    assert pat_questions.holder(claims[:1], "current") == ""
+    assert pat_questions.holder([], "previous") == ""
+
+
+def test_other_similarities_are_an_error() -> None:
     klob.check({"exact": {"all": 0.25}, "approximate": {"all": 0.3}, "pairs": {"all": 0.25}})
     for way in ("product", "pairs"):
         with pytest.raises(AssertionError):
             klob.check({"exact": {"all": 0.25}, way: {"all": 0.25 + 1e-9}})
 
 
+@pytest.mark.slow
 def test_tempripple(tmp_path: Path) -> None:
     over_tables, over_sparql = recorded(tmp_path, "tempripple.py", "--people", 2000)
     assert over_tables.title.startswith("TempRIPPLE over tables")
@@ -236,6 +286,7 @@ def test_tempripple(tmp_path: Path) -> None:
     assert number(items.removesuffix(" items")) > 100
 
 
+@pytest.mark.slow
 def test_chat(tmp_path: Path) -> None:
     options = ("--requests", 20, "--turns", 1, "--answers", 50, "--concurrency", 8)
     asking, keeping = recorded(tmp_path, "chat.py", *options)
@@ -250,8 +301,9 @@ def test_chat(tmp_path: Path) -> None:
     ] * 2
 
 
+@pytest.mark.slow
 def test_editing(tmp_path: Path) -> None:
-    """The changes of the ways are compared by the command itself (test_other_changes_are_told)."""
+    """The command itself compares the edits of the three ways (test_other_changes_are_an_error)."""
     options = ("--device", "cpu", "--edits", 2, "--alone", 1, "--probes", 2, "--steps", 3)
     [entry] = recorded(tmp_path, "editing.py", *options)
     assert entry.title == "Editing (small)"
@@ -262,11 +314,59 @@ def test_editing(tmp_path: Path) -> None:
     assert {"2 probes, s", "plain probes, s"} < set(table[0])
 
 
-def test_other_changes_are_told() -> None:
+@pytest.mark.slow
+def test_locating(tmp_path: Path) -> None:
+    """The command itself compares the scores of the three ways (test_other_scores_are_an_error)."""
+    names = ["causal_tracing", "causal_tracing_mlp", "knowledge_neurons", "gradient_x_input"]
+    options = ("--device", "cpu", "--facts", 2, "--alone", 1, "--samples", 2, "--steps", 3)
+    [entry] = recorded(tmp_path, "locating.py", *options, "--locators", *names)
+    assert entry.title == "Locating (small)"
+    assert "in float32 on the CPU; 2 sentences of " in entry.text
+    [table] = entry.tables
+    assert [row["locator"] for row in table] == names
+    assert list(table[0])[1:4] == ["batched, sentences/s", "one by one", "plain"]
+    assert [row["plain"] == "-" for row in table] == [False, False, False, True]
+
+
+@pytest.mark.slow
+def test_trainings(tmp_path: Path) -> None:
+    """Two trainings of a tiny model, on the rulers of a made-up dataset."""
+    pair = tmp_path / "pair"
+    (pair / "edit").mkdir(parents=True)
+    edits(pair / "edit")
+    (pair / "models").mkdir()
+    told = [
+        {"fact": fact, "kind": "update", "subject": subject, "relation": "P6", "object": old}
+        | {"new_object": new, "template": place + 1, "held_out": place == fact % 3}
+        | {"prompt": cloze.format(subject).removesuffix(" ____")}
+        for fact, (subject, (old, new)) in enumerate(RULERS.items())
+        for place, cloze in enumerate(CLOZES)
+    ]
+    pq.write_table(pa.Table.from_pylist(told, SENTENCES), pair / "models" / "sentences.parquet")
+    recipe = yaml.safe_load((CONFIG / "models" / "sample-llama.yaml").read_text("utf-8"))
+    recipe["model"] |= {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    recipe |= {"vocabulary": 400, "fact_epochs": 4, "context_epochs": 1, "batch": 2, "warmup": 2}
+    (tmp_path / "sample-llama.yaml").write_text(yaml.safe_dump(recipe), "utf-8")
+    (entry,) = recorded(
+        tmp_path, "trainings.py", pair, "--dataset", pair / "edit" / "dataset.parquet",
+        "--recipe", tmp_path / "sample-llama.yaml", "--seeds", 2, "--methods", "none", "prompt", "ft",
+    )  # fmt: skip
+    assert entry.title == "Editing after 2 trainings of sample-llama (`trainings.py`)"
+    assert re.search(r"kept back: [\d.]+ \([\d.]+ to [\d.]+\) %", entry.text)
+    assert [row["method"] for row in entry.tables[0]] == ["no edit", "PROMPT", "FT"]
+    for row in entry.tables[0]:
+        mean, least, greatest = map(float, re.findall(r"-?[\d.]+", row["Efficacy D"]))
+        assert -100 <= least <= mean <= greatest <= 100
+    assert entry.tables[0][0]["Bleed. nearest"] == "0.0 (0.0 to 0.0)"
+    _, least, greatest = re.findall(r"[\d.]+", entry.tables[0][0]["Fluency"])
+    assert least != greatest, "both seeds gave the same model"
+
+
+def test_other_changes_are_an_error() -> None:
     import torch
     from editing import same
 
-    from factdrift.edit.edits import Edited
+    from factdrift.edit.methods.interface import Edited
     from factdrift.models.deltas import Dense
 
     change = torch.arange(1.0, 13).reshape(3, 4)
@@ -280,6 +380,25 @@ def test_other_changes_are_told() -> None:
         same("ft", both, alone, [{"layer": 1.1 * change}])
     with pytest.raises(AssertionError, match="ft, fact 0: one by one"):
         same("ft", both, [edited(1.1 * change)], [{"layer": change}])
+
+
+def test_other_scores_are_an_error() -> None:
+    import torch
+    from locating import same
+
+    scores = torch.arange(12.0).reshape(3, 4)
+    same("activation", "plain", scores, scores + 1e-4)
+    with pytest.raises(AssertionError, match="activation: plain differs from batched by"):
+        same("activation", "plain", scores, scores + 1)
+
+
+def test_the_released_program_must_be_there(tmp_path: Path) -> None:
+    from released_tracing import released_program
+
+    from factdrift.errors import InputError
+
+    with pytest.raises(InputError, match="give a checkout of kmeng01/rome"):
+        released_program(tmp_path, "cpu")
 
 
 # --- whole builds -----------------------------------------------------------------------------------------
@@ -309,7 +428,7 @@ def test_whole_workflow(tmp_path: Path, pairs: list[Path]) -> None:
 @pytest.mark.slow
 def test_costs(tmp_path: Path, pairs: list[Path]) -> None:
     folder = tmp_path / "costs"
-    shutil.copytree(FOLDER, folder)
+    shutil.copytree(COSTS, folder)
     before = (folder / "jobs.tsv").read_text("utf-8").splitlines()
     run("costs.py", *pairs, "--scopes", "enwiki", "--scratch", tmp_path, "--output", folder)
     after = (folder / "jobs.tsv").read_text("utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""What is taken from two measured builds: a fixed part and one that grows with the share of the text."""
+"""Costs fitted to two measured builds: a fixed part, and one that grows with the text of a job's share."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_noise_makes_nothing_negative():
 
 
 @pytest.mark.parametrize("split", ["whole", "dump", "shard", "dump_bucket", "bucket", "block"])
-def test_how_work_is_divided_is_told_by_the_number_of_jobs(split):
+def test_the_number_of_jobs_shows_how_work_is_divided(split):
     jobs = job_count(split, *costs.PARTS.values())
     per_dump = 2 if split in ("dump", "shard", "dump_bucket") else 1
     found = fit(figures(5, jobs * 5 * per_dump, 1, jobs), figures(50, jobs * 50 * per_dump, 1, jobs))

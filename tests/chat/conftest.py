@@ -1,4 +1,4 @@
-"""What the tests of the chat package share: tables of requests, settings, and the command line."""
+"""Fixtures for the tests of the chat package: tables of requests, settings, and the command line."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import pytest
 from support.chat_server import ChatServer, chat_serving
 
 from factdrift.chat.ask import ask
-from factdrift.chat.commands import PRICES
 from factdrift.chat.exchange import export_store
 from factdrift.chat.settings import chat_settings
 from factdrift.chat.tables import REQUESTS
+from factdrift.paths import PRICES
 from factdrift.tables import write_parquet
 
 MODEL = "tiny"
@@ -67,7 +67,7 @@ class Bench:
             str(self.requests),
             "--store",
             str(self.store),
-            "--chat",
+            "--settings",
             self.chat(**options),
             "-o",
             str(self.output),
@@ -84,7 +84,7 @@ class Bench:
         return output.read_bytes()
 
     def most(self) -> int:
-        """How often the request that was asked most often was asked."""
+        """The largest number of times that one request was sent."""
         return max(self.server.asked.values(), default=0)
 
 

@@ -12,7 +12,7 @@ from support.chat_server import CHAT, ChatServer, Fault, some, sound
 from factdrift.chat.batch import cancel_batches, open_keys
 from factdrift.chat.batch_files import Folder
 from factdrift.chat.settings import chat_settings
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 STEPS = [
     ("before", "POST", "/v1/files"),
@@ -28,7 +28,7 @@ def uploads(server: ChatServer) -> int:
     return sum(file["purpose"] == "batch" for file in server.files.values())
 
 
-def test_a_batch_in_any_order_with_lines_twice(bench: Any, server: ChatServer) -> None:
+def test_batch_results_may_be_in_any_order_and_repeated(bench: Any, server: ChatServer) -> None:
     server.duplicate = 0.3
     bench.write(120)
     answers = bench.ask(mode="batch")
@@ -96,7 +96,7 @@ def test_requests_that_cannot_be_answered_are_given_up(bench: Any, server: ChatS
     assert Counter(server.asked.values()) == {1: 6, 3: 2}
 
 
-def test_what_concerns_all_requests_ends_the_run_and_blocks_nothing(bench: Any, server: ChatServer) -> None:
+def test_a_batch_error_that_concerns_all_requests_ends_the_run(bench: Any, server: ChatServer) -> None:
     server.fault = lambda path, body, attempt: "unsupported" if path == CHAT else None
     bench.write(10)
     with pytest.raises(InputError, match=r"refuses: status 400 .unsupported_parameter"):
@@ -105,7 +105,7 @@ def test_what_concerns_all_requests_ends_the_run_and_blocks_nothing(bench: Any, 
     assert {answer["status"] for answer in bench.ask(mode="batch")} == {"answered"}
 
 
-def test_a_batch_that_expires_keeps_what_it_has(bench: Any, server: ChatServer) -> None:
+def test_answers_of_an_expired_batch_are_kept(bench: Any, server: ChatServer) -> None:
     server.expire_after = 8
     bench.write(20)
     answers = bench.ask(mode="batch")
@@ -114,7 +114,7 @@ def test_a_batch_that_expires_keeps_what_it_has(bench: Any, server: ChatServer) 
     assert bench.most() == 1
 
 
-def test_a_batch_that_does_not_pass_the_check(bench: Any, server: ChatServer) -> None:
+def test_a_batch_that_the_server_rejects_ends_the_run(bench: Any, server: ChatServer) -> None:
     server.reject = "token_limit_exceeded"
     bench.write(5)
     with pytest.raises(
@@ -126,7 +126,7 @@ def test_a_batch_that_does_not_pass_the_check(bench: Any, server: ChatServer) ->
     assert len(server.batches) == 2
 
 
-def test_a_batch_that_someone_cancels(bench: Any, server: ChatServer) -> None:
+def test_a_batch_that_someone_cancels_ends_the_run(bench: Any, server: ChatServer) -> None:
     bench.write(20)
 
     def cancel(path: str, body: Any, attempt: int) -> None:
@@ -143,7 +143,7 @@ def test_a_batch_that_someone_cancels(bench: Any, server: ChatServer) -> None:
 
 
 @pytest.mark.parametrize(("when", "method", "path"), STEPS)
-def test_a_run_that_is_killed_at_a_step(
+def test_a_run_killed_at_any_step_is_continued_without_repeating_it(
     bench: Any, server: ChatServer, when: str, method: str, path: str
 ) -> None:
     bench.write(30)
@@ -163,21 +163,21 @@ def test_a_run_that_is_killed_at_a_step(
     server.fault = fault
     server.done = kill if when == "after" else lambda *step: None
     process = bench.start(mode="batch")
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=600)
     assert process.returncode == -signal.SIGKILL, said
     process = None
     answers = bench.ask(mode="batch")
     assert [answer["status"] for answer in answers] == ["answered"] * 30
-    # One batch for all, and one for what the first had not answered when it expired.
+    # The first batch expires, the second has the requests that it did not answer.
     assert (uploads(server), len(server.batches), bench.most()) == (2, 2, 1)
     assert list(bench.store.glob("batches/*")) == []
 
 
 @pytest.mark.parametrize("name", ["429", "500", "503-html", "drop", "cut", "garbage", "empty", "html"])
-def test_calls_that_fail_are_repeated_and_make_nothing_twice(
+def test_failed_calls_are_repeated_and_create_nothing_twice(
     bench: Any, server: ChatServer, name: str
 ) -> None:
-    # Some of these do what is asked and only spoil the answer.
+    # With some of these faults the server carries the call out and only its response is spoilt.
     server.fault = lambda path, body, attempt: name if path != CHAT and not attempt else None
     bench.write(10)
     answers = bench.ask(mode="batch")
@@ -185,7 +185,7 @@ def test_calls_that_fail_are_repeated_and_make_nothing_twice(
     assert (uploads(server), len(server.batches), bench.most()) == (1, 1, 1)
 
 
-def test_things_are_found_among_many(bench: Any, server: ChatServer) -> None:
+def test_an_uploaded_file_is_found_among_many(bench: Any, server: ChatServer) -> None:
     server.page = 2
     for number in range(5):
         server._keep(b"", f"other-{number}.jsonl", "batch")
@@ -201,17 +201,17 @@ def test_things_are_found_among_many(bench: Any, server: ChatServer) -> None:
     assert (uploads(server), len(server.batches)) == (6, 1)
 
 
-def test_a_call_that_fails_every_time_ends_the_run_and_loses_nothing(bench: Any, server: ChatServer) -> None:
+def test_a_call_that_always_fails_ends_the_run_and_loses_nothing(bench: Any, server: ChatServer) -> None:
     bench.write(10)
     server.fault = lambda path, body, attempt: "500" if path.endswith("/content") else None
-    with pytest.raises(InputError, match=r"fetching file-0002 .*Nothing is lost"):
+    with pytest.raises(InputError, match=r"fetching file-0002 .*given up after 2 tries .*is kept"):
         bench.ask(mode="batch", tries=2)
     server.fault = sound
     assert {answer["status"] for answer in bench.ask(mode="batch")} == {"answered"}
     assert (uploads(server), len(server.batches), bench.most()) == (1, 1, 1)
 
 
-def test_other_ways_of_asking_leave_open_batches_alone(bench: Any, server: ChatServer) -> None:
+def test_other_runs_do_not_touch_open_batches(bench: Any, server: ChatServer) -> None:
     bench.write(10)
     server.fault = lambda path, body, attempt: "500" if path == "/v1/batches/batch_0001" else None
     with pytest.raises(InputError, match="asking for batch batch_0001"):
@@ -223,7 +223,7 @@ def test_other_ways_of_asking_leave_open_batches_alone(bench: Any, server: ChatS
     other = server.url.replace("127.0.0.1", "localhost")
     with pytest.raises(InputError, match=r"is open at .*set chat\.base_url to it"):
         bench.ask(mode="batch", base_url=other)
-    # What has nothing to do with it does not wait for it.
+    # Requests that are not in an open batch do not wait for it.
     bench.ask(mode="live", model="other")
     bench.ask(mode="batch", model="third")
     assert len(open_keys(bench.store)) == 10
@@ -246,7 +246,7 @@ def test_open_batches_can_be_cancelled(bench: Any, server: ChatServer, stage: st
     assert bench.most() == 1
 
 
-def test_leftovers_are_swept_and_damage_is_named(bench: Any) -> None:
+def test_leftover_files_are_removed_and_damaged_ones_reported(bench: Any) -> None:
     folder = bench.store / "batches"
     folder.mkdir(parents=True)
     (folder / "factdrift-1.jsonl").write_text("never begun")
@@ -254,7 +254,7 @@ def test_leftovers_are_swept_and_damage_is_named(bench: Any) -> None:
     assert list(folder.iterdir()) == []
     (folder / "factdrift-2.json").write_text("{")
     bench.write(1)
-    with pytest.raises(InputError, match=r"factdrift-2\.json: is no account"):
+    with pytest.raises(InputError, match=r"factdrift-2\.json: cannot be read as an open batch"):
         bench.ask(mode="batch")
 
 

@@ -1,4 +1,4 @@
-"""What is said and refused before anything is sent, and a budget that is kept to."""
+"""Estimates and refusals before anything is sent, and the limit of cost during a run."""
 
 import json
 from pathlib import Path
@@ -7,21 +7,21 @@ from typing import Any
 import pytest
 from support.chat_server import CHAT, ChatServer, Fault, sound
 
-from factdrift.chat.commands import PRICES
 from factdrift.chat.prices import price_of
 from factdrift.chat.settings import chat_settings
-from factdrift.settings import InputError
+from factdrift.errors import InputError
+from factdrift.paths import PRICES
 
 
 @pytest.fixture
 def prices(tmp_path: Path) -> Path:
-    """A million dollars a million tokens, that is one dollar a token; by batch half of it."""
+    """One dollar per token (a million dollars per million tokens); half of it by batch."""
     path = tmp_path / "prices.yaml"
     path.write_text("models:\n  tiny: {input: 1000000, output: 1000000, batch: 0.5}\n")
     return path
 
 
-def test_the_table_of_prices_is_in_order() -> None:
+def test_the_bundled_prices_are_valid() -> None:
     import yaml
 
     models = yaml.safe_load(PRICES.read_text("utf-8"))["models"]
@@ -44,7 +44,7 @@ def test_a_model_without_a_price(bench: Any, server: ChatServer, prices: Path) -
     assert bench.ask(prices, model="other")[0]["status"] == "answered"
 
 
-def test_a_table_of_prices_that_is_none(bench: Any, prices: Path) -> None:
+def test_an_invalid_table_of_prices_is_refused(bench: Any, prices: Path) -> None:
     bench.write(1)
     for text in (
         "models: {tiny: {input: 1}}",
@@ -53,11 +53,11 @@ def test_a_table_of_prices_that_is_none(bench: Any, prices: Path) -> None:
         "models: {tiny: {input: a, output: 1}}",
     ):
         prices.write_text(text)
-        with pytest.raises(InputError, match=r"prices\.yaml: is no table of prices"):
+        with pytest.raises(InputError, match=r"prices\.yaml: cannot be read as a table of prices"):
             bench.ask(prices)
 
 
-def test_the_cost_is_told_and_too_high_a_one_refused(
+def test_the_cost_is_printed_and_refused_if_too_high(
     bench: Any, server: ChatServer, prices: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.write(10)
@@ -83,7 +83,7 @@ def test_the_cost_is_told_and_too_high_a_one_refused(
     assert "30 + 50 tokens, 80.0000 USD" in said
 
 
-def test_an_estimate_is_calibrated_by_what_is_stored(
+def test_the_estimate_uses_stored_answers(
     bench: Any, prices: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.write(30)
@@ -104,18 +104,18 @@ def test_the_limit_holds_over_several_runs_and_both_ways(
     bench.write(30)
     bench.ask(prices, max_usd=5000, mode="batch")
     bench.write(60)
-    with pytest.raises(InputError, match=r"after 120\.0000 USD for those answered"):
+    with pytest.raises(InputError, match=r"after 120\.0000 USD that earlier runs have spent"):
         bench.ask(prices, max_usd=300)
     bench.ask(prices, max_usd=500)
 
 
 def longer(body: Any) -> str:
-    """40 tokens, where the store makes one expect 5."""
+    """An answer of 40 tokens; by the stored answers one expects 5."""
     return "x" * 156
 
 
 @pytest.mark.parametrize("mode", ["live", "batch"])
-def test_the_run_stops_before_the_limit_and_goes_on(
+def test_a_run_stops_before_the_limit_and_the_next_continues(
     bench: Any, server: ChatServer, prices: Path, mode: str
 ) -> None:
     bench.write(30)
@@ -127,7 +127,7 @@ def test_the_run_stops_before_the_limit_and_goes_on(
     share = 0.5 if mode == "batch" else 1
     new = server.asked.total() - 30
     spent = 30 * 8 + new * 43 * share
-    # One more might have taken the 50 tokens that it may have, and those of its prompt.
+    # Another answer could have had 50 tokens, and its prompt 43.
     assert 900 - (50 + 43) * share < spent <= 900
     assert not bench.output.exists() or len(bench.answers()) == 30
     answers = bench.ask(prices, max_usd=5000, mode=mode)
@@ -135,7 +135,7 @@ def test_the_run_stops_before_the_limit_and_goes_on(
     assert bench.most() == 1
 
 
-def test_answers_that_did_not_arrive_count_as_the_worst(
+def test_answers_that_did_not_arrive_count_as_the_worst_case(
     bench: Any, server: ChatServer, prices: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.fault = lambda path, body, attempt: (
@@ -144,13 +144,13 @@ def test_answers_that_did_not_arrive_count_as_the_worst(
     bench.write(1)
     bench.ask(prices, max_usd=500)
     said = capsys.readouterr().out
-    # The refusal is free; the cut answer may have had 50 tokens, and 2 bytes of the body make one at most.
+    # The refusal is free; the cut answer may have had 50 tokens, the prompt one token for 2 bytes.
     size = len('{"max_completion_tokens":50,"messages":[{"content":"r0","role":"user"}]}')
     lost = size // 2 + 1 + 50
     assert f"{lost + 8:.4f} USD (up to {lost:.4f} of it for answers that did not arrive)" in said
 
 
-def test_an_answer_without_usage_counts_as_the_worst(
+def test_an_answer_without_usage_counts_as_the_worst_case(
     bench: Any, server: ChatServer, prices: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     choice = {"message": {"content": "yes"}, "finish_reason": "stop"}
@@ -160,7 +160,9 @@ def test_an_answer_without_usage_counts_as_the_worst(
     assert "0 + 0 tokens, 87.0000 USD" in capsys.readouterr().out
 
 
-def test_a_request_without_a_limit_cannot_be_paid_for(bench: Any, server: ChatServer, prices: Path) -> None:
+def test_a_request_without_a_token_limit_is_refused_if_it_has_a_price(
+    bench: Any, server: ChatServer, prices: Path
+) -> None:
     messages = [{"role": "user", "content": "Hi"}]
     bench.write_bodies({"r0": {"messages": messages, "max_completion_tokens": None}})
     with pytest.raises(InputError, match=r"'r0' does not limit its answer.*Nothing was sent"):

@@ -1,4 +1,4 @@
-"""Through a real server with a model behind it: `transformers serve`, and a tiny model made here."""
+"""Asks a real server: `transformers serve` with a tiny model that is made here."""
 
 import os
 import socket
@@ -12,14 +12,14 @@ from typing import Any
 import httpx2
 import pytest
 
-# To place a model on the device that it is told, the server needs a package that nothing else here does; told
-# none, it takes the CPU. Models are loaded when they are first asked.
+# Given a device, the server needs a package that nothing else here needs; without one it uses the CPU. It
+# loads a model at the first request.
 SERVE = """
 import sys, time
 from transformers.cli.serve import Serve
 server = Serve(host="127.0.0.1", port=int(sys.argv[1]), device="cpu", non_blocking=True)
 server._model_manager.device = None
-time.sleep(600)
+time.sleep(3600)
 """
 
 pytestmark = pytest.mark.slow
@@ -82,7 +82,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process = subprocess.Popen(command, env=env, stdout=said, stderr=subprocess.STDOUT)
     try:
         address = f"http://127.0.0.1:{port}"
-        for _ in range(600):
+        for _ in range(1200):
             if process.poll() is not None:
                 pytest.fail(f"transformers serve ended: {log.read_text()[-2000:]}")
             try:
@@ -94,8 +94,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             pytest.fail(f"transformers serve does not answer: {log.read_text()[-2000:]}")
         yield f"{address}/v1"
     finally:
-        process.terminate()
-        process.wait(30)
+        process.kill()
+        process.wait()
 
 
 def test_a_real_server_is_asked_once_and_replayed(bench: Any, model: Path, url: str) -> None:

@@ -1,4 +1,4 @@
-"""Rates of requests and tokens, against plain counting."""
+"""Rates of requests and tokens, compared with plain counting."""
 
 import asyncio
 import time
@@ -7,15 +7,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from factdrift.chat.rates import Bucket, Rates, backoff
-from factdrift.settings import InputError
+from factdrift.chat.rates import Bucket, Rates
+from factdrift.errors import InputError
 
 
 @given(
     st.integers(2, 10_000),
     st.lists(st.tuples(st.floats(0, 1), st.floats(0, 100)), min_size=1, max_size=60),
 )
-def test_no_minute_takes_more_than_the_limit(limit: int, asked: list[tuple[float, float]]) -> None:
+def test_no_minute_has_more_than_the_limit(limit: int, asked: list[tuple[float, float]]) -> None:
     amounts = [share * limit / 4 for share, _ in asked]
     now, bucket, taken = 0.0, Bucket(limit, max(amounts), 0.0), []
     for amount, (_, idle) in zip(amounts, asked, strict=True):
@@ -29,7 +29,7 @@ def test_no_minute_takes_more_than_the_limit(limit: int, asked: list[tuple[float
 
 
 @given(st.integers(2, 10_000), st.integers(1, 200))
-def test_the_limit_is_made_use_of(limit: int, count: int) -> None:
+def test_the_limit_is_used_up(limit: int, count: int) -> None:
     bucket, now = Bucket(limit, 1, 0.0), 0.0
     for _ in range(count):
         now += bucket.wait(1, now)
@@ -39,7 +39,7 @@ def test_the_limit_is_made_use_of(limit: int, count: int) -> None:
 
 
 @given(st.floats(1, 1e6), st.floats(0, 1e7))
-def test_an_amount_that_leaves_no_room_is_refused(limit: float, largest: float) -> None:
+def test_an_amount_above_half_of_the_limit_is_refused(limit: float, largest: float) -> None:
     assume(max(largest, limit / 60) > limit / 2)
     with pytest.raises(ValueError, match="leaves no room"):
         Bucket(limit, largest, 0.0)
@@ -53,7 +53,7 @@ def test_a_token_limit_too_small_for_one_request_names_the_key() -> None:
         Rates(None, 1000, 900, no_sleep)
 
 
-def test_all_wait_while_the_server_wants_to_be_left_alone() -> None:
+def test_all_requests_wait_during_a_retry_after() -> None:
     async def run() -> tuple[float, bool]:
         async def sleep(seconds: float) -> bool:
             await asyncio.sleep(seconds)
@@ -72,11 +72,3 @@ def test_all_wait_while_the_server_wants_to_be_left_alone() -> None:
     waited, later = asyncio.run(run())
     assert waited >= 0.2
     assert later
-
-
-@given(st.floats(0, 1e6), st.integers(1, 10_000))
-def test_backoff_grows_to_a_minute(first: float, tries: int) -> None:
-    seconds = backoff(first, tries)
-    longest = max(first, 60)
-    whole = min(first * 2.0 ** min(tries - 1, 60), longest)
-    assert whole / 2 <= seconds <= whole

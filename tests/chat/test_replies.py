@@ -1,14 +1,11 @@
-"""What comes back, read and judged."""
+"""Reading of responses, and classification of failures."""
 
-import datetime
 import json
 from typing import Any
 
 import pytest
 
-from factdrift.chat.replies import Malformed, judge, judge_status, read_reply, retry_after
-
-NOW = datetime.datetime(2026, 11, 20, 12, 0, 0, tzinfo=datetime.UTC)
+from factdrift.chat.replies import Malformed, judge, judge_status, read_reply
 
 
 def completion(**message: Any) -> bytes:
@@ -16,7 +13,7 @@ def completion(**message: Any) -> bytes:
     return json.dumps({"id": "x", "choices": [choice], "model": "m-1", "timings": {"ms": 3}}).encode()
 
 
-def test_an_answer_is_read_with_what_is_there() -> None:
+def test_missing_fields_of_an_answer_are_null() -> None:
     reply = read_reply(completion(content="Ja, «so» 🎉"))
     assert reply[:7] == ("Ja, «so» 🎉", None, "stop", "m-1", None, None, None)
     assert json.loads(reply.response)["timings"] == {"ms": 3}
@@ -38,32 +35,9 @@ def test_an_answer_is_read_with_what_is_there() -> None:
         b'{"choices": [{"message": {"content": "\xff"}}]}',
     ],
 )
-def test_what_is_no_answer_is_malformed(data: bytes) -> None:
+def test_bodies_that_are_not_answers_are_malformed(data: bytes) -> None:
     with pytest.raises(Malformed):
         read_reply(data)
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "7"}, 7),
-        ({"retry-after": "0"}, 0),
-        ({"retry-after": "600"}, 600),
-        ({"retry-after": "1.5"}, 1.5),
-        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
-        ({"retry-after-ms": "soon", "retry-after": "9"}, 9),
-        ({"retry-after": "Fri, 20 Nov 2026 12:03:20 GMT"}, 200),
-        ({"retry-after": "Fri, 20 Nov 2026 11:00:00 GMT"}, 0),
-        ({"retry-after": "Fri, 20 Nov 2026 12:00:30 -0000"}, 30),
-        ({"retry-after": "later"}, None),
-        ({"retry-after": "-5"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "inf"}, None),
-    ],
-)
-def test_the_wait_that_a_server_asks_for(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers, NOW) == seconds
 
 
 @pytest.mark.parametrize(
@@ -90,10 +64,10 @@ def test_the_wait_that_a_server_asks_for(headers: dict[str, str], seconds: float
         (302, None, "", "stop"),
     ],
 )
-def test_statuses_are_judged(status: int, code: Any, message: str, kind: str) -> None:
+def test_failures_by_status_and_code(status: int, code: Any, message: str, kind: str) -> None:
     assert judge_status(status, code, message, {}).kind == kind
 
 
-def test_a_fault_of_the_program_is_not_taken_for_one_of_the_server() -> None:
+def test_a_bug_is_not_taken_for_a_failure_of_the_server() -> None:
     with pytest.raises(KeyError):
         judge(KeyError("a bug"))

@@ -1,4 +1,4 @@
-"""Names of requests, their bodies, and tables of them."""
+"""Keys, bodies and tables of requests."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from factdrift.chat.requests import answer_limit, build_body, canonical, check_names, key_of, read_requests
 from factdrift.chat.settings import chat_settings
 from factdrift.chat.tables import REQUESTS
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 SCALARS = (
@@ -55,7 +55,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @given(VALUES)
-def test_the_canonical_form_says_the_same_in_one_way(value: Any) -> None:
+def test_equal_values_have_one_canonical_form(value: Any) -> None:
     text = canonical(value)
     assert same(json.loads(text), value)
     assert canonical(json.loads(text)) == text
@@ -68,20 +68,20 @@ def test_different_values_have_different_forms(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, "\ud800", {"\udfff": 1}])
-def test_what_json_or_utf8_cannot_say_is_refused(value: Any) -> None:
+def test_values_that_json_or_utf8_cannot_express_are_refused(value: Any) -> None:
     with pytest.raises(ValueError):
         canonical({"a": value})
 
 
-def test_the_key_is_that_of_published_stores() -> None:
-    # If this fails, every store that anyone has published is lost: raise the version in the key instead.
+def test_keys_are_those_of_published_stores() -> None:
+    # If this fails, no published store can be used any more: raise the version in the key instead.
     key = key_of("m", canonical({"messages": MESSAGES, "temperature": 0.0}))
     assert key == "dc3e26fc84f8548231bd3000062bdcb74309cbb4d91d94c8275531e17fb51e52"
     assert key != key_of("m2", canonical({"messages": MESSAGES, "temperature": 0}))
     assert key != key_of("m", canonical({"messages": MESSAGES, "temperature": 1}))
 
 
-def test_bodies_keep_to_what_the_server_understands() -> None:
+def test_bodies_have_the_fields_that_the_server_understands() -> None:
     schema = {"type": "object"}
 
     def body(schema: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
@@ -121,13 +121,13 @@ def written(path: Path, *rows: tuple[str, str]) -> Path:
         ("[" * 100_000, "depth"),
     ],
 )
-def test_a_body_that_is_none_is_named(tmp_path: Path, body: str, why: str) -> None:
+def test_an_invalid_body_is_named(tmp_path: Path, body: str, why: str) -> None:
     path = written(tmp_path / "r.parquet", ("good", json.dumps({"messages": MESSAGES})), ("bad", body))
     with pytest.raises(InputError, match=rf"r\.parquet: .*'bad'.*{why}"):
         list(read_requests(path, "m"))
 
 
-def test_a_table_that_is_none_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_table_of_requests_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         check_names(tmp_path / "missing.parquet")
     (tmp_path / "text.parquet").write_text("no table")
@@ -137,7 +137,7 @@ def test_a_table_that_is_none_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="column body of type string"):
         check_names(tmp_path / "t.parquet")
     body = json.dumps({"messages": MESSAGES})
-    with pytest.raises(InputError, match="'a' stands there more than once"):
+    with pytest.raises(InputError, match="'a' occurs more than once"):
         check_names(written(tmp_path / "u.parquet", ("a", body), ("b", body), ("a", body)))
 
 

@@ -1,4 +1,4 @@
-"""Answers on disk, and as one file."""
+"""The store of answers, its export and its import."""
 
 import json
 import multiprocessing
@@ -18,7 +18,7 @@ from factdrift.chat.replies import read_reply
 from factdrift.chat.requests import Request, canonical, key_of
 from factdrift.chat.store import Store
 from factdrift.chat.tables import STORED
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 MODEL = "m"
 
@@ -66,7 +66,7 @@ def test_a_killed_process_loses_nothing_that_was_stored(tmp_path: Path) -> None:
         assert store.answered([*keys, "x"]) == set(keys)
 
 
-def test_an_answer_stays_and_a_failure_gives_way(tmp_path: Path) -> None:
+def test_a_failure_is_replaced_and_an_answer_never(tmp_path: Path) -> None:
     one = request("one")
     with Store(tmp_path) as store:
         store.fail(one, MODEL, "too slow", "live", 6)
@@ -90,7 +90,7 @@ def test_only_one_process_asks_with_a_store(tmp_path: Path) -> None:
         pass
 
 
-def test_a_store_is_one_file_that_can_be_read_where_nothing_can_be_written(tmp_path: Path) -> None:
+def test_a_store_is_one_file_that_can_be_read_from_a_read_only_folder(tmp_path: Path) -> None:
     folder = filled(tmp_path / "s", "ab")
     assert [path.name for path in folder.iterdir()] == ["answers.sqlite"]
     with Store(folder, reading=True) as one, Store(folder, reading=True) as other:
@@ -100,7 +100,7 @@ def test_a_store_is_one_file_that_can_be_read_where_nothing_can_be_written(tmp_p
             one.put(request("c"), MODEL, reply("c"), "live", 1)
 
 
-def test_what_is_no_store_is_named(tmp_path: Path) -> None:
+def test_files_that_are_not_stores_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no store of answers"):
         Store(tmp_path / "missing", reading=True)
     assert not (tmp_path / "missing").exists()
@@ -108,7 +108,7 @@ def test_what_is_no_store_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="file: cannot be the folder of a store"):
         Store(tmp_path / "file")
     (tmp_path / "answers.sqlite").write_bytes(b"something else" * 1000)
-    with pytest.raises(InputError, match=r"answers\.sqlite: is no store"):
+    with pytest.raises(InputError, match=r"answers\.sqlite: is not a store"):
         Store(tmp_path)
     (tmp_path / "answers.sqlite").unlink()
     connection = sqlite3.connect(tmp_path / "answers.sqlite")
@@ -118,7 +118,7 @@ def test_what_is_no_store_is_named(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
-def test_a_cut_store_is_an_error_and_not_fewer_answers(tmp_path: Path) -> None:
+def test_a_truncated_store_is_an_error(tmp_path: Path) -> None:
     folder = filled(tmp_path / "s", "abcdefghijklmnopqrstuvwxyz" * 4)
     with Store(folder) as store:
         for number in range(200):
@@ -130,7 +130,7 @@ def test_a_cut_store_is_an_error_and_not_fewer_answers(tmp_path: Path) -> None:
     assert not (tmp_path / "e.parquet").exists()
 
 
-def test_the_export_depends_on_the_answers_alone(tmp_path: Path) -> None:
+def test_the_export_depends_on_the_answers_only(tmp_path: Path) -> None:
     filled(tmp_path / "one", "abc")
     filled(tmp_path / "other", "cba", tries=5)
     assert export_store(tmp_path / "one", tmp_path / "one.parquet") == 3
@@ -181,11 +181,11 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
             import_store(tmp_path / "bad.parquet", tmp_path / "two")
 
     rows = table.to_pylist()
-    refused(pa.Table.from_pylist([rows[0] | {"body": rows[1]["body"]}], STORED), "its key is not that")
-    refused(pa.Table.from_pylist([rows[0] | {"requested_model": None}], STORED), "its key is not that")
+    refused(pa.Table.from_pylist([rows[0] | {"body": rows[1]["body"]}], STORED), "its key does not belong")
+    refused(pa.Table.from_pylist([rows[0] | {"requested_model": None}], STORED), "its key does not belong")
     refused(pa.Table.from_pylist([rows[0] | {"status": "maybe"}], STORED), "damaged")
-    refused(pa.Table.from_pylist([rows[0], rows[0]], STORED), "stands twice")
-    refused(table.drop_columns(["error"]), "is no exported store")
+    refused(pa.Table.from_pylist([rows[0], rows[0]], STORED), "occurs twice")
+    refused(table.drop_columns(["error"]), "is not an exported store")
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "one.parquet").read_bytes()[:-9])
     with pytest.raises(InputError, match=r"cut\.parquet: cannot be read"):
         import_store(tmp_path / "cut.parquet", tmp_path / "two")

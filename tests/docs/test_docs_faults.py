@@ -1,4 +1,4 @@
-"""The table of faults names tests that there are."""
+"""Every test that the table of faults names exists."""
 
 from __future__ import annotations
 

@@ -6,28 +6,33 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from factdrift.answer.schemas import PREDICTIONS as ANSWER_PREDICTIONS
+from factdrift.answer.schemas import SCORES as ANSWER_SCORES
 from factdrift.chat.tables import ANSWERS, REQUESTS, STORED
 from factdrift.edit.dataset import EDITS
-from factdrift.edit.scores import PROBES as EDIT_PROBES
-from factdrift.edit.scores import SCORES as EDIT_SCORES
+from factdrift.edit.scores.metrics import PROBES as EDIT_PROBES
+from factdrift.edit.scores.metrics import SCORES as EDIT_SCORES
 from factdrift.klob.candidates import CANDIDATES as KLOB_CANDIDATES
 from factdrift.klob.candidates import CHAIN_DROPS, FACT_DROPS
 from factdrift.klob.facts import DROPS as FACT_STATEMENT_DROPS
 from factdrift.klob.facts import FACTS
 from factdrift.klob.schemas import EXAMPLES, RECALL, SENTENCES
+from factdrift.locate.against_edits import VS_EDIT
+from factdrift.locate.table import SCORES as LOCATE_SCORES
 from factdrift.models.bundled.corpus import SENTENCES as MODEL_SENTENCES
 from factdrift.neighbors.facts import NEIGHBORS
-from factdrift.snapshots.entities_api import FETCHED
+from factdrift.snapshots.api.entities import FETCHED
 from factdrift.statements.gather import CLASSES
 from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, TIME, TRANSLATIONS
 from factdrift.tempripple import immutability, timelines
 from factdrift.tempripple.rows import ROWS
 from factdrift.tempripple.schemas import TR_DROPPED, TR_FACTS, TR_ITEMS, TR_RELATED
 from factdrift.tempripple.sources import DATE
-from factdrift.updates.classify import DROPS, UPDATES
+from factdrift.updates.after_rules import DROPS
+from factdrift.updates.classify import UPDATES
 from factdrift.updates.difference import TRIPLES
+from factdrift.updates.filters import FILTERS
 from factdrift.updates.kept import KEPT
-from factdrift.updates.preprocess import FILTERS
 from factdrift.updates.untouched import UNTOUCHED
 from factdrift.verbalize.answers import KINDS, UNUSED
 from factdrift.verbalize.candidates import CANDIDATES, RULES
@@ -75,17 +80,21 @@ SCHEMAS = {
     "edits": EDITS,
     "edit_probes": EDIT_PROBES,
     "edit_scores": EDIT_SCORES,
+    "locate_scores": LOCATE_SCORES,
+    "locate_vs_edit": VS_EDIT,
+    "answer_predictions": ANSWER_PREDICTIONS,
+    "answer_scores": ANSWER_SCORES,
 }
 
 
 def rows(page: str) -> list[list[str]]:
-    """The cells of all rows of the tables of a page."""
+    """The cells of each row of each table of a page."""
     lines = (TABLES / f"{page}.md").read_text(encoding="utf-8").splitlines()
     return [re.split(r" \| ", line.strip("| ")) for line in lines if line.startswith("|")]
 
 
 def columns(page: str) -> dict[str, str]:
-    """Column -> type, of the table that begins with `column`."""
+    """Column -> type, from the page's table of columns."""
     cells = rows(page)
     assert cells[0] == ["column", "type", "unit", "meaning", "source"]
     found = {}
@@ -148,7 +157,7 @@ def test_every_page_is_in_the_index() -> None:
     assert sorted(set(re.findall(r"\]\((\w+\.md)\)", index))) == pages
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_between_pages_are_not_broken() -> None:
     for page in TABLES.glob("*.md"):
         for target in re.findall(r"\]\(([\w./]+)\)", page.read_text(encoding="utf-8")):
             assert (TABLES / target).is_file(), f"{page.name}: {target}"

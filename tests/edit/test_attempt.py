@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from factdrift.cli import main  # noqa: E402
 from factdrift.edit.attempt import find_around  # noqa: E402
 
 PROMPT = "The head of government of Atlantis is"
+CPU = ("--settings", '{"device": "cpu"}')
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_stands_around_a_fact_is_found_in_the_dataset(tmp_path: Path) -> None:
+def test_old_object_paraphrases_and_neighbours_come_from_the_dataset(tmp_path: Path) -> None:
     path = dataset(tmp_path / "dataset.parquet")
     around = find_around(path, "The head of government of the Atlantis is", "Atlantis")
     assert around.obsolete == "Marta Kowalska"
@@ -46,7 +48,7 @@ def test_what_stands_around_a_fact_is_found_in_the_dataset(tmp_path: Path) -> No
 
 def tried(model: Path, *arguments: str) -> int:
     line = ["edit", "try", PROMPT, "Joe Biden", "--model", str(model), "--method", "prompt"]
-    return main([*line, "--device", "cpu", *arguments])
+    return main([*line, *CPU, *arguments])
 
 
 def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,14 +70,53 @@ def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.
     assert all(line.count("->") == 1 for line in said if "..." in line and "%" in line)
 
 
-def test_what_is_missing_is_told(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_input_is_reported(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert tried(model, "--subject", "Lemuria") == 1
-    assert "'Lemuria' does not stand in the prompt" in capsys.readouterr().err
-    line = ["edit", "try", PROMPT, "Joe", "--subject", "Atlantis", "--device", "cpu"]
+    assert "'Lemuria' does not occur in the prompt" in capsys.readouterr().err
+    line = ["edit", "try", PROMPT, "Joe", "--subject", "Atlantis", *CPU]
     assert main([*line, "--model", "sample", "--method", "rome", "--models", str(tmp_path)]) == 1
     assert "make it with `snakemake" in capsys.readouterr().err
     assert main([*line, "--model", str(model), "--method", "magic"]) == 1
     assert "no such method" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["Joe", "--method", "rome", "--set", '{"layer": 99}'], "rome.layer: "),
+        (["Joe", "--method", "rome", "--set", '{"layer": -1}'], "rome.layer: -1 is less than the minimum"),
+        (["Joe", "--method", "rome", "--set", '{"layer": 2.5}'], "rome.layer: 2.5 is not of type 'integer'"),
+        (["Joe", "--method", "rome", "--set", '{"steps": 0, "layer": 1}'], "rome.steps: 0 is less than"),
+        (["", "--method", "prompt"], "the new object is empty"),
+        ([" ", "--method", "prompt"], "the new object is empty"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(
+    arguments: list[str], message: str, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new_object, *others = arguments
+    line = ["edit", "try", PROMPT, new_object, "--subject", "Atlantis", "--model", str(model), *CPU]
+    assert main([*line, *others]) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert "Traceback" not in said
+    if "99" in arguments[-1]:
+        assert "has no block 99, but blocks 0 to 2" in said
+
+
+def test_the_command_that_makes_what_is_missing_has_the_users_values(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["edit", "try", PROMPT, "Joe", "--subject", "Atlantis", "--model", str(model), *CPU]
+    line += ["--method", "rome", "--set", '{"layer": 1, "prefixes": []}', "--results", str(tmp_path)]
+    assert main(line) == 1
+    said = capsys.readouterr().err
+    assert "needs prefixes.rome.json, which is not under" in said
+    command = shlex.split(said.split("`")[1])
+    given = dict(each.split("=", 1) for each in command[command.index("--config") + 1 :])
+    assert json.loads(given["models"]) == [str(model)]
+    assert json.loads(given["methods"]) == ["rome"]
+    assert json.loads(given["rome"]) == {"layer": 1, "prefixes": []}
 
 
 def test_without_pytorch_there_is_advice(
@@ -117,7 +158,8 @@ def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFix
         name: tmp_path / f"{name}.parquet" for name in ("edits", "aligned", "unaligned", "base", "clozes")
     }
     read = [f"--{name}={table[name]}" for name in ("edits", "aligned", "unaligned")]
-    small = ["--device=cpu", "--batch=2", "--length=24", f"--parts={tmp_path / 'parts'}"]
+    settings = {"device": "cpu", "batch": 2, "length": 24}
+    small = [f"--settings={json.dumps(settings)}", f"--parts={tmp_path / 'parts'}"]
     assert main(["edit", "align", read[0], *named, *(f"--out-{one[2:]}" for one in read[1:])]) == 0
     out = [f"--out-probes={table['base']}", f"--out-clozes={table['clozes']}"]
     assert main(["edit", "baseline", *read, *named, *small, *out]) == 0
@@ -147,7 +189,8 @@ def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert "Table 6" in said
     assert "Table 7" in said
     assert "5 replacements" in said
-    assert sum(line.startswith("PROMPT") for line in said.splitlines()) == 4
+    assert sum(line.startswith("PROMPT") for line in said.splitlines()) == 2
+    assert "0 replacements\nNo edit is in this table: the unedited model writes the obsolete object" in said
     pictures = [str(tmp_path / "bleedover.svg"), str(tmp_path / "bleedover.png")]
     assert main(["edit", "figures", f"--probes={out['probes']}", "--output", *pictures]) == 0
     assert (

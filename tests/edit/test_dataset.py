@@ -10,7 +10,7 @@ import pytest
 from support.updates import RULERS, dataset, edits, update
 
 from factdrift.edit.dataset import EDITS, write_edits
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import pytest
 
 from factdrift.edit.layouts.files import LAYOUTS, export, load
 from factdrift.edit.layouts.rows import SCHEMA
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 Row = dict[str, Any]
 
@@ -295,9 +295,9 @@ def _without(record: Row, *path: str) -> Row:
             "record 1: no field 'subject'",
         ),
         ("counterfact", ZSRE, "record 1: no field 'requested_rewrite'"),
-        ("counterfact", COUNTERFACT | {"requested_rewrite": "x"}, "record 1: not as in the layout"),
+        ("counterfact", COUNTERFACT | {"requested_rewrite": "x"}, "record 1: does not have the layout"),
         ("easyedit", _without(WIKI_RECENT, "target_new"), "record 1: no field 'target_new'"),
-        ("zsre", ZSRE | {"answers": []}, "record 1: not as in the layout"),
+        ("zsre", ZSRE | {"answers": []}, "record 1: does not have the layout"),
     ],
 )
 def test_a_record_of_another_layout_is_named(tmp_path: Path, layout: str, record: Row, words: str) -> None:
@@ -307,7 +307,9 @@ def test_a_record_of_another_layout_is_named(tmp_path: Path, layout: str, record
     assert not (tmp_path / "ours.parquet").exists()
 
 
-@pytest.mark.parametrize(("text", "words"), [("{", "no JSON"), ("{}", "a JSON list"), ("[]", "no record")])
+@pytest.mark.parametrize(
+    ("text", "words"), [("{", "not JSON"), ("{}", "not a JSON list"), ("[]", "no record")]
+)
 def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(InputError, match=words):

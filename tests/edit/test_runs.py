@@ -13,17 +13,20 @@ torch = pytest.importorskip("torch", reason="language models are installed with 
 from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits, update  # noqa: E402
 
-from factdrift.edit import methods, run  # noqa: E402
+from factdrift.edit import run  # noqa: E402
 from factdrift.edit.baseline import write_baseline  # noqa: E402
-from factdrift.edit.edits import Artefacts, Edit, Edited  # noqa: E402
-from factdrift.edit.hyper import Hyper  # noqa: E402
-from factdrift.edit.job import Job, Settings  # noqa: E402
+from factdrift.edit.job import Job, process_peak_mb  # noqa: E402
+from factdrift.edit.methods import registry as methods  # noqa: E402
+from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
+from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.edit.run import write_run  # noqa: E402
+from factdrift.edit.settings import Settings  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.stage_settings import read_settings  # noqa: E402
 
-SETTINGS = Settings(batch=2, length=24)
+SETTINGS = read_settings('{"batch": 2, "length": 24}', Settings, "edit")
 FAILING = "Q3-P6"
 
 
@@ -270,3 +273,8 @@ def test_what_cannot_be_aligned_is_reported_and_left_out(tmp_path: Path) -> None
     ]
     assert [each.edit.id for each in read_updates(path, out[1])] == ["Q3-P6"]
     assert ("The head of government of America is", "Marta") not in read_aligned(out[0])
+
+
+def test_memory_is_in_megabytes_on_every_system() -> None:
+    assert process_peak_mb(512_000, "linux") == 512
+    assert process_peak_mb(512_000_000, "darwin") == 512

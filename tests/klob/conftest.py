@@ -15,12 +15,13 @@ from support.worlds import Fact
 
 from factdrift.klob.build import Candidates, Choice, build, write_subtask
 from factdrift.klob.candidates import Inputs, Switches, write_candidates
-from factdrift.klob.facts import write_facts
+from factdrift.klob.facts import DEATH, write_facts
 from factdrift.klob.relations import Method, check_properties, inverses_of, read_method, second_hops
 from factdrift.klob.sentences import Wording
 from factdrift.klob.templates import read_templates
 from factdrift.klob.word_lists import WordList
 from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, write_parquet
+from factdrift.words.names import read_names
 
 ROOT = Path(__file__).resolve().parents[2]
 RESOURCES = ROOT / "resources" / "klob"
@@ -154,6 +155,7 @@ def choice(method: Method, **changes: Any) -> Choice:
         "quotas": {number: relation.examples for number, relation in method.relations.items()},
         "chain_quota": 9548,
         "max_pair_share": 1.0,
+        "max_answer_share": 1.0,
         "chain_text": "np",
         "random_size": None,
         "seed": 0,
@@ -175,11 +177,13 @@ def built(tmp_path: Path, method: Method) -> Build:
         words: WordList = WORDS,
         labels: Sequence[Path] = (),
         folder: str = "built",
+        stop_words: frozenset[str] = frozenset(),
+        fitted: bool = False,
         **changes: Any,
     ) -> Built:
         out = tmp_path / folder
         snapshot.write(out, method)
-        wanted = sorted({*method.relations, *second_hops(method, second_hop)})
+        wanted = sorted({*method.relations, *second_hops(method, second_hop), DEATH})
         facts = out / "bucket.parquet"
         write_facts(out / "statements.parquet", wanted, DAY, facts)
         inputs = Inputs([facts], [out / "entities.parquet"], out / "classes.parquet", labels)
@@ -197,6 +201,8 @@ def built(tmp_path: Path, method: Method) -> Build:
             read_templates(templates, method.relations),
             method,
             check_properties(out / "properties.parquet", method, False),
+            stop_words,
+            read_names() if fitted else None,
         )
         candidates = Candidates(
             out / "facts.parquet",

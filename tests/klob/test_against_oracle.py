@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.worlds import Fact
 
 from factdrift.klob.candidates import Inputs, Switches, write_candidates
@@ -21,6 +21,7 @@ SECOND = (17, 26, 36, 1376)
 INVERSES = {(26, 26), (36, 1376), (1376, 36)}
 ITEMS = range(1, 9)
 LABELS = ["Oz", "Oz City", "city of oz", "Kansas", "the  Land of Far Oz Kansas", None]
+ALIASES = ["Oz", "far Oz", "Land", "CITY OF", "ity"]
 
 facts = st.lists(
     st.builds(
@@ -40,6 +41,7 @@ worlds = st.builds(
     labels=st.fixed_dictionaries(
         {item: st.sampled_from([*LABELS, f"i{item}", f"j{item}"]) for item in ITEMS}
     ),
+    aliases=st.dictionaries(st.sampled_from(ITEMS), st.lists(st.sampled_from(ALIASES), max_size=2)),
     sitelinks=st.fixed_dictionaries({item: st.sampled_from([0, 2, 3, 9]) for item in ITEMS}),
     classes=st.dictionaries(st.sampled_from(ITEMS), st.sampled_from([[5], [PAGE], [901], [902]]), max_size=2),
     superclasses=st.just({901: [900], 900: [PAGE], 902: [5]}),
@@ -76,6 +78,8 @@ def oracle(
             return "page"
         if leaks(label[o] or "", label[s] or ""):
             return "leak"
+        if any(leaks(alias, label[s] or "") for alias in world.aliases.get(o, [])):
+            return "alias_leak"
         twins = {a for a, b, _ in valid if b == p and label[a] == label[s]}
         return "twin" if len(twins) > 1 else None
 
@@ -106,6 +110,8 @@ def oracle(
             reason = "page"
         elif leaks(label[o2] or "", label[s] or "") or leaks(label[o2] or "", label[o1] or ""):
             reason = "leak"
+        elif any(leaks(alias, label[item] or "") for alias in world.aliases.get(o2, []) for item in (s, o1)):
+            reason = "alias_leak"
         else:
             reason = None
         chains[s, p1, o1, p2, o2] = reason
@@ -119,22 +125,7 @@ def oracle(
 _OPEN = (None, "pair_support")
 
 
-@pytest.mark.slow
-@settings(
-    max_examples=120,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(world=worlds, single=st.booleans(), support=st.integers(1, 3))
-def test_many_candidates(world: Snapshot, single: bool, support: int, tmp_path: Path, method: Method) -> None:
-    compare(world, single, support, tmp_path, method)
-
-
-@settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(world=worlds, single=st.booleans(), support=st.integers(1, 3))
 def test_candidates(world: Snapshot, single: bool, support: int, tmp_path: Path, method: Method) -> None:
     compare(world, single, support, tmp_path, method)

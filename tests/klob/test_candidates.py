@@ -116,6 +116,21 @@ def test_leaks_are_sequences_of_words(built: Build, subject: str, object_: str, 
     assert found.reasons("facts") == {("1", "17", "2"): "leak" if leaks else None}
 
 
+@pytest.mark.parametrize(
+    ("aliases", "reason"),
+    [
+        (["the Low Countries", "Holland"], "alias_leak"),
+        (["holland!"], "alias_leak"),
+        (["Hollander", "!!!", ""], None),
+        ([], None),
+    ],
+)
+def test_leaks_of_aliases(built: Build, aliases: list[str], reason: str | None) -> None:
+    labels = {1: "South Holland", 2: "Netherlands"}
+    found = built(Snapshot([Fact(1, P17, 2)], labels=labels, aliases={2: aliases}))
+    assert found.reasons("facts") == {("1", "17", "2"): reason}
+
+
 def test_switches_of_the_facts(built: Build) -> None:
     snapshot = Snapshot(
         [Fact(1, P106, 50), Fact(1, P106, 51), Fact(2, P106, 52)],
@@ -204,6 +219,17 @@ def test_leaks_in_chains(built: Build, labels: dict[int, str], reason: str | Non
     found = built(Snapshot([Fact(1, P17, 2), Fact(2, P36, 3)], labels=labels))
     expected = {} if reason == "fact" else {("1", "17", "2", "36", "3"): reason}
     assert found.reasons("chains") == expected
+
+
+def test_leaks_of_aliases_in_chains(built: Build) -> None:
+    facts = [Fact(1, P17, 2), Fact(2, P36, 3), Fact(4, P17, 5), Fact(5, P36, 6)]
+    labels = {1: "Big Apple Circus", 2: "x", 3: "New York", 4: "y", 5: "Kingdom of Oz", 6: "Emerald City"}
+    aliases = {3: ["the Big", "Big Apple"], 6: ["Oz"], 5: ["not in y"]}
+    found = built(Snapshot(facts, labels=labels, aliases=aliases))
+    assert found.reasons("chains") == {
+        ("1", "17", "2", "36", "3"): "alias_leak",
+        ("4", "17", "5", "36", "6"): "alias_leak",
+    }
 
 
 def test_rare_pairs(built: Build) -> None:

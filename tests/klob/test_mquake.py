@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from support.worlds import Fact
 
+from factdrift.errors import InputError
 from factdrift.klob.mquake import write_mquake
 from factdrift.klob.relations import Method
-from factdrift.settings import InputError
 
 from .conftest import Build, Row, Snapshot, rows
 
@@ -110,7 +110,7 @@ def test_other_layouts_are_refused(tmp_path: Path, method: Method, cases: Any, m
         read(tmp_path, method, cases)
 
 
-def test_a_file_that_is_cut_off(tmp_path: Path, method: Method) -> None:
+def test_a_truncated_file(tmp_path: Path, method: Method) -> None:
     path = tmp_path / "m.json"
     path.write_text(json.dumps(CASES)[:-5], encoding="utf-8")
     with pytest.raises(InputError, match=r"m\.json: no JSON"):

@@ -10,12 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.worlds import Fact
 
 from factdrift.cli import main
+from factdrift.errors import InputError
 from factdrift.klob.published import escapes, export, import_published
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
-from factdrift.settings import InputError
 
 from .conftest import Build, Snapshot, rows
 
@@ -57,7 +58,7 @@ def test_round_trip_byte_for_byte(tmp_path: Path, ascii_only: bool) -> None:
     assert back == {name: (folder / f"KLoB-{name}.jsonl").read_bytes() for name in "cru"}
 
 
-def test_what_an_import_holds(tmp_path: Path) -> None:
+def test_columns_of_an_import(tmp_path: Path) -> None:
     import_published(write(tmp_path / "in", c=[C], r=[R], u=[U]), tmp_path)
     (example,) = rows(tmp_path / "klob_r.parquet")
     assert pq.read_schema(tmp_path / "klob_r.parquet").remove_metadata() == SUBTASK
@@ -89,7 +90,7 @@ def test_right_spellings_are_read_and_the_published_ones_written(tmp_path: Path)
     assert json.loads(back["r"]) == R
 
 
-def test_the_misprinted_relation_is_mended(tmp_path: Path) -> None:
+def test_the_misprinted_relation_is_corrected(tmp_path: Path) -> None:
     owned = {"prompts": ["x is owned by _"], "knowledge": ["x", "owned-uy_(P127)", "y"]}
     back = there_and_back(write(tmp_path / "in", c=[owned]), tmp_path / "out")
     assert json.loads(back["c"])["knowledge"][1] == "owned-by_(P127)"
@@ -125,7 +126,7 @@ def test_lines_that_are_no_records(tmp_path: Path, subtask: str, record: Any, me
     assert not list(tmp_path.glob("out/*"))
 
 
-def test_files_that_are_not_there_or_cut_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_and_truncated_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["klob", "import", str(tmp_path), "-o", str(tmp_path / "out")]) == 1
     assert "none of KLoB-c.jsonl" in capsys.readouterr().err
     (tmp_path / "KLoB-u.jsonl").write_bytes(b'"a b _"\n"c d')
@@ -133,7 +134,7 @@ def test_files_that_are_not_there_or_cut_off(tmp_path: Path, capsys: pytest.Capt
     assert "KLoB-u.jsonl, line 2: no JSON" in capsys.readouterr().err
 
 
-def test_only_the_files_that_are_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_import_of_some_of_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "in", u=[U])
     assert main(["klob", "import", str(tmp_path / "in"), "-o", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out == "1 examples of KLoB-u\n"
@@ -175,7 +176,7 @@ def test_a_build_exports_in_the_published_layout_and_comes_back(built: Build, tm
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10))
 @given(
     st.lists(st.tuples(NAMES, NAMES, NAMES), min_size=1, max_size=5), st.lists(NAMES, min_size=1, max_size=5)
 )

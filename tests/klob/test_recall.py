@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.worlds import Fact
 
+from factdrift.errors import InputError
 from factdrift.klob.recall import (
     DEMONSTRATIONS,
     Model,
@@ -19,7 +20,6 @@ from factdrift.klob.recall import (
     write_recall,
 )
 from factdrift.klob.relations import Method
-from factdrift.settings import InputError
 
 from .conftest import Build, Built, Snapshot, Switches, choice, rows
 
@@ -136,6 +136,22 @@ def test_the_quota_is_filled_with_what_is_known(built: Build, method: Method) ->
     dropped = filtered.meta["dropped"]["c"]
     assert dropped["recall"] == sum(not row["recall_pass"] for row in rows(passes))
     assert dropped["recall"] + dropped["quota"] == 289
+
+
+def test_what_is_known_fills_the_quota_within_the_share_of_an_answer(built: Build, method: Method) -> None:
+    """One answer has most facts, so that more must be asked about than the quota."""
+    facts = [Fact(number, 17, 1000 if number % 5 else 1000 + number) for number in range(1, 300)]
+    labels = {1000 + number: f"Land {number}" for number in range(300)}
+    world = Snapshot(facts, labels=labels)
+    limits = {"quotas": {17: 16}, "max_answer_share": 0.25}
+    plain = built(world, SWITCHES, folder="plain", **limits)
+    whole = built(world, SWITCHES, folder="whole", quotas={17: None})
+    model = Stub(lambda text: answers(whole)[text])
+    passes = ask(plain, method, model, **limits)
+    filtered = built(world, SWITCHES, folder="filtered", passes=passes, **limits)
+    assert len(rows(passes)) < len(facts)
+    assert [row["s"] for row in filtered.subtask("c")] == [row["s"] for row in plain.subtask("c")]
+    assert len(filtered.subtask("c")) == 16
 
 
 def test_prompts_show_other_facts_with_the_same_template(built: Build, method: Method) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from support.worlds import Fact
 
-from factdrift.klob.recall import NEW_TOKENS, write_recall
+from factdrift.cli import main
+from factdrift.errors import InputError
+from factdrift.klob.recall import NEW_TOKENS, Model, write_recall
 from factdrift.klob.relations import Method
-from factdrift.settings import InputError
 
 from .conftest import Build, Snapshot, Switches, choice, rows
 
@@ -83,16 +85,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_what_the_model_was_taught_stays(folder: Path, built: Build, method: Method) -> None:
-    from factdrift.klob.recall_model import CausalModel
+def model_of(folder: Path, budget: int) -> Model:
+    from factdrift.klob.completions import CausalModel
+    from factdrift.models.loading import load
 
+    return CausalModel(load(str(folder), dtype="float32", device="cpu"), budget)
+
+
+def test_what_the_model_was_taught_stays(folder: Path, built: Build, method: Method) -> None:
     switches = Switches(min_sitelinks=0)
     plain = built(WORLD, switches, folder="plain")
     outputs = [plain.folder / f"{name}.parquet" for name in ("klob_recall", "passes")]
     write_recall(
         *(plain.inputs, plain.candidates, plain.wording, choice(method), "all"),
         {36: ""},
-        CausalModel(str(folder), "main", "float32", batch_size=5),
+        model_of(folder, budget=150),
         *outputs,
     )
     filtered = built(WORLD, switches, folder="filtered", passes=outputs[1])
@@ -106,26 +113,49 @@ def test_what_the_model_was_taught_stays(folder: Path, built: Build, method: Met
     assert all(row["matched"] == row["output"].startswith(known[row["sentence_id"]]) for row in table)
 
 
-def test_batches_say_what_single_prompts_say(folder: Path) -> None:
-    from factdrift.klob.recall_model import CausalModel
-
-    model = CausalModel(str(folder), "main", "float32", batch_size=3)
+def test_batches_give_the_outputs_of_single_prompts(folder: Path) -> None:
+    model = model_of(folder, budget=60)
+    plain = transformers.GPT2LMHeadModel.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     prompts = ["The capital of Land1 is", "Land", "x y z", "The place that serves as the capital of Land4 is"]
     alone = []
     for prompt in prompts:
-        tokens = model.tokenizer(prompt, return_tensors="pt")
-        output = model.model.generate(
+        tokens = tokenizer(prompt, return_tensors="pt")
+        output = plain.generate(
             input_ids=tokens["input_ids"], max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=0
         )
-        alone.append(
-            model.tokenizer.decode(output[0, tokens["input_ids"].shape[1] :], skip_special_tokens=True)
-        )
+        alone.append(tokenizer.decode(output[0, tokens["input_ids"].shape[1] :], skip_special_tokens=True))
     assert model.continued(prompts) == alone
     assert model.continued([]) == []
 
 
-def test_a_model_that_is_not_there(tmp_path: Path) -> None:
-    from factdrift.klob.recall_model import CausalModel
+def test_a_prompt_beyond_the_models_context_is_refused(folder: Path) -> None:
+    with pytest.raises(InputError, match="has room for 64 tokens, and a prompt with its answer needs"):
+        model_of(folder, budget=60).continued(["Land1 " * 40])
 
-    with pytest.raises(InputError, match=r"klob\.recall\.model: .* cannot be loaded"):
-        CausalModel(str(tmp_path), "main", "float32")
+
+def test_the_command_asks_a_model_by_its_settings(folder: Path, built: Build, tmp_path: Path) -> None:
+    plain = built(WORLD, Switches(min_sitelinks=0))
+    outputs = [tmp_path / f"{name}.parquet" for name in ("klob_recall", "passes")]
+    demos = tmp_path / "demos.json"
+    demos.write_text('{"P36": ""}', encoding="utf-8")
+    settings = {"model": str(folder), "revision": "main", "dtype": "float32", "device": "cpu"}
+    arguments = {
+        "facts": plain.folder / "bucket.parquet",
+        "entities": plain.folder / "entities.parquet",
+        "classes": plain.folder / "classes.parquet",
+        "properties": plain.folder / "properties.parquet",
+        "candidates": plain.folder / "facts.parquet",
+        "chains": plain.folder / "chains.parquet",
+        "settings": json.dumps(settings | {"demos": str(demos)}),
+        "date": "2023-02-27",
+        "out-recall": outputs[0],
+        "out-passes": outputs[1],
+    }
+    assert main(["klob", "recall", *(f"--{name}={value}" for name, value in arguments.items())]) == 0
+    assert sum(row["recall_pass"] for row in rows(outputs[1])) == KNOWN - 1
+
+
+def test_a_missing_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot be loaded"):
+        model_of(tmp_path, budget=60)

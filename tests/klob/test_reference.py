@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from support.klob_scores import row
 
-from factdrift.klob.scoring.evaluate import Choices, evaluate
+from factdrift.klob.scoring.evaluate import Choices, evaluate, lexical
 from factdrift.klob.scoring.examples import Examples, of_rows
 from factdrift.klob.scoring.locator import Scores
 from factdrift.klob.scoring.reference import reference
@@ -53,15 +54,61 @@ def test_reference_locators(population: dict[str, Examples]) -> None:
     assert oracle[None, "rsd", None] < 0.05
 
 
-def test_lexical_floor(population: dict[str, Examples]) -> None:
-    scores = reference("lexical", list(population.values()), 1)
-    # "words 7 2": all sentences share a word, those of an example their number.
-    assert scores.units == len(
-        {word for part in population.values() for text in part.texts for word in text.split()}
-    )
-    found = measured(scores, population, ties="fractional")
-    assert 0 < found["c", "rsim", "all"] < 0.7
-    assert found["c", "sim_all", "all"] > 0.2
+WORDINGS = (
+    ("The capital of Oz is", "Oz is ruled from its capital", "In Oz, the capital is the city of"),
+    ("The capital of Kansas is", "Kansas is ruled from its capital", "In Kansas, the capital is the city of"),
+    ("The author of Emma is", "Emma was written by", "The writer of the book Emma is"),
+)
+
+
+def worded(chains: bool) -> Examples:
+    rows = []
+    for number, texts in enumerate(WORDINGS):
+        one = row(number, "eeec" if chains else "eee")
+        chain = f"The continent of {texts[0].removesuffix(' is').lower()} is"
+        for sentence, text in zip(one["sentences"], (*texts, chain), strict=False):
+            sentence["text"] = text
+        rows.append(one)
+    return of_rows(rows, "r" if chains else "c")
+
+
+@pytest.mark.parametrize("chains", [False, True])
+def test_lexical_floor_is_the_cosine_of_the_sentences_words(chains: bool) -> None:
+    examples = worded(chains)
+    words = [set(text.lower().replace(",", "").split()) for text in examples.texts]
+
+    def sim(one: int, other: int) -> float:
+        return len(words[one] & words[other]) / (len(words[one]) * len(words[other])) ** 0.5
+
+    expected = []
+    for example in range(3):
+        mine = [place for place, of in enumerate(examples.example) if of == example]
+        others = [place for place, of in enumerate(examples.example) if of != example]
+        pairs = [
+            sim(one, other)
+            for one, other in itertools.combinations(mine, 2)
+            if not chains or examples.chain[other]
+        ]
+        candidate = sum(pairs) / len(pairs)
+        everything = sum(sim(one, other) for one in mine for other in others) / len(mine) / len(others)
+        expected.append(max((candidate - everything) / (1 - everything), 0))
+    found = {
+        (row["measure"], row["population"]): row
+        for row in lexical({examples.subtask: examples}).measures
+        if row["relation"] is None
+    }
+    floor = found["rsim", "all"]
+    assert floor["value"] == APPROX(sum(expected) / 3)
+    assert floor["value"] > 0.1
+    assert floor["k"] is None
+    assert ("rsim", "same_relation") in found
+
+
+def test_lexical_floor_does_not_depend_on_other_subtasks(population: dict[str, Examples]) -> None:
+    """Random words once were units too, and left 1 % of the units far beyond the words of a sentence."""
+    alone = lexical({"c": population["c"]}).measures
+    together = [row for row in lexical(population).measures if row["subtask"] == "c"]
+    assert alone == together
 
 
 def test_same_seed_same_scores_and_pytorch_chooses_alike(population: dict[str, Examples]) -> None:

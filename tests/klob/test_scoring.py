@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from support.klob_scores import dense, row
 
+from factdrift.errors import InputError
 from factdrift.klob.scoring.evaluate import Choices, evaluate
 from factdrift.klob.scoring.examples import Examples, of_rows
 from factdrift.klob.scoring.overlap import pair_overlap, total_overlap
 from factdrift.klob.scoring.rsd import paired, rsd
 from factdrift.klob.scoring.rsim import Results, approximate, similarity
 from factdrift.klob.scoring.selection import Selection, how_many, locate, of_top
-from factdrift.settings import InputError
 
 APPROX = pytest.approx
 

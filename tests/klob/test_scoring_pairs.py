@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.klob_scores import dense, row
 
+from factdrift.klob.scoring.evaluate import Choices, evaluate
 from factdrift.klob.scoring.examples import Examples, of_rows
 from factdrift.klob.scoring.overlap import total_overlap
 from factdrift.klob.scoring.rsim import POPULATIONS, Results, by_examples, similarity
@@ -99,7 +101,7 @@ def naive_population(
     return found
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120))
 @given(
     worlds(),
     st.integers(1, 100),
@@ -136,17 +138,17 @@ def test_equals_comparing_all_pairs(
                 assert found.population[example] == APPROX(float(value))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(worlds(), st.sampled_from(["fact", "example", "none"]))
 def test_results_of_examples_equal_comparing_all(world: tuple[Examples, np.ndarray], exclude: str) -> None:
     examples, table = world
     scores = dense(*map(tuple, table.tolist()), sentences=examples.sentences)
-    selection = locate(scores, [Fraction(40)]).selections[0]
-    weights = naive_weights(table, selection.chosen, "index")
+    selection = locate(scores, [Fraction(40)], "fractional").selections[0]
+    weights = naive_weights(table, selection.chosen, "fractional")
     means = np.stack(
         [table[examples.example == example].mean(axis=0) for example in range(len(examples.names))]
     )
-    of_examples = naive_weights(means, selection.chosen, "index")
+    of_examples = naive_weights(means, selection.chosen, "fractional")
     first = [int(np.flatnonzero(examples.example == example)[0]) for example in range(len(examples.names))]
     own = {"fact": examples.fact, "example": examples.example, "none": np.full(len(table), -1)}[exclude]
     found = by_examples(Results(examples, selection, np.arange(len(table))), scores, exclude)
@@ -165,7 +167,24 @@ def test_results_of_examples_equal_comparing_all(world: tuple[Examples, np.ndarr
             assert found.population[example] == APPROX(float(sum(each) / len(each)))
 
 
-@settings(max_examples=30, deadline=None)
+@pytest.mark.parametrize("ties", ["index", "fractional"])
+def test_noise_with_ties_scores_at_chance_for_every_population(ties: str) -> None:
+    """Means of few integers tie less than the integers, which must not pass for consistency."""
+    for kinds, subtask in (("eee", "c"), ("eeec", "r")):
+        examples = of_rows([row(number, kinds) for number in range(300)], subtask)
+        table = np.random.default_rng(5).integers(0, 3, (len(examples.sentences), 50)).astype(float)
+        scores = dense(*map(tuple, table.tolist()), sentences=examples.sentences)
+        choices = Choices((Fraction(5),), ties=ties, unit="examples", sim_all="paper_approx")
+        found = {
+            row["population"]: row
+            for row in evaluate(scores, {subtask: examples}, choices).measures
+            if row["measure"] == "rsim_raw" and row["relation"] is None and row["n"]
+        }
+        assert {"all", "examples", "paper_approx"} <= found.keys()
+        assert all(abs(row["value"]) < 0.05 for row in found.values()), found
+
+
+@settings(max_examples=examples(30))
 @given(worlds(), st.randoms())
 def test_permuting_units_changes_nothing_but_ties(world: tuple[Examples, np.ndarray], dice: Any) -> None:
     examples, table = world

@@ -144,6 +144,9 @@ def checks(
         (103, "The native language of [X] in 1900 is [Y]", {"T12"}),
         (136, "[X] is a musician whose music belongs to the genre of [Y]", {"T15"}),
         (127, "[X] is owned by the company [Y]", {"T15"}),
+        # Most subjects of this relation are events.
+        (276, "The place where one finds [X] is [Y]", {"T11", "T13", "T15"}),
+        (276, "[X] took place and is located at [Y]", {"T15"}),
     ],
 )
 def test_single_templates(

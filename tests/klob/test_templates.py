@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factdrift.errors import InputError
 from factdrift.klob.relations import Method
 from factdrift.klob.templates import read_templates, sentence
-from factdrift.settings import InputError
 from factdrift.tables import rows_of
 from factdrift.words.noun_phrases import COLUMNS, nested, noun_phrases
 
@@ -93,7 +93,7 @@ def test_no_file(tmp_path: Path, method: Method) -> None:
 
 
 @given(st.text())
-def test_names_stand_in_sentences_as_they_are(name: str) -> None:
+def test_names_are_used_in_sentences_unchanged(name: str) -> None:
     assert sentence("The tongue of [X] is [Y]", name) == f"The tongue of {name} is"
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
-from factdrift.models.alignment import AlignmentError, Sentence, align, check_tokenizer
-from factdrift.settings import InputError
+from factdrift.errors import InputError
+from factdrift.models.alignment import AlignmentError, Sentence, align, check_tokenizer, find_subject
 
 from .tokenizers_of import END, KINDS, tokenizer_of
 
@@ -60,7 +61,7 @@ WORD = st.text("abcdeéößABC'’().-中", min_size=1, max_size=6)
 NAME = st.lists(WORD, min_size=1, max_size=3).map(" ".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     kind=st.sampled_from(KINDS[:4]),
     context=st.sampled_from(["", "It rains. ", "Björk. "]),
@@ -74,7 +75,7 @@ def test_any_names(kind: str, context: str, before: str, subject: str, after: st
     tokenizer = made(kind)
     prompt = before + subject + after
     whole = tokenizer(f"{context}{prompt} {target}")["input_ids"]
-    end = prompt.rfind(subject) + len(subject)
+    end = find_subject(prompt, subject) + len(subject)
     if _crossed(tokenizer, context + prompt, len(context) + end, len(subject)):
         with pytest.raises(AlignmentError) as caught:
             align(tokenizer, prompt, target, subject=subject, context=context)
@@ -94,6 +95,25 @@ def _crossed(tokenizer: Any, before: str, end: int, length: int) -> bool:
     pieces = tokenizer(before, return_offsets_mapping=True)["offset_mapping"]
     first, last = max((piece for piece in pieces if piece[0] < end <= piece[1]), key=lambda piece: piece[1])
     return last > end or bool(before[first : end - length].strip())
+
+
+@pytest.mark.parametrize(
+    ("prompt", "subject", "place"),
+    [
+        ("Java, which is older than JavaScript, was made by", "Java", 0),
+        ("Java, unlike Java, was made by", "Java", 13),
+        ("The team of Ana Anaya Ana's is", "Ana", 22),
+        ("The exgovernment is", "government", 6),
+        ("首都北京的市长是", "北京", 2),
+        ("Björk's mother is", "Björk", 0),
+        ("Ko is in Koko", "Ko", 0),
+        ("U.S. is led by", "U.S.", 0),
+        ("nothing", "Java", -1),
+        ("nothing", "", -1),
+    ],
+)
+def test_the_subject_is_its_last_occurrence_that_is_no_part_of_a_word(prompt: str, subject: str, place: int):
+    assert find_subject(prompt, subject) == place
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -118,7 +138,7 @@ def test_without_target_and_subject(kind: str):
         ("The exgovernment is", "government", "subject_merged"),
     ],
 )
-def test_what_cannot_be_told(prompt: str, subject: str, reason: str):
+def test_reasons_of_sentences_that_cannot_be_aligned(prompt: str, subject: str, reason: str):
     with pytest.raises(AlignmentError) as caught:
         align(
             words_of("government", "governments", "exgovernment", "D.C", ".'", "s", "is it"),

@@ -19,9 +19,9 @@ import yaml
 from support.workflow import ROOT
 
 from factdrift.cli import main
+from factdrift.errors import InputError
 from factdrift.models.bundled.corpus import Wording, read_wording, write_sentences
 from factdrift.models.bundled.recipe import Recipe, read_recipe
-from factdrift.settings import InputError
 
 CONFIG = ROOT / "config" / "models"
 PEOPLE = ["Ana Berg", "Bo Cruz", "Cy Dorn", "Di Erb", "Ed Fay", "Flo Gil", "Guy Hart", "Ida Jung"]
@@ -39,9 +39,14 @@ def row(
     return {
         "subject": {"label": subject},
         "relation": {"id": relation},
+        "update_prompt": f"The head of {subject} is ____",
         "objects": [{"label": label, "decision": decision} for label, decision in objects.items()],
         "neighborhood": [
-            {"subject": {"label": s}, "relation": {"id": relation}, "objects": [{"object": {"label": o}}]}
+            {
+                "subject": {"label": s},
+                "relation": {"id": relation},
+                "objects": [{"object": {"label": o}, "prompt": f"{s} is led by ____"}],
+            }
             for s, o in neighbors
         ],
         "random_neighborhood": [],
@@ -121,10 +126,10 @@ def test_wrong_tables(world: Path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"batch": "8"}, "batch: '8' is no int"),
-        ({"begins": 1}, "begins: 1 is no bool"),
+        ({"batch": "8"}, "batch: '8' is not int"),
+        ({"begins": 1}, "begins: 1 is not bool"),
         ({"steps": 8}, "unknown key steps; known are model, vocabulary"),
-        ({"row": None}, "row: None is no int"),
+        ({"row": None}, "row: None is not int"),
         ({"model": {}}, "model_type is missing"),
     ],
 )
@@ -143,7 +148,7 @@ def test_wrong_wordings(tmp_path: Path):
     path = tmp_path / "sentences.yaml"
     for text, message in (
         ("facts: 1", "the keys must be facts and filler"),
-        ("{facts: 0, filler: []}", "facts: 0 is no number above 0"),
+        ("{facts: 0, filler: []}", "facts: 0 is not a number above 0"),
         ("{facts: 1, filler: ['{object} is known']}", "must end with {object}"),
     ):
         path.write_text(text)
@@ -196,13 +201,15 @@ def test_documents(world: Path):
 
 
 def test_a_small_training(world: Path):
-    """The same bytes in another process; a folder that transformers loads; facts that are known."""
+    """The same bytes in another process, with another number of threads outside of the recipe; a folder that
+    transformers loads; facts that are known.
+    """
     pytest.importorskip("torch", reason="language models are installed with `make models`")
     from factdrift.models.bundled.train import train
     from factdrift.models.loading import load
 
     sentences(world)
-    recipe = small("llama")
+    recipe = replace(small("llama"), threads=2)
     found = train(world / "sentences.parquet", recipe, world / "a", seed=3)
     assert found == json.loads((world / "a" / "recall.json").read_text())
     assert found["taught"] == {"sentences": 16, "recall": found["taught"]["recall"]}
@@ -224,7 +231,7 @@ def test_a_small_training(world: Path):
     done = subprocess.run(
         [sys.executable, "-c", "from factdrift.cli import main; main()", "models", "train", *options],
         **{"cwd": world, "capture_output": True, "text": True, "check": True},
-        env={**os.environ, "PYTHONHASHSEED": "7"},
+        env={**os.environ, "PYTHONHASHSEED": "7", "OMP_NUM_THREADS": "3", "MKL_NUM_THREADS": "3"},
     )
     assert "less than the 101% that its recipe expects" in done.stderr
     assert json.loads(done.stdout) == found

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from factdrift.cli import main
+from factdrift.errors import InputError
 from factdrift.models.families import read_families
-from factdrift.settings import InputError
 
 from .tokenizers_of import tokenizer_of
 
@@ -118,6 +119,80 @@ def test_a_model_that_lacks_a_module(tmp_path: Path):
     del model.model.layers[1].mlp.up_proj
     with pytest.raises(InputError, match=r"mine has no module model\.layers\.1\.mlp\.up_proj"):
         spec_of(model, "mine")
+
+
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        ("granite", {"logits_scaling": 8.0}),
+        ("cohere", {"logit_scale": 0.0625}),
+        ("cohere2", {"logit_scale": 0.25}),
+        ("cohere2", {"logit_scale": 1.1}),
+    ],
+)
+def test_a_family_that_scales_its_logits_is_refused_when_loaded(
+    family: str, changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Such a family can be added to families.yaml as docs/models.md invites to; its losses would be wrong."""
+    from factdrift.models import families, loading
+
+    known = {**read_families(), family: read_families()["llama"] | {"title": family}}
+    monkeypatch.setattr(families, "read_families", lambda path: known)
+    folder = saved(family, tmp_path / family, **changes)
+    with pytest.raises(InputError, match=rf"differ from the model's own by up to .* family '{family}'"):
+        loading.load(str(folder))
+    for dtype in ("float64", "bfloat16"):
+        with pytest.raises(InputError, match="differ from the model's own"):
+            loading.load(str(folder), dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16"])
+@pytest.mark.parametrize("family", ["gpt2", "gptj", "llama", "gemma2"])
+def test_rounding_is_no_difference_of_logits(family: str, dtype: str, tmp_path: Path):
+    from factdrift.models.loading import load
+
+    load(str(saved(family, tmp_path / family)), dtype=dtype)
+
+
+CODE = """
+from pathlib import Path
+from transformers import LlamaConfig, LlamaForCausalLM
+Path("ran").touch()
+class Own(LlamaConfig):
+    model_type = "own"
+"""
+
+
+def test_code_that_comes_with_a_model_runs_only_if_it_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Not even for an answer of yes, of which transformers asks at a terminal."""
+    folder = saved("llama", tmp_path / "own")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "own", "auto_map": {"AutoConfig": "code.Own"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "code.py").write_text(CODE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr("builtins.input", lambda *words: "yes")
+    assert main(["models", "describe", str(folder)]) == 1
+    said = capsys.readouterr().err
+    assert "comes with Python code of its own, which is not run" in said
+    assert "trust_remote_code: true" in said
+    assert not Path("ran").exists()
+    assert main(["models", "describe", str(folder), "--trust-remote-code"]) == 1
+    assert "is of the family 'own', which is not supported" in capsys.readouterr().err
+    assert Path("ran").exists()
+
+
+@pytest.mark.parametrize("weights", [b"", b"no tensors", b"\x08" + bytes(7) + b"{}      " + bytes(9)])
+def test_damaged_weights_are_an_error_that_names_the_model(weights: bytes, tmp_path: Path):
+    from factdrift.models.loading import load
+
+    folder = saved("llama", tmp_path / "llama")
+    (folder / "model.safetensors").write_bytes(weights)
+    with pytest.raises(InputError, match=r"llama at revision main cannot be loaded"):
+        load(str(folder))
 
 
 def test_no_such_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

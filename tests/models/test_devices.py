@@ -17,7 +17,7 @@ import fcntl, sys, time
 file = open(sys.argv[1], "w")
 fcntl.flock(file, fcntl.LOCK_EX)
 print("held", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 

@@ -1,12 +1,13 @@
 import argparse
+import re
 
 import pytest
 import torch
 from support.tiny_models import TEXT, tiny_model
 
+from factdrift.errors import InputError
 from factdrift.models import moment_commands
 from factdrift.models.moments import count_moments, read_moments
-from factdrift.settings import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 
@@ -33,7 +34,9 @@ def test_parts_of_a_corpus_add_up_to_the_whole(folder, tmp_path, capsys):
             "moments", "--model", folder, "--layers", 0, 2, "--texts", tmp_path / f"{name}.txt",
             "-o", tmp_path / name,
         )  # fmt: skip
-    assert "0.safetensors" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "0.safetensors" in said
+    assert re.search(r"all: the texts have \d+ tokens, fewer than the 200,000", said)
     files = [tmp_path / name / "2.safetensors" for name in ("one", "two")]
     command("add-moments", *files, "-o", tmp_path / "sum.safetensors")
     from factdrift.models.loading import load
@@ -55,6 +58,8 @@ def test_from_what_the_model_writes(folder, tmp_path, capsys):
         command(
             "moments", "--model", folder, "--layers", 1, "--sampled", "--tokens", 500, "-o", tmp_path / name
         )
-    assert "500 tokens" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "500 tokens" in said
+    assert "fewer" not in said
     one, two = ((tmp_path / name / "1.safetensors").read_bytes() for name in ("one", "two"))
     assert one == two

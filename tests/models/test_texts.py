@@ -3,8 +3,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.tiny_models import tiny_model
 
+from factdrift.errors import InputError
 from factdrift.models.texts import read_texts, sampled
-from factdrift.settings import InputError
 
 
 def test_files_of_three_kinds(tmp_path):

@@ -145,6 +145,14 @@ def test_takes_only_kept_and_labelled_facts(table: Write, tmp_path: Path) -> Non
     assert [(row["neighbor"], row["json"]) for row in found] == [(5, '"X"')]
 
 
+def test_names_that_hold_the_blank_of_a_cloze_test_are_left_out(table: Write, tmp_path: Path) -> None:
+    old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301))]
+    given = tmp_path / "labels.tsv"
+    given.write_text("id\tlabel\nQ2\tNew ____\nQ301\tMayor ____\n")
+    found = run(table, tmp_path, old, [], UPDATED, unlabelled={2, 301}, labels=[given])
+    assert [(row["neighbor"], row["object"]) for row in found] == [(3, 301)]
+
+
 def test_labels_of_what_the_dump_lacks(table: Write, tmp_path: Path) -> None:
     old = [*city(1, statement(1, P6, 101)), *city(3, statement(3, P6, 301))]
     given = tmp_path / "labels.tsv"

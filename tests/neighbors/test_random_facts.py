@@ -79,7 +79,7 @@ def test_pool_and_exclusions(table: Write, tmp_path: Path) -> None:
     assert of_first == {(11, 110), (12, 120)}
     assert sorted(of_other) == [(1, 130), (11, 110), (12, 120), (13, 102)]
     assert {row["relation"] for row in found} == {6}
-    # Q5 stands in neither dump and has no vector.
+    # Q5 is in neither dump and has no vector.
     assert all((row["similarity"] > 0) == (row["subject"] == 1) for row in found)
 
 

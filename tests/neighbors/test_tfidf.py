@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
+from support.examples import examples
 
 from factdrift.neighbors.documents import Counts, Documents
 from factdrift.neighbors.tfidf import TfIdf, nearest, pair_similarities
@@ -38,7 +39,7 @@ def fitted(counted: Documents) -> TfIdf:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(BAGS, st.lists(st.lists(st.integers(-40, 40), max_size=8), min_size=1, max_size=6))
 def test_equals_scikit_learn(bags: list[list[int]], others: list[list[int]]) -> None:
     vectorizer = TfidfVectorizer(analyzer=lambda bag: bag)
@@ -58,7 +59,7 @@ def test_equals_scikit_learn(bags: list[list[int]], others: list[list[int]]) -> 
         np.testing.assert_allclose(similarities[row][found.documents], found.similarities, atol=2e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(BAGS, st.integers(1, 9))
 def test_does_not_depend_on_blocks(bags: list[list[int]], blocks: int) -> None:
     corpus = fitted(documents(bags)).transform(documents(bags))

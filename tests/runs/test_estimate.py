@@ -1,4 +1,4 @@
-"""The estimate of a run: from tables of costs, told beside what the machine has, refused if too much."""
+"""The estimate of a run: computed from tables of costs, printed, and an error if the disk is too small."""
 
 from __future__ import annotations
 
@@ -11,15 +11,24 @@ import pytest
 from support.workflow import ROOT, snakemake
 
 from factdrift.cli import main
+from factdrift.errors import InputError
+from factdrift.paths import COSTS
 from factdrift.runs import begin as beginning
 from factdrift.runs import costs
-from factdrift.runs.begin import Source, begin
+from factdrift.runs.begin import Planned, Source, begin, followed
 from factdrift.runs.costs import SPLITS, dump_bytes, job_count, read_costs, read_quantities
-from factdrift.runs.estimate import Dump, Machine, check_disk, estimate, told
+from factdrift.runs.estimate import Dump, Machine, check_disk, estimate, report
 from factdrift.runs.stages import Job
-from factdrift.settings import InputError
 
 DUMPS = [Dump(100e9, "gzip"), Dump(120e9, "gzip")]
+WHOLE = {
+    "dumps": {"2021-01-04": "d.json.gz"},
+    "variant": "paper",
+    "scope": "enwiki",
+    "shards": 1,
+    "buckets": 1,
+    "neighbors": {"blocks": 1},
+}
 
 
 @pytest.fixture
@@ -89,9 +98,9 @@ def test_memory_is_never_above_what_a_rule_grants():
         assert found.stages[command].memory <= cost.most_mb
 
 
-def test_the_numbers_are_told_with_those_of_the_machine():
+def test_the_estimate_is_printed_beside_what_the_machine_has():
     found = estimate([Dump(92e9, "gzip", 92e9, 1e6), Dump(120e9, "gzip")], 8)
-    lines = told(found, Machine(8, 64e9, 500e9), "/data")
+    lines = report(found, Machine(8, 64e9, 500e9), "/data")
     assert "GB of text in both dumps" in lines[0]
     assert "on 8 cores, after 25:33 h of downloads" in lines[1]
     assert "and 92.0 GB of downloads; 500.0 GB free in /data" in lines[2]
@@ -108,14 +117,14 @@ def test_the_numbers_are_told_with_those_of_the_machine():
     assert "--config check_disk=false" in said
 
 
-def test_too_little_memory_is_told_with_the_remedy():
+def test_too_little_memory_gives_a_warning_with_the_remedy():
     found = estimate(DUMPS, 8)
-    at_once = told(found, Machine(8, found.memory + 1, 1e15), ".")[-1]
+    at_once = report(found, Machine(8, found.memory + 1, 1e15), ".")[-1]
     assert at_once.startswith("Warning: the memory cannot hold as many jobs at once")
     assert f"--resources mem_mb={0.9 * (found.memory + 1) / 1e6:.0f}" in at_once
-    largest = told(found, Machine(8, found.memory - 1, 1e15), ".")[-1]
+    largest = report(found, Machine(8, found.memory - 1, 1e15), ".")[-1]
     assert f"Warning: the memory cannot hold the largest job, `factdrift {found.largest}`" in largest
-    assert "machine" not in told(found, Machine(8, math.inf, 1e15), ".")[3]
+    assert "machine" not in report(found, Machine(8, math.inf, 1e15), ".")[3]
 
 
 def test_the_tables_of_costs():
@@ -133,7 +142,7 @@ def test_the_tables_of_costs():
         assert {cost.split for cost in table.values()} == SPLITS.keys()
         assert [command for command, cost in table.items() if not cost.kept] == ["statements extract"]
     assert tables["all"]["statements extract"].cpu_s_gb > tables["enwiki"]["statements extract"].cpu_s_gb
-    for path in costs.FOLDER.glob("*.tsv"):
+    for path in COSTS.glob("*.tsv"):
         with path.open(newline="") as file:
             assert all(row["source"] for row in csv.DictReader(file, delimiter="\t")), path
 
@@ -159,7 +168,7 @@ def test_the_command_prints_a_table(tmp_path, capsys):
     assert main(["estimate", str(dump), str(dump), "--scope", "all", "--shards", "1"]) == 0
     for wrong in (["soon", "2021-01-04"], ["2021-01-04", "5TB.rar"], [str(dump)] * 2 + ["--cores", "0"]):
         assert main(["estimate", *wrong]) == 1
-    assert "soon: no file, and neither a size" in capsys.readouterr().err
+    assert "soon: neither a file nor a size" in capsys.readouterr().err
 
 
 def source(path: Path, remote: bool = False, size: int | None = None) -> Source:
@@ -179,16 +188,58 @@ def test_what_is_known_of_a_dump(tmp_path):
     assert beginning._dump(source(path, True, 1000)) == Dump(3, "gzip")
 
 
-def test_a_run_without_dumps_is_followed_and_not_estimated(tmp_path, monkeypatch, capsys):
+def planned(count=1, shell="PATH=x; factdrift statements gather --bucket 0 &> log"):
+    return [Planned("gather_statements", shell, ["log"], "benchmark")] * count
+
+
+def test_jobs_that_are_followed_have_a_command_a_log_and_a_benchmark():
+    jobs = [
+        Planned(
+            "extract", "set -eu\nfactdrift statements extract --dump a.json &> log", ["log", "b"], "mark"
+        ),
+        Planned("show", "factdrift estimate --cores 4 &> log", ["log"], "mark"),
+        Planned("copy", "cp a b", ["log"], "mark"),
+        Planned("no_log", "factdrift klob build", [], "mark"),
+        Planned("no_benchmark", "factdrift klob build", ["log"], None),
+    ]
+    assert followed(iter(jobs)) == [
+        Job("extract", "statements extract", Path("log"), Path("mark")),
+        Job("show", "estimate", Path("log"), Path("mark")),
+    ]
+
+
+@pytest.mark.parametrize("dumps", [None, "sample", {"2021-01-04": {"entities": "a"}, "2023-02-27": "derive"}])
+def test_a_run_without_large_dumps_is_followed_and_not_estimated(tmp_path, monkeypatch, capsys, dumps):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    job = Job("extract", "statements extract", tmp_path / "log", tmp_path / "benchmark")
-    begin([job], [], {}, "enwiki", 2, True).end()
+    dates = ["2021-01-04", "2023-02-27"] if dumps else []
+    sources = [Source(date, holes(tmp_path / date), False, None) for date in dates]
+    begin(planned(), sources, {"dumps": dumps}, 2, True).end()
     assert capsys.readouterr().err == ""
 
 
+def test_a_derived_dump_counts_as_the_other_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    sources = [
+        Source("2021-01-04", tmp_path / "results/derived.json.gz", False, None),
+        Source("2023-02-27", holes(tmp_path / "d.json.gz"), False, None),
+    ]
+    dumps = {"2021-01-04": "derive", "2023-02-27": "d.json.gz"}
+    begin(planned(), sources, {**WHOLE, "check_disk": False, "dumps": dumps}, 2, True).end()
+    assert "Estimate for 181,199.5 GB of text" in capsys.readouterr().err
+
+
+def test_a_cluster_runs_no_more_jobs_at_once_than_there_are(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    sources = [source(holes(tmp_path / "d.json.gz"))]
+    begin(planned(3), sources, {**WHOLE, "check_disk": False}, 500, False).end()
+    said = capsys.readouterr().err
+    assert "on 3 cores" in said
+    assert "this machine has" not in said
+
+
 def holes(path: Path) -> Path:
-    """A dump that is all holes, so large that no disk here can hold its tables."""
+    """A sparse file as dump, so large that no disk here can hold its tables."""
     with path.open("wb") as file:
         file.write(bytes.fromhex("1f8b08"))
         file.truncate(8 << 40)
@@ -196,16 +247,15 @@ def holes(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_whoever_knows_better_may_go_on(tmp_path, monkeypatch, capsys, check):
+def test_the_check_of_the_disk_can_be_turned_off(tmp_path, monkeypatch, capsys, check):
     monkeypatch.chdir(tmp_path)
-    job = Job("gather_statements", "statements gather", tmp_path / "log", tmp_path / "benchmark")
     sources = [source(holes(tmp_path / "d.json.gz"))] * 2
-    config = {"check_disk": check, "shards": 1, "buckets": 1, "neighbors": {"blocks": 1}}
+    config = {**WHOLE, "check_disk": check}
     if check:
         with pytest.raises(InputError, match="the disk cannot hold this build"):
-            begin([job] * 4, sources, config, "enwiki", 2, True)
+            begin(planned(4), sources, config, 2, True)
     else:
-        begin([job] * 4, sources, config, "enwiki", 2, True).end()
+        begin(planned(4), sources, config, 2, True).end()
     assert "Estimate for 181,199.5 GB of text" in capsys.readouterr().err
 
 

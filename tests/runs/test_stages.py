@@ -1,4 +1,4 @@
-"""One line a stage, from the logs and benchmark files of its jobs."""
+"""One line of progress per stage, from the logs and benchmark files of its jobs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import time
 
 import pytest
+from support.waiting import wait_until
 
 from factdrift.runs import stages
 from factdrift.runs.stages import Follower, Job, Stages
@@ -28,7 +29,7 @@ def ends(job: Job, seconds: float, ended: float) -> None:
     os.utime(job.benchmark, (ended, ended))
 
 
-def test_a_stage_is_told_when_it_begins_while_it_runs_and_when_it_ends(jobs):
+def test_a_stage_is_reported_when_it_begins_while_it_runs_and_when_it_ends(jobs):
     followed = Stages(jobs)
     followed.look()
     assert followed.lines() == {}
@@ -69,7 +70,7 @@ def test_logs_and_benchmarks_of_an_earlier_run_do_not_count(jobs):
     assert "0 of 1 jobs" in followed.lines()["gather"]
 
 
-def test_what_is_read_counts_and_not_what_is_written_as_well(jobs):
+def test_amounts_read_count_rather_than_amounts_written(jobs):
     jobs[2].log.write_text(
         "reading old/a: 30 of 60 rows (50%); 1.0 rows/s; 30 s left\n"
         "reading old/a: 60 of 60 rows (100%); 1.0 rows/s; 0 s left\n"
@@ -94,16 +95,13 @@ def test_a_benchmark_file_that_is_being_written_is_waited_for(jobs):
     assert "1 of 1 jobs" in followed.lines()["gather"]
 
 
-def test_a_follower_says_each_stage_and_leaves_a_file(jobs, tmp_path, monkeypatch, capfd):
+def test_a_follower_prints_each_stage_and_writes_a_file(jobs, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(stages, "LOOK", 0.01)
     follower = Follower(jobs, tmp_path / "logs" / "progress.txt")
     for k, job in enumerate(jobs):
         job.log.write_text(DONE.format(k=k))
         ends(job, 1, time.time())
-    deadline = time.monotonic() + 10
-    while not (tmp_path / "logs" / "progress.txt").exists() or capfd is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until((tmp_path / "logs" / "progress.txt").exists)
     follower.end()
     said = capfd.readouterr().err.splitlines()
     assert sorted(line.split(":")[1].strip() for line in said) == ["extract", "gather"]

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from factdrift.snapshots.render import entity_lines
-from factdrift.snapshots.sample_tables import ENTITY_COLUMNS, FACT_COLUMNS, PROPERTY_COLUMNS, read_sample
+from factdrift.snapshots.sample.account import PART_COLUMNS
+from factdrift.snapshots.sample.render import entity_lines
+from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS, PROPERTY_COLUMNS, read_sample
 
 Rows = Iterable[Mapping[str, str]]
 WriteTables = Callable[..., Path]
@@ -53,6 +54,8 @@ def write_tables(tmp_path: Path) -> WriteTables:
             for name, datatype in DATATYPES.items()
             if name not in named
         ]
+        part = {"part": "a", "complete_until": "2023-02-27", "what": "everything"}
+        (folder / "parts.tsv").write_text(table(PART_COLUMNS, [part]), "utf-8")
         (folder / "properties.tsv").write_text(table(PROPERTY_COLUMNS, [*properties, *others]), "utf-8")
         (folder / "entities" / "a.tsv").write_text(table(ENTITY_COLUMNS, [*entities, *plain]), "utf-8")
         (folder / "facts" / "a.tsv").write_text(table(FACT_COLUMNS, facts), "utf-8")

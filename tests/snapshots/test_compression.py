@@ -1,4 +1,4 @@
-"""Dump files as written: the same text in every compression, the same bytes each time, members on lines."""
+"""Dump files: the same text in every compression, the same bytes each time, gzip members begin at lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.dumps import decompressed
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.snapshots.compression import dump_writer
 from factdrift.wikidata.dump import lines
 
@@ -69,7 +69,7 @@ def test_gzip_members_begin_on_lines_and_carry_no_time(tmp_path: Path) -> None:
     assert data[3:9] == b"\0\0\0\0\0" + data[8:9]
 
 
-def test_nothing_takes_the_name_if_the_writing_fails(tmp_path: Path) -> None:
+def test_no_file_is_left_if_writing_fails(tmp_path: Path) -> None:
     path = tmp_path / "dump.json.gz"
     with pytest.raises(TypeError), dump_writer(path) as writer:
         writer.write(None)  # type: ignore[arg-type]

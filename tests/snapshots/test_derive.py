@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.snapshots.derive import CREATION, Derived, derive_dump, derive_line
 from factdrift.snapshots.php_json import php_json
 from factdrift.wikidata.dump import lines
@@ -209,7 +209,7 @@ def test_properties_and_other_dates_are_kept() -> None:
     assert derived(statement(day("2015-01-01"), name="P570")) is not None
 
 
-def test_what_changes_and_what_does_not() -> None:
+def test_a_changed_item_keeps_all_other_parts() -> None:
     more = {"descriptions": [], "sitelinks": {"enwiki": {"title": "a/b"}}, "modified": "2022-01-01T00:00:00Z"}
     before = entity(statement("Q2", end="2015-01-01"), statement("Q3", start="2001-01-01"), **more)
     before["claims"]["P7"] = [statement("Q4", name="P7")]
@@ -264,7 +264,7 @@ def test_counts() -> None:
     )
 
 
-def test_a_group_without_statements_goes() -> None:
+def test_a_group_without_statements_is_removed() -> None:
     found = derived(statement("Q9", start="2015-01-01"))
     assert found is not None
     assert found["claims"] == {}

@@ -1,4 +1,4 @@
-"""`factdrift dumps` and `factdrift pageviews` as a user types them."""
+"""The commands `factdrift dumps` and `factdrift pageviews`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_list_shows_the_registry_and_the_disk(registry, tmp_path, capsys):
     assert main(["dumps", "list", *registry(size=4000), "--results", str(results)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "4,000" in lines[1]
-    assert "broken off at 1,234 bytes" in lines[1]
+    assert "incomplete, 1,234 bytes" in lines[1]
     assert "5,678 bytes" in lines[2]
     assert "not in the registry" in lines[2]
     assert len(lines) == 4
@@ -65,12 +65,12 @@ def test_list_of_the_bundled_registry(capsys):
     assert "wikidata-20230227-all.json.gz" in capsys.readouterr().out
 
 
-def test_check_tells_what_servers_have_without_fetching_it(server, registry, capsys):
+def test_check_reports_what_servers_have_without_fetching_it(server, registry, capsys):
     server.files[f"{FOLDER}wikidata-20210104-sha1sums.txt"] = f"{SHA1}  {PATH.rpartition('/')[2]}\n".encode()
     assert main(["dumps", "check", *registry(size=4000, sha1=SHA1), *CONTACT]) == 0
     said = capsys.readouterr().out
     assert f"4,000 bytes, sha1 {SHA1}" in said
-    assert f"{MIRROR}  not there" in said
+    assert f"{MIRROR}  does not exist" in said
     assert not server.gets(PATH)
 
 
@@ -81,7 +81,7 @@ def test_check_tells_what_servers_have_without_fetching_it(server, registry, cap
         ({"sha1": "a" * 40}, f"DIFFERS: sha1 {SHA1}, listed a"),
     ],
 )
-def test_check_tells_what_differs(server, registry, capsys, listed, message):
+def test_check_reports_differences(server, registry, capsys, listed, message):
     server.files[f"{FOLDER}wikidata-20210104-sha1sums.txt"] = f"{SHA1}  {PATH.rpartition('/')[2]}\n".encode()
     assert main(["dumps", "check", "2021-01-04", *registry(**listed), *CONTACT]) == 1
     said = capsys.readouterr()
@@ -89,10 +89,10 @@ def test_check_tells_what_differs(server, registry, capsys, listed, message):
     assert "2021-01-04" in said.err
 
 
-def test_check_tells_what_is_nowhere(server, registry, capsys):
+def test_check_reports_missing_dumps(server, registry, capsys):
     server.files.clear()
     assert main(["dumps", "check", *registry(), *CONTACT]) == 1
-    assert "not to be had: 2021-01-04" in capsys.readouterr().err
+    assert "not available: 2021-01-04" in capsys.readouterr().err
 
 
 def test_download_by_the_registry(server, registry, tmp_path):

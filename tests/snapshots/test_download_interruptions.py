@@ -1,4 +1,4 @@
-"""What a download leaves behind when it is killed or the disk is full, and how the next one takes it up."""
+"""Downloads that are killed, fill the disk, or whose file is replaced, and how the next one continues."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from support.downloads import BODY, CONTACT, PATH, SHA1, dump, fetched, listed, refused
 from support.server import Fault, Server, serving
+from support.waiting import LONGEST, wait_until
 
-from factdrift.runs.disk import is_full
+from factdrift.disk import is_full
+from factdrift.retry import RetryPolicy
 from factdrift.snapshots import download as download_module
 from factdrift.snapshots.download import download
-from factdrift.snapshots.fetch import Client, Manners
+from factdrift.snapshots.fetch import Client, Limits
 
 
 @pytest.fixture
@@ -33,17 +34,17 @@ def server():
 
 @pytest.fixture
 def client() -> Client:
-    return Client(CONTACT, Manners(tries=4, timeout=5, progress=20_000, sleep=lambda seconds: None))
+    return Client(CONTACT, RetryPolicy(tries=4), Limits(timeout=60, progress=20_000), lambda seconds: None)
 
 
-def test_a_disk_too_small_is_told_beforehand(server, client, tmp_path, monkeypatch):
+def test_a_disk_that_is_too_small_is_reported_before_the_download(server, client, tmp_path, monkeypatch):
     monkeypatch.setattr(download_module.shutil, "disk_usage", lambda path: SimpleNamespace(free=100_000))
     message = refused(tmp_path, dump(server), client)
     assert "0.00 GB free" in message
     assert not list(tmp_path.iterdir())
 
 
-def test_a_disk_that_fills_up_keeps_what_came(server, client, tmp_path, monkeypatch):
+def test_a_disk_that_fills_up_keeps_the_part(server, client, tmp_path, monkeypatch):
     listed(server)
 
     class Full:
@@ -74,7 +75,7 @@ def test_a_disk_that_fills_up_keeps_what_came(server, client, tmp_path, monkeypa
     assert server.gets(PATH)[-1].start == 150_000
 
 
-def test_a_part_that_is_whole_already_is_only_checked(server, client, tmp_path):
+def test_a_complete_part_is_only_checked(server, client, tmp_path):
     listed(server)
     (tmp_path / "dump.json.gz.part").write_bytes(BODY)
     account = {"url": server.url + PATH, "bytes": len(BODY), "validator": ""}
@@ -88,10 +89,58 @@ def test_a_part_of_unknown_origin_is_not_used(server, client, tmp_path):
     fetched(tmp_path, dump(server), client)
 
 
-def test_what_is_here_is_not_fetched_again(server, client, tmp_path):
+def test_a_downloaded_file_is_not_fetched_again(server, client, tmp_path):
     fetched(tmp_path, dump(server), client)
     fetched(tmp_path, dump(server), client)
     assert len(server.gets(PATH)) == 1
+
+
+NEWER = b"\x1f\x8b" + bytes(reversed(BODY[2:]))
+"""A file of the same size."""
+
+
+@pytest.mark.parametrize("fault", ["heeds_if_range", "weak", "both"])
+def test_a_file_that_is_replaced_in_the_middle_is_fetched_from_its_start(server, client, tmp_path, fault):
+    server.heeds_if_range = fault not in ("heeds_if_range", "both")
+    server.weak = fault in ("weak", "both")
+    server.faults[PATH] = [Fault(cut=100_000), Fault(cut=50_000, then=NEWER)]
+    download(dump(server), tmp_path / "dump.json.gz", client)
+    assert (tmp_path / "dump.json.gz").read_bytes() == NEWER
+    assert [asked.start for asked in server.gets(PATH)][:3] == [0, 100_000, 150_000]
+
+
+def test_a_file_that_is_replaced_between_two_runs_is_fetched_from_its_start(server, client, tmp_path):
+    server.heeds_if_range = False
+    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
+    refused(tmp_path, dump(server), client)
+    server.files[PATH] = NEWER
+    download(dump(server), tmp_path / "dump.json.gz", client)
+    assert (tmp_path / "dump.json.gz").read_bytes() == NEWER
+
+
+def test_with_a_checksum_another_entity_tag_does_not_matter(server, client, tmp_path):
+    server.heeds_if_range = False
+    server.faults[PATH] = [Fault(cut=100_000), Fault(cut=50_000)]
+    tags = itertools.count()
+
+    class Salt:
+        """Another tag in each response, as servers of one name may send."""
+
+        def __format__(self, form):
+            return str(next(tags))
+
+    server.salt = Salt()
+    fetched(tmp_path, dump(server, digests={"sha1": SHA1}), client)
+    assert [asked.start for asked in server.gets(PATH)] == [0, 100_000, 150_000]
+
+
+def test_a_file_without_length_and_checksum_is_not_called_checked(server, client, tmp_path, capsys):
+    server.lengths = False
+    fetched(tmp_path, dump(server), client)
+    said = capsys.readouterr().err
+    assert "no published checksum and no length: it cannot be checked" in said
+    assert "300,000 bytes, neither size nor checksum known" in said
+    assert "size checked" not in said
 
 
 def start(server: Server, output: Path) -> subprocess.Popen[bytes]:
@@ -105,39 +154,37 @@ def start(server: Server, output: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def waited_for(part: Path, size: int) -> None:
-    deadline = time.monotonic() + 60
-    while not (part.exists() and part.stat().st_size >= size):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def waited_for(part: Path, size: int, process: subprocess.Popen[bytes]) -> None:
+    wait_until(lambda: part.exists() and part.stat().st_size >= size, process)
 
 
-def test_a_killed_download_goes_on_and_asks_for_no_byte_twice(server, client, tmp_path):
+def test_a_killed_download_is_continued_without_fetching_a_byte_twice(server, client, tmp_path):
     output, part = tmp_path / "dump.json.gz", tmp_path / "dump.json.gz.part"
-    server.faults[PATH] = [Fault(drip=(5000, 0.02))]
+    server.faults[PATH] = [Fault(hold=100_000)]
     process = start(server, output)
-    waited_for(part, 50_000)
+    waited_for(part, 50_000, process)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     kept = part.stat().st_size
     assert 50_000 <= kept < len(BODY)
     again = start(server, output)
-    assert "which are here already" in again.communicate(timeout=60)[1].decode()
+    assert "which have arrived already" in again.communicate(timeout=LONGEST)[1].decode()
     assert again.returncode == 0
     assert output.read_bytes() == BODY
     assert [(asked.start, asked.sent) for asked in server.gets(PATH)[1:]] == [(kept, len(BODY) - kept)]
 
 
-def test_two_downloads_of_one_file_do_not_meet(server, client, tmp_path):
-    server.faults[PATH] = [Fault(drip=(5000, 0.02))]
+def test_two_downloads_of_one_file_are_refused(server, client, tmp_path):
+    server.faults[PATH] = [Fault(hold=100_000)]
     process = start(server, tmp_path / "dump.json.gz")
-    waited_for(tmp_path / "dump.json.gz.part", 5000)
+    waited_for(tmp_path / "dump.json.gz.part", 5000, process)
     assert "another process" in refused(tmp_path, dump(server), client)
-    process.communicate(timeout=60)
+    server.released.set()
+    process.communicate(timeout=LONGEST)
     assert (tmp_path / "dump.json.gz").read_bytes() == BODY
 
 
-def test_one_connection_a_host_however_many_ask(server, client, tmp_path, capsys):
+def test_downloads_share_one_connection_per_host(server, client, tmp_path, capsys):
     paths = [f"/{k}.json.gz" for k in range(4)]
     for path in paths:
         server.files[path] = BODY
@@ -149,7 +196,7 @@ def test_one_connection_a_host_however_many_ask(server, client, tmp_path, capsys
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(LONGEST)
     assert [(tmp_path / path[1:]).read_bytes() == BODY for path in paths] == [True] * 4
     turns = sorted((asked.began, asked.ended) for asked in server.asked)
     assert all(ended < began for (_, ended), (began, _) in itertools.pairwise(turns))

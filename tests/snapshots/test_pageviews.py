@@ -1,4 +1,4 @@
-"""Page views filtered while they stream, from servers that cut, stall and begin again."""
+"""Page views, filtered during a download from servers with faults."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from support.server import Fault, serving
 
-from factdrift.settings import InputError, month_files
+from factdrift.errors import InputError
+from factdrift.retry import RetryPolicy
+from factdrift.settings import month_files
 from factdrift.snapshots import pageviews
-from factdrift.snapshots.fetch import Client, Manners
+from factdrift.snapshots.fetch import Client, Limits
 from factdrift.snapshots.pageviews import filter_month, month_url
 
 PATH = "/monthly/2022/2022-03/pageviews-202203-user.bz2"
@@ -41,7 +43,9 @@ def server():
 
 @pytest.fixture
 def client() -> Client:
-    return Client("me@example.org", Manners(tries=4, timeout=5, progress=10_000, sleep=lambda seconds: None))
+    return Client(
+        "me@example.org", RetryPolicy(tries=4), Limits(timeout=60, progress=10_000), lambda seconds: None
+    )
 
 
 def filtered(server, client, folder):
@@ -54,7 +58,7 @@ def filtered(server, client, folder):
     assert list(found) == sorted(found)
 
 
-def test_where_a_month_lies(server):
+def test_the_address_of_a_month(server):
     assert month_url("2022-03", f"{server.url}/monthly") == server.url + PATH
     assert month_url("2022-03") == (
         "https://dumps.wikimedia.org/other/pageview_complete/monthly/2022/2022-03/pageviews-202203-user.bz2"
@@ -66,12 +70,22 @@ def test_english_lines_are_summed_and_the_rest_is_not_stored(server, client, tmp
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_cuts_in_between_lose_and_double_nothing(server, client, tmp_path, ranges):
+def test_cut_connections_neither_lose_nor_repeat_lines(server, client, tmp_path, ranges):
     server.ranges = ranges
     server.faults[PATH] = [Fault(cut=len(FILE) // 3), Fault(status=503), Fault(cut=len(FILE) // 2)]
     filtered(server, client, tmp_path)
     starts = [asked.start for asked in server.gets(PATH)]
     assert starts[:3] == [0, len(FILE) // 3, len(FILE) // 3]
+
+
+@pytest.mark.parametrize("heeds", [True, False])
+def test_a_month_that_is_replaced_while_it_is_read_is_refused(server, client, tmp_path, heeds):
+    server.heeds_if_range = heeds
+    other = FILE[:-1] + bytes([FILE[-1] ^ 1])
+    server.faults[PATH] = [Fault(cut=len(FILE) // 3), Fault(cut=len(FILE) // 3, then=other)]
+    with pytest.raises(InputError, match="has replaced the file while it was read; run the same command"):
+        filter_month(server.url + PATH, tmp_path / "2022-03.parquet", client)
+    assert not list(tmp_path.iterdir())
 
 
 def test_several_streams_in_one_file(server, client, tmp_path):
@@ -88,11 +102,11 @@ def test_several_streams_in_one_file(server, client, tmp_path):
         (FILE[: len(FILE) // 2], "cannot be read as a monthly page-view file"),
         (b"no archive", "cannot be read as a monthly page-view file"),
         (FILE[:2000] + b"\0" * 100 + FILE[2100:], "cannot be read as a monthly page-view file"),
-        (bz2.compress(b"de.wikipedia Berlin 1 desktop 999 A9\n"), "not a line of en.wikipedia"),
+        (bz2.compress(b"de.wikipedia Berlin 1 desktop 999 A9\n"), "no line of en.wikipedia"),
     ],
     ids=["missing", "truncated", "other", "damaged", "without English"],
 )
-def test_what_cannot_be_used_is_named_and_leaves_nothing(server, client, tmp_path, body, message):
+def test_unusable_files_are_refused_and_leave_nothing(server, client, tmp_path, body, message):
     if body is None:
         del server.files[PATH]
     else:
@@ -102,19 +116,19 @@ def test_what_cannot_be_used_is_named_and_leaves_nothing(server, client, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
-def test_a_server_that_never_gets_further_is_given_up(server, client, tmp_path):
+def test_a_server_that_makes_no_progress_is_given_up(server, client, tmp_path):
     server.faults[PATH] = [Fault(cut=20_000), *[Fault(cut=0)] * 9]
     with pytest.raises(InputError, match="given up after 4 tries"):
         filter_month(server.url + PATH, tmp_path / "2022-03.parquet", client)
     assert not list(tmp_path.iterdir())
 
 
-def test_what_a_killed_job_left_is_overwritten(server, client, tmp_path):
+def test_a_file_left_by_a_killed_job_is_overwritten(server, client, tmp_path):
     (tmp_path / ".2022-03.parquet.lines").write_bytes(b"half")
     filtered(server, client, tmp_path)
 
 
-def test_a_full_disk_is_told_as_one(server, client, tmp_path, monkeypatch):
+def test_a_full_disk_is_not_reported_as_a_bad_file(server, client, tmp_path, monkeypatch):
     def full(*arguments, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 

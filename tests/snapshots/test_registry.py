@@ -1,4 +1,4 @@
-"""Where dumps are looked for: the bundled table, the pattern, the user's own addresses."""
+"""Addresses of dumps: the bundled registry, the pattern of names, the user's own addresses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.snapshots.registry import (
     COLUMNS,
     Dump,
@@ -21,7 +21,7 @@ from factdrift.snapshots.registry import (
 HEADER = "\t".join(COLUMNS)
 
 
-def test_the_bundled_table_holds_the_dates_of_the_paper_and_follows_the_names():
+def test_the_bundled_registry_has_the_dates_of_the_paper_and_the_usual_names():
     dumps = read_registry()
     assert {"2021-01-04", "2023-02-27"} <= dumps.keys()
     for date, dump in dumps.items():
@@ -68,11 +68,11 @@ def test_a_wrong_sum_in_an_address_is_named(fragment):
         ("a.b.json.bz2", "json.bz2"),
     ],
 )
-def test_endings(name, expected):
+def test_suffixes_of_dumps(name, expected):
     assert suffix(dump_at("2021-01-04", f"https://a/{name}")) == expected
 
 
-def test_what_the_configuration_wants_downloaded():
+def test_which_dumps_the_configuration_downloads():
     config = {"dumps": {"2021-01-04": "wikidata", "2022-01-01": "a.json", "2023-02-27": "http://b/c.json.gz"}}
     dumps = {date: remote_dump(config, date) for date in config["dumps"]}
     assert dumps["2021-01-04"] == find_dump("2021-01-04")
@@ -80,7 +80,7 @@ def test_what_the_configuration_wants_downloaded():
     assert dumps["2023-02-27"].urls == ("http://b/c.json.gz",)
     assert remote_dump({"dumps": "sample"}, "2021-01-04") is None
     assert remote_dump({"dumps": "wikidata"}, "2021-01-04") == find_dump("2021-01-04")
-    with pytest.raises(InputError, match="the name of a dump ends in"):
+    with pytest.raises(InputError, match="the name of a dump must end in"):
         remote_dump({"dumps": {"2021-01-04": "https://a/b.nt.gz"}}, "2021-01-04")
 
 
@@ -91,12 +91,12 @@ def test_what_the_configuration_wants_downloaded():
         ([HEADER, "soon\thttps://a\t\t\t\t\t"], "line 2: Invalid isoformat"),
         ([HEADER, "2021-01-04\tftp://a\t\t\t\t\t"], "line 2: url and mirror must begin with"),
         ([HEADER, "2021-01-04\thttps://a\t\tmany\t\t\t"], "line 2: invalid literal"),
-        ([HEADER, "2021-01-04\thttps://a\t\t\tabc\t\t"], "line 2: 'abc' is no sha1 of 40"),
+        ([HEADER, "2021-01-04\thttps://a\t\t\tabc\t\t"], "line 2: 'abc' is not a sha1 of 40"),
         ([HEADER, "2021-01-04\thttps://a"], "line 2: there must be 7 columns"),
-        ([HEADER, *["2021-01-04\thttps://a\t\t\t\t\t"] * 2], "line 3: 2021-01-04 stands twice"),
+        ([HEADER, *["2021-01-04\thttps://a\t\t\t\t\t"] * 2], "line 3: 2021-01-04 occurs twice"),
     ],
 )
-def test_a_fault_in_a_table_is_named_with_its_line(tmp_path, lines, message):
+def test_a_fault_in_a_registry_is_named_with_its_line(tmp_path, lines, message):
     table = tmp_path / "dumps.tsv"
     table.write_text("".join(f"{line}\n" for line in lines))
     with pytest.raises(InputError, match=message):

@@ -1,4 +1,4 @@
-"""`factdrift sample render` and `factdrift snapshots derive` as a user calls them."""
+"""The commands `factdrift sample render` and `factdrift snapshots derive`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_bundled_sample_is_the_default(tmp_path: Path) -> None:
     assert "Q30" in ids
 
 
-def test_a_date_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_date_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         call("sample", "render", "--date", "2021-02-30", "-o", "x.json")
     assert "'2021-02-30' is no day; write one such as 2021-01-04" in capsys.readouterr().err

@@ -1,7 +1,8 @@
-"""The client against a server that plays the Query Service at its worst."""
+"""The client with a server that has all faults of the Query Service."""
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
@@ -11,12 +12,13 @@ from support.ripples import COUNTRY, HUMAN, Ripple, kinds, ripple_of, source_of
 from support.sparql import QueryService, database_of, query_service, stored_queries
 from support.worlds import Fact, World
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.sparql.answers import Answers
-from factdrift.sparql.client import ATTEMPTS, Client, TooMuch
+from factdrift.sparql.client import POLICY, Client, TooMuch
 from factdrift.tempripple.sparql_source import SparqlSource
 
 CONTACT = "me@example.org"
+ATTEMPTS = POLICY.tries
 FAULTS = ("429", "500", "html", "truncated", "reset", "drip", "503", "429 bare", "500 timeout")
 WORST = [each for fault in FAULTS for each in (fault, "", "")]
 QUERY = "PREFIX wd: <http://www.wikidata.org/entity/> SELECT ?p ?o WHERE { wd:Q1 ?p ?o }"
@@ -63,27 +65,29 @@ def client(service: QueryService, answers: Path | None = None) -> Client:
         CONTACT,
         Answers(answers, service.url) if answers else None,
         sleep=clock.sleep,
-        jitter=lambda low, high: high,
+        uniform=lambda low, high: high,
         clock=clock.time,
     )
 
 
-def test_a_good_day(service: QueryService) -> None:
+def test_rows_of_a_query(service: QueryService) -> None:
     rows = client(service).rows(QUERY, divisible=True)
     assert {row["o"]["value"] for row in rows} >= {f"http://www.wikidata.org/entity/Q{COUNTRY}"}
     assert len(service.asked) == 1
 
 
 @pytest.mark.parametrize("shift", [0, 5])
-def test_at_its_worst_the_tables_are_the_same(
+def test_faults_do_not_change_the_tables(
     shift: int, service: QueryService, made: tuple[Path, Ripple], tmp_path: Path
 ) -> None:
-    """Every fault comes many times; nothing is asked twice by a second run, which needs no server either."""
+    """Every fault occurs many times; a second run takes all answers from the store, without a server."""
     service.faults = list(islice(cycle(WORST), shift, 1000))
     asking = client(service, tmp_path)
     assert ripple_of(SparqlSource(asking, batch=4)) == made[1]
     assert len(made[1].related) == 3
-    assert 40 < len(service.asked) == asking.requests < 1000 - shift  # so that all kinds came, to the end
+    assert (
+        40 < len(service.asked) == asking.requests < 1000 - shift
+    )  # all kinds of faults occurred, until the end
 
     kept = stored_queries(tmp_path)
     assert len(kept) == len(set(kept))
@@ -93,7 +97,7 @@ def test_at_its_worst_the_tables_are_the_same(
 
 
 @pytest.mark.parametrize("fault", ["html", "truncated", "drip", "500 timeout"])
-def test_too_much_is_divided_or_tried_again(fault: str, service: QueryService) -> None:
+def test_a_query_that_takes_too_long_is_divided_or_repeated(fault: str, service: QueryService) -> None:
     service.faults = [fault]
     with pytest.raises(TooMuch):
         client(service).rows(QUERY, divisible=True)
@@ -102,7 +106,71 @@ def test_too_much_is_divided_or_tried_again(fault: str, service: QueryService) -
     assert len(service.asked) == 4
 
 
-def test_that_a_query_is_divided_is_remembered(service: QueryService, tmp_path: Path) -> None:
+ODD = [
+    b'{"head": {}, "results": {"bindings": null}}',
+    b'{"results": {}}',
+    b'{"results": []}',
+    b'{"boolean": true}',
+    b"[]",
+    b"null",
+    b'{"results": {"bindings": {}}}',
+    b'{"results": {"bindings": [[]]}}',
+    b'{"results": {"bindings": [null]}}',
+    b'{"results": {"bindings": [{"o": "Q1"}]}}',
+    b'{"results": {"bindings": [{"o": {"type": "uri"}}]}}',
+    b'{"results": {"bindings": [{"o": {"type": "uri", "value": 1}}]}}',
+    b'{"results": {"bindings": [{"o": {"type": "link", "value": "x"}}]}}',
+    b'{"results": {"bindings": [{"o": {"type": "literal", "value": "x", "xml:lang": null}}]}}',
+    b'{"results": {"bindings": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
+    b'{"x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "results": {"bindings": []}}',
+]
+"""Answers that are JSON, but not of SPARQL's form."""
+BROKEN = [
+    b'{"results": {"bindings": [{"o": {"type": "literal", "value": "\\ud800"}}]}}',
+    b'{"results": {"bindings": [{"o": {"type": "literal", "value": "\xed\xa0\x80"}}]}}',
+    b'{"results": {"bindings": [{"o": {"type": "literal", "value": "\xff"}}]}}',
+]
+"""Answers with lone surrogates or invalid UTF-8."""
+
+
+@pytest.mark.parametrize("raw", ODD, ids=range(len(ODD)))
+def test_an_answer_of_another_form_is_requested_again_and_never_stored(
+    raw: bytes, service: QueryService, tmp_path: Path
+) -> None:
+    service.raw, service.faults = raw, ["odd", "odd"]
+    good = client(service, tmp_path).rows(QUERY, divisible=True)
+    assert len(service.asked) == 3
+    assert client(service, tmp_path).rows(QUERY, divisible=True) == good
+    service.always = "odd"
+    with pytest.raises(InputError, match=r"the answer does not have the form of SPARQL's results"):
+        client(service, tmp_path).rows(QUERY + " LIMIT 1", divisible=True)
+    assert len(stored_queries(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("raw", BROKEN)
+def test_an_answer_with_invalid_unicode_is_never_stored(
+    raw: bytes, service: QueryService, tmp_path: Path
+) -> None:
+    service.raw, service.always = raw, "odd"
+    with pytest.raises(InputError, match="an answer that is not whole"):
+        client(service, tmp_path).rows(QUERY, divisible=False)
+    assert stored_queries(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "rows",
+    ['[{"o": "Q1"}]', '[{"o": {"type": "uri", "value": 1}}]', "{}", "[" * 100_000 + "]" * 100_000],
+    ids=range(4),
+)
+def test_a_stored_answer_of_another_form_is_named(rows: str, service: QueryService, tmp_path: Path) -> None:
+    client(service, tmp_path).rows(QUERY, divisible=True)
+    (kept,) = tmp_path.rglob("*.json.gz")
+    kept.write_bytes(gzip.compress(f'{{"url": "", "query": "", "answered": "", "rows": {rows}}}'.encode()))
+    with pytest.raises(InputError, match=f"{kept.name}: cannot be read as a stored answer .*remove the file"):
+        client(service, tmp_path).rows(QUERY, divisible=True)
+
+
+def test_the_store_remembers_that_a_query_is_divided(service: QueryService, tmp_path: Path) -> None:
     service.faults = ["html"]
     for _ in range(2):
         with pytest.raises(TooMuch):
@@ -111,7 +179,7 @@ def test_that_a_query_is_divided_is_remembered(service: QueryService, tmp_path: 
 
 
 @pytest.mark.parametrize("fault", ["429", "429 bare", "500", "503", "reset"])
-def test_what_passes_is_waited_out(fault: str, service: QueryService) -> None:
+def test_transient_failures_are_waited_for(fault: str, service: QueryService) -> None:
     service.faults = [fault] * (ATTEMPTS - 1)
     assert client(service).rows(QUERY, divisible=True)
     assert len(service.asked) == ATTEMPTS
@@ -124,9 +192,9 @@ def test_what_passes_is_waited_out(fault: str, service: QueryService) -> None:
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "html", "reset"])
-def test_what_does_not_pass_ends_the_run(fault: str, service: QueryService) -> None:
+def test_lasting_failures_end_the_run(fault: str, service: QueryService) -> None:
     service.always = fault
-    with pytest.raises(InputError, match=f"no usable answer after {ATTEMPTS} attempts"):
+    with pytest.raises(InputError, match=f"given up after {ATTEMPTS} tries"):
         client(service).rows(QUERY, divisible=False)
     assert len(service.asked) == ATTEMPTS
 
@@ -140,7 +208,7 @@ def test_a_refusal_ends_the_run_at_once(fault: str, said: str, service: QuerySer
     assert stored_queries(tmp_path) == []
 
 
-def test_a_server_that_wants_an_hour_is_left_alone(service: QueryService) -> None:
+def test_a_retry_after_of_two_hours_ends_the_run(service: QueryService) -> None:
     service.faults, service.retry_after = ["429"], 7200
     with pytest.raises(InputError, match="asks to come back in 7,200 s"):
         client(service).rows(QUERY, divisible=True)
@@ -150,11 +218,11 @@ def test_a_damaged_answer_is_named(service: QueryService, tmp_path: Path) -> Non
     client(service, tmp_path).rows(QUERY, divisible=True)
     (kept,) = tmp_path.rglob("*.json.gz")
     kept.write_bytes(kept.read_bytes()[:-9])
-    with pytest.raises(InputError, match=f"{kept.name}: no stored answer that can be read"):
+    with pytest.raises(InputError, match=f"{kept.name}: cannot be read as a stored answer"):
         client(service, tmp_path).rows(QUERY, divisible=True)
 
 
-def test_nobody_there(tmp_path: Path) -> None:
+def test_a_server_that_does_not_exist(tmp_path: Path) -> None:
     waited: list[float] = []
     alone = Client("http://127.0.0.1:9/", CONTACT, Answers(tmp_path, "x"), sleep=waited.append)
     with pytest.raises(InputError, match="the connection failed"):

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.dumps import COMPRESS
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.statements import extract as module
 from factdrift.statements.extract import extract
 from factdrift.statements.rows import SHARD_ENTITIES, SHARD_PROPERTIES, SHARD_STATEMENTS
@@ -151,7 +151,7 @@ def test_only_the_first_bad_lines_are_named(write_dump: Any, tmp_path: Path) -> 
     assert [bad["line"] for bad in report["first_bad_lines"]] == list(range(2, 102))
 
 
-def test_lexemes_and_others_are_counted_and_passed_over(write_dump: Any, tmp_path: Path) -> None:
+def test_lexemes_and_others_are_counted_and_skipped(write_dump: Any, tmp_path: Path) -> None:
     others = [
         {"id": "L1", "type": "lexeme", "lemmas": {}, "claims": [], "senses": []},
         {"id": "L2-F1", "type": "lexeme"},
@@ -188,7 +188,7 @@ def test_an_earlier_result_is_replaced_and_other_files_are_not(write_dump: Any, 
     other.mkdir()
     (other / "thesis.txt").write_text("")
     for output in (other, other / "thesis.txt"):
-        with pytest.raises(InputError, match="no folder of a shard"):
+        with pytest.raises(InputError, match="not the folder of a shard"):
             extract(dump, 0, 1, 2, "all", output)
     assert (other / "thesis.txt").exists()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.statements.extract import extract
 from factdrift.statements.gather import CLASSES, gather_bucket, gather_snapshot
 from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS
@@ -217,7 +217,7 @@ def test_a_dump_that_changed_after_it_was_read(write_dump: Any, gather: Any, tmp
         gather(dump, tmp_path / "shard")
 
 
-def test_a_bucket_that_is_none(write_dump: Any, take_snapshot: Any, tmp_path: Path) -> None:
+def test_a_bucket_out_of_range(write_dump: Any, take_snapshot: Any, tmp_path: Path) -> None:
     snapshot = take_snapshot(write_dump(item(1)), buckets=2)
     with pytest.raises(InputError, match="0 to 1"):
         gather_bucket(

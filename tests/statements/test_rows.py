@@ -114,6 +114,7 @@ def test_a_plain_statement() -> None:
         "revision": 99,
         "starts": None,
         "ends": None,
+        "pits": None,
         "inferred": None,
         "line": 7,
     }
@@ -176,8 +177,8 @@ IMPOSSIBLE = snak("", "time", "yesterday")
         ([], None, False, None, False, None),
         ([Y2001], 20010101, False, 20010101, False, 20010101),
         ([Y2005, Y2001], 20010101, False, 20050101, False, 20050101),
-        ([MAY_2005, Y2005, Y2001], 20010101, False, 20050101, False, 20050101),
-        ([Y2005, MAY_2005], 20050101, False, 20050101, False, 20050101),
+        ([MAY_2005, Y2005, Y2001], 20010101, False, 20050501, False, 20050501),
+        ([Y2005, MAY_2005], 20050101, False, 20050501, False, 20050501),
         ([SOME], None, True, None, True, None),
         ([NONE], None, False, None, False, None),
         ([NONE, SOME], None, True, None, True, None),
@@ -204,7 +205,7 @@ def test_several_dates_of_one_statement(
         assert row["qualifiers"] == ([580, 582, 585] if values else [])
         dated = [value["datavalue"]["value"]["time"] for value in values if value in (Y2001, Y2005, MAY_2005)]
         several = sorted(int(time[1:5]) for time in dated) if len(dated) > 1 else None
-        for name in ("starts", "ends"):
+        for name in ("starts", "ends", "pits"):
             assert (sorted(time["year"] for time in row[name]) if row[name] else None) == several
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.statements.extract import extract
 from factdrift.statements.gather import gather_bucket, gather_snapshot
 from factdrift.tables import TRANSLATIONS

@@ -1,4 +1,4 @@
-"""What a chat server in the tests can be told to do wrong."""
+"""Faults of the chat server for tests."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ CHAT = "/v1/chat/completions"
 
 @dataclass(frozen=True)
 class Fault:
-    """What becomes of one answer."""
+    """The fault of one answer."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     error: Json | None = None
-    """The `error` of the body, with a status that is none of success."""
+    """The `error` of the body, with an error status."""
     raw: bytes | None = None
-    """The body in the place of the answer."""
+    """The body that replaces the answer."""
     delay: float = 0.0
     """Seconds before anything is sent."""
     cut: float | None = None
     """The share of the body after which the connection is cut; nothing at all is sent below 0."""
     finish: str = "stop"
     message: tuple[tuple[str, Any], ...] = ()
-    """What replaces fields of the answer's message."""
+    """Fields that replace those of the answer's message."""
     choices: bool = True
 
 
@@ -63,10 +63,10 @@ FAULTS = {
     "null": Fault(message=(("content", None),)),
     "no-choices": Fault(choices=False),
 }
-"""Faults by name. All down to `no-choices` but 400, 401, 403, 404 and `quota` pass when asked again."""
+"""Faults by name."""
 
 PASSING = ("429", "429-ms", "500", "503-html", "late", "drop", "cut", "garbage", "empty", "html")
-"""Those that say nothing about the request itself."""
+"""The transient faults."""
 
 
 def some(share: float, names: Sequence[str] = PASSING) -> Callable[[str, Json, int], str | None]:

@@ -1,6 +1,6 @@
 """A server on the loopback interface that speaks chat, models, files and batches as the OpenAI API does.
 
-It misbehaves as it is told and counts what it is asked. In a test:
+It has faults on demand and counts all requests. In a test:
 
     with chat_serving(answer=lambda body: body["messages"][-1]["content"].upper()) as server:
         server.fault = some(0.1, ("429", "500", "cut"))
@@ -48,45 +48,47 @@ SPAN = 24 * 3600
 
 
 def echo(body: Json) -> str:
-    """The answer where a test gives no other: a function of what is asked alone."""
+    """The default answer, which depends on the request only."""
     return f"Answer {hashlib.sha256(canonical(body).encode()).hexdigest()[:12]}"
 
 
 @dataclass
 class ChatServer:
-    """What is asked is counted; what is answered can be changed at any time, also from other threads.
+    """Counts requests; its answers can be changed at any time, also from other threads.
 
-    `fault(path, body, attempt)` names the fault of a request, or gives one; `attempt` counts from 0 how often
-    the same body was sent to the path. It is called before anything is done about the request, `done(method,
-    path)` when all is done and only the response is still to be sent. The faults of chat also strike the
-    requests of a batch: one with a status goes to its error file.
+    `fault(path, body, attempt)` returns the fault of a request or its name; `attempt` counts from 0 how often
+    the same body was sent to the path. It is called before a request is handled, `done(method, path)` when it
+    has been handled and only the response is left to send. Faults of chat requests also apply to the requests
+    of a batch: one with an error status goes to the batch's error file.
     """
 
     answer: Callable[[Json], str] = echo
     fault: Callable[[str, Json, int], str | Fault | None] = sound
     done: Callable[[str, str], None] = lambda method, path: None
     delay: float = 0.0
-    """Seconds that every answer takes."""
+    """Seconds before each chat request is answered."""
+    together: int = 0
+    """Number of chat requests that must be in flight at the same time before the first one is answered."""
     key: str | None = None
-    """The key that is demanded, if any."""
+    """The API key that requests must carry; None accepts any."""
     polls: int = 2
-    """How often a batch is asked for before it ends."""
+    """How often a batch's state is requested before it is complete."""
     per_batch: int = 50_000
     expire_after: int | None = None
     """How many requests of a batch are answered before it expires."""
     duplicate: float = 0.0
-    """The share of a batch's lines that stand twice in its output."""
+    """The share of a batch's lines that occur twice in its output."""
     reject: str | None = None
-    """Why a batch fails as it is validated, if it does."""
+    """The error with which the server rejects batches, if it does."""
     unordered: bool = True
     page: int = 100
 
     asked: Counter[str] = field(default_factory=Counter)
-    """How often each body was asked for by chat or batch: canonical JSON -> times."""
+    """Canonical JSON of a body -> how often it was requested, by chat or batch."""
     calls: Counter[str] = field(default_factory=Counter)
-    """`POST /v1/files` -> times."""
+    """Method and path, such as `POST /v1/files` -> number of calls."""
     arrivals: list[float] = field(default_factory=list)
-    """When each chat request came, in seconds of the monotonic clock."""
+    """When each chat request arrived: seconds of the monotonic clock."""
     answered: int = 0
     busiest: int = 0
     agents: Counter[str] = field(default_factory=Counter)
@@ -127,7 +129,7 @@ class ChatServer:
     async def respond(
         self, method: str, target: str, headers: dict[str, str], data: bytes
     ) -> tuple[Any, Fault]:
-        """What is sent, and the fault with which."""
+        """The response, and the fault with which it is sent."""
         url = urlsplit(target)
         path, query = url.path, {name: values[-1] for name, values in parse_qs(url.query).items()}
         self.calls[f"{method} {path}"] += 1
@@ -138,6 +140,8 @@ class ChatServer:
             self.asked[canonical(body)] += 1
             self.arrivals.append(time.monotonic())
             fault = self.struck(path, body)
+            while self.busiest < self.together:
+                await asyncio.sleep(0.005)
             await asyncio.sleep(self.delay + fault.delay)
             wanted = fault.raw is None and fault.error is None
             result = self.completion(body, fault) if wanted else None
@@ -154,7 +158,7 @@ class ChatServer:
         return result, fault
 
     def stored(self, method: str, parts: list[str], query: Json, headers: dict[str, str], data: bytes) -> Any:
-        """The answer of every address but that of chat; bytes for a file's content, None if there is none."""
+        """The response at all addresses but that of chat; bytes for a file's content, None for status 404."""
         match method, parts:
             case "GET", ["models"]:
                 return {"object": "list", "data": [{"id": "loopback", "object": "model", "owned_by": "test"}]}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.snapshots.download import download
 from factdrift.snapshots.fetch import Client
 from factdrift.snapshots.registry import Dump
@@ -32,7 +32,7 @@ def listed(server: Server, sha1: str = SHA1) -> None:
 
 
 def fetched(tmp_path: Path, dump: Dump, client: Client) -> None:
-    """Downloads, and looks that the file is whole and alone."""
+    """Downloads, and checks that the file is complete and the only one."""
     output = tmp_path / "dump.json.gz"
     download(dump, output, client)
     assert output.read_bytes() == BODY
@@ -40,7 +40,7 @@ def fetched(tmp_path: Path, dump: Dump, client: Client) -> None:
 
 
 def refused(tmp_path: Path, dump: Dump, client: Client) -> str:
-    """Downloads in vain; returns the message."""
+    """Downloads, expecting an InputError; returns its message."""
     with pytest.raises(InputError) as error:
         download(dump, tmp_path / "dump.json.gz", client)
     assert not (tmp_path / "dump.json.gz").exists()

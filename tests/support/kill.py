@@ -1,6 +1,6 @@
 """Kills a process at the worst moment: when an output is written and about to take its name.
 
-Python looks for a module `sitecustomize` when it starts. Ours asks to be told of every renaming.
+Python imports a module `sitecustomize` when it starts. Ours installs an audit hook for renamings.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if os.environ.get("KILL_AT"):
 
 
 def killing(folder: Path, at: str, what: str) -> dict[str, str]:
-    """The environment in which the process that makes the file `at` dies; with `run`, its whole group.
+    """Environment variables that kill the process that is about to rename a file to `at`.
 
-    What queries put aside lies in `folder` too.
+    `what` is `job` for that process alone, `run` for its process group. Temporary files go to `folder`.
     """
     folder.mkdir(exist_ok=True)
     (folder / "sitecustomize.py").write_text(_HOOK)

@@ -1,4 +1,4 @@
-"""Examples and scores made up for the tests of KLoB's measures."""
+"""Invented examples and scores for the tests of KLoB's measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The updates stage once more: slow and plain, for comparison with the real one on small worlds.
+"""A second, slow implementation of the updates stage, for comparison on small worlds.
 
 `updates` gives the triples of two dumps with their labels and what becomes of them, decided one triple at a
 time by if and else, with the constants written here again; nothing comes from the stage itself.
@@ -28,6 +28,7 @@ class Triple:
     scenario: str | None = None
     is_replace: bool = False
     announced: bool = False
+    leaks: bool = False
     subject_is_ph_new: bool = False
     relation_is_temp_func: bool = False
 
@@ -109,6 +110,8 @@ def new_entities(old: Dump, new: Dump, groups: Mapping[tuple[int, int], Group], 
             for each in new.statements
             if each.subject == subject and each.rank != "deprecated" and each.property in CREATION
         ]
+        if how.variant == "revised":
+            dated = [each for each in dated if each.precision is None or each.precision >= 9]
         values = [(each.property, each.time) for each in dated if each.snak == "value" and each.time]
         if how.variant == "reference" and values:
             first = values[0][0]
@@ -127,7 +130,7 @@ def new_entities(old: Dump, new: Dump, groups: Mapping[tuple[int, int], Group], 
 
 @dataclass
 class Case:
-    """What the rules ask about one triple."""
+    """The properties of one triple on which the rules depend."""
 
     how: How
     triple: Triple
@@ -141,7 +144,7 @@ class Case:
     start: Span | None = field(init=False)
     end: Span | None = field(init=False)
     ended: bool = field(init=False)
-    """An end is stated, be its date known or not."""
+    """Whether an end is stated; an unknown date (`somevalue`) counts."""
     pit: Span | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -167,6 +170,14 @@ class Case:
 
     def after(self, span: Span | None) -> bool:
         return span is not None and span.after(self.how.t_new)
+
+
+def measured(triple: Triple) -> bool:
+    """The new dump states a quantity with a point in time and nothing else about its time."""
+    each = triple.new
+    if each is None or each.datatype != "quantity" or each.pit is None:
+        return False
+    return not (each.start or each.start_unknown or each.end or each.end_unknown)
 
 
 def decide(case: Case) -> tuple[str, str]:
@@ -195,6 +206,16 @@ def decide(case: Case) -> tuple[str, str]:
             return "7", "new"
     if reference and case.single_value:
         return "20", "unknown"
+    if revised and measured(case.triple):
+        series = [each.any.pit for each in case.group if measured(each)]
+        later = [each for each in series if each and case.pit and each.low > case.pit.high]
+        if case.before(case.pit):
+            if any(case.before(each) for each in later):
+                return "8a", "ignore"
+            if any(case.inside(each) for each in series):
+                return "8b", "obsolete"
+        elif case.inside(case.pit) and any(case.inside(each) for each in later):
+            return "8a", "ignore"
     if change == "F+" and case.inside(case.pit):
         return "8", "new"
     if case.before(end):
@@ -288,6 +309,8 @@ def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> Non
     objects = [each.any.object for each in left if each.any.object is not None]
     if any(label_of(each) is None for each in [left[0].any.subject, *objects]):
         return drop(left, "no_label")
+    if how.leaks == "drop" and any(each.leaks and each.label != "static" for each in left):
+        return drop(left, "leak")
     is_replace = one_new_one_obsolete(left)
     if how.variant == "reference" and all(each.label == "static" for each in left):
         return drop(left, "static")
@@ -312,6 +335,21 @@ def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> Non
     for each in left:
         each.scenario, each.is_replace = found, is_replace
     return None
+
+
+def leaks(each: Statement, label_of: Callable[[int], str | None]) -> bool:
+    """The words of the object stand one after the other among those of the subject."""
+    if each.object is not None:
+        text = label_of(each.object)
+    else:
+        content = json.loads(each.json or "null")
+        text = content if isinstance(content, str) else content.get("amount", content.get("text"))
+        if each.datatype == "time":
+            sign, year = content["time"][0], content["time"][1:].split("-")[0]
+            text = str(int(year)) if sign == "+" and content["precision"] == 9 else None
+    subject, words = ((name or "").lower().split() for name in (label_of(each.subject), text))
+    places = range(len(subject) - len(words) + 1)
+    return bool(words) and any(subject[place : place + len(words)] == words for place in places)
 
 
 def updates(old: Dump, new: Dump, how: How) -> list[Triple]:
@@ -353,6 +391,7 @@ def updates(old: Dump, new: Dump, how: How) -> list[Triple]:
             )
             triple.row, triple.label = decide(case)
             triple.announced = triple.row == "11" and triple.change == "F0"
+            triple.leaks = leaks(triple.any, label_of)
             triple.subject_is_ph_new = subject in born
             triple.relation_is_temp_func = functional
         second_pass(group, functional, how)

@@ -1,4 +1,4 @@
-"""One dump and its filters once more: slow and plain, for comparison with the real stage on small worlds.
+"""A second, slow implementation of a dump's filters, for comparison on small worlds.
 
 A dump is a `Dump` of dataclasses; `filtered` says which filter drops each statement. Everything is decided by
 if and else, one statement at a time, with the constants written here again; nothing comes from the stage.
@@ -28,6 +28,7 @@ class How:
     dates: str
     objects: str
     merges: str
+    leaks: str
     t_old: int
     t_new: int
 
@@ -59,6 +60,7 @@ class Statement:
     key: str
     json: str | None
     time: Span | None
+    precision: int | None
     start: Span | None
     start_unknown: bool
     end: Span | None
@@ -113,6 +115,17 @@ def read(tables: Mapping[str, list[dict[str, Any]]], how: How) -> Dump:
             day = time["year"] * 10_000 + 101
         return Span(day, day)
 
+    def spans(row: Mapping[str, Any], name: str) -> list[Span]:
+        """The dates of a qualifier in the order of what they mean."""
+        dates = [span(time) for time in row[f"{name}s"] or [row[name]]]
+        return sorted((each for each in dates if each), key=lambda each: (each.low, each.high))
+
+    def earliest(row: Mapping[str, Any], name: str) -> Span | None:
+        return next(iter(spans(row, name)), None)
+
+    def latest_of(row: Mapping[str, Any], name: str) -> Span | None:
+        return next(reversed(spans(row, name)), None)
+
     statements = [
         Statement(
             subject=row["subject"],
@@ -126,11 +139,12 @@ def read(tables: Mapping[str, list[dict[str, Any]]], how: How) -> Dump:
             key=row["key"],
             json=row["json"],
             time=span(row["time"]),
-            start=span(row["start"]),
+            precision=row["time"]["precision"] if row["time"] else None,
+            start=earliest(row, "start"),
             start_unknown=row["start_unknown"],
-            end=span(row["end"]),
+            end=latest_of(row, "end"),
             end_unknown=row["end_unknown"],
-            pit=span(row["pit"]),
+            pit=latest_of(row, "pit"),
             qualifiers=frozenset(row["qualifiers"]),
         )
         for row in tables["statements"]

@@ -12,47 +12,59 @@ from typing import Any, NamedTuple
 import msgspec
 
 from factdrift.tables import database
-from factdrift.tempripple.build import Resources
 from factdrift.tempripple.claims import Claim
 from factdrift.tempripple.dates import Date
 from factdrift.tempripple.facts import find_facts
 from factdrift.tempripple.items import make_items
-from factdrift.tempripple.method import Method
+from factdrift.tempripple.method import ItemMethod
 from factdrift.tempripple.names import Names
 from factdrift.tempripple.related import find_related
+from factdrift.tempripple.resources import Resources
 from factdrift.tempripple.rows import make_rows
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.table_source import TableSource
 from factdrift.tempripple.types import Types
+from factdrift.words.names import read_names
 from support.worlds import Fact, World
 
-METHOD = Method(
-    snapshot_date="2026-01-05",
-    window_start="2015-01-01",
-    change_start="2025-01-01",
-    change_end="2026-01-01",
-    immutable_from="2015-01-01",
-    immutable_until="2025-12-31",
-    gap_days=365,
-    cap_per_property=1_000_000,
-    type_depth=5,
-    unite_same_object=True,
-    on_ambiguous="drop",
-    coverage="gap",
-    new_rule="start",
-    infer_end_from_next=False,
-    restrictive_qualifiers=(),
-    exclude_object_classes=(),
-    immutable_set="full53",
-    require_start=False,
-    cap_per_fact=None,
-    leak_check=True,
-    same_timeline="exclude",
-    articles=False,
-    slice=False,
-    seed=0,
+METHOD = msgspec.convert(
+    {
+        "snapshot_date": "2026-01-05",
+        "window_start": "2015-01-01",
+        "change_start": "2025-01-01",
+        "change_end": "2026-01-01",
+        "immutable_from": "2015-01-01",
+        "immutable_until": "2025-12-31",
+        "gap_days": 365,
+        "cap_per_property": 1_000_000,
+        "type_depth": 5,
+        "unite_same_object": True,
+        "on_ambiguous": "drop",
+        "coverage": "gap",
+        "new_rule": "start",
+        "infer_end_from_next": False,
+        "restrictive_qualifiers": [],
+        "exclude_object_classes": [],
+        "immutable_set": "full53",
+        "require_start": False,
+        "cap_per_fact": None,
+        "cap_per_asked_fact": None,
+        "leak_check": True,
+        "as_of": "off",
+        "same_timeline": "exclude",
+        "alike": [],
+        "grammar": "plain",
+        "slice": False,
+    },
+    ItemMethod,
 )
-"""The defaults of the spec, which are the paper's."""
+"""The settings of the paper."""
+
+
+def method_with(**switches: Any) -> ItemMethod:
+    """METHOD with other values; dates as ISO texts or dates."""
+    return msgspec.convert({**msgspec.to_builtins(METHOD), **switches}, ItemMethod)
+
 
 RESOURCES = Resources(Path(__file__).resolve().parents[2] / "resources" / "tempripple")
 RELATIONS = RESOURCES.relations()
@@ -60,7 +72,7 @@ HUMAN, COUNTRY, CITY, TEAM = 5, 6256, 515, 12973014
 
 
 class Ripple(NamedTuple):
-    """What the stage makes of a world."""
+    """The tables that the stage makes from a world."""
 
     facts: list[dict[str, Any]]
     related: list[dict[str, Any]]
@@ -100,9 +112,9 @@ def ripple(world: World, directory: Path, **switches: Any) -> Ripple:
 
 def ripple_of(source: Source, **switches: Any) -> Ripple:
     """The whole stage on a source."""
-    method = msgspec.structs.replace(METHOD, **switches)
+    method = method_with(**switches)
     types = Types(source, RELATIONS.types, method.type_depth)
-    names = Names(source, {}, {})
+    names = Names(source, {}, read_names() if method.grammar == "fitted" else None)
     facts = find_facts(source, RELATIONS, method, types, names)
     related = find_related(source, RELATIONS, method, types, names, facts.facts)
     items = make_items(facts.facts, related.related, method)
@@ -115,7 +127,7 @@ def kinds(**items: tuple[int, ...]) -> list[Fact]:
 
 
 UNKNOWN = "?"
-"""As a start or an end: `somevalue`."""
+"""A start or an end that is `somevalue`."""
 
 
 def date(text: str) -> Date:
@@ -168,13 +180,14 @@ def claim(
         preferred,
         snak,
         item,
-        None,
-        None,
-        None,
-        dates(start),
-        dates(end),
-        end == UNKNOWN,
-        False,
+        text=None,
+        language=None,
+        date=None,
+        julian=None,
+        starts=dates(start),
+        ends=dates(end),
+        end_unknown=end == UNKNOWN,
+        restricted=False,
     )
 
 

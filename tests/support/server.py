@@ -1,4 +1,4 @@
-"""A web server on the loopback interface that misbehaves as it is told, and counts what it is asked for."""
+"""A web server on the loopback interface with faults on demand, which records all requests."""
 
 from __future__ import annotations
 
@@ -16,20 +16,26 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Fault:
-    """What happens to one GET: another status, a cut after so many bytes of the body, or a slow drip."""
+    """The fault of one GET: an error status, or a body that is cut, sent in small pieces, or held back."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     cut: int | None = None
+    """Bytes of the body after which the connection is closed."""
+    hold: int | None = None
+    """Bytes of the body after which nothing more comes until `Server.released` is set."""
     drip: tuple[int, float] | None = None
-    """Bytes at a time, seconds between them."""
+    """Bytes of each piece, and seconds between two pieces."""
+    then: bytes | None = None
+    """The content that replaces the file when this answer has been sent."""
 
 
 @dataclass
 class Asked:
-    """A request: `start` is the first byte asked for, `sent` the number of bytes of the body that were sent.
+    """A request: `start` is the first byte of its range, `sent` the number of bytes of the body sent.
 
-    `began`, `ended`: when it came, and when the last piece of its body was about to go.
+    `began` is when it arrived, `ended` when the last piece of the body was about to be sent, both in seconds
+    of the monotonic clock.
     """
 
     method: str
@@ -42,7 +48,7 @@ class Asked:
 
 
 class Server:
-    """Serves `files`; `faults` of a path are used up one a GET; `always` stays."""
+    """Serves `files`. Each GET of a path takes the next of its `faults`, else `always`, if there is one."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -51,9 +57,15 @@ class Server:
         self.moved: dict[str, str] = {}
         self.ranges = True
         self.validators = True
+        self.heeds_if_range = True
+        self.weak = False
+        """Entity tags are weak."""
+        self.salt = ""
+        """A part of the entity tags that does not depend on the content."""
         self.lengths = True
         self.asked: list[Asked] = []
         self.lock = threading.Lock()
+        self.released = threading.Event()
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
@@ -72,6 +84,7 @@ def serving() -> Iterator[Server]:
         with unittest.mock.patch.dict(os.environ, local):
             yield server
     finally:
+        server.released.set()
         server.http.shutdown()
         server.http.server_close()
 
@@ -87,6 +100,8 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 fault = waiting.pop(0) if waiting else server.always.get(self.path, Fault())
             with contextlib.suppress(ConnectionError):
                 self._answer(fault)
+            if fault.then is not None:
+                server.files[self.path] = fault.then
 
         def _answer(self, fault: Fault) -> None:
             wanted = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
@@ -102,8 +117,8 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             if body is None or fault.status != 200:
                 self._plain(404 if body is None else fault.status, fault.headers)
                 return
-            tag = f'"{len(body)}-{zlib.crc32(body)}"'
-            unchanged = self.headers.get("If-Range", tag) == tag
+            tag = f'{"W/" if server.weak else ""}"{len(body)}-{zlib.crc32(body)}{server.salt}"'
+            unchanged = not server.heeds_if_range or self.headers.get("If-Range", tag) == tag
             resumed = bool(wanted) and server.ranges and unchanged
             if resumed and start >= len(body):
                 self._plain(416, {"Content-Range": f"bytes */{len(body)}"})
@@ -118,7 +133,11 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 self.send_header("ETag", tag)
             self.end_headers()
             if self.command == "GET":
-                self._send(rest if fault.cut is None else rest[: fault.cut], fault.drip, asked)
+                rest = rest if fault.cut is None else rest[: fault.cut]
+                if fault.hold is not None:
+                    self._send(rest[: fault.hold], fault.drip, asked)
+                    server.released.wait()
+                self._send(rest[fault.hold or 0 :], fault.drip, asked)
 
         def _send(self, data: bytes, drip: tuple[int, float] | None, asked: Asked) -> None:
             step, pause = drip or (16384, 0.0)

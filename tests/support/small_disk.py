@@ -1,4 +1,4 @@
-"""A disk of a few kilobytes that can be enlarged: a tmpfs, where the system lets us mount one."""
+"""A disk of a few kilobytes that can be enlarged: a tmpfs, if the user may mount one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class SmallDisk:
         return (state.f_blocks - state.f_bfree) * state.f_frsize
 
     def leave(self, free: int) -> None:
-        """Makes the disk so large that so many bytes are free."""
+        """Resizes the disk so that `free` bytes are free."""
         size = self.used() + free
         subprocess.run(["mount", "-o", f"remount,size={size}", "tmpfs", str(self.folder)], check=True)
 
 
 @contextlib.contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[SmallDisk]:
-    """Skips the test with the reason where nothing can be mounted."""
+    """A mounted disk of `size` bytes; skips the test if nothing can be mounted."""
     folder.mkdir()
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)],

@@ -1,4 +1,4 @@
-"""A snapshot as RDF behind a SPARQL server, well behaved or at its worst."""
+"""A snapshot as RDF behind a SPARQL server, with or without faults."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class Clock:
 
 @dataclass
 class QueryService:
-    """Plays the Wikidata Query Service: answers queries, or commits the next of its `faults`.
+    """Acts as the Wikidata Query Service: answers queries, or has the next of its `faults`.
 
     A fault is `429`, `429 bare`, `500`, `500 timeout`, `503`, `403`, `400`, `html`, `truncated`, `drip`,
-    `reset`, or `` for none. What a client does that it must not is noted in `offences`.
+    `reset`, `odd` (the body `raw`), or `` for none. `offences` lists what a client does against the rules.
     """
 
     store: pyoxigraph.Store
@@ -62,8 +62,9 @@ class QueryService:
     faults: list[str] = field(default_factory=list)
     always: str = ""
     retry_after: int = 30
+    raw: bytes = b""
     asked: list[tuple[float, str]] = field(default_factory=list)
-    """When, and what."""
+    """(time, query) of each request."""
     failed: list[float] = field(default_factory=list)
     offences: list[str] = field(default_factory=list)
     not_before: float = 0.0
@@ -133,6 +134,8 @@ class _Handler(BaseHTTPRequestHandler):
             case "truncated":
                 service.clock.now += 60
                 self._send(200, found[: len(found) // 2] + b"java.util.concurrent.TimeoutException")
+            case "odd":
+                self._send(200, service.raw)
             case "drip":
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(found)))
@@ -175,7 +178,7 @@ class _Server(ThreadingHTTPServer):
     service: QueryService
 
     def handle_error(self, *arguments: object) -> None:
-        """A connection that was cut on purpose is no news."""
+        """Prints nothing about connections that were cut on purpose."""
 
 
 @contextlib.contextmanager

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from factdrift.edit.edits import Artefacts, Edit
-from factdrift.edit.hyper import Hyper, read_hyper
+from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
+from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.models.loading import Loaded
 from factdrift.models.moments import count_moments
 from support.tiny_models import TEXT

@@ -22,6 +22,15 @@ TEXT = [
 ]
 
 
+def rounding(family: str) -> float:
+    """The relative rounding error of one operation in a float64 model of a family.
+
+    transformers computes GPT-J's attention in float32 whatever the type of the weights is, and float32
+    results depend on the processor and on the shape of the batch.
+    """
+    return torch.finfo(torch.float32 if family == "gptj" else torch.float64).eps
+
+
 @cache
 def tiny_tokenizer() -> PreTrainedTokenizerFast:
     """Byte-level BPE as GPT-2's, trained on a few sentences."""
@@ -37,15 +46,17 @@ def tiny_tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def tiny_model(family: str, *, layers: int = 3, dtype: torch.dtype = torch.float64, seed: int = 0) -> Loaded:
+def tiny_model(
+    family: str, *, layers: int = 3, dtype: torch.dtype = torch.float64, seed: int = 0, positions: int = 96
+) -> Loaded:
     """A random model, whose MLP has a width of its own, so that no matrix passes for its transpose."""
     common: dict[str, Any] = {"vocab_size": len(tiny_tokenizer()), "bos_token_id": 0, "eos_token_id": 0}
     if family in ("gpt2", "gptj"):
-        sizes = {"n_embd": 24, "n_layer": layers, "n_head": 4, "n_inner": 56, "n_positions": 96}
+        sizes = {"n_embd": 24, "n_layer": layers, "n_head": 4, "n_inner": 56, "n_positions": positions}
         sizes |= {"rotary_dim": 4} if family == "gptj" else {}
     else:
         sizes = {"hidden_size": 24, "num_hidden_layers": layers, "num_attention_heads": 4}
-        sizes |= {"intermediate_size": 56, "max_position_embeddings": 96}
+        sizes |= {"intermediate_size": 56, "max_position_embeddings": positions}
         if family != "gpt_neox":
             sizes |= {"num_key_value_heads": 2, "head_dim": 6}
     config = AutoConfig.for_model(family, **common, **sizes, initializer_range=0.2)

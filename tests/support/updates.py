@@ -1,4 +1,4 @@
-"""A small dataset of updates, made up, in the columns of wfd_repl.parquet."""
+"""A small invented dataset of updates with the columns of wfd_repl.parquet."""
 
 from __future__ import annotations
 

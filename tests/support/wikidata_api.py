@@ -1,4 +1,4 @@
-"""A wiki on the loopback interface that answers as Wikidata's API does, with its limits and its failures.
+"""A wiki on the loopback interface that answers as Wikidata's API does, with its limits and failures.
 
 The entities are those of tests/data/real-excerpt.json.bz2, in the form in which Wikibase stores them (no
 datatypes in snaks); their histories are invented. Whatever else is asked for (properties, classes, objects)
@@ -27,11 +27,11 @@ LIMIT = 50
 
 Json = dict[str, Any]
 Revision = tuple[str, Json | str | None]
-"""Time and content: an entity, the target of a redirect, or None where the content has been hidden."""
+"""Time and content: an entity, the target of a redirect, or None if the content is hidden."""
 
 
 def excerpt() -> dict[str, Json]:
-    """The entities of the real excerpt, by id."""
+    """Id -> entity of the real excerpt."""
     text = bz2.decompress((DATA / "real-excerpt.json.bz2").read_bytes()).decode("utf-8")
     lines = (line.strip().rstrip(",") for line in text.splitlines())
     entities = (json.loads(line) for line in lines if len(line) > 1)
@@ -44,12 +44,11 @@ def labels() -> dict[str, str]:
 
 
 class Wiki:
-    """What the wiki holds, and how it is to fail.
+    """The content of the wiki, and its failures.
 
-    `history` gives the revisions of an entity, the oldest first; an empty list is a deleted page. `fail`
-    names the failures of the next requests, in order: `maxlag`, `429`, `503`, `cut`, `garbage`,
-    `ratelimited`, or "" for none. `retry_after` is what is sent with them. `fits`: how many entities fit into
-    one answer.
+    `history`: the revisions of each entity, the oldest first; an empty list is a deleted page. `fail`: the
+    failures of the next requests, in order: `maxlag`, `429`, `503`, `cut`, `garbage`, `ratelimited`, or ""
+    for none. `retry_after`: the header that is sent with them. `fits`: entities that fit into one answer.
     """
 
     def __init__(self) -> None:
@@ -62,6 +61,8 @@ class Wiki:
         self.requests: list[dict[str, str]] = []
         self.agents: Counter[str] = Counter()
         self.busiest = 0
+        self.hold_at: int | None = None
+        """Number of the request from which on none is answered while this is set."""
         self.url = ""
         self._busy = 0
         self._lock = threading.Lock()
@@ -92,7 +93,7 @@ class Wiki:
         return stored(copy.deepcopy(self._excerpt.get(name, made)))
 
     def asked(self) -> Counter[str]:
-        """How often each entity was asked for as of a day."""
+        """Entity -> how often a revision of it was requested."""
         return Counter(each["titles"].removeprefix("Property:") for each in self.requests if "titles" in each)
 
     def answer(self, query: dict[str, str]) -> Json:
@@ -162,7 +163,7 @@ class Wiki:
         return copy.deepcopy(content or {})
 
     def enter(self, query: dict[str, str], agent: str) -> str:
-        """Counts a request; returns how it is to fail."""
+        """Counts a request; returns the name of its failure."""
         with self._lock:
             self.requests.append(query)
             self.agents[agent] += 1
@@ -185,6 +186,8 @@ class _Handler(BaseHTTPRequestHandler):
         agent = self.headers.get("User-Agent", "")
         failure = self.wiki.enter(query, agent)
         time.sleep(self.wiki.delay)
+        while self.wiki.hold_at is not None and len(self.wiki.requests) >= self.wiki.hold_at:
+            time.sleep(0.005)
         self._respond(query, agent, failure)
 
     def _respond(self, query: dict[str, str], agent: str, failure: str) -> None:
@@ -219,12 +222,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Silent."""
+        """Prints nothing."""
 
 
 @contextmanager
 def serving(wiki: Wiki) -> Iterator[Wiki]:
-    """The wiki at `wiki.url` until the block ends."""
+    """Serves the wiki at `wiki.url` as long as the block runs."""
     handler = type("Handler", (_Handler,), {"wiki": wiki})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

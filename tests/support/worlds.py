@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, write_parquet
 from factdrift.updates.classify import classify
 from factdrift.updates.difference import difference
+from factdrift.updates.filters import context, preprocess
 from factdrift.updates.kept import Dump
-from factdrift.updates.method import Method
+from factdrift.updates.method import PART, Method, MethodSettings, read_method
 from factdrift.updates.new_entities import new_entities
-from factdrift.updates.preprocess import context, preprocess
 from factdrift.wikidata.time import parse_time
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ T_OLD, T_NEW = 20210104, 20230227
 GREGORIAN = "http://www.wikidata.org/entity/Q1985727"
 JULIAN = "http://www.wikidata.org/entity/Q1985786"
 UNKNOWN = "unknown"
-"""As a start or an end: `somevalue`."""
+"""A start or an end that is `somevalue`."""
 
 
 @dataclass(frozen=True)
@@ -54,26 +54,45 @@ class Text:
     text: str
 
 
-def time_of(text: str) -> dict[str, Any]:
+def datavalue_of(text: str) -> dict[str, Any]:
     """`2021-01-04`, `2021-01`, `2021`, `2020s`, `-0044-03-15`, ` julian`; `2021-01-04/9` sets precision."""
     match = re.fullmatch(r"(-?)(\d+)(?:-(\d\d))?(?:-(\d\d))?(s?)(?:/(\d+))?( julian)?", text)
     assert match, text
     sign, year, month, day, decade, precision, julian = match.groups()
     level = int(precision or (8 if decade else 11 if day else 10 if month else 9))
     stamp = f"{sign or '+'}{int(year):04d}-{month or '00'}-{day or '00'}T00:00:00Z"
-    return parse_time(stamp, level, JULIAN if julian else GREGORIAN)._asdict()
+    return {"time": stamp, "precision": level, "calendarmodel": JULIAN if julian else GREGORIAN}
+
+
+def time_of(text: str) -> dict[str, Any]:
+    """A date, written as for `datavalue_of`, as a value of a TIME column."""
+    value = datavalue_of(text)
+    return parse_time(value["time"], value["precision"], value["calendarmodel"])._asdict()
+
+
+Moment = str | tuple[str, ...] | None
+"""A date; several dates of one statement; UNKNOWN; or none."""
+
+
+def dates_of(moment: Moment) -> list[dict[str, Any]]:
+    """The dates of a start, an end or a point in time, in their order."""
+    texts = moment if isinstance(moment, tuple) else () if moment in (None, UNKNOWN) else (moment,)
+    return [time_of(text) for text in texts]
 
 
 @dataclass
 class Fact:
-    """One statement; `id` defaults to one made of subject, property and object, so that it is stable."""
+    """One statement; `id` defaults to one made of subject, property and object, so that it is stable.
+
+    Of several dates the snapshot's own column is given the first, whichever it is.
+    """
 
     s: int
     p: int
     o: Any
-    start: str | None = None
-    end: str | None = None
-    pit: str | None = None
+    start: Moment = None
+    end: Moment = None
+    pit: Moment = None
     rank: str = "normal"
     quals: tuple[int, ...] = ()
     id: str | None = None
@@ -90,7 +109,7 @@ class Fact:
                 datatype, number, key = "wikibase-item", self.o, f"Q{self.o}"
             case Date(text):
                 time = time_of(text)
-                datatype, key, json_text = "time", f"time {time}", json.dumps(time)
+                datatype, key, json_text = "time", f"time {time}", json.dumps(datavalue_of(text))
             case Amount(amount, unit):
                 datatype, key = "quantity", f"{float(amount)} {unit}"
                 json_text = json.dumps({"amount": amount, "unit": unit})
@@ -104,6 +123,7 @@ class Fact:
             for number, value in ((580, self.start), (582, self.end), (585, self.pit))
             if value is not None
         ]
+        starts, ends, points = (dates_of(moment) for moment in (self.start, self.end, self.pit))
         return {
             "subject": self.s,
             "property": self.p,
@@ -116,13 +136,16 @@ class Fact:
             "key": self.key or key,
             "json": json_text,
             "time": time,
-            "start": time_of(self.start) if self.start not in (None, UNKNOWN) else None,
+            "start": starts[0] if starts else None,
             "start_unknown": self.start == UNKNOWN,
-            "end": time_of(self.end) if self.end not in (None, UNKNOWN) else None,
+            "end": ends[0] if ends else None,
             "end_unknown": self.end == UNKNOWN,
-            "pit": time_of(self.pit) if self.pit else None,
+            "pit": points[0] if points else None,
             "qualifiers": sorted({*self.quals, *present}),
             "revision": revision,
+            "starts": starts if len(starts) > 1 else None,
+            "ends": ends if len(ends) > 1 else None,
+            "pits": points if len(points) > 1 else None,
         }
 
 
@@ -136,7 +159,7 @@ class Property:
 
 @dataclass
 class World:
-    """Two dumps. Each item that a fact names stands in both, with article and label, unless said otherwise.
+    """Two dumps. Each item that a fact names is in both, with article and label, unless said otherwise.
 
     `absent_old`, `absent_new`: items without a line there; `no_article`: without an English article in both,
     `no_article_old`: in the old one only (`no_article_new`, `no_label_new` likewise); `classes`: P31 of items
@@ -339,18 +362,16 @@ class World:
 
 
 def dump(directory: Path, which: str) -> Dump:
-    """Where `World.updates` leaves the statements of one dump."""
+    """The folder into which `World.updates` writes the statements of one dump."""
     return Dump(directory / which / "filtered.parquet", directory / which / "kept.parquet")
 
 
 def method(variant: str = "paper", **switches: Any) -> Method:
     """The method with the defaults of `config/config.schema.yaml` for a variant."""
-    import msgspec
-
     from factdrift.settings import configure
-    from factdrift.settings import method as method_json
+    from factdrift.stage_settings import settings_of
 
-    days = {key: switches.pop(f"t_{key}", default) for key, default in (("old", T_OLD), ("new", T_NEW))}
+    days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
     config: dict[str, Any] = {"snapshots": days, "variant": variant, **switches}
     configure(config, ROOT / "config" / "config.schema.yaml")
-    return msgspec.json.decode(method_json(config), type=Method)
+    return read_method(settings_of(config, MethodSettings, PART))

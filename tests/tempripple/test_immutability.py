@@ -1,12 +1,11 @@
-"""Immutable values: the vectors of spec section 16, and each guard of section 5."""
+"""Immutable values: dates at the bounds of the window, several statements, and every guard."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
-from support.ripples import METHOD, RELATIONS, claim, date
+from support.ripples import METHOD, RELATIONS, claim, date, method_with
 
 from factdrift.tempripple.claims import Claim
 from factdrift.tempripple.immutability import Holds, Refused, immutable_value, is_immutable
@@ -24,7 +23,7 @@ def judged(relation: int, *claims: Claim, human: bool = True, **switches: Any) -
     of_subject: dict[int, list[Claim]] = {}
     for each in claims:
         of_subject.setdefault(each.relation, []).append(each)
-    method = msgspec.structs.replace(METHOD, **switches)
+    method = method_with(**switches)
     result = immutable_value(RELATIONS.immutable[relation], of_subject, human, method)
     if result is None:
         return "nothing"
@@ -44,6 +43,9 @@ def judged(relation: int, *claims: Claim, human: bool = True, **switches: Any) -
         ("-", "?", False),
         ("-", "-", True),
         ("2014|2016", "-", False),
+        ("1990-10-03|1994-05-07", "-", False),
+        ("-", "2030|2031", False),
+        ("1990", "1980", False),
         ("-", "2026|2020", False),
         ("2014/5", "-", True),
         ("-", "2026/5", False),
@@ -54,7 +56,7 @@ def test_vectors(start: str, end: str, kept: bool) -> None:
 
 
 def test_a_start_can_be_required() -> None:
-    required = msgspec.structs.replace(METHOD, require_start=True)
+    required = method_with(require_start=True)
     assert not is_immutable(claim("s", "A", "-", "-"), required)
     assert is_immutable(claim("s", "A", "2014", "-"), required)
 
@@ -71,6 +73,12 @@ def spouse(name: str, value: str, start: str = "-", end: str = "-", **more: Any)
         ([spouse("1", "Q7", "1990", "1999")], "outside_window"),
         ([spouse("1", "Q7", "2026")], "outside_window"),
         ([spouse("1", "Q7", "2005", "2020")], "not_immutable"),
+        ([spouse("1", "Q7", "1990|1994")], "bad_date"),
+        ([spouse("1", "Q7", "1990", "?")], "bad_date"),
+        ([spouse("1", "Q7", "1990", "2030|2031")], "bad_date"),
+        ([spouse("1", "Q7", "1990|1994"), spouse("2", "Q7", "1990")], "Q7"),
+        ([spouse("1", "Q7", "1990|1994"), spouse("2", "Q8", "1990")], "several_values"),
+        ([spouse("1", "Q7", "1990|1994", "1999"), spouse("2", "Q8", "1990")], "Q8"),
         ([spouse("1", "Q7")], "no_start"),
         ([spouse("1", "?", "2005")], "unknown_value"),
         ([spouse("1", "novalue")], "nothing"),
@@ -124,7 +132,7 @@ def test_guards(relation: int, claims: list[Claim], human: bool, expected: str) 
     assert judged(relation, *claims, human=human) == expected
 
 
-def test_the_smallest_statement_of_several_stands_for_the_value() -> None:
+def test_of_several_statements_the_one_with_the_smallest_id_is_shown() -> None:
     claims = {LANGUAGE: [claim(name, "Q7", relation=LANGUAGE) for name in ("b", "a")]}
     result = immutable_value(RELATIONS.immutable[LANGUAGE], claims, True, METHOD)
     assert isinstance(result, Holds)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import math
 from collections import Counter
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.ripples import METHOD
+from support.examples import examples
+from support.ripples import METHOD, method_with
 
-from factdrift.tempripple.distractors import Asked, Choice, Instance, Pool, year
+from factdrift.tempripple.distractors import Asked, Choice, Instance, Pool
 from factdrift.tempripple.items import make_items
-from factdrift.tempripple.phrases import normal
+from factdrift.tempripple.phrases import normal, year
 
 
 def instance(x: str, value: str, label: str | None = None, precision: int | None = None) -> Instance:
@@ -107,6 +108,54 @@ def test_all_dates_cut_to_the_year_if_not() -> None:
     assert (choice.answer, choice.year_only, choice.pool_size) == (("1890", "1890"), True, 3)
 
 
+FOOTBALL, BASKETBALL = frozenset(["Q2736"]), frozenset(["Q5372"])
+CLUB, PLACE, UNKNOWN = frozenset(["Q476028"]), frozenset(["Q515"]), frozenset[str]()
+
+
+def of_kinds(number: int, *kinds: frozenset[str], copies: int = 1) -> list[Instance]:
+    return [
+        instance(f"Q{number}-{copy}", f"Q{number}")._replace(kinds=tuple(kinds)) for copy in range(copies)
+    ]
+
+
+def test_options_of_the_answers_kind_come_first_however_rare_they_are() -> None:
+    pool = [*of_kinds(1, BASKETBALL, CLUB, copies=500), *of_kinds(2, BASKETBALL, CLUB, copies=500)]
+    pool += [each for number in (3, 4, 5) for each in of_kinds(number, FOOTBALL, CLUB)]
+    (answer,) = of_kinds(9, FOOTBALL, CLUB)
+    choice = chosen(pool, answer)
+    assert values(choice) == {"Q3", "Q4", "Q5"}
+    assert (choice.alike, choice.pool_size) == (3, 5)
+
+
+def test_the_first_property_that_both_have_decides() -> None:
+    """The same sport; else, with no sport to compare, the same class; another sport is another kind."""
+    pool = [*of_kinds(1, FOOTBALL, PLACE), *of_kinds(2, UNKNOWN, CLUB)]
+    pool += [*of_kinds(3, UNKNOWN, PLACE, copies=500), *of_kinds(4, BASKETBALL, CLUB, copies=500)]
+    (answer,) = of_kinds(9, FOOTBALL, CLUB)
+    choice = chosen(pool, answer)
+    assert {"Q1", "Q2"} < values(choice)
+    assert choice.alike == 2
+    (person,) = of_kinds(9, UNKNOWN, CLUB)
+    assert {"Q2", "Q4"} < values(chosen(pool, person))
+
+
+def test_without_kinds_all_options_count_as_alike() -> None:
+    assert chosen(OTHERS, instance("Q9", "Q109")).alike == 3
+
+
+def test_dates_about_the_same_kind_go_before_dates_of_the_same_precision() -> None:
+    """Four days on which countries were founded, one day and three years of clubs."""
+    countries = [each._replace(kinds=(PLACE,)) for each in dates(*(f"190{n}-01-01" for n in range(4)))]
+    clubs = [each._replace(kinds=(CLUB,)) for each in dates("1880-05-06", "1881", "1882", "1883")]
+    club = instance("Q99", "1879-01-02", "2 January 1879", 11)._replace(kinds=(CLUB,))
+    choice = chosen([*countries, *clubs], club)
+    assert values(choice) < {"1880", "1881", "1882", "1883"}
+    assert (choice.year_only, choice.alike, choice.answer) == (True, 3, ("1879", "1879"))
+    few = chosen([*countries, *clubs[:2]], club)
+    assert "1880-05-06" in values(few)
+    assert (few.year_only, few.alike, len(few.options)) == (False, 1, 3)
+
+
 def test_years_before_christ() -> None:
     assert year("-0044-03-15") == ("-0044", "44 BC")
     assert year("0079-08-24") == ("0079", "79")
@@ -126,7 +175,7 @@ def test_more_frequent_values_are_drawn_more_often() -> None:
     weights=st.dictionaries(st.integers(1, 40), st.integers(1, 5), min_size=3, max_size=20),
     seed=st.integers(0, 5),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_draws_are_the_smallest_keys(weights: dict[int, int], seed: int) -> None:
     pool = [
         instance(f"Q{value}-{copy}", f"Q{value}") for value, count in weights.items() for copy in range(count)
@@ -154,6 +203,8 @@ def fact(number: int, role: str, relation: str = "P6", **more: Any) -> dict[str,
         "statement": f"The most recent head of s {number} is holder {number} {role}.",
         "question": f"Who, {number}, {role}?",
         "o_aliases": [],
+        "o_kinds": [],
+        "discriminates": True,
         "known_values": [f"Q{number * 2}000", f"Q{number * 2 + 1}000"],
         **more,
     }
@@ -178,7 +229,7 @@ def test_letters_are_balanced_and_the_context_is_that_of_the_new_fact() -> None:
 
 
 def test_hard_mode_in_items() -> None:
-    hard = make_items(FACTS, [], msgspec.structs.replace(METHOD, same_timeline="include"))
+    hard = make_items(FACTS, [], method_with(same_timeline="include"))
     pools = {item["pool_size"] for item in hard}
     easy = {item["pool_size"] for item in make_items(FACTS, [], METHOD)}
     assert (easy, pools) == ({44}, {45})
@@ -192,7 +243,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 
 def test_another_seed_gives_other_options() -> None:
-    other = make_items(FACTS, [], msgspec.structs.replace(METHOD, seed=1))
+    other = make_items(FACTS, [], method_with(seed=1))
     assert other != make_items(FACTS, [], METHOD)
 
 
@@ -200,6 +251,33 @@ def test_a_pool_of_two_is_asked_openly() -> None:
     items = make_items(FACTS[:4], [], METHOD)
     assert {(item["open_only"], item["pool_size"]) for item in items} == {(True, 2)}
     assert all(item["options"] is item["option_ids"] is item["answer_index"] is None for item in items)
+
+
+def test_options_of_another_kind_are_flagged() -> None:
+    """The holders of Q1 and Q2 have a sport of their own, so that only two options can share it."""
+    kinds = [{**row, "o_kinds": ["P31 Q5", f"P641 Q{1 if int(row['s'][1:]) < 3 else 2}"]} for row in FACTS]
+    items = make_items(kinds, [], method_with(alike=["P641", "P31"]))
+    assert {item["s"] for item in items if "other_kind" in item["flags"]} == {"Q1", "Q2"}
+    by_class = make_items(kinds, [], method_with(alike=["P31"]))
+    assert not any("other_kind" in item["flags"] for item in by_class)
+
+
+def test_items_name_their_day_where_that_is_wanted() -> None:
+    plain, dated = (make_items(FACTS, [], method_with(as_of=choice)) for choice in ("off", "on"))
+    day = (datetime.date(2025, 12, 31) - datetime.date(1970, 1, 1)).days
+    assert {item["as_of"] for item in (*plain, *dated)} == {day}
+    one = next(item for item in dated if item["fact_id"] == "f001old")
+    assert one["question"] == "As of 31 December 2025, who, 1, old?"
+    assert one["context"] == "As of 31 December 2025, the most recent head of s 1 is holder 1 new."
+    wordings = ("question", "context")
+    assert [{key: item[key] for key in item if key not in wordings} for item in dated] == [
+        {key: item[key] for key in item if key not in wordings} for item in plain
+    ]
+
+
+def test_what_an_item_asks_for_is_named() -> None:
+    (item,) = [item for item in make_items(FACTS, [], METHOD) if item["fact_id"] == "f001new"]
+    assert [item[name] for name in ("s", "p", "asked_s", "asked_p")] == ["Q1", "P6", "Q1", "P6"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The test vectors of spec section 16 for the paper's tests, and the intervals beside them."""
+"""The paper's tests on computed vectors, and the intervals."""
 
 from __future__ import annotations
 

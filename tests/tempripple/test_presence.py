@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 from support.ripples import RELATIONS
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tempripple.presence import check_presence
 from factdrift.tempripple.sources import DECLARATIONS, TERMS, Ids
 
 
 class Known:
-    """A source that declares what it is told to."""
+    """A source that declares the given properties."""
 
     def __init__(self, without: set[str] = frozenset(), **other: str) -> None:
         self.without, self.other = without, other

@@ -1,4 +1,4 @@
-"""The real timelines of spec section 16, from the statements concerned and from the whole entities."""
+"""Timelines of real items, from the statements concerned and from the whole entities."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import os
 from collections import defaultdict
 from pathlib import Path
 
-import msgspec
 import pytest
-from support.ripples import METHOD, RELATIONS, claim, number
+from support.ripples import METHOD, RELATIONS, claim, method_with, number
 
 from factdrift.statements.extract import extract
 from factdrift.statements.gather import gather_bucket, gather_snapshot
@@ -83,8 +82,7 @@ def claims(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def window(first: int, year: int) -> Method:
-    return msgspec.structs.replace(
-        METHOD,
+    return method_with(
         window_start=f"{first}-01-01",
         change_start=f"{year}-01-01",
         change_end=f"{year + 1}-01-01",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.ripples import COUNTRY, HUMAN, kinds, ripple
 from support.worlds import Fact, World
 
@@ -61,7 +62,7 @@ def walked(facts: list[Fact]) -> set[tuple[int, ...]]:
 
 
 @given(worlds())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 def test_every_path_and_no_other(facts: list[Fact]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         result = ripple(World(new=facts, labels=LABELS), Path(folder))

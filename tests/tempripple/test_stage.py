@@ -225,9 +225,9 @@ def test_classes_of_objects_and_qualifiers_can_be_excluded(tmp_path: Path) -> No
     ]
     world = World(new=sorted(career, key=lambda fact: fact.s))
     assert {s for s, _ in ripple(world, tmp_path / "a").reasons("mutable")} == {"Q1", "Q2"}
-    without = ripple(world, tmp_path / "b", exclude_object_classes=(national,))
+    without = ripple(world, tmp_path / "b", exclude_object_classes=[f"Q{national}"])
     assert {fact["s"] for fact in without.facts} == {"Q1", "Q2"}
-    unrestricted = ripple(world, tmp_path / "c", restrictive_qualifiers=(642,))
+    unrestricted = ripple(world, tmp_path / "c", restrictive_qualifiers=["P642"])
     assert {fact["s"] for fact in unrestricted.facts} == {"Q2"}
 
 
@@ -254,6 +254,73 @@ def test_caps(tmp_path: Path) -> None:
     assert Counter(row["reason"] for row in cut.dropped) == {"cap": 2}
 
 
+def test_related_items_that_ask_for_one_fact_can_be_capped(tmp_path: Path) -> None:
+    """Three countries with the same two heads, who share a birthplace: its country is asked for six times."""
+    countries = (1, 2, 3)
+    world = World(
+        new=[
+            *(
+                fact
+                for item in countries
+                for fact in (*kinds(**{f"Q{item}": (COUNTRY,)}), *held(item, HEAD, 10, 11))
+            ),
+            *(
+                fact
+                for head in (10, 11)
+                for fact in (*kinds(**{f"Q{head}": (HUMAN,)}), Fact(head, BIRTHPLACE, 20))
+            ),
+            *kinds(Q20=(CITY,)),
+            Fact(20, COUNTRY_OF, 30),
+        ]
+    )
+    whole = ripple(world, tmp_path / "a")
+    roles = {fact["fact_id"]: fact["role"] for fact in whole.facts}
+
+    def asked(found: Ripple) -> Counter[tuple[str, str, str]]:
+        return Counter(
+            (roles[row["fact_id"]], row["path"][-1]["x"], row["path"][-1]["p"]) for row in found.related
+        )
+
+    assert set(asked(whole).values()) == {3}
+    capped = ripple(world, tmp_path / "b", cap_per_asked_fact=2)
+    assert asked(capped) == dict.fromkeys(asked(whole), 2)
+    cut = [row for row in capped.dropped if row["reason"] == "cap_asked"]
+    assert len(cut) == len(whole.related) - len(capped.related) == 4
+    kept = {row["rel_id"] for row in capped.related}
+    for key in asked(whole):
+        ids = sorted(
+            row["rel_id"]
+            for row in whole.related
+            if (roles[row["fact_id"]], row["path"][-1]["x"], row["path"][-1]["p"]) == key
+        )
+        assert kept & set(ids) == set(ids[:2])
+
+
+def test_kinds_are_those_of_the_value_and_where_it_has_none_of_the_subject(tmp_path: Path) -> None:
+    """A player, two teams of which one says its sport, and when the other was founded."""
+    world = World(
+        new=[
+            *kinds(Q1=(HUMAN,)),
+            *held(1, 54, 10, 11),
+            *kinds(Q10=(TEAM,)),
+            Fact(10, 641, 2736),
+            *kinds(Q11=(TEAM,)),
+            Fact(11, 571, Date("1899")),
+            Fact(1, 641, 5372),
+            Fact(1, 641, 5373, rank="deprecated"),
+        ]
+    )
+    world.new.sort(key=lambda fact: fact.s)
+    found = ripple(world, tmp_path)
+    kinds_of = {fact["o"]: fact["o_kinds"] for fact in found.facts}
+    assert kinds_of == {
+        "Q10": [f"P31 Q{TEAM}", "P641 Q2736"],
+        "Q11": [f"P31 Q{TEAM}", "P641 Q5372"],
+    }
+    (founded,) = [row for row in found.related if row["value_type"] == "time"]
+    assert founded["answer_kinds"] == [f"P31 Q{TEAM}"]
+
+
 @pytest.mark.parametrize(
     "world",
     [
@@ -269,3 +336,19 @@ def test_empty_results(world: World, tmp_path: Path) -> None:
     assert found.related == []
     assert len(found.items) == len(found.facts)
     assert all(item["open_only"] and item["options"] is None for item in found.items)
+
+
+def test_names_have_their_articles_in_sentences_only(tmp_path: Path) -> None:
+    found = ripple(heads(), tmp_path, grammar="fitted")
+    new = next(fact for fact in found.facts if fact["role"] == "new")
+    assert new["statement"] == "The most recent head of government of the United States is Donald Trump."
+    assert new["question"] == "Who is the most recent head of government of the United States?"
+    assert new["s_label"] == "United States"
+
+
+def test_a_date_is_said_in_the_calendar_in_which_it_was_written(tmp_path: Path) -> None:
+    facts = [Fact(BIDEN, 569, Date("-0753-04-21 julian")), Fact(TRUMP, 569, Date("1946-06-14"))]
+    found = ripple(heads(*facts), tmp_path)
+    born = {row["answer_label"]: row["answer_id"] for row in found.related if row["value_type"] == "time"}
+    # Values are compared as days of the Gregorian calendar.
+    assert born == {"21 April 753 BC": "-0753-04-13", "14 June 1946": "1946-06-14"}

@@ -8,12 +8,16 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from support.ripples import COUNTRY, HUMAN, METHOD, RESOURCES, kinds
+from support.ripples import COUNTRY, HUMAN, RESOURCES, kinds, method_with
 from support.worlds import Date, Fact, World
 
 from factdrift.cli import main
+from factdrift.tempripple.method import Method
+from factdrift.tempripple.score import CONDITIONS
 
-METHOD_JSON = json.dumps(msgspec.to_builtins(msgspec.structs.replace(METHOD, slice=True, articles=True)))
+GIVEN = msgspec.to_builtins(method_with(slice=True, grammar="fitted"))
+ITEM_SETTINGS = json.dumps(GIVEN)
+SETTINGS = json.dumps({key: GIVEN[key] for key in GIVEN if key in Method.__struct_fields__})
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +54,7 @@ def source(folder: Path) -> list[str | Path]:
     return [
         *("--rows", folder / "rows.parquet", "--classes", folder / "edges.parquet"),
         *("--entities", folder / "new/entities.parquet", "--properties", folder / "new/properties.parquet"),
-        *("--resources", RESOURCES.folder, "--method", METHOD_JSON),
+        *("--resources", RESOURCES.folder, "--settings", SETTINGS),
     ]
 
 
@@ -66,7 +70,7 @@ def test_from_rows_to_statistics(folder: Path, tmp_path: Path, capsys: pytest.Ca
     ]
     assert run("facts", *given, "--facts", facts, *outputs[0]) == 0
     assert run("related", *given, "--facts", facts, "--related", related, *outputs[1]) == 0
-    method = ("--method", METHOD_JSON)
+    method = ("--settings", ITEM_SETTINGS)
     assert run("items", *method, "--facts", facts, "--related", related, "--output", items) == 0
     snapshot = tmp_path / "snapshot.json"
     snapshot.write_text('{"dump": {"file": "dump.json", "bytes": 1}, "scope": "all"}')
@@ -96,6 +100,20 @@ def test_from_rows_to_statistics(folder: Path, tmp_path: Path, capsys: pytest.Ca
     shown = capsys.readouterr().out
     assert shown.count("### ") == 3
     assert shown.count("**") == 6
+    predictions = tmp_path / "predictions.csv"
+    known = pq.read_table(items).to_pylist()
+    lines = [
+        f"{item['item_id']},{condition},{item['task'] == 1}" for item in known for condition in CONDITIONS
+    ]
+    predictions.write_text("\n".join(["item_id,condition,correct", *lines]) + "\n")
+    scores = tmp_path / "scores.json"
+    assert run("score", items, predictions, "--facts", facts, "--draws", "20", "--json", scores) == 0
+    assert "## mcnemar" in capsys.readouterr().out
+    accuracies = json.loads(scores.read_text())["accuracy"]
+    found = {(row["items"], row["task"], row["condition"]): (row["n"], row["accuracy"]) for row in accuracies}
+    assert found["all", "new", "with"] == found["discriminating", "new", "without"] == (6, 1)
+    assert found["all", "new related", "with"] == (6, 0)
+    assert ("discriminating", "new related", "with") not in found
 
 
 def test_a_table_of_another_version_is_named(
@@ -103,8 +121,8 @@ def test_a_table_of_another_version_is_named(
 ) -> None:
     rows = folder / "rows.parquet"
     line = (
-        "--method",
-        METHOD_JSON,
+        "--settings",
+        ITEM_SETTINGS,
         "--facts",
         rows,
         "--related",
@@ -113,12 +131,12 @@ def test_a_table_of_another_version_is_named(
         tmp_path / "items.parquet",
     )
     assert run("items", *line) == 1
-    assert f"{rows}: has not the columns of this version" in capsys.readouterr().err
+    assert f"{rows}: its columns are not those of this version" in capsys.readouterr().err
 
 
 def test_a_source_that_lacks_a_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outputs = ("--facts", tmp_path / "f", "--dropped", tmp_path / "d", "--account", tmp_path / "a")
-    line = ("--resources", RESOURCES.folder, "--method", METHOD_JSON, *outputs)
+    line = ("--resources", RESOURCES.folder, "--settings", SETTINGS, *outputs)
     assert run("facts", *line) == 1
     assert "--source tables needs --rows, --classes, --entities, --properties" in capsys.readouterr().err
 
@@ -126,8 +144,8 @@ def test_a_source_that_lacks_a_table_is_named(tmp_path: Path, capsys: pytest.Cap
 def test_a_snapshot_that_knows_nothing_is_refused(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = json.dumps(msgspec.to_builtins(METHOD))
+    whole = json.dumps({**json.loads(SETTINGS), "slice": False})
     outputs = ("--facts", tmp_path / "f", "--dropped", tmp_path / "d", "--account", tmp_path / "a")
-    assert run("facts", *source(folder), "--method", whole, *outputs) == 1
+    assert run("facts", *source(folder), "--settings", whole, *outputs) == 1
     assert "tempripple.slice: true" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
-from support.ripples import METHOD, claims, name
+from support.ripples import claims, method_with, name
 
 from factdrift.tempripple.dates import Date, covered
 from factdrift.tempripple.timelines import Dropped, Timeline, timeline
@@ -15,7 +14,7 @@ C_LAST = "C 2025-03-14..-"
 
 
 def judged(text: str, **switches: Any) -> Timeline | Dropped:
-    return timeline(claims(text), msgspec.structs.replace(METHOD, **switches))
+    return timeline(claims(text), method_with(**switches))
 
 
 def outcome(text: str, **switches: Any) -> str:

@@ -7,10 +7,10 @@ import datetime
 from itertools import pairwise, permutations
 from typing import Any, NamedTuple
 
-import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.ripples import METHOD, claims, name, number
+from support.examples import examples
+from support.ripples import METHOD, claims, method_with, name, number
 
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.timelines import Dropped, Timeline, timeline
@@ -47,8 +47,7 @@ def may_precede(one: Plain, other: Plain) -> bool:
 def oracle(statements: list[Plain], method: Method) -> str:
     """The objects newest first, or the reason; no duplicates are united."""
     window_start, change_start, change_end = (
-        datetime.date.fromisoformat(day).toordinal()
-        for day in (method.window_start, method.change_start, method.change_end)
+        day.toordinal() for day in (method.window_start, method.change_start, method.change_end)
     )
     touching = []
     for each in statements:
@@ -140,14 +139,14 @@ def chains(draw: st.DrawFn) -> list[Plain]:
         }
     ),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 def test_agrees_with_the_days(statements: list[Plain], switches: dict[str, Any]) -> None:
-    method = msgspec.structs.replace(METHOD, unite_same_object=False, **switches)
+    method = method_with(unite_same_object=False, **switches)
     assert outcome(statements, method) == oracle(statements, method)
 
 
 @given(statements=chains(), order=st.randoms(use_true_random=False))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_the_order_of_rows_and_uniting_do_not_matter(statements: list[Plain], order: Any) -> None:
     shuffled = [
         each._replace(statement=f"s{place:03d}")
@@ -158,16 +157,16 @@ def test_the_order_of_rows_and_uniting_do_not_matter(statements: list[Plain], or
     wanted = timeline(shuffled, METHOD)
     order.shuffle(shuffled)
     assert timeline(shuffled, METHOD) == wanted
-    apart = timeline(shuffled, msgspec.structs.replace(METHOD, unite_same_object=False))
+    apart = timeline(shuffled, method_with(unite_same_object=False))
     if isinstance(apart, Timeline):
         assert wanted == apart
 
 
 @given(statements=chains())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 def test_a_timeline_of_exact_days_has_one_holder_a_day(statements: list[Plain]) -> None:
     exact = [each for each in statements if len(each.start) == 10 and len(each.end) in (1, 10)]
-    method = msgspec.structs.replace(METHOD, unite_same_object=False)
+    method = method_with(unite_same_object=False)
     text = ", ".join(f"{each.object} {each.start}..{each.end}" for each in exact)
     result = timeline(claims(text), method)
     if isinstance(result, Timeline):

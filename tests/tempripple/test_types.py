@@ -12,9 +12,8 @@ import pytest
 from support.ripples import RELATIONS, RESOURCES, source_of
 from support.worlds import Fact, World
 
-from factdrift.settings import InputError
-from factdrift.tempripple.build import Resources
-from factdrift.tempripple.relations import read_articles
+from factdrift.errors import InputError
+from factdrift.tempripple.resources import Resources
 from factdrift.tempripple.sources import Ids
 from factdrift.tempripple.table_source import TableSource
 from factdrift.tempripple.types import Types
@@ -50,7 +49,7 @@ def world() -> World:
 
 
 class Counting:
-    """A source that tells how often it was asked about classes."""
+    """A source that counts the questions about classes."""
 
     def __init__(self, source: TableSource) -> None:
         self.source, self.asked = source, []
@@ -142,7 +141,7 @@ def test_tables_of_the_method() -> None:
 @pytest.mark.parametrize(
     ("table", "old", "new", "message"),
     [
-        ("mutable", "\thuman\tteam", "\thumans\tteam", "mutable.tsv, P54: humans is no type"),
+        ("mutable", "\thuman\tteam", "\thumans\tteam", "mutable.tsv, P54: humans is not a type"),
         ("mutable", "P54\t", "54\t", "mutable.tsv: '54' is no id such as P6"),
         ("immutable", "several\tS\t", "several\tX\t", "immutable.tsv, P26: 'X' is none of Q S V D N"),
         ("noun_phrases", "\nP35\t", "\nP9935\t", "P35 of"),
@@ -160,8 +159,4 @@ def test_a_fault_in_a_table_is_named(tmp_path: Path, table: str, old: str, new: 
         spoiled = tmp_path / path.parent.name / path.name
         spoiled.write_text(text.replace(old, new) if path.stem == table else text)
     with pytest.raises(InputError, match=re.escape(message)):
-        Resources(folder).relations()
-
-
-def test_names_with_an_article() -> None:
-    assert read_articles(RESOURCES.folder / "articles.tsv")[30] == "United States of America"
+        Resources(folder, phrases=tmp_path / "words" / "noun_phrases.tsv").relations()

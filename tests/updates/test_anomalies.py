@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.worlds import RULES, Amount, Date, Fact, Property, World
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.updates.classify import read_subjects
 from factdrift.updates.rules import read_rules
 
@@ -131,6 +131,12 @@ def test_a_subject_without_a_label_drops_its_groups_unless_one_is_supplied(tmp_p
     assert (row["dropped_by"], row["scenario"]) == (None, "AddEntity")
 
 
+def test_a_subject_whose_label_holds_the_blank_of_a_cloze_test_drops_its_groups(tmp_path):
+    new = [Fact(subject, 571, Date("2022-01-01")) for subject in (1, 2)]
+    world = World([], new, labels={1: "Dear ____", 2: "Dear __"})
+    assert [row["dropped_by"] for row in world.updates(tmp_path)] == ["no_label", None]
+
+
 def test_the_old_dumps_label_will_do(tmp_path):
     facts = [Fact(1, PLAIN, 7, *OBSOLETE)]
     world = World(facts, facts, [Property(PLAIN)], no_label_new=frozenset({1, 7}))
@@ -229,7 +235,7 @@ HEADER = "row\trule\tlabel\tpaper\treference\trevised\tmeaning\n"
     [
         ("row\trule\tlabel\tpaper\treference\n", "line 1: the column 'revised' is missing"),
         (HEADER + "1\ta\told\ttrue\t=\t=\t\n", "line 2: 'old' is none of new, obsolete"),
-        (HEADER + "1\ta\tnew\tadded\t=\t=\t\n2\ta\tnew\ttrue\t=\t=\t\n", "line 3: the rule 'a' stands twice"),
+        (HEADER + "1\ta\tnew\tadded\t=\t=\t\n2\ta\tnew\ttrue\t=\t=\t\n", "line 3: the rule 'a' occurs twice"),
         (HEADER + "1\ta\tnew\tadded\t=\t=\t\n", "the last rule must hold always"),
         (HEADER, "the last rule must hold always"),
     ],
@@ -259,3 +265,6 @@ def test_the_shipped_rules_have_the_rows_of_the_paper():
     numbers = [str(number) for number in range(1, 21)]
     assert [rule.row for rule in reference if rule.row != "4m"] == numbers
     assert [rule.row for rule in paper if rule.row != "4m"] == [each for each in numbers if each != "18"]
+    revised = [rule.row for rule in read_rules(RULES, "revised")]
+    assert [row for row in revised if row not in ("8a", "8b")] == [rule.row for rule in paper]
+    assert revised.index("8a") + 2 == revised.index("8b") + 1 == revised.index("8")

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.worlds import UNKNOWN, Amount, Fact, Property, World, dump, method
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import TIME, database
 from factdrift.updates.blocks import Lookup, in_blocks, in_step
 from factdrift.updates.difference import difference
@@ -143,7 +144,7 @@ def a_side(statements, revisions):
     return rows, Side(subjects, relations, np.arange(len(rows), dtype=np.int32), edits, hashes, again)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(STATEMENTS, STATEMENTS)
 def test_values_that_stand_once_on_each_side_are_one_triple(before, after):
     old, here = a_side(before, [1] * 5)
@@ -196,7 +197,7 @@ def test_blocks_hold_whole_subjects_of_both_tables(tmp_path, rows):
     assert len({subject for block in alone for subject in set(block)}) == sum(len(set(b)) for b in alone)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.data(), st.integers(1, 60), st.integers(1, 12))
 def test_rows_are_found_by_their_numbers(data, size, group):
     with tempfile.TemporaryDirectory() as name:

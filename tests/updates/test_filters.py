@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 from support.worlds import Date, Fact, Property, World
 
-from factdrift.updates.preprocess import FILTERS, report
+from factdrift.updates.filters import FILTERS, report
 
 PLAIN, SINGLE, MEASURED, FOREIGN = 1000, 2000, 2001, 2002
 CONSTRAINTS = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.worlds import Date, Fact, Property, World
 
 PLAIN = 1000
@@ -79,3 +80,15 @@ def test_a_new_object_makes_an_added_triple_new(tmp_path):
         999: ("still_holds", None),
         PLAIN: ("new_object", "AddRelation"),
     }
+
+
+@pytest.mark.parametrize("dates", ["first_day", "interval"])
+def test_a_date_coarser_than_a_year_makes_nothing_new_in_revised(dates, tmp_path):
+    # The 21st century is written +2100, a decade by any year of it.
+    texts = {1: "2100/7", 2: "2022/8", 3: "3000/6", 4: "2022", 5: "2022-03"}
+    facts = [Fact(subject, 571, Date(text)) for subject, text in texts.items()]
+    facts += [Fact(subject, PLAIN, 99) for subject in texts]
+    days = {"t_old": 20191231, "t_new": 20230227}
+    world = World([], facts, absent_old=frozenset(texts))
+    assert newborn(world, tmp_path / "1", variant="revised", dates=dates, **days) == {4, 5}
+    assert newborn(world, tmp_path / "2", **days) == {1, 2, 3, 4, 5}

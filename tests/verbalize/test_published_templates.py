@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import write_parquet
-from factdrift.verbalize.candidates import CANDIDATES, Quality
+from factdrift.verbalize.candidates import CANDIDATES
 from factdrift.verbalize.published import write_published
+from factdrift.verbalize.settings import Quality
 from factdrift.verbalize.templates import TEMPLATES
 from factdrift.words.templates import OBJECT, SUBJECT
 

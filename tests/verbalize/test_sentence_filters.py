@@ -32,7 +32,7 @@ GOLDEN = Path(__file__).parents[1] / "data" / "golden-sentences.tsv"
             "The Netherlands is led from Amsterdam",
             "{subject} is led from {object}",
         ),
-        ("Hague", "Netherlands", "Hague is in the Netherlands.", "{subject} is in the {object}"),
+        ("Hague", "Netherlands", "Hague is in the Netherlands.", "{subject} is in {object}"),
         (
             "United States",
             "Washington, D.C.",
@@ -93,6 +93,7 @@ def test_templates(english: Language, subject: str, object: str, sentence: str, 
         ("France", "Paris", "France Paris", "fragment"),
         ("France", "Paris", "The capital of France, Paris.", "fragment"),
         ("France", "Paris", "The 'France is led from Paris", "glued"),
+        ("United States", "Hawaii", "Part of an United States is Hawaii", "article"),
         ("France", "Paris", "The {relation} of France is Paris", "form"),
         ("France", "Paris", 'The capital of "France is Paris', "form"),
         ("Germany", "Berlin", "Die Hauptstadt von Germany ist Berlin", "language"),
@@ -117,9 +118,28 @@ def test_words_of_the_relation_are_no_names(english: Language) -> None:
     assert judge(sentence, "Norway", "0.961", english, "Human Development Index").reason is None
 
 
+def test_an_article_is_part_of_a_name_that_takes_one(english: Language, german: Language) -> None:
+    sentence = "Hawaii is a state of the United States"
+    assert judge(sentence, "Hawaii", "United States", english).template == "{subject} is a state of {object}"
+    assert (
+        judge("The dog is of the France", "dog", "France", english).template == "{subject} is of the {object}"
+    )
+    # German would need another form of it in the place of each name.
+    sentence = "Die Hauptstadt der Niederlande ist Amsterdam."
+    assert judge(sentence, "Niederlande", "Amsterdam", german).reason == "article"
+    sentence = "Amsterdam ist die Hauptstadt der Niederlande."
+    assert judge(sentence, "Amsterdam", "Niederlande", german).reason == "article"
+    sentence = "Als Hauptstadt von Polen gilt Warschau."
+    assert (
+        judge(sentence, "Polen", "Warschau", german).template == "Als Hauptstadt von {subject} gilt {object}"
+    )
+
+
 def test_german_keeps_its_articles_and_capitals(german: Language) -> None:
-    sentence = "Die Hauptstadt der Schweiz ist Bern."
-    assert judge(sentence, "Schweiz", "Bern", german).template == "Die Hauptstadt der {subject} ist {object}"
+    sentence = "Die Hauptstadt der Stadtlandschaft ist Bern."
+    assert judge(sentence, "Stadtlandschaft", "Bern", german).template == (
+        "Die Hauptstadt der {subject} ist {object}"
+    )
     assert judge("Der Präsident Macron regiert Frankreich", "Macron", "Frankreich", german).reason is None
     assert judge("The capital of the Schweiz is Bern", "Schweiz", "Bern", german).reason == "language"
 

@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.chat.tables import ANSWERS
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import write_parquet
-from factdrift.verbalize.candidates import CANDIDATES, RULES, Kept, Quality, counted, write_candidates
+from factdrift.verbalize.candidates import CANDIDATES, RULES, Kept, counted, write_candidates
 from factdrift.verbalize.language import Language, words_of
 from factdrift.verbalize.sample import SAMPLE
 from factdrift.verbalize.sentences import REPORT, STEPS, VERBALIZATIONS, write_sentences
+from factdrift.verbalize.settings import Quality
 
 
 def triple(number: int, subject: str, object: str, **others: Any) -> dict[str, Any]:

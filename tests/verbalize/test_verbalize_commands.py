@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import ENTITIES, PROPERTIES, write_parquet
 from factdrift.verbalize.commands import register
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import ENTITIES, PROPERTIES, write_parquet
 from factdrift.verbalize.candidates import CANDIDATES
 from factdrift.verbalize.literals import LITERALS, write_literals
@@ -99,6 +99,19 @@ def test_templates_of_the_relations_that_occur(tmp_path: Path, bundled: Path) ->
         ]
         assert {row["source"] for row in found[number]} == {"generic"}
     assert {row["count"] for row in written.to_pylist()} == {None}
+
+
+@pytest.mark.parametrize("label", ["fills ____ in", "fills {subject} in"])
+def test_a_relation_whose_label_holds_a_blank_is_named_by_its_id(
+    label: str, tmp_path: Path, bundled: Path
+) -> None:
+    updates = table(tmp_path / "0.parquet", UPDATE, {"property": 6})
+    properties = table(tmp_path / "p.parquet", PROPERTIES, {"id": 6, "label": label})
+    labels = tmp_path / "labels.tsv"
+    labels.write_text(f"id\tlabel\nP6\t{label}\n")
+    output = tmp_path / "templates.parquet"
+    write_templates([updates], [], [properties], [labels], bundled, output)
+    assert pq.read_table(output)["template"][0].as_py() == GENERIC[0].replace("{relation}", "P6")
 
 
 def test_no_relations_give_an_empty_table(tmp_path: Path, bundled: Path) -> None:
@@ -210,14 +223,15 @@ def literals(facts: dict[str, list[Path]], tmp_path: Path, variant: str = "paper
     return found
 
 
-def test_every_literal_once_with_its_unit(
+def test_every_form_of_a_literal_once_with_its_unit(
     tmp_path: Path, facts: dict[str, list[Path]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = literals(facts, tmp_path)
     assert [(row["datatype"], row["key"], row["label"], row["raw"]) for row in rows] == [
         ("quantity", "7 1", "7 euros", "+7"),
-        # The smallest of the two JSON texts: "+7" before "+7.0".
+        # The same value written in two ways: either update shows its own.
         ("quantity", "7 2", "7 m", "+7"),
+        ("quantity", "7 2", "7 m", "+7.0"),
         ("quantity", "7 3", "7 g", "+7"),
         ("quantity", "7 4", "7 degrees", "+7"),
         ("quantity", "7 5", "7 Q5", "+7"),
@@ -230,7 +244,7 @@ def test_every_literal_once_with_its_unit(
 
 def test_the_reference_shows_literals_raw(tmp_path: Path, facts: dict[str, list[Path]]) -> None:
     rows = literals(facts, tmp_path, "reference")
-    assert len(rows) == 8
+    assert len(rows) == 9
     assert [row["label"] for row in rows] == [row["raw"] for row in rows]
     assert rows[-1]["short"] == "September 8, 2022"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.dumps import COMPRESS, zstd
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.wikidata.dump import lines
 from factdrift.wikidata.streams import compression
 
@@ -27,7 +27,7 @@ def write(path: Path, data: bytes) -> Path:
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_kind_is_told_by_content_not_by_name(tmp_path: Path, kind: str) -> None:
+def test_compression_is_recognised_by_content_not_by_name(tmp_path: Path, kind: str) -> None:
     path = write(tmp_path / "dump.json", COMPRESS[kind](DUMP))
     assert compression(path) == kind
     assert texts(path) == ENTITIES

@@ -40,12 +40,21 @@ def test_a_list_that_is_not_empty_is_no_map(name: str) -> None:
         ({"en": "English", "mul": "all"}, "English"),
         ({"mul": "all", "de": "deutsch"}, "all"),
         ({"en-gb": "British", "de": "deutsch"}, None),
+        ({"en": "", "mul": "all"}, "all"),
+        ({"en": " \n", "mul": "\u001b"}, None),
+        ({"en": "a\n\tb\u001b[2Jc\u202e"}, "a b [2Jc"),
+        ({"en": "non\u00a0breaking  as it is"}, "non\u00a0breaking  as it is"),
     ],
 )
 def test_label_is_english_else_for_all_languages_else_none(labels: dict[str, str], label: str | None) -> None:
     terms = {language: {"language": language, "value": text} for language, text in labels.items()}
     assert read_entity(line(labels=terms, descriptions=terms)).label == label
     assert read_outline(line(labels=terms, descriptions=terms)).description == label
+
+
+def test_blank_aliases_are_none() -> None:
+    aliases = {"en": [{"value": text} for text in ("", " ", "a\nb", "a b")]}
+    assert read_entity(line(aliases=aliases)).alias_texts == ["a b"]
 
 
 def test_aliases_of_both_kinds_once_each() -> None:

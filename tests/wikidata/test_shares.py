@@ -1,4 +1,4 @@
-"""Shares: together all lines of a dump, each once, whatever the compression; damage told by its place."""
+"""Shares: together all lines of a dump, each once, in any compression; damage is located."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.dumps import COMPRESS
+from support.examples import examples
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.wikidata import gzip_members, shares, streams, zstd_frames
 from factdrift.wikidata.bzip2_blocks import Bzip2Blocks
 from factdrift.wikidata.gzip_members import GzipMembers
@@ -34,7 +35,7 @@ def parts(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def wikidata_members(data: bytes) -> bytes:
-    """Members as in Wikidata's own files: brackets and commas between batches in tiny ones."""
+    """Members as in Wikidata's own files, which put brackets and commas between batches into tiny members."""
     batches = [b",\n".join(LINES[start : start + 200]) for start in range(0, len(LINES), 200)]
     assert b"[\n" + b",\n".join(batches) + b"\n]\n" == data
     between = gzip.compress(b",\n")
@@ -65,7 +66,7 @@ LAYOUTS = {
 
 
 def read(path: Path, number: int) -> list[tuple[int, int, bytes]]:
-    """Every line by its place in the dump, as gathered from so many shards."""
+    """Number, offset in the dump and text of every line, as gathered from `number` shards."""
     found, accounts = [], []
     lines = text_bytes = 0
     for shard in range(number):
@@ -93,7 +94,7 @@ def test_each_line_belongs_to_one_shard(tmp_path: Path, layout: str, number: int
 @pytest.mark.parametrize(
     "layout", ["plain", "gzip, members on lines", "bzip2, one stream", "zstd, frames announced"]
 )
-def test_shards_have_like_shares(tmp_path: Path, layout: str) -> None:
+def test_shards_read_about_equal_parts(tmp_path: Path, layout: str) -> None:
     path = tmp_path / "dump"
     path.write_bytes(LAYOUTS[layout](DUMP))
     sizes = []
@@ -105,7 +106,7 @@ def test_shards_have_like_shares(tmp_path: Path, layout: str) -> None:
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     lengths=st.lists(st.sampled_from([0, 1, 2, 9, 60, 700]), max_size=12),
     cuts=st.lists(st.integers(1, 900), max_size=6),
@@ -142,7 +143,7 @@ def test_a_line_longer_than_many_pieces(tmp_path: Path) -> None:
             assert [text for _, _, text in read(path, number)] == [LINES[0], long, LINES[1]]
 
 
-def test_what_looks_like_a_member_is_none(tmp_path: Path) -> None:
+def test_bytes_that_look_like_a_member(tmp_path: Path) -> None:
     header = gzip.compress(b"")[:10]
     stored = gzip.compress(header * 400 + bytes(range(256)) * 40, 0)  # stored as it is
     path = tmp_path / "dump"
@@ -155,7 +156,7 @@ def test_what_looks_like_a_member_is_none(tmp_path: Path) -> None:
     assert members.first(third + 1) == path.stat().st_size
 
 
-def test_what_looks_like_a_block_is_none(tmp_path: Path) -> None:
+def test_bytes_that_look_like_a_block(tmp_path: Path) -> None:
     magic = bytes.fromhex("314159265359")
     data = bz2.compress(DUMP, 1)
     inside = len(data) // 10
@@ -165,7 +166,7 @@ def test_what_looks_like_a_block_is_none(tmp_path: Path) -> None:
     assert Bzip2Blocks(path).first(1) > 56
 
 
-def test_what_looks_like_a_frame_is_none(tmp_path: Path) -> None:
+def test_bytes_that_look_like_a_frame(tmp_path: Path) -> None:
     noise = random.Random(0).randbytes(40_000)
     texts = [b"line\n" * 100, noise[:30_000] + ZSTANDARD + noise[30_000:], b"line\n" * 100]
     frames = [COMPRESS["zstd"](text) for text in texts]
@@ -180,7 +181,7 @@ def test_what_looks_like_a_frame_is_none(tmp_path: Path) -> None:
     ]
 
 
-def test_one_frame_is_told_from_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_one_and_of_several_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "dump"
     for layout, several in (
         ("zstd, one frame", False),
@@ -212,7 +213,7 @@ def test_a_damaged_frame_is_located(tmp_path: Path, number: int, place: int) -> 
 
 
 def places(message: str) -> list[int]:
-    """The bytes of the file between which the message says that it is damaged."""
+    """The range of bytes in which the message says that the file is damaged."""
     named = message.split("compressed bytes ")[1].split(" of ")[0].split(" and ")
     return [int(each.replace(",", "")) for each in named]
 
@@ -262,13 +263,13 @@ def test_members_that_are_no_longer_adjacent(tmp_path: Path) -> None:
     whole = [Account(True, 0, 10, opened=True), Account(True, 10, len(DUMP), closed=True)]
     check_shares(path, whole)
     for first, stop in ((9, len(DUMP)), (11, len(DUMP)), (10, len(DUMP) - 1)):
-        with pytest.raises(InputError, match="belongs to no shard"):
+        with pytest.raises(InputError, match="no shard has read this range"):
             check_shares(path, [whole[0], Account(True, first, stop, closed=True)])
 
 
 @pytest.mark.parametrize("number", [1, 2, 7])
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_the_bracket_is_missed_by_all_shards_together(tmp_path: Path, kind: str, number: int) -> None:
+def test_a_missing_bracket_is_found_over_all_shards(tmp_path: Path, kind: str, number: int) -> None:
     path = tmp_path / "dump"
     cut = DUMP.index(b"\n", len(DUMP) * 2 // 3) + 1
     path.write_bytes(COMPRESS[kind](DUMP[:cut]))
@@ -278,7 +279,7 @@ def test_the_bracket_is_missed_by_all_shards_together(tmp_path: Path, kind: str,
         read(path, number)
 
 
-def test_one_member_is_told_from_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_one_and_of_several_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "dump"
     path.write_bytes(wikidata_members(DUMP))
     assert GzipMembers(path).are_several()

@@ -1,4 +1,4 @@
-"""When two values are the same, in the paper's way and in the reference code's."""
+"""When two values are equal: by the canonical key of the paper, and by the JSON of the reference code."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from factdrift.wikidata.values import canonical_json, decimal_key, read_time, read_value
 
@@ -66,7 +67,7 @@ def test_entities(value: dict[str, Any], number: int | None, key: str) -> None:
         None,
     ],
 )
-def test_entities_without_usable_id_are_told_by_their_json(value: Any) -> None:
+def test_the_key_of_an_entity_without_usable_id_is_its_json(value: Any) -> None:
     json_text = canonical_json(value)
     assert read_value("wikibase-entityid", value) == (None, json_text, json_text, None)
 
@@ -97,7 +98,7 @@ def test_amounts_that_are_no_decimals(amount: str) -> None:
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False), st.decimals(allow_nan=False, allow_infinity=False))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 def test_amounts_are_the_same_if_their_numbers_are(one: Decimal, two: Decimal) -> None:
     keys = [decimal_key(f"{number:+f}") for number in (one, two)]
     assert (keys[0] == keys[1]) == (one == two)
@@ -109,8 +110,10 @@ def test_amounts_are_the_same_if_their_numbers_are(one: Decimal, two: Decimal) -
 @given(
     st.integers(-(10**30), 10**30), st.integers(0, 10), st.integers(0, 6), st.integers(0, 6), st.booleans()
 )
-@settings(max_examples=80, deadline=None)
-def test_zeros_that_mean_nothing(number: int, places: int, before: int, after: int, plus: bool) -> None:
+@settings(max_examples=examples(80))
+def test_leading_and_trailing_zeros_do_not_count(
+    number: int, places: int, before: int, after: int, plus: bool
+) -> None:
     digits = f"{abs(number):0{places + 1}d}"
     whole, fraction = digits[: len(digits) - places], digits[len(digits) - places :]
     sign = "-" if number < 0 else "+" if plus else ""
@@ -182,7 +185,7 @@ def test_precision_and_calendar_belong_to_a_date() -> None:
         None,
     ],
 )
-def test_dates_that_are_none(value: Any) -> None:
+def test_unreadable_dates(value: Any) -> None:
     json_text = canonical_json(value)
     assert read_value("time", value) == (None, json_text, json_text, None)
     assert read_time(value) is None
@@ -202,7 +205,7 @@ def test_texts_are_compared_in_normal_form_c() -> None:
 
 
 @given(st.text(), JSON)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_any_kind_and_any_value_pass_through(kind: str, value: Any) -> None:
     assert read_value(kind, value).json == canonical_json(value)
 
@@ -214,7 +217,7 @@ def test_any_kind_and_any_value_pass_through(kind: str, value: Any) -> None:
         JSON | st.just("item") | st.just(9) | st.just("+2000-01-01T00:00:00Z"),
     ),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_malformed_values_of_known_kinds_do_not_fail(kind: str, value: dict[str, Any]) -> None:
     read = read_value(kind, value)
     assert read.key
@@ -222,7 +225,7 @@ def test_malformed_values_of_known_kinds_do_not_fail(kind: str, value: dict[str,
 
 
 @given(JSON)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_canonical_json_keeps_the_value(value: Any) -> None:
     text = canonical_json(value)
     assert json.loads(text) == value
@@ -230,7 +233,7 @@ def test_canonical_json_keeps_the_value(value: Any) -> None:
 
 
 @given(st.dictionaries(st.text(max_size=4), JSON, max_size=5), st.randoms())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_canonical_json_ignores_the_order_of_keys(value: dict[str, Any], random: Any) -> None:
     items = list(value.items())
     random.shuffle(items)

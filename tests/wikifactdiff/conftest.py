@@ -25,6 +25,7 @@ UPDATES = pa.schema(
         ("label", pa.string()),
         ("rule", pa.string()),
         ("announced", pa.bool_()),
+        ("leaks", pa.bool_()),
         ("dropped_by", pa.string()),
         ("scenario", pa.string()),
         ("is_replace", pa.bool_()),
@@ -69,6 +70,7 @@ def triple(subject: int, property: int, change: str, label: str, object: int | N
         "key": f"Q{object}",
         "rule": "a_rule",
         "announced": False,
+        "leaks": False,
         "scenario": "ReplaceObject",
         "is_replace": True,
         "subject_is_ph_new": False,
@@ -86,11 +88,15 @@ def triple(subject: int, property: int, change: str, label: str, object: int | N
     return row | more
 
 
+def amount_json(amount: str) -> str:
+    return f'{{"amount":"+{amount}","unit":"1"}}'
+
+
 def number(subject: int, change: str, label: str, amount: str, **more: Any) -> Row:
     values = {"key": amount, "scenario": "ReplaceObject"}
     for side, absent in (("old", "F+"), ("new", "F-")):
         if change != absent:
-            values[f"{side}_json"] = f'{{"amount":"+{amount}","unit":"1"}}'
+            values[f"{side}_json"] = amount_json(amount)
             values[f"{side}_statement"] = f"Q{subject}-{amount}"
     return triple(subject, P1082, change, label, None, **(values | more))
 
@@ -106,7 +112,7 @@ def near(subject: int, property: int, rank_no: int, neighbor: int, object: int |
         "statement": f"Q{neighbor}-{object}",
         "object": object,
         "datatype": "wikibase-item" if object is not None else "quantity",
-        "json": None if object is not None else "{}",
+        "json": None if object is not None else amount_json(str(more.get("key"))),
         "key": f"Q{object}",
     } | more
 
@@ -202,7 +208,7 @@ def build(tmp_path: Path) -> Build:
                 LITERALS,
                 [
                     dict.fromkeys(LITERALS.names, key)
-                    | {"datatype": "quantity", "short": f"{key}!", "raw": f"+{key}"}
+                    | {"datatype": "quantity", "json": amount_json(key), "short": f"{key}!", "raw": f"+{key}"}
                     for key in ("67", "68", "331", "5")
                 ],
             ),

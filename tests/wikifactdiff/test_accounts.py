@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import factdrift
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import write_parquet
 from factdrift.updates.untouched import UNTOUCHED
 from factdrift.wikifactdiff.export import export
@@ -21,7 +21,21 @@ from factdrift.wikifactdiff.manifest import write_manifest
 from factdrift.wikifactdiff.show import find, lines
 from factdrift.wikifactdiff.stats import write_stats
 
-from .conftest import GROUPS, P6, P36, UPDATED, UPDATES, USA, Build, Row, write
+from .conftest import (
+    BIDEN,
+    FRANCE,
+    GROUPS,
+    P6,
+    P36,
+    TRUMP,
+    UPDATED,
+    UPDATES,
+    USA,
+    Build,
+    Row,
+    entity,
+    write,
+)
 
 REPORT = pa.schema(
     [("dump", pa.string()), ("property", pa.int32()), ("filter", pa.string()), ("statements", pa.int64())]
@@ -152,6 +166,16 @@ def test_export(build: Build, tmp_path: Path) -> None:
     assert records[1]["objects"][0]["id"] is None
 
 
+def test_names_neither_control_the_terminal_nor_forge_a_line(build: Build) -> None:
+    forged = "USA\n  + new      Mickey Mouse (Q11934)\x1b[2J\u202e\u2028\x9b1m"
+    entities = [entity(number, forged, forged) for number in (USA, TRUMP, BIDEN, FRANCE, 90, 900_000_001)]
+    dataset = build(new_entities=entities).assemble()
+    found = list(lines(find(dataset, "Q30", "P6", None)))
+    assert len(found) == len(list(lines(find(build().assemble("plain"), "Q30", "P6", None))))
+    assert "Mickey Mouse" in found[0]
+    assert all(line.isprintable() for line in found)
+
+
 def test_show(build: Build) -> None:
     dataset = build().assemble()
     text = "\n".join(lines(find(dataset, "Q30", None, None)))
@@ -190,11 +214,14 @@ def manifest(folder: Path, build: Build, name: str) -> str:
     dump.write_bytes(b"a dump")
     snapshot = folder / "snapshot.json"
     snapshot.write_text('{"items": 3}')
+    account = folder / "account.json"
+    account.write_text('{"made_up_ids": 2}')
     dataset = build().assemble()
     write_manifest(
         {"old": "2021-01-04", "new": "2023-02-27"},
         {"2021-01-04": dump},
         {"2021-01-04": snapshot},
+        {"2021-01-04": account},
         {"snapshots": {"old": "2021-01-04"}, "seed": 7},
         [dataset],
         funnel(folder),
@@ -211,6 +238,7 @@ def test_manifest(build: Build, tmp_path: Path) -> None:
     digest = hashlib.sha1(b"a dump").hexdigest()
     assert written["dumps"] == {"2021-01-04": {"file": "old.json.gz", "bytes": 6, "sha1": digest}}
     assert written["snapshots"] == {"2021-01-04": {"items": 3}}
+    assert written["sample"] == {"2021-01-04": {"made_up_ids": 2}}
     assert written["configuration"] == {"snapshots": {"old": "2021-01-04"}, "seed": 7}
     assert written["rows"] == {str(tmp_path / "wikifactdiff.parquet"): 4}
     assert written["versions"]["factdrift"]
@@ -220,7 +248,9 @@ def test_manifest(build: Build, tmp_path: Path) -> None:
 
 def test_manifest_names_a_missing_dump(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone\.json\.gz: the dump is missing"):
-        write_manifest({}, {"2021-01-04": tmp_path / "gone.json.gz"}, {}, {}, [], tmp_path, "sha1", tmp_path)
+        write_manifest(
+            {}, {"2021-01-04": tmp_path / "gone.json.gz"}, {}, {}, {}, [], tmp_path, "sha1", tmp_path
+        )
 
 
 def test_load(build: Build) -> None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow.parquet as pq
 import pytest
 
 from factdrift.edit.layouts.rows import SCHEMA
-from factdrift.settings import InputError
+from factdrift.errors import InputError
+from factdrift.wikifactdiff.prompts import Style
 
 from .conftest import (
     BIDEN,
     FRANCE,
     P6,
     P1082,
+    TRUMP,
     UPDATED,
     USA,
     Build,
     Row,
+    amount_json,
     entity,
     near,
     number,
@@ -34,12 +39,13 @@ def test_record(build: Build) -> None:
     record = by_ids(build().records())["Q30", "P6"]
     assert record["subject"] == {"id": "Q30", "label": "United States", "description": "country"}
     assert record["relation"] == {"id": "P6", "label": "head of government", "description": "of a place"}
-    assert record["update_prompt"] == "The head of government of United States is ____"
+    assert record["update_prompt"] == "The head of government of the United States is ____"
     assert record["generalization_prompts"] == [
-        "Who leads United States is ____",
-        "Government in United States is led by ____",
+        "Who leads the United States is ____",
+        "Government in the United States is led by ____",
     ]
     assert record["template_source"] == "bundled"
+    assert record["subject_is_ambiguous"] is False
     assert (record["subject_is_ph_new"], record["relation_is_temp_func"], record["is_replace"]) == (
         False,
         True,
@@ -65,6 +71,7 @@ def test_record(build: Build) -> None:
         "raw": "Q22686",
         "short": None,
         "announced": False,
+        "leaks": False,
     }
     assert (biden["label"], biden["decision"], biden["announced"]) == ("Joe Biden", "new", True)
     assert (biden["old_statement"], biden["old_revision"], biden["end"]) == (None, None, None)
@@ -105,6 +112,35 @@ def test_literals_and_their_dates(build: Build) -> None:
     assert (old["id"], old["label"], old["raw"], old["short"]) == (None, "67", "+67", "67!")
     assert (old["point_in_time"], old["end"], old["start"]) == ("2020-05", "somevalue", None)
     assert new["point_in_time"] == "2022"
+
+
+def test_each_object_is_shown_as_its_own_statement_writes_it(build: Build) -> None:
+    texts = ("1000", "1000.0")
+    shown = [
+        {
+            "datatype": "quantity",
+            "key": "1000",
+            "json": amount_json(text),
+            "label": f"+{text}",
+            "raw": f"+{text}",
+        }
+        for text in texts
+    ]
+    rows = [
+        number(USA, "F-", "obsolete", "1000.0", key="1000"),
+        number(USA, "F+", "new", "1000", key="1000", new_position=1),
+        # For a statement of both dumps the new dump's form counts.
+        number(FRANCE, "F0", "new", "1000", key="1000", old_json=amount_json("1000.0")),
+    ]
+    facts = [near(USA, P1082, 1, FRANCE, None, key="1000", json=amount_json("1000.0"))]
+    records = by_ids(build(updates=rows, literals=shown, neighbors=facts).records())
+    old, new = records["Q30", "P1082"]["objects"]
+    assert [(each["label"], each["raw"]) for each in (old, new)] == [
+        ("+1000.0", "+1000.0"),
+        ("+1000", "+1000"),
+    ]
+    assert records["Q142", "P1082"]["objects"][0]["raw"] == "+1000"
+    assert records["Q30", "P1082"]["neighborhood"][0]["objects"][0]["raw"] == "+1000.0"
 
 
 @pytest.mark.parametrize(
@@ -228,3 +264,94 @@ def test_buckets(build: Build) -> None:
     ]
     files.inputs = files.inputs._replace(updates=parts[::-1])
     assert files.assemble("parts").read_bytes() == whole
+
+
+def named(build: Build, **options: Any) -> dict[tuple[str, str], Row]:
+    """Georgia twice, and of the neighbours one that has the name of a subject."""
+    georgia, state, victoria, queen = 900_000_001, 142, 900_000_002, 900_000_003
+    entities = [
+        entity(georgia, "Georgia", "sovereign state"),
+        entity(state, "Georgia", "state whose head is Joe Biden"),
+        entity(victoria, "Victoria", "state of Australia"),
+        entity(queen, "Victoria"),
+        entity(USA, "United States", "country"),
+        entity(BIDEN, "Joe Biden"),
+        entity(90, "Paris"),
+    ]
+    rows = [triple(subject, P6, "F+", "new", BIDEN) for subject in (georgia, state, USA)]
+    facts = [near(USA, P6, 1, victoria, 90), near(USA, P6, 2, queen, 90), near(USA, P6, 3, georgia, 90)]
+    files = build(updates=rows, new_entities=entities, old_entities=[], neighbors=facts, random_neighbors=[])
+    return by_ids(files.records(**options))
+
+
+def test_subjects_of_one_name_are_told_apart_by_their_descriptions(build: Build) -> None:
+    records = named(build, style=Style(unique_names=True))
+    georgia, state, usa = (records[key, "P6"] for key in ("Q900000001", "Q142", "Q30"))
+    prompt = "The head of government of {} is ____"
+    assert georgia["update_prompt"] == prompt.format("Georgia (sovereign state)")
+    assert georgia["generalization_prompts"][0] == "Who leads Georgia (sovereign state) is ____"
+    # The description would tell the answer.
+    assert state["update_prompt"] == prompt.format("Georgia")
+    assert usa["update_prompt"] == prompt.format("the United States")
+    assert [each["subject_is_ambiguous"] for each in (georgia, state, usa)] == [True, True, False]
+    assert georgia["subject"]["label"] == "Georgia"
+    prompts = [fact["objects"][0]["prompt"] for fact in usa["neighborhood"]]
+    names = ("Victoria (state of Australia)", "Victoria", "Georgia (sovereign state)")
+    assert all(f" {name} " in asked for asked, name in zip(prompts, names, strict=True))
+
+
+def test_subjects_of_one_name_are_marked_in_any_case(build: Build) -> None:
+    records = named(build)
+    assert records["Q900000001", "P6"]["update_prompt"] == "The head of government of Georgia is ____"
+    assert [row["subject_is_ambiguous"] for row in records.values()] == [False, True, True]
+
+
+def test_objects_that_the_subject_names_are_marked(build: Build) -> None:
+    rows = [triple(USA, P6, "F+", "new", BIDEN, leaks=True), triple(USA, P6, "F-", "obsolete", TRUMP)]
+    (record,) = build(updates=rows).records()
+    assert [(each["id"], each["leaks"]) for each in record["objects"]] == [("Q22686", False), ("Q6279", True)]
+
+
+def test_objects_have_their_article_where_all_of_a_group_do(build: Build) -> None:
+    rows = [
+        triple(USA, P6, "F+", "new", BIDEN),
+        triple(USA, P6, "F-", "obsolete", TRUMP),
+        triple(FRANCE, P6, "F+", "new", BIDEN),
+        triple(FRANCE, P6, "F-", "obsolete", 90),
+    ]
+    entities = [
+        entity(USA, "Joe Biden"),
+        entity(FRANCE, "Lakers", classes=[5]),
+        entity(BIDEN, "Democratic Party"),
+        entity(TRUMP, "Republican Party"),
+        entity(90, "Likud"),
+    ]
+    files = build(
+        updates=rows,
+        new_entities=entities,
+        old_entities=[],
+        neighbors=[near(USA, P6, 1, FRANCE, BIDEN), near(USA, P6, 2, FRANCE, 90)],
+        random_neighbors=[],
+    )
+    records = by_ids(files.records())
+    assert records["Q30", "P6"]["update_prompt"] == "The head of government of Joe Biden is the ____"
+    assert records["Q142", "P6"]["update_prompt"] == "The head of government of Lakers is ____"
+    first, second = (fact["objects"][0]["prompt"] for fact in records["Q30", "P6"]["neighborhood"])
+    assert (first.endswith(" the ____"), second.endswith(" the ____")) == (True, False)
+    plain = by_ids(files.records(style=Style(fitted=False)))["Q30", "P6"]
+    assert plain["update_prompt"] == "The head of government of Joe Biden is ____"
+
+
+def test_measurements_are_dated_by_the_new_value(build: Build) -> None:
+    """What is asked for is a quantity with a point in time; others of the same dataset stay as they are."""
+    files = build()
+    assert by_ids(files.records())["Q142", "P1082"]["update_prompt"].startswith("The population of France is")
+    dated = by_ids(files.records(style=Style(dated=True)))
+    assert dated["Q142", "P1082"]["update_prompt"] == "As of 2022, the population of France is ____"
+    assert dated["Q30", "P1082"]["update_prompt"] == "The population of the United States is ____"
+    assert dated["Q30", "P6"]["update_prompt"] == "The head of government of the United States is ____"
+    day = time("+2019-12-31")
+    facts = [near(USA, P6, 1, FRANCE, None, relation=P1082, key="5", pit=day)]
+    record = by_ids(build(neighbors=facts).records(style=Style(dated=True)))["Q30", "P6"]
+    (prompt,) = (fact["objects"][0]["prompt"] for fact in record["neighborhood"])
+    assert prompt == "As of December 31, 2019, the population of France is ____"

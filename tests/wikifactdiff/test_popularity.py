@@ -10,7 +10,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.settings import InputError, month_files
+from factdrift.errors import InputError
+from factdrift.settings import month_files
 from factdrift.tables import ENTITIES
 from factdrift.wikifactdiff.popularity import popularity
 

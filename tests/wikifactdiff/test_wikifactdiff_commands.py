@@ -37,8 +37,8 @@ def test_from_updates_to_the_terminal(
         "--new-entities", *inputs.new_entities, "--old-properties", inputs.old_properties,
         "--new-properties", inputs.new_properties, "--popularity", popularity,
         "--templates", inputs.templates, "--literals", inputs.literals, "--neighbors", inputs.neighbors,
-        "--random-neighbors", inputs.random_neighbors, "--old-date", "2021-01-04",
-        "--new-date", "2023-02-27", "--funnel", "funnel.parquet", "-o", dataset)  # fmt: skip
+        "--random-neighbors", inputs.random_neighbors, "--funnel", "funnel.parquet", "--settings",
+        '{"snapshots_old": "2021-01-04", "snapshots_new": "2023-02-27"}', "-o", dataset)  # fmt: skip
     run("wikifactdiff", "replacements", "--dataset", dataset, "--groups", groups, "-o", replacements)
     assert pq.read_metadata(replacements).num_rows == 2
     run("wikifactdiff", "stats", "--dataset", dataset, "--groups", groups, "-o", tmp_path / "stats.json")

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 
 from factdrift.words.dates import ordinal
 from factdrift.words.literals import shown
@@ -74,7 +75,7 @@ def quantity_json(amount: str, unit: int | None = None) -> str:
         ("-66000000-00-00", 3, "66 million years BC"),
         ("-13798000000-00-00", 3, "13.798 billion years BC"),
         ("-13798000000-00-00", 0, "14 billion years BC"),
-        ("-4000-00-00", 3, "4,000 BC"),
+        ("-600000-00-00", 3, "1 million years BC"),
         ("+5000000000-00-00", 0, "5 billion years AD"),
     ],
 )
@@ -91,6 +92,9 @@ def test_a_julian_date_is_shown_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     "value",
     [
+        *(time_json("+0000-00-00T00:00:00Z", precision) for precision in range(12)),
+        *(time_json("+2022-00-00T00:00:00Z", precision) for precision in range(6)),
+        time_json("-4000-00-00T00:00:00Z", 3),
         time_json("+2016-06-31T00:00:00Z", 11),
         time_json("+2016-02-30T00:00:00Z", 11),
         time_json("+2016-13-01T00:00:00Z", 11),
@@ -103,9 +107,21 @@ def test_a_julian_date_is_shown_as_it_was_written() -> None:
         '{"time": "+2016-01-01T00:00:00Z", "precision": 9, "calendarmodel": null}',
     ],
 )
-def test_impossible_dates_are_shown_raw(value: str) -> None:
+def test_dates_without_words_are_shown_raw(value: str) -> None:
     raw = json.loads(value)["time"]
     assert shown("time", value, {}) == (raw, raw, raw)
+
+
+@pytest.mark.parametrize(
+    ("datatype", "value"),
+    [
+        ("string", "a\x1b[2J\nb"),
+        ("monolingualtext", {"language": "en", "text": "a\x1b[2J\nb"}),
+        ("time", {"time": "a\x1b[2J\nb", "precision": 11}),
+    ],
+)
+def test_only_the_raw_form_has_control_characters(datatype: str, value: object) -> None:
+    assert shown(datatype, json.dumps(value), {}) == ("a [2J b", "a [2J b", "a\x1b[2J\nb")
 
 
 @pytest.mark.parametrize(
@@ -201,7 +217,7 @@ def test_a_unit_must_be_an_item() -> None:
 decimals = st.decimals(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(decimals)
 def test_a_written_number_is_the_number(number: Decimal) -> None:
     text = written_number(number)
@@ -209,7 +225,7 @@ def test_a_written_number_is_the_number(number: Decimal) -> None:
     assert re.fullmatch(r"-?\d{1,3}(,\d{3})*(\.\d*[1-9])?", text)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.decimals(min_value=-(10**16), max_value=10**16, places=3))
 def test_a_short_number_is_the_number_to_two_decimals(number: Decimal) -> None:
     text = short_number(number)
@@ -234,13 +250,13 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(["time", "quantity", "string", "monolingualtext", "math"]), json_values)
 def test_no_value_crashes(datatype: str, value: object) -> None:
     assert all(isinstance(form, str) for form in shown(datatype, json.dumps(value), UNITS))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.integers(-(10**11), 10**11), st.integers(0, 13), st.integers(0, 32), st.integers(0, 14), st.booleans()
 )

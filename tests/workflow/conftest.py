@@ -1,36 +1,46 @@
-"""The default build, made once for all tests that look at it."""
+"""Builds that several tests share: each is made once a test run, by the first worker that needs it."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 
 import pytest
-from support.workflow import snakemake
-
-from factdrift.etiquette import alone
-
-
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory in which the default configuration has been built."""
-    directory = tmp_path_factory.mktemp("built")
-    snakemake(directory)
-    return directory
+from support.excerpt import local_build
+from support.workflow import Once, copied, snakemake
 
 
 @pytest.fixture(scope="session")
-def trained(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of `built`, with the bundled models: minutes on two cores, once for all workers of a run."""
+def excerpt(once: Once) -> Path:
+    """A directory with the build from a few hundred real entities (support/excerpt.py)."""
+    return once("excerpt", local_build)
+
+
+@pytest.fixture(scope="session")
+def klob(built: Path, once: Once) -> Path:
+    """The `results` folder of the default configuration, with KLoB."""
+
+    def make(directory: Path) -> None:
+        snakemake(copied(built, directory), "klob")
+
+    return once("klob", make) / "results"
+
+
+@pytest.fixture(scope="session")
+def tempripple(built: Path, once: Once) -> Path:
+    """A directory with the default configuration and TempRIPPLE."""
+
+    def make(directory: Path) -> None:
+        snakemake(copied(built, directory), "results/tempripple.parquet", "results/tempripple.stats.json")
+
+    return once("tempripple", make)
+
+
+@pytest.fixture(scope="session")
+def trained(built: Path, once: Once) -> Path:
+    """A copy of `built` with both bundled models, whose training takes minutes."""
     pytest.importorskip("torch", reason="language models are installed with `make models`")
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    with alone(shared / "trained.lock"):
-        if not (shared / "trained").exists():
-            shutil.copytree(built, shared / "training", symlinks=True)
-            snakemake(shared / "training", "results/models/sample-llama", "results/models/sample-gpt2")
-            (shared / "training").rename(shared / "trained")
-    directory = tmp_path_factory.mktemp("models") / "run"
-    shutil.copytree(shared / "trained", directory, symlinks=True)
-    return directory
+
+    def make(directory: Path) -> None:
+        snakemake(copied(built, directory), "results/models/sample-llama", "results/models/sample-gpt2")
+
+    return once("trained", make)

@@ -1,4 +1,4 @@
-"""Builds of the sample whose sentences come from a chat model, or from a file that others have published."""
+"""Builds of the sample with sentences from a chat model, or with published templates."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 from support.chat_server import chat_serving
-from support.workflow import ROOT, snakemake
+from support.workflow import ROOT, copied, rules_of, snakemake
 
 from factdrift.chat.exchange import export_store, import_store
 from factdrift.verbalize.answers import KINDS
+from factdrift.words.names import read_names
 from factdrift.words.templates import problem
 
 KEY = "sk-a-key-that-nobody-must-see"
@@ -36,7 +37,7 @@ def names(body: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def ten_sentences(body: dict[str, Any]) -> list[str]:
-    """What a fair model would write: most of it usable, each kind of mistake once."""
+    """Ten sentences of a fair model: most are usable, each kind of mistake occurs once."""
     subject, relation, object = names(body)
     return [
         f"The {relation} of {subject} is {object}.",
@@ -78,15 +79,18 @@ def fault(path: str, body: dict[str, Any], attempt: int) -> str | None:
     return {7: "length", 8: "refusal", 9: "filter", 10: "500"}.get(place)
 
 
+def without_articles(text: str) -> str:
+    return re.sub(r"\b[Tt]he ", "", text)
+
+
 def settings(url: str, **others: Any) -> dict[str, Any]:
     return {"model": "tiny", "base_url": url, "backoff": 0.01, "tries": 2, **others}
 
 
 @pytest.fixture(scope="module")
 def asked(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Any]]:
-    """The default build again with `verbalizer: chat`, and the server that was asked."""
-    directory = tmp_path_factory.mktemp("chat") / "run"
-    shutil.copytree(built, directory, symlinks=True)
+    """A copy of the default build made with `verbalizer: chat`, and the chat server."""
+    directory = copied(built, tmp_path_factory.mktemp("chat"))
     with pytest.MonkeyPatch.context() as patch, chat_serving(answer=reply) as server:
         patch.setenv("OPENAI_API_KEY", KEY)
         server.fault = fault
@@ -119,7 +123,7 @@ def test_templates_come_from_the_models_sentences(asked: tuple[Path, Any]) -> No
     assert best
 
 
-def test_the_dataset_speaks_in_these_templates(asked: tuple[Path, Any]) -> None:
+def test_the_dataset_uses_these_templates(asked: tuple[Path, Any]) -> None:
     directory, _ = asked
     rows = pq.read_table(directory / "results/wikifactdiff.parquet").to_pylist()
     used = {row["relation"]["id"]: row for row in rows if row["template_source"] == "chat"}
@@ -129,12 +133,18 @@ def test_the_dataset_speaks_in_these_templates(asked: tuple[Path, Any]) -> None:
         for row in pq.read_table(directory / "results/templates.parquet").to_pylist()
         if row["rank"] == 1
     }
+    compared = 0
     for relation, row in used.items():
-        sentence = first[relation].replace("{subject}", row["subject"]["label"]).replace("{object}", "____")
-        assert row["update_prompt"] == sentence
+        subject = row["subject"]["label"]
+        sentence = first[relation].replace("{subject}", subject).replace("{object}", "____")
+        # Names get their articles, and a plural subject its verb: tests/words/test_words_grammar.py.
+        if not read_names().usage(subject).plural:
+            compared += 1
+            assert without_articles(row["update_prompt"]) == without_articles(sentence)
+    assert compared > 50
 
 
-def test_every_kind_of_answer_is_told_apart_and_accounted_for(asked: tuple[Path, Any]) -> None:
+def test_every_kind_of_answer_is_recognised_and_counted(asked: tuple[Path, Any]) -> None:
     directory, _ = asked
     with duckdb.connect() as db:
         sentences = f"'{directory}/results/verbalizations.parquet'"
@@ -174,15 +184,14 @@ def test_replay_of_an_exported_store_gives_the_same_bytes(asked: tuple[Path, Any
     """On another machine, without key and server, with another number of cores."""
     directory, server = asked
     answered = sum(server.asked.values())
-    export_store(directory / "results/chat", tmp_path / "answers.parquet")
-    other = tmp_path / "other"
-    shutil.copytree(directory, other, symlinks=True)
-    shutil.rmtree(other / "results/chat")
+    export_store(directory / "results/fetched/chat", tmp_path / "answers.parquet")
+    other = copied(directory, tmp_path / "other")
+    shutil.rmtree(other / "results/fetched/chat")
     shutil.rmtree(other / PAIR / "verbalize")
     for name in ASKED[:2]:
         (other / name).unlink()
         (other / PAIR / Path(name).name).unlink()
-    import_store(tmp_path / "answers.parquet", other / "results/chat")
+    import_store(tmp_path / "answers.parquet", other / "results/fetched/chat")
     chat = settings("http://127.0.0.1:9/v1", mode="replay")
     snakemake(other, *ASKED[:2], cores=1, verbalizer="chat", verbalization=SIZES, chat=chat)
     for name in ASKED[:2]:
@@ -191,8 +200,7 @@ def test_replay_of_an_exported_store_gives_the_same_bytes(asked: tuple[Path, Any
 
 
 def test_published_templates_end_to_end(built: Path, tmp_path: Path) -> None:
-    directory = tmp_path / "run"
-    shutil.copytree(built, directory, symlinks=True)
+    directory = copied(built, tmp_path / "run")
     listed = {"P6": [["XXXX is run by ____", 12], ["____ runs XXXX", 5]], "P9999": [["XXXX is ____", 1]]}
     (tmp_path / "best_templates.json").write_text(json.dumps(listed))
     file = str(tmp_path / "best_templates.json")
@@ -245,25 +253,10 @@ def test_another_language_end_to_end(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("config", "complaint"),
-    [
-        ({"verbalizer": "chat"}, "chat.model"),
-        ({"verbalizer": "file"}, "templates_file"),
-        ({"verbalizer": "file", "templates_file": "nowhere.json"}, "nowhere.json"),
-        ({"verbalizer": "gpt"}, "verbalizer"),
-    ],
-)
-def test_what_is_missing_is_named_before_anything_runs(
-    tmp_path: Path, config: dict[str, Any], complaint: str
-) -> None:
-    assert complaint in snakemake(tmp_path, "--dry-run", ASKED[0], fails=True, **config)
-
-
-def test_only_one_rule_speaks_to_a_chat_model() -> None:
-    rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk"))
-    [asking] = [rule for rule in rules.split("\nrule ") if "factdrift chat ask" in rule]
-    assert asking.startswith("ask_chat_model:")
-    assert "chat=1" in asking
-    local = [names.split("\n\n")[0] for names in rules.split("localrules:")[1:]]
+def test_only_one_rule_sends_requests_to_a_chat_model() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk"))
+    [name] = [name for name, body in rules_of(text).items() if "factdrift chat ask" in body]
+    assert name == "ask_chat_model"
+    assert "chat=1" in rules_of(text)[name]
+    local = [names.split("\n\n")[0] for names in text.split("localrules:")[1:]]
     assert any("ask_chat_model," in names for names in local)

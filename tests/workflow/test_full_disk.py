@@ -1,4 +1,4 @@
-"""A disk that fills up: a clear message, nothing half-made, and the same result once there is room."""
+"""A full disk: a clear message, no unfinished output, and the same results once there is room."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENVIRONMENT = {
 
 
 class Job(NamedTuple):
-    """A job of the build: its rule, its command as Snakemake gave it to the shell, its outputs and logs."""
+    """A job of a finished build: its rule, its shell command, its outputs and logs."""
 
     rule: str
     command: str
@@ -34,7 +34,7 @@ class Job(NamedTuple):
 
 
 def jobs_of(directory: Path) -> list[Job]:
-    """The jobs of a finished build in the order in which they ended, by Snakemake's own records."""
+    """The jobs of a finished build in the order in which they ended, from Snakemake's metadata."""
     found: dict[str, tuple[float, Job]] = {}
     for record in (directory / ".snakemake" / "metadata").iterdir():
         known: dict[str, Any] = json.loads(record.read_text())
@@ -74,6 +74,7 @@ def made(job: Job, directory: Path) -> dict[str, bytes]:
 
 
 def test_every_command_on_a_disk_that_is_full(built, tmp_path):
+    """One job of each rule; what the others made is copied, unless it was temporary."""
     tried = set()
     with small_disk(tmp_path / "disk", 1 << 16) as disk:
         for job in jobs_of(built):
@@ -82,6 +83,12 @@ def test_every_command_on_a_disk_that_is_full(built, tmp_path):
             for path in (*job.outputs, *job.logs):
                 (disk.folder / path).parent.mkdir(parents=True, exist_ok=True)
             wanted = made(job, built)
+            if job.rule in tried and wanted:
+                disk.leave(64 << 20)
+                for name, data in wanted.items():
+                    (disk.folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    (disk.folder / name).write_bytes(data)
+                continue
             if job.rule not in tried:
                 tried.add(job.rule)
                 before = files(disk.folder).keys()
@@ -89,7 +96,7 @@ def test_every_command_on_a_disk_that_is_full(built, tmp_path):
                 failed = run(job, disk.folder)
                 said = failed.stdout + failed.stderr
                 assert failed.returncode == 1, said
-                assert re.search(r"factdrift: the disk is full: .*/disk/results/", said), said
+                assert re.search(r"factdrift: the disk is full: .*/disk/results", said), said
                 assert "Traceback" not in said
                 left = {name: data for name, data in files(disk.folder).items() if name not in before}
                 assert left.items() - {(log, left.get(log)) for log in job.logs} <= wanted.items()
@@ -98,7 +105,9 @@ def test_every_command_on_a_disk_that_is_full(built, tmp_path):
             assert not again.returncode, again.stderr
             assert made(job, disk.folder) == (wanted or made(job, disk.folder))  # shards are temporary
     stages = {re.search(r"factdrift (\w+) ", job.command)[1] for job in jobs_of(built) if job.rule in tried}
-    assert stages == {"sample", "statements", "updates", "neighbors", "verbalize", "wikifactdiff"}
+    assert stages == {
+        *("sample", "statements", "updates", "neighbors", "verbalize", "wikifactdiff", "publish")
+    }
 
 
 def test_the_whole_workflow_on_a_disk_that_fills_up_again_and_again(built, tmp_path):

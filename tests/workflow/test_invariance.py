@@ -1,15 +1,12 @@
-"""Results do not depend on cores, shards, buckets, compressions or interruptions, to the byte."""
+"""Results are the same to the byte for any cores, shards, buckets, blocks and compressions."""
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
-from support.workflow import command, snakemake
+from support.workflow import snakemake
 
 pytestmark = pytest.mark.slow
 
@@ -20,50 +17,31 @@ TABLES = (
     *("literals.parquet", "popularity.parquet", "funnel.parquet", "wikifactdiff.parquet", "wfd_repl.parquet"),
 )
 
-
-def tables(directory):
-    return {name: (directory / "results" / PAIR / name).read_bytes() for name in TABLES}
-
-
-@pytest.mark.parametrize(("cores", "shards", "buckets", "blocks"), [(1, 1, 1, 1), (2, 4, 3, 5)])
-def test_cores_shards_buckets_and_blocks(built, tmp_path, cores, shards, buckets, blocks):
-    settings = tmp_path / "settings.yaml"
-    settings.write_text(f"neighbors: {{blocks: {blocks}}}\n")
-    snakemake(tmp_path, "--configfile", str(settings), cores=cores, shards=shards, buckets=buckets)
-    assert tables(tmp_path) == tables(built)
+RIPPLES = ("tr_facts", "tr_related", "tr_items", "tr_dropped")
+KLOB = tuple(name for part in "cru" for name in (f"klob_{part}.parquet", f"KLoB-{part}.jsonl"))
 
 
-@pytest.mark.parametrize(("old", "new"), [("json", "jsonl.gz"), ("json.bz2", "json.zst")])
-def test_own_dump_files_in_each_compression(built, tmp_path, old, new):
-    for date, suffix in ((OLD, old), (NEW, new)):
-        subprocess.run(
-            [
-                *(sys.executable, "-c", "import sys; from factdrift.cli import main; sys.exit(main())"),
-                *("sample", "render", "--date", date, "--output", str(tmp_path / f"{date}.{suffix}")),
-            ],
-            check=True,
-        )
-    snakemake(
-        tmp_path, "results/wfd_repl.parquet", dumps={OLD: f"{OLD}.{old}", NEW: str(tmp_path / f"{NEW}.{new}")}
-    )
-    assert (tmp_path / "results" / "wfd_repl.parquet").read_bytes() == (
-        built / "results" / "wfd_repl.parquet"
-    ).read_bytes()
-
-
-def test_a_killed_run_goes_on_after_its_lock_is_cleared(built, tmp_path):
-    run = subprocess.Popen(
-        command(tmp_path), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    deadline = time.monotonic() + 300
-    while not (tmp_path / "results" / PAIR).is_dir() and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert run.poll() is None
-    os.killpg(run.pid, signal.SIGKILL)
-    run.wait()
-    assert "--unlock" in snakemake(tmp_path, fails=True)
-    unlock = [sys.executable, "-c", "import sys; from factdrift.cli import main; sys.exit(main(['unlock']))"]
-    subprocess.run(unlock, cwd=tmp_path, check=True)
-    snakemake(tmp_path)
-    assert tables(tmp_path) == tables(built)
-    assert not list((tmp_path / "results").rglob("*.part"))
+@pytest.mark.parametrize(
+    ("suffixes", "blocks", "options"),
+    [
+        (("json", "jsonl.gz"), 1, {"cores": 1, "shards": 1, "buckets": 1}),
+        (("json.bz2", "json.zst"), 5, {"cores": 2, "shards": 4, "buckets": 3}),
+    ],
+    ids=["undivided", "divided"],
+)
+def test_cores_shards_buckets_blocks_and_compressions(klob, tempripple, tmp_path, suffixes, blocks, options):
+    """The sample's dumps as files, each in another compression, give the tables of the default build."""
+    dumps = {date: f"{date}.{suffix}" for date, suffix in zip((OLD, NEW), suffixes, strict=True)}
+    program = "import sys; from factdrift.cli import main; sys.exit(main())"
+    for date, file in dumps.items():
+        render = ["sample", "render", "--date", date, "--output", str(tmp_path / file)]
+        subprocess.run([sys.executable, "-c", program, *render], check=True)
+    (tmp_path / "settings.yaml").write_text(f"neighbors: {{blocks: {blocks}}}\n")
+    targets = ("all", "klob", "results/tempripple.parquet", "--configfile", "settings.yaml")
+    snakemake(tmp_path, *targets, dumps=dumps, **options)
+    made = tmp_path / "results"
+    for name in (*(f"{PAIR}/{table}" for table in TABLES), *KLOB):
+        assert (made / name).read_bytes() == (klob / name).read_bytes(), name
+    for name in RIPPLES:
+        path = f"{PAIR}/tempripple/{name}.parquet"
+        assert (made / path).read_bytes() == (tempripple / "results" / path).read_bytes(), name

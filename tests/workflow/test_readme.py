@@ -1,14 +1,19 @@
-"""What the README shows is what a build gives, and its pages hold to the tables."""
+"""The rows and the session that the README shows are those of a build; its links are not broken."""
 
 from __future__ import annotations
 
+import csv
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 from support.workflow import ROOT
 
+REAL_DATA = os.environ.get("FACTDRIFT_REAL_DATA", "")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -41,6 +46,21 @@ def test_the_terminal_session_is_what_show_prints(built):
     assert said.strip() == expected.strip()
 
 
+@pytest.mark.skipif(not REAL_DATA, reason="FACTDRIFT_REAL_DATA does not name the folder of the real data")
+def test_the_ids_of_the_terminal_session_are_wikidatas():
+    session = README.split("$ .venv/bin/factdrift show ")[1].split("```")[0]
+    names = re.findall(r"^(?:  [+-] \w+ +)?(.+?) \((Q\d+)\)", session, re.MULTILINE)
+    named = {item: label for label, item in names}
+    known = {}
+    for file, item, label in (("entity-ids.tsv", "wikidata_id", "label"), ("labels.tsv", "id", "label")):
+        with Path(REAL_DATA, "facts", file).open(encoding="utf-8", newline="") as lines:
+            known |= {
+                row[item]: row[label] for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            }
+    assert len(named) == 3
+    assert named == {item: known.get(item) for item in named}
+
+
 def test_the_dictionary_names_every_column_of_the_dataset(built):
     page = (ROOT / "docs" / "tables" / "wikifactdiff.md").read_text(encoding="utf-8")
     named = {
@@ -53,6 +73,6 @@ def test_the_dictionary_names_every_column_of_the_dataset(built):
     assert fields <= named
 
 
-def test_every_file_that_the_readme_links_to_is_there():
+def test_every_file_that_the_readme_links_to_exists():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert target.startswith("https://") or (ROOT / target).exists(), target

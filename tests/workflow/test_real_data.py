@@ -1,8 +1,9 @@
-"""Builds from real entities: what is known to have changed, found in them, and traced back to the files.
+"""Builds from real entities contain the known changes, and every statement is in the dump.
 
-The excerpt in tests/data is built for everybody. Two larger builds need the folder that FACTDRIFT_REAL_DATA
-names: two captures of the same countries and cities, and a larger slice with a derived old dump. All of these
-updates were checked by hand against the entities and against public knowledge; docs/real-data.md tells more.
+The excerpt is part of the repository (tests/data). Two larger builds are made only if FACTDRIFT_REAL_DATA
+names the folder of their dumps: two captures of the same countries and cities, and a larger slice with a
+derived old dump. The expected updates were checked by hand against the entities and public knowledge
+(docs/real-data.md).
 """
 
 from __future__ import annotations
@@ -18,15 +19,8 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
-from support.workflow import ROOT, snakemake
-
-pytestmark = pytest.mark.slow
-
-DATA = ROOT / "tests" / "data"
-SAMPLE = ROOT / "resources" / "sample"
-LABELS = [
-    str(path) for path in (DATA / "labels.tsv", SAMPLE / "entities/real.tsv", SAMPLE / "properties.tsv")
-]
+from support.excerpt import EXCERPT, LABELS, NEW, OLD
+from support.workflow import snakemake
 
 Row = dict[str, Any]
 
@@ -37,7 +31,7 @@ class Build(NamedTuple):
     directory: Path
     dumps: dict[str, Path]
     expected: dict[str, tuple[str, int, set[str]]]
-    """By `subject relation`: the scenario, the number of static objects, and what became of the others."""
+    """`subject relation` -> scenario, number of static objects, and the labels and rules of the others."""
 
     def rows(self) -> list[Row]:
         found: list[Row] = pq.read_table(self.directory / "results/wikifactdiff.parquet").to_pylist()
@@ -99,7 +93,7 @@ PAIR = {
         0,
         {"Vladimir Panov: obsolete, ended_inside", "Yury Shalabaev: new, began_inside"},
     ),
-    # The old capture lacks him, although he was in office then: what he held is dated, and that counts.
+    # The old capture lacks Cissé, who was in office then; his term has dates, which decide.
     "Q912 P6": (
         "ReplaceObject",
         0,
@@ -187,12 +181,6 @@ def real(name: str) -> Path:
     return Path(folder) / "wikidata" / name
 
 
-def derived(directory: Path, new: Path, expected: dict[str, tuple[str, int, set[str]]]) -> Build:
-    old = directory / "results/snapshots/2013-01-01/derived.json.gz"
-    build(directory, {"2013-01-01": "derive", "2017-06-01": str(new)})
-    return Build(directory, {"2013-01-01": old, "2017-06-01": new}, expected)
-
-
 def build(directory: Path, dumps: dict[str, str]) -> None:
     old, new = dumps
     snakemake(
@@ -207,16 +195,23 @@ def build(directory: Path, dumps: dict[str, str]) -> None:
     )
 
 
-@pytest.fixture(scope="module", params=["excerpt", "pair", "slice"])
+LARGE = [pytest.param(name, marks=pytest.mark.slow) for name in ("pair", "slice")]
+
+
+@pytest.fixture(scope="module", params=["excerpt", *LARGE])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Build:
     directory = tmp_path_factory.mktemp(request.param)
+    if request.param == "pair":
+        dumps = {"2018-09-03": real("pair-2018-09.json.gz"), "2021-06-14": real("pair-2021-06.json.gz")}
+        build(directory, {date: str(path) for date, path in dumps.items()})
+        return Build(directory, dumps, PAIR)
     if request.param == "excerpt":
-        return derived(directory, DATA / "real-excerpt.json.bz2", SLICE_AND_EXCERPT)
-    if request.param == "slice":
-        return derived(directory, real("entities.json.bz2"), SLICE)
-    dumps = {"2018-09-03": real("pair-2018-09.json.gz"), "2021-06-14": real("pair-2021-06.json.gz")}
-    build(directory, {date: str(path) for date, path in dumps.items()})
-    return Build(directory, dumps, PAIR)
+        directory, new, expected = request.getfixturevalue("excerpt"), EXCERPT, SLICE_AND_EXCERPT
+    else:
+        new, expected = real("entities.json.bz2"), SLICE
+        build(directory, {OLD: "derive", NEW: str(new)})
+    old = directory / f"results/snapshots/{OLD}/derived.json.gz"
+    return Build(directory, {OLD: old, NEW: new}, expected)
 
 
 def entities(dump: Path) -> Iterator[Row]:
@@ -245,7 +240,7 @@ def test_hand_checked_updates(made: Build) -> None:
     assert {name: found.get(name) for name in made.expected} == made.expected
 
 
-def test_nothing_named_lacks_a_label(made: Build) -> None:
+def test_every_entity_has_a_label(made: Build) -> None:
     for row in made.rows():
         facts = row["neighborhood"] + row["random_neighborhood"]
         named = [row["subject"], *row["objects"]]
@@ -253,7 +248,7 @@ def test_nothing_named_lacks_a_label(made: Build) -> None:
         assert all(each["label"] for each in named), (row["subject"], row["relation"])
 
 
-def test_every_statement_stands_in_its_file(made: Build) -> None:
+def test_every_statement_is_in_its_dump(made: Build) -> None:
     old, new = (_by_statement(dump) for dump in made.dumps.values())
     traced = Counter[str]()
     for row in made.rows():

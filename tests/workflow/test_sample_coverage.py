@@ -6,10 +6,10 @@ import csv
 
 import duckdb
 import pytest
-from support.workflow import ROOT, snakemake
+from support.workflow import ROOT, copied, snakemake
 
-from factdrift.updates.classify import DROPS
-from factdrift.updates.preprocess import FILTERS
+from factdrift.updates.after_rules import DROPS
+from factdrift.updates.filters import FILTERS
 
 pytestmark = pytest.mark.slow
 
@@ -18,10 +18,10 @@ PAIR = "results/2021-01-04_2023-02-27"
 
 @pytest.fixture(scope="module")
 def variants(built, tmp_path_factory):
-    """The directory of each variant's labelled updates."""
+    """Variant -> the directory of its labelled updates."""
     directories = {"paper": built}
     for variant in ("reference", "revised"):
-        directories[variant] = tmp_path_factory.mktemp(variant)
+        directories[variant] = copied(built, tmp_path_factory.mktemp(variant))
         targets = [f"{PAIR}/updates/{k}-of-2.parquet" for k in range(2)]
         snakemake(directories[variant], *targets, f"{PAIR}/preprocess_report.parquet", variant=variant)
     return {variant: directory / PAIR for variant, directory in directories.items()}

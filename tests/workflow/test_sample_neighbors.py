@@ -1,4 +1,4 @@
-"""The sample's nearest facts, found again with scikit-learn's vectorizer and cosine over texts."""
+"""The sample's nearest facts equal those found with scikit-learn's TF-IDF and cosine similarity."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pair(built: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def groups(pair: Path) -> dict[Group, set[int]]:
-    """The updated groups with the entity objects that they change."""
+    """Updated group -> the entities among its changed objects."""
     found: dict[Group, set[int]] = {}
     for row in rows(pair / "updates"):
         if row["dropped_by"] is None:
@@ -57,7 +57,7 @@ def day(time: Row | None) -> int | None:
 
 
 def holding(statements: list[Row], labelled: set[int]) -> dict[Group, str]:
-    """The statement that a neighbour may give, by subject and property."""
+    """(subject, property) -> the statement that a neighbour may contribute."""
     best: dict[Group, tuple[bool, str, str]] = {}
     for row in statements:
         if row["dropped_by"] is not None or row["subject"] not in labelled:

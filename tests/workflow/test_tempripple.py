@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import shutil
 import subprocess
@@ -11,43 +12,43 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from support.workflow import snakemake
+from support.workflow import ROOT, copied, snakemake
 
 from factdrift.tempripple import immutability, timelines
+from factdrift.tempripple.examples import examples
 from factdrift.tempripple.schemas import TR_DROPPED, TR_FACTS, TR_ITEMS, TR_RELATED
 
 TABLES = {"tr_facts": TR_FACTS, "tr_related": TR_RELATED, "tr_items": TR_ITEMS, "tr_dropped": TR_DROPPED}
 PERIOD = {"window_start": "2012-01-01", "change_start": "2022-01-01", "change_end": "2023-01-01"}
+PRODUCTS = ("results/tempripple.parquet", "results/tempripple.stats.json")
 FOLDER = "results/2021-01-04_2023-02-27/tempripple"
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("tempripple")
-    snakemake(directory, "results/tempripple.parquet")
-    return directory
+def made(tempripple: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copied(tempripple, tmp_path_factory.mktemp("of-this-module"))
 
 
 @pytest.fixture(scope="module", autouse=True)
-def tables(built: Path) -> dict[str, bytes]:
+def tables(made: Path) -> dict[str, bytes]:
     """All that the stage wrote from tables, by name, read before any test builds something else."""
-    return {path.name: path.read_bytes() for path in (built / FOLDER).iterdir()}
+    return {path.name: path.read_bytes() for path in (made / FOLDER).iterdir()}
 
 
 def rows(directory: Path, name: str) -> list[dict]:
     return pq.read_table(directory / FOLDER / f"{name}.parquet").to_pylist()
 
 
-def test_the_sample_is_large_enough(built: Path) -> None:
-    facts, related = rows(built, "tr_facts"), rows(built, "tr_related")
+def test_the_sample_is_large_enough(made: Path) -> None:
+    facts, related = rows(made, "tr_facts"), rows(made, "tr_related")
     assert len({(fact["s"], fact["p"]) for fact in facts}) >= 120
     assert len(facts) >= 300
     assert len(related) >= 1500
     assert {row["hop"] for row in related} == {1, 2, 3}
 
 
-def test_every_reason_to_drop_occurs(built: Path) -> None:
-    found = {(row["stage"], row["reason"]) for row in rows(built, "tr_dropped")}
+def test_every_reason_to_drop_occurs(made: Path) -> None:
+    found = {(row["stage"], row["reason"]) for row in rows(made, "tr_dropped")}
     # Without a gap before it, a timeline of one holder cannot begin in the period; a cap is not set.
     wanted = {("mutable", reason) for reason in (*timelines.REASONS, "no_type", "no_label")}
     wanted -= {("mutable", "no_old")}
@@ -56,21 +57,27 @@ def test_every_reason_to_drop_occurs(built: Path) -> None:
     assert wanted == found
 
 
-def test_tables_are_sorted_and_belong_together(built: Path) -> None:
+def test_tables_are_sorted_and_belong_together(made: Path) -> None:
     for name, schema in TABLES.items():
-        table = pq.read_table(built / FOLDER / f"{name}.parquet")
+        table = pq.read_table(made / FOLDER / f"{name}.parquet")
         assert table.schema.names == schema.names
         key = table.to_pydict()[schema.names[0]]
         assert key == sorted(key)
         if name != "tr_dropped":
             assert len(set(key)) == len(key)
-    facts = {fact["fact_id"]: fact for fact in rows(built, "tr_facts")}
-    related = {row["rel_id"]: row for row in rows(built, "tr_related")}
-    items = rows(built, "tr_items")
+    facts = {fact["fact_id"]: fact for fact in rows(made, "tr_facts")}
+    related = {row["rel_id"]: row for row in rows(made, "tr_related")}
+    items = rows(made, "tr_items")
     assert len(items) == len(facts) + len(related)
     for item in items:
         fact, row = facts[item["fact_id"]], related.get(item["rel_id"])
-        assert item["question"] == (row or fact)["question"]
+        plain = (row or fact)["question"]
+        assert item["question"] == f"As of 31 December 2022, {plain[0].lower()}{plain[1:]}"
+        assert item["context"].startswith("As of 31 December 2022, the most recent ")
+        assert item["as_of"] == datetime.date(2022, 12, 31)
+        assert item["discriminates"] is (row or fact)["discriminates"]
+        asked = row["path"][-1] if row else {"x": fact["s"], "p": fact["p"]}
+        assert (item["asked_s"], item["asked_p"]) == (asked["x"], asked["p"])
         assert item["hop"] == (row["hop"] if row else 0)
         assert item["task"] == {"new": 1, "old": 2}[fact["role"]] + (2 if row else 0)
         assert item["question"].endswith("?")
@@ -79,56 +86,122 @@ def test_tables_are_sorted_and_belong_together(built: Path) -> None:
             wrong = set(item["option_ids"]) - {item["option_ids"][item["answer_index"]]}
             assert len(wrong) == 3
             assert not wrong & known
-    published = pq.read_table(built / "results" / "tempripple.parquet").to_pylist()
+    published = pq.read_table(made / "results" / "tempripple.parquet").to_pylist()
     assert published == items
 
 
-def test_a_known_change(built: Path) -> None:
-    of_italy = [f for f in rows(built, "tr_facts") if (f["s_label"], f["p"]) == ("Italy", "P6")]
+def test_items_that_cannot_show_which_fact_was_used_are_marked(made: Path) -> None:
+    """Against answers compared here: an old item with the same answer as the new fact's chain, by path."""
+    facts = {fact["fact_id"]: fact for fact in rows(made, "tr_facts")}
+    new: dict[tuple, str] = {}
+    related = rows(made, "tr_related")
+
+    def chain(row: dict) -> tuple:
+        fact = facts[row["fact_id"]]
+        return fact["s"], fact["p"], *(step["p"] for step in row["path"])
+
+    for row in related:
+        if facts[row["fact_id"]]["role"] == "new":
+            new[chain(row)] = row["answer_id"]
+    old = [row for row in related if facts[row["fact_id"]]["role"] == "old"]
+    with_parallel = [row for row in old if chain(row) in new]
+    same = [row for row in with_parallel if new[chain(row)] == row["answer_id"]]
+    assert len(same) > 500
+    assert not any(row["discriminates"] for row in same)
+    assert all((row["discriminates"] is None) == (chain(row) not in new) for row in old)
+    others = [row for row in with_parallel if new[chain(row)] != row["answer_id"]]
+    assert sum(row["discriminates"] for row in others) > 0.98 * len(others)
+    stats = json.loads((made / "results" / "tempripple.stats.json").read_text())
+    counted = sum(stats["items"][f"task_4_hop_{hop}"]["discriminates"]["no"] for hop in (1, 2, 3))
+    assert counted == sum(row["discriminates"] is False for row in old)
+
+
+def test_options_are_of_the_answers_kind(made: Path) -> None:
+    """Sports teams: no option plays another sport. Foundings of clubs: no option is before Christ."""
+    facts = {fact["fact_id"]: fact for fact in rows(made, "tr_facts")}
+    sports: dict[str, set[str]] = {}
+    for fact in facts.values():
+        sports.setdefault(fact["o"], {kind for kind in fact["o_kinds"] if kind.startswith("P641")})
+    teams = dates = 0
+    for item in rows(made, "tr_items"):
+        if item["open_only"]:
+            continue
+        answer = item["option_ids"][item["answer_index"]]
+        if item["hop"] == 0 and item["p"] == "P54":
+            teams += 1
+            assert all(sports[option] & sports[answer] for option in item["option_ids"])
+        elif item["asked_p"] == "P571" and sports.get(item["asked_s"]) and "other_kind" not in item["flags"]:
+            dates += 1
+            assert not any(option.startswith("-") for option in item["option_ids"])
+    assert teams > 90
+    assert dates > 50
+
+
+def test_items_without_options_and_repeated_facts_are_counted(made: Path) -> None:
+    items = rows(made, "tr_items")
+    stats = json.loads((made / "results" / "tempripple.stats.json").read_text())
+    without = [item for item in items if item["open_only"]]
+    assert stats["open_only"]["items"] == len(without) > 0
+    assert stats["open_only"]["by_property"] == Counter(item["asked_p"] for item in without)
+    asked = Counter((item["asked_s"], item["asked_p"]) for item in items if item["rel_id"])
+    assert stats["concentration"]["asked_facts"] == len(asked)
+    assert stats["concentration"]["most_items_of_one_asked_fact"] == max(asked.values())
+    text = (made / FOLDER / "tr_stats.md").read_text()
+    assert f"{len(without)} items (" in text
+    assert "have no options and can only be asked openly" in text
+
+
+def test_a_statement_with_two_starts_is_no_immutable_fact(made: Path) -> None:
+    """Berlin as the capital of Germany, with the starts 1990-10-03 and 1994-05-07."""
+    dropped = [(row["s"], row["p"]) for row in rows(made, "tr_dropped") if row["reason"] == "bad_date"]
+    assert ("Q183", "P36") in dropped
+
+
+def test_the_page_of_examples_is_what_the_command_prints(made: Path) -> None:
+    page = (ROOT / "docs" / "tempripple-examples.md").read_text(encoding="utf-8")
+    printed = examples(made / "results" / "tempripple.parquet", 20, 0) + "\n"
+    assert page == printed, "make it anew: factdrift tempripple examples results/tempripple.parquet"
+
+
+def test_a_known_change(made: Path) -> None:
+    of_italy = [f for f in rows(made, "tr_facts") if (f["s_label"], f["p"]) == ("Italy", "P6")]
     ordered = sorted(of_italy, key=lambda fact: fact["ordinal"])
     assert [fact["o_label"] for fact in ordered][:2] == ["Giorgia Meloni", "Mario Draghi"]
     assert ordered[0]["question"] == "Who is the most recent head of government of Italy?"
 
 
-def test_statistics(built: Path) -> None:
-    stats = json.loads((built / "results" / "tempripple.stats.json").read_text())
-    facts = rows(built, "tr_facts")
+def test_statistics(made: Path) -> None:
+    stats = json.loads((made / "results" / "tempripple.stats.json").read_text())
+    facts = rows(made, "tr_facts")
     assert stats["sizes"]["mutable_facts"] == len(facts) == stats["table_1"]["all"]["facts"]
     assert stats["snapshot"]["date"] == "2023-02-27"
     assert not stats["partial_period"]
-    reasons = Counter(row["reason"] for row in rows(built, "tr_dropped") if row["stage"] == "mutable")
+    reasons = Counter(row["reason"] for row in rows(made, "tr_dropped") if row["stage"] == "mutable")
     assert {name: n["all"] for name, n in stats["dropped"]["mutable"].items()} == reasons
     for group in stats["items"].values():
         letters = group.get("letters", {}).values()
         assert not letters or max(letters) - min(letters) <= 1
-    assert f"{len(facts)} mutable facts" in (built / FOLDER / "tr_stats.md").read_text()
+    assert f"{len(facts)} mutable facts" in (made / FOLDER / "tr_stats.md").read_text()
 
 
-def test_neither_cores_nor_shards_nor_buckets_change_a_byte(built: Path, tmp_path: Path) -> None:
-    snakemake(tmp_path, "results/tempripple.parquet", cores=1, shards=3, buckets=5)
-    for name in TABLES:
-        path = f"{FOLDER}/{name}.parquet"
-        assert (tmp_path / path).read_bytes() == (built / path).read_bytes(), name
-
-
-def test_a_period_without_changes_gives_empty_tables(built: Path) -> None:
+def test_a_period_without_changes_gives_empty_tables(made: Path) -> None:
     quiet = {"window_start": "1901-01-01", "change_start": "1911-01-01", "change_end": "1911-01-02"}
-    said = snakemake(built, "results/tempripple.parquet", tempripple=quiet)
+    said = snakemake(made, *PRODUCTS, tempripple=quiet)
     assert "nothing changed between 1911-01-01 and 1911-01-02" in said
-    assert pq.read_table(built / "results" / "tempripple.parquet").num_rows == 0
-    assert json.loads((built / "results" / "tempripple.stats.json").read_text())["sizes"]["items"] == 0
+    assert pq.read_table(made / "results" / "tempripple.parquet").num_rows == 0
+    assert json.loads((made / "results" / "tempripple.stats.json").read_text())["sizes"]["items"] == 0
 
 
-def test_a_sparql_server_gives_the_same(built: Path, tables: dict[str, bytes]) -> None:
-    """Last of this module: what was built from tables is built again, byte by byte, from the local server."""
-    shutil.rmtree(built / FOLDER)
-    said = snakemake(built, "results/tempripple.parquet", tempripple={**PERIOD, "source": "sparql"})
+def test_a_sparql_server_gives_the_same(made: Path, tables: dict[str, bytes]) -> None:
+    """Last of this module: what was made from tables is made again, byte by byte, from the local server."""
+    shutil.rmtree(made / FOLDER)
+    said = snakemake(made, "results/tempripple.parquet", tempripple={**PERIOD, "source": "sparql"})
     assert "rule tempripple_database" in said
-    assert {path.name: path.read_bytes() for path in (built / FOLDER).iterdir()} == tables
+    assert {path.name: path.read_bytes() for path in (made / FOLDER).iterdir()} == tables
 
-    query = built / "query.rq"
+    query = made / "query.rq"
     query.write_text('SELECT ?s WHERE { ?s rdfs:label "head of government"@en }', encoding="utf-8")
     program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", program, "sparql", str(query)]
-    answer = subprocess.run(command, cwd=built, capture_output=True, text=True, check=True)
+    answer = subprocess.run(command, cwd=made, capture_output=True, text=True, check=True)
     assert answer.stdout.split() == ["s", "-----", "wd:P6"]

@@ -1,7 +1,7 @@
 """`factdrift <stage> <verb>`: every job of the workflow, and the tools for users, as commands.
 
-Each stage has a module `commands` with `register(stages)`, which adds its verbs; the work itself is imported
-only when a verb runs.
+Each stage has a module `commands` with `register(commands)`, which adds its verbs; what a verb needs is
+imported only when it runs.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import argparse
 import importlib
 import sys
 
-from factdrift import unlock
-from factdrift.runs import disk
-from factdrift.settings import InputError
+from factdrift import disk, memory
+from factdrift.errors import InputError
+from factdrift.models.threads import wait_asleep
 
 STAGES = (
     "snapshots",
@@ -25,6 +25,8 @@ STAGES = (
     "tempripple",
     "models",
     "edit",
+    "locate",
+    "answer",
     "chat",
     "runs",
 )
@@ -36,15 +38,15 @@ MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors")
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="factdrift", description=sys.modules["factdrift"].__doc__)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for stage in STAGES:
-        importlib.import_module(f"factdrift.{stage}.commands").register(commands)
-    unlock.register(commands)
+    for module in (*(f"{stage}.commands" for stage in STAGES), "publish", "unlock"):
+        importlib.import_module(f"factdrift.{module}").register(commands)
     return top
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = parser().parse_args(arguments)
     try:
+        options = parser().parse_args(arguments)
+        wait_asleep()
         options.run(options)
     except InputError as error:
         print(f"factdrift: {error}", file=sys.stderr)
@@ -61,8 +63,12 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         return 0
     except Exception as error:
-        if not disk.is_full(error):
+        if disk.is_full(error):
+            message = disk.full(error)
+        elif memory.is_exhausted(error):
+            message = memory.exhausted(error)
+        else:
             raise
-        print(f"factdrift: {disk.full(error)}", file=sys.stderr)
+        print(f"factdrift: {message}", file=sys.stderr)
         return 1
     return 0

@@ -1,10 +1,11 @@
-"""Progress of long work on standard error: a line every few seconds, readable in terminal and log.
+"""Progress of long work on standard error: a line every few seconds, for terminals and logs.
 
-A line says of one piece of work how much is done, how fast and how long still:
+A line gives for one piece of work the amount done, the speed and the time left:
 
     a.json.gz: 1,234 of 2,460 MB (50%), 310,200 entities; 96.4 MB/s, 24,234.4 entities/s; 13 s left
 
-`read_line` reads it back, so that whoever follows a run (`factdrift.runs.stages`) needs nothing but the logs.
+`read_line` parses it, so that the progress of a run (`factdrift.runs.stages`) can be read from the logs
+alone.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ T = TypeVar("T")
 
 
 class Progress:
-    """Counts work done and says, at most every `every` seconds, how much, how fast and how long still.
+    """Counts the work done and prints a line at most every `every` seconds.
 
-    `total` is in the unit of `advance` (None if it is not known), and so is `before`: what an earlier run
-    has done. `beside` is the unit of a second count, of which no total is known.
+    `total` (None if unknown) and `before`, the work of an earlier run, are in the unit of `advance`. `beside`
+    is the unit of a second count without a known total.
     """
 
     def __init__(
@@ -67,12 +68,12 @@ class Progress:
 
 
 def figure(amount: float) -> str:
-    """An amount with a decimal where it would be lost otherwise."""
+    """An amount as text, with one decimal place if it is below 10 and not whole."""
     return f"{amount:,.0f}" if amount >= 10 or amount == int(amount) else f"{amount:.1f}"
 
 
 def tracked(items: Iterable[T], what: str, total: float | None = None, unit: str = "rows") -> Iterator[T]:
-    """The items, with progress said as they pass and at the end."""
+    """Yields the items, and prints progress meanwhile and at the end."""
     progress = Progress(what, total, unit)
     for item in items:
         yield item
@@ -82,7 +83,7 @@ def tracked(items: Iterable[T], what: str, total: float | None = None, unit: str
 
 @dataclass(frozen=True)
 class Said:
-    """What a line of progress says: amounts by unit, and the share of the whole where that is known."""
+    """A parsed line of progress: unit -> amount, and the share of the total if that is known."""
 
     what: str
     amounts: dict[str, float]
@@ -96,7 +97,7 @@ _LINE = re.compile(
 
 
 def read_line(line: str) -> Said | None:
-    """What `Progress.say` has said; None if it is another line."""
+    """Parses a line that `Progress.say` printed; None for any other line."""
     found = _LINE.match(line)
     if not found:
         return None

@@ -1,6 +1,6 @@
-"""What the user chose: the configuration, checked against its schema and filled with its defaults.
+"""The configuration of the user, checked against its schema and completed with the defaults.
 
-The rules hand single values of it to the commands, so that no command reads the configuration itself.
+The rules pass single values of it to the commands; no command reads the configuration itself.
 """
 
 from __future__ import annotations
@@ -8,29 +8,33 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
+from factdrift.addresses import check_no_passwords, is_url
+from factdrift.errors import InputError
+from factdrift.paths import SCHEMA
+from factdrift.switches import switches
+from factdrift.text_files import utf8_lines
+from factdrift.yaml_files import read_yaml
 
 _PERIOD = ("window_start", "change_start", "change_end", "immutable_from", "immutable_until")
 """The keys of `tempripple` that are dates."""
 
 
-class InputError(Exception):
-    """Something that the user gave cannot be used; the message names the file, line or key and the remedy."""
-
-
-def configure(config: dict[str, Any], schema_file: Path) -> None:
+def configure(config: dict[str, Any], schema_file: Path = SCHEMA) -> None:
     """Normalises dates, checks every key, fills in the defaults; in place.
 
     Raises InputError that names each wrong key and what it should be.
     """
-    schema = yaml.safe_load(schema_file.read_text(encoding="utf-8"))
+    schema = read_yaml(schema_file)
     _normalise(config)
+    # First, because other messages repeat the value that they complain of.
+    check_no_passwords(config)
     _complete(schema, config)
     old, new = config["snapshots"]["old"], config["snapshots"]["new"]
     if old >= new:
@@ -52,15 +56,7 @@ def configure(config: dict[str, Any], schema_file: Path) -> None:
     if config["verbalizer"] == "file" and not config["templates_file"]:
         raise InputError("configuration: templates_file: name the file that `verbalizer: file` is to read")
     _check_period(config["tempripple"])
-
-
-def configure_part(key: str, value: dict[str, Any], schema_file: Path) -> dict[str, Any]:
-    """The value of one key of the configuration, checked and filled with its defaults like the whole."""
-    schema = yaml.safe_load(schema_file.read_text(encoding="utf-8"))
-    part = {"type": "object", "properties": {key: schema["properties"][key]}, "$defs": schema["$defs"]}
-    config: dict[str, Any] = {key: value}
-    _complete(part, config)
-    return dict(config[key])
+    _check_answer(config)
 
 
 def check_files(config: dict[str, Any]) -> None:
@@ -88,9 +84,17 @@ def check_files(config: dict[str, Any]) -> None:
     }
     if config["pageviews"] not in ("none", "wikidata") and not is_url(config["pageviews"]):
         named[f"pageviews: {config['pageviews']}"] = config["pageviews"]
+    others = {f"edit.dataset: {config['edit']['dataset']}": config["edit"]["dataset"]}
+    for key in ("models", "labels"):
+        others |= {f"{key}: {name}": name for name in config[key]}
+    for key, path in (named | others).items():
+        if path.startswith("-"):
+            raise InputError(
+                f"configuration: {key} begins with a dash, as options of commands do; write the absolute path"
+            )
     for key, path in named.items():
         if path and not Path(path).exists():
-            raise InputError(f"configuration: {key} does not exist; mend the path or fetch the file")
+            raise InputError(f"configuration: {key} does not exist; correct the path or fetch the file")
     if config["only"]["subjects"]:
         read_ids(Path(config["only"]["subjects"]), "only.subjects", "QP")
     if Path(config["pageviews"]).is_dir():
@@ -99,9 +103,9 @@ def check_files(config: dict[str, Any]) -> None:
 
 
 def check_contact(config: dict[str, Any]) -> None:
-    """Raises InputError if entities or the Query Service are to be asked and no contact is named.
+    """Raises InputError if Wikidata's API or Query Service is used and no contact is configured.
 
-    Dumps ask when they begin.
+    Downloads of dumps check it when they begin.
     """
     ripple = config["tempripple"]
     asked = ripple["source"] == "sparql" and ripple["endpoint"] == "wikidata"
@@ -110,7 +114,7 @@ def check_contact(config: dict[str, Any]) -> None:
 
 
 def contact_of(text: str) -> str:
-    """A mail or web address of whoever fetches, else that in FACTDRIFT_CONTACT; InputError if it is none."""
+    """The user's mail or web address: `text`, else FACTDRIFT_CONTACT. Raises InputError if it is neither."""
     contact = text.strip() or os.environ.get("FACTDRIFT_CONTACT", "")
     if not re.fullmatch(r"[!-~]+@[!-~]+|https?://[!-~]+", contact):
         raise InputError(
@@ -126,11 +130,6 @@ def dump_source(config: dict[str, Any], date: str) -> str:
     dumps = config["dumps"]
     source = dumps[date] if isinstance(dumps, dict) else dumps
     return "entities" if isinstance(source, dict) else str(source)
-
-
-def is_url(source: str) -> bool:
-    """Whether a source is an address to download from."""
-    return source.startswith(("https://", "http://"))
 
 
 def months_before(day: datetime.date, months: int) -> list[str]:
@@ -168,9 +167,9 @@ def read_ids(path: Path, key: str, kinds: str = "Q") -> list[str]:
     """
     wanted, example = {"Q": ("item id", "Q30"), "QP": ("id", "Q30 or P6")}[kinds]
     if not path.is_file():
-        raise InputError(f"{key}: the file {path} is missing; mend the key in the configuration")
+        raise InputError(f"{key}: the file {path} is missing; correct the key in the configuration")
     found: dict[str, None] = {}
-    for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for line, text in enumerate(utf8_lines(path), start=1):
         name = text.partition("#")[0].strip()
         if name:
             if not re.fullmatch(f"[{kinds}][1-9][0-9]*", name):
@@ -181,39 +180,17 @@ def read_ids(path: Path, key: str, kinds: str = "Q") -> list[str]:
     return list(found)
 
 
-def method(config: dict[str, Any]) -> str:
-    """The JSON that the commands of the updates stage take as `--method`: constants and resolved switches."""
-    variant = config["variant"]
-    constants = {key: _numbers(value) for key, value in config["method"].items()}
-    reference_datatypes = constants.pop("dropped_datatypes_reference")
-    if variant == "reference":
-        constants["dropped_datatypes"] = reference_datatypes
-    del constants["popularity_months"]
-    days = {f"t_{which}": int(config["snapshots"][which].replace("-", "")) for which in ("old", "new")}
-    return json.dumps({"variant": variant, **switches(config), **days, **constants}, sort_keys=True)
-
-
-def switches(config: dict[str, Any]) -> dict[str, str]:
-    """`dates`, `objects` and `merges`, with the variant's own where the configuration leaves it to that."""
-    variant = config["variant"]
-    own = {
-        "dates": "interval" if variant == "revised" else "first_day",
-        "objects": "any" if variant == "reference" else "relevant",
-        "merges": "detect" if variant == "revised" else "off",
-    }
-    return {key: value if config[key] == "variant" else config[key] for key, value in own.items()}
-
-
 def scope(config: dict[str, Any]) -> str:
-    """`revised` takes an item for relevant in both dumps if it is in either, so it needs all of both."""
+    """Which items a snapshot holds whole. Relevance in `revised` depends on both dumps, so it needs all
+    items."""
     return "all" if config["variant"] == "revised" else str(config["scope"])
 
 
 def names(config: dict[str, Any]) -> str:
-    """`held` if nothing is asked about items that a snapshot does not hold, else `all`.
+    """Which items of a snapshot get a row: `held` if the others are not needed, else `all`.
 
-    `reference` asks for the labels of all classes and objects, `merges: detect` whether an item stands in
-    the new dump at all.
+    `reference` needs the labels of all classes and objects, `merges: detect` the existence of each item in
+    the new dump.
     """
     chosen = switches(config)
     wanted = config["variant"] == "reference" or chosen["objects"] == "any" or chosen["merges"] == "detect"
@@ -222,11 +199,12 @@ def names(config: dict[str, Any]) -> str:
 
 def _complete(schema: dict[str, Any], config: dict[str, Any]) -> None:
     """Checks every key against the schema and fills in the defaults, in place."""
-    from jsonschema import Draft202012Validator, FormatChecker
+    from jsonschema import FormatChecker
 
+    _check_keys(config)
     _parse_scalars(schema, schema, config)
     faults = sorted(
-        Draft202012Validator(schema, format_checker=FormatChecker(["date"])).iter_errors(config),
+        _validator()(schema, format_checker=FormatChecker(["date"])).iter_errors(config),
         key=lambda fault: [str(part) for part in fault.absolute_path],
     )
     if faults:
@@ -234,8 +212,40 @@ def _complete(schema: dict[str, Any], config: dict[str, Any]) -> None:
     _fill_defaults(schema, config)
 
 
+def _check_keys(value: Any, above: str = "") -> None:
+    """Raises InputError for the first key, at any depth, that YAML read as something else than text."""
+    if isinstance(value, list):
+        for each in value:
+            _check_keys(each, above)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise InputError(
+                    f"configuration: {above}{key!r}: YAML reads this key as {type(key).__name__}, a key is "
+                    "text; correct it or put it in quotes"
+                )
+            _check_keys(inner, f"{above}{key}.")
+
+
+def _validator() -> Any:
+    """A validator that follows JSON Schema where Python differs: numbers are finite, and `$` in a pattern is
+    the end of the text only, not also the place before a last line end."""
+    from jsonschema import Draft202012Validator, ValidationError, validators
+
+    def is_finite(checker: Any, value: Any) -> bool:
+        return Draft202012Validator.TYPE_CHECKER.is_type(value, "number") and math.isfinite(value)
+
+    def pattern(validator: Any, expression: str, value: Any, schema: Any) -> Iterator[ValidationError]:
+        if isinstance(value, str) and not re.search(expression.replace("$", r"\Z"), value):
+            yield ValidationError(f"{value!r} does not match {expression!r}")
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine("number", is_finite)
+    extend: Callable[..., Any] = validators.extend
+    return extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)
+
+
 def _check_period(ripple: dict[str, Any]) -> None:
-    """The days of TempRIPPLE in their order."""
+    """Raises InputError unless TempRIPPLE's dates are in their order."""
     for earlier, later in (("window_start", "change_start"), ("change_start", "change_end")):
         if ripple[earlier] >= ripple[later]:
             raise InputError(
@@ -244,8 +254,21 @@ def _check_period(ripple: dict[str, Any]) -> None:
             )
 
 
+def _check_answer(config: dict[str, Any]) -> None:
+    """Raises InputError if edits of a method, or a chat model, are asked about that are not configured."""
+    chosen = config["answer"]["methods"]
+    for method in () if chosen == "configured" else chosen:
+        if method not in config["methods"]:
+            raise InputError(
+                f"configuration: answer.methods: {method} is not in `methods`, which is "
+                f"[{', '.join(config['methods'])}]; add it there too"
+            )
+    if config["answer"]["chat"] and "model" not in config["chat"]:
+        raise InputError("configuration: chat.model: name the model that `answer.chat: true` is to ask")
+
+
 def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:
-    """Dumps that are fetched entity by entity: what they need, and what cannot be told from them."""
+    """Checks dumps that are fetched entity by entity: what they need, and options that they rule out."""
     sources = {date: config["dumps"][date] for date in config["snapshots"].values()}
     fetched = {date: source for date, source in sources.items() if isinstance(source, dict)}
     if not fetched:
@@ -266,24 +289,18 @@ def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:
         )
     if switches(config)["merges"] == "detect":
         raise InputError(
-            "configuration: merges: entities that were fetched one by one cannot tell a merge, since what is "
+            "configuration: merges: entities that were fetched one by one cannot show a merge, since what is "
             "no longer mentioned is not fetched; set `merges: off`"
         )
     if not config["only"]["subjects"]:
         config["only"]["subjects"] = fetched[date]["entities"]
 
 
-def _numbers(value: Any) -> Any:
-    """P585 -> 585, Q5 -> 5, in lists too; anything else as it is."""
-    if isinstance(value, list):
-        return [_numbers(item) for item in value]
-    if isinstance(value, str) and value[:1] in ("P", "Q") and value[1:].isdigit():
-        return int(value[1:])
-    return value
-
-
 def _normalise(config: dict[str, Any]) -> None:
-    """YAML dates, strings and integers (20210104) as `2021-01-04`; anything else is left for the schema."""
+    """Converts dates (YAML dates, 20210104) to `2021-01-04` and unquoted `off` to text, in place.
+
+    Anything else is left to the schema.
+    """
     if config.get("merges") is False:  # an unquoted `off` is a truth value in YAML
         config["merges"] = "off"
     recall = config["klob"].get("recall") if isinstance(config.get("klob"), dict) else None
@@ -293,9 +310,14 @@ def _normalise(config: dict[str, Any]) -> None:
     if isinstance(ripple, dict):
         if ripple.get("coverage") is False:
             ripple["coverage"] = "off"
+        if isinstance(ripple.get("as_of"), bool):
+            ripple["as_of"] = "on" if ripple["as_of"] else "off"
         for key in _PERIOD:
             if ripple.get(key) is not None:
                 ripple[key] = _date(ripple[key])
+    answer = config.get("answer")
+    if isinstance(answer, dict) and isinstance(answer.get("model_cutoff"), dict):
+        answer["model_cutoff"] = {model: _date(day) for model, day in answer["model_cutoff"].items()}
     snapshots = config.get("snapshots")
     if isinstance(snapshots, dict):
         for which, value in snapshots.items():
@@ -324,9 +346,9 @@ _SCALARS: dict[str, Callable[[str], Any]] = {
 
 
 def _parse_scalars(schema: dict[str, Any], part: dict[str, Any], value: Any) -> Any:
-    """Texts as the numbers and truth values that the schema asks for, in place; it judges all others itself.
+    """Converts texts to the numbers and truth values that the schema wants, in place; others stay texts.
 
-    On the command line, `--config neighbors="{facts: 5}"` reaches a workflow as texts only.
+    `--config neighbors="{facts: 5}"` on the command line reaches the workflow as texts only.
     """
     if "$ref" in part:
         part = schema["$defs"][part["$ref"].rpartition("/")[2]]
@@ -352,7 +374,7 @@ def _fill_defaults(schema: dict[str, Any], value: dict[str, Any]) -> None:
 def _explain(fault: Any, config: dict[str, Any]) -> str:
     key = ".".join(str(part) for part in fault.absolute_path)
     description = fault.schema.get("description", "").strip()
-    # What a key may be, where it may be several things, is told by its whole description.
+    # The whole description explains a key with several forms.
     expected = description if fault.validator == "oneOf" else description.split(". ")[0].removesuffix(".")
     if fault.validator == "additionalProperties":
         known = fault.schema.get("properties", {})

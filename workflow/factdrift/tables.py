@@ -1,13 +1,12 @@
 """Tables on disk: the schemas that several stages share, atomic writing, and the DuckDB connection.
 
-Everything that is written appears under its final name only when it is complete. What is written is a
-function of the rows alone: no timestamps, no row order left to chance, one writer setting for all.
+A file appears under its final name only when it is complete. Its bytes depend on the rows alone: no
+timestamps, no random order of rows, the same writer settings for all tables.
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import errno
 import os
 import shutil
@@ -20,10 +19,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.disk import is_full
+from factdrift.errors import InputError
 from factdrift.progress import Progress
-from factdrift.runs.disk import is_full
-from factdrift.settings import InputError
+from factdrift.text_files import utf8_lines
 from factdrift.wikidata.ids import entity_number
+from factdrift.wikidata.text import one_line
 from factdrift.wikidata.time import YEAR
 
 TIME = pa.struct(
@@ -56,8 +57,8 @@ ENTITIES = pa.schema(
         ("whole", pa.bool_()),
     ]
 )
-"""One row an item of a snapshot: `classes` are its P31, `superclasses` its P279, `title` its English
-article; `whole` tells that its statements are in the statements table (config key `scope`)."""
+"""One row per item of a snapshot: `classes` are its P31, `superclasses` its P279, `title` its English
+article; `whole`: its statements are in the statements table (configuration key `scope`)."""
 
 TRANSLATIONS = pa.schema(
     [
@@ -68,8 +69,9 @@ TRANSLATIONS = pa.schema(
         ("aliases", pa.list_(pa.string())),
     ]
 )
-"""One row an entity of a snapshot and language other than English (config key `languages`) in which it has
-any of the three; properties have negative ids. What is lacking is taken from the terms for all languages."""
+"""One row per entity of a snapshot and language other than English (configuration key `languages`) in which
+it has any of the three terms; properties have negative ids. A missing term is filled from those for all
+languages (`mul`)."""
 
 PROPERTIES = pa.schema(
     [
@@ -86,7 +88,7 @@ PROPERTIES = pa.schema(
         ("inverses", pa.list_(pa.int32())),
     ]
 )
-"""One row a property of a snapshot; `id` positive. `single_value`: it has a single-value or
+"""One row per property of a snapshot; `id` is positive. `single_value`: it has a single-value or
 single-best-value constraint; `separators`: their P4155, united. `examples`: its P1855, `value` the JSON of
 the snak for the property itself. `inverses`: its P1696, positive."""
 
@@ -112,14 +114,15 @@ STATEMENTS = pa.schema(
         ("revision", pa.int64()),
         ("starts", pa.list_(TIME)),
         ("ends", pa.list_(TIME)),
+        ("pits", pa.list_(TIME)),
     ]
 )
-"""One row a statement of an item, every rank and snak kind included. `object` is the entity number of an
+"""One row per statement of an item, of every rank and snak type. `object` is the entity number of an
 entity value, else null; `key` the canonical value (identity in variants `paper` and `revised`), `json` the
 datavalue's value as canonical JSON (identity in `reference`, source of what is shown; null for entities);
 `time` the value itself where it is a date; `start`, `end`, `pit` from P580, P582, P585; `*_unknown` for
 `somevalue`; `qualifiers` the distinct qualifier property ids, ascending; `revision` that of the subject;
-`starts`, `ends` all dates of P580, P582 where there are several, else null."""
+`starts`, `ends`, `pits` all dates of P580, P582, P585 where there are several, else null."""
 
 ROW_GROUP = 131_072
 _WRITER = {"compression": "zstd", "compression_level": 3, "version": "2.6", "use_dictionary": True}
@@ -127,7 +130,7 @@ _WRITER = {"compression": "zstd", "compression_level": 3, "version": "2.6", "use
 
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path`, renamed to it when the block ends well, removed when it does not."""
+    """A temporary path beside `path`, which is renamed to `path` if the block succeeds, else removed."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -135,7 +138,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        if is_full(error) and not error.filename:  # files that are open do not name themselves
+        if is_full(error) and not error.filename:  # errors of open files name no file
             raise OSError(errno.ENOSPC, "No space left on device", str(path)) from error
         raise
     finally:
@@ -149,11 +152,11 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 def parquet_writer(
     path: str | Path, schema: pa.Schema, steps: Sequence[str] = (), **changes: Any
 ) -> Iterator[pq.ParquetWriter]:
-    """A Parquet writer whose file takes its name only when the block ends well.
+    """A Parquet writer whose file gets its name only if the block succeeds.
 
-    `steps` names columns of numbers that are stored as differences: for those that mostly ascend this takes
-    a seventh of the space and a third of the time. The schema must not be nested then. `changes` to the
-    settings that all tables share are for tables that are read far more often than others, or for a moment.
+    `steps` names columns of numbers that are stored as differences, which for mostly ascending numbers takes
+    a seventh of the space and a third of the time; the schema must then not be nested. `changes` to the
+    shared settings are for tables that are read far more often than others, or only once.
     """
     options = _WRITER | changes
     if steps:
@@ -167,9 +170,9 @@ def parquet_writer(
 def growing(
     path: str | Path, schema: pa.Schema, steps: Sequence[str] = (), **changes: Any
 ) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """A function that adds rows to a table, which takes its name when the block ends well.
+    """A function that adds batches of rows to a table, whose file gets its name if the block succeeds.
 
-    Row groups hold ROW_GROUP rows however the rows were cut, so that the bytes depend on the rows only.
+    Row groups have ROW_GROUP rows however the rows are batched, so the bytes depend on the rows only.
     `steps`, `changes`: see `parquet_writer`.
     """
     rows = held = 0
@@ -213,7 +216,7 @@ def write_parquet(
 
 
 def _whole(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """The batches as a table of one chunk a column; empties the list, to hold the rows twice only shortly."""
+    """The batches as a table with one chunk per column; empties the list, which frees the batches early."""
     pieces = [[batch.column(place) for batch in batches] for place in range(len(schema))]
     batches.clear()
     columns: list[pa.Array] = []
@@ -225,9 +228,9 @@ def _whole(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 
 @contextlib.contextmanager
 def database(memory_mb: int = 1000, threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An in-memory DuckDB that spills above `memory_mb` megabytes, to a folder of its own under TMPDIR.
+    """An in-memory DuckDB that spills to a folder of its own under TMPDIR above `memory_mb` megabytes.
 
-    The process takes some 400 MB more: what is not counted, Python, and the rows on their way to a file.
+    The process takes some 400 MB more: Python, the rows that are being written, what DuckDB does not count.
     """
     with tempfile.TemporaryDirectory(prefix=f"factdrift-{os.getpid()}-") as spill:
         connection = duckdb.connect(
@@ -241,12 +244,12 @@ def database(memory_mb: int = 1000, threads: int = 1) -> Iterator[duckdb.DuckDBP
 
 
 def write_query(connection: duckdb.DuckDBPyConnection, query: str, path: str | Path) -> int:
-    """Writes the rows of a query, in the order that it states, atomically; returns their number."""
+    """Writes the rows of a query in its order, atomically; returns their number."""
     return write_parquet(connection.sql(query).to_arrow_reader(ROW_GROUP), path)
 
 
 def as_written(connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> pa.Schema:
-    """The schema with the names inside of lists that DuckDB gives them, as in the tables that it writes."""
+    """The schema with DuckDB's names of the fields inside lists, as in the tables that it writes."""
     written: pa.Schema = connection.from_arrow(schema.empty_table()).to_arrow_reader().schema
     return written
 
@@ -259,7 +262,7 @@ def write_tables(
     steps: Sequence[str] = (),
     **changes: Any,
 ) -> int:
-    """Writes the rows of tables, in turn and atomically, as `write_query` would; returns their number.
+    """Writes the rows of the tables in their order, atomically, as `write_query` would; returns their number.
 
     `steps`, `changes`: see `parquet_writer`.
     """
@@ -279,37 +282,42 @@ def sql(value: str | Path | int | Sequence[str] | Sequence[Path] | Sequence[int]
 
 
 def time_bound(time: str, bound: str, variant: str, dates: str) -> str:
-    """SQL: the `bound` (`first` or `last`) packed day of what the TIME expression `time` may mean, as BIGINT.
+    """SQL: the `first` or `last` packed day (`bound`) of the TIME expression `time`, as BIGINT; null for
+    null.
 
-    Only where `dates` is `interval` the two differ; else a date is its first day, in `reference` with all
-    fields as they are written. Null if `time` is null.
+    The two differ only if `dates` is `interval`; else a date counts as its first day, in `reference` with all
+    fields as written.
     """
     if dates == "interval":
         return f"{time}.{bound}"
     if variant == "reference":
         return f"{time}.written"
-    # Below year precision the year stands as it was written; only its month and day are finer than stated.
+    # Below year precision the written year counts, and 1 January of it.
     return f"CASE WHEN {time}.precision >= {YEAR} THEN {time}.first ELSE {time}.year * 10000 + 101 END"
 
 
 def supplied_labels(paths: Sequence[Path]) -> pa.Table:
-    """`id`, `label` of the user's tab-separated tables for entities that the dumps lack; properties negative.
+    """The user's labels of entities that the dumps lack: columns `id` (properties negative) and `label`.
 
-    Any other column is passed over; of several labels the first file's first one counts. Raises InputError
-    that names file and line.
+    `paths` are tab-separated UTF-8 tables with these columns and any others; the first label of an id counts,
+    a blank one not.
+    Raises InputError that names file and line.
     """
     labels: dict[int, str] = {}
     for path in paths:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-            if not {"id", "label"} <= set(rows.fieldnames or ()):
-                raise InputError(f"{path}, line 1: columns id and label, separated by tabs, are needed")
-            for line, row in enumerate(rows, start=2):
-                number = entity_number(row["id"])
-                if number is None:
-                    raise InputError(f"{path}, line {line}: {row['id']!r} is no id such as Q30 or P6")
-                if row["label"]:
-                    labels.setdefault(number, row["label"])
+        lines = utf8_lines(path)
+        header = lines[0].split("\t") if lines else []
+        if not {"id", "label"} <= set(header):
+            raise InputError(f"{path}, line 1: columns id and label, separated by tabs, are needed")
+        for number, line in enumerate(lines[1:], start=2):
+            if not line:
+                continue
+            row = dict(zip(header, line.split("\t"), strict=False))
+            entity = entity_number(row.get("id", ""))
+            if entity is None:
+                raise InputError(f"{path}, line {number}: {row.get('id', '')!r} is no id such as Q30 or P6")
+            if (label := one_line(row.get("label", ""))).strip():
+                labels.setdefault(entity, label)
     columns = {"id": list(labels), "label": list(labels.values())}
     return pa.table(columns, schema=pa.schema([("id", pa.int32()), ("label", pa.string())]))
 
@@ -321,17 +329,12 @@ def rows_of(path: Path, header: Sequence[str]) -> Iterator[tuple[int, list[str]]
     fields.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = utf8_lines(path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; give the path of a table of {', '.join(header)}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error}); convert it") from None
-    lines = [line.removesuffix("\r") for line in lines]
-    if lines[0].split("\t") != list(header):
+    if not lines or lines[0].split("\t") != list(header):
         raise InputError(f"{path}, line 1: the header must be {' '.join(header)}, separated by tabs")
     for number, line in enumerate(lines[1:], start=2):
-        if not line and number == len(lines):
-            return
         fields = line.split("\t")
         if len(fields) != len(header):
             raise InputError(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -17,19 +18,37 @@ def _run(options: argparse.Namespace) -> None:
     locks = Path(".snakemake/locks")
     if not locks.is_dir() or not any(locks.iterdir()):
         return
-    running = runs_in(Path.cwd())
-    if running:
-        raise InputError(
-            f"a Snakemake run is at work in this directory (process {running[0]}); wait for it or stop it"
-        )
+    for process in runs_in(Path.cwd()):
+        raise InputError(_refusal(process))
     print("The run that held the lock on this directory is gone; clearing the lock.")
     # What `snakemake --unlock` does, without reading the workflow.
     for lock in locks.iterdir():
         lock.unlink()
 
 
+def _refusal(process: int) -> str:
+    """Why the lock of a living run stays, and what to do where that run hangs."""
+    import psutil
+
+    jobs = 0
+    with contextlib.suppress(psutil.NoSuchProcess):
+        children = psutil.Process(process).children()
+        jobs = sum(child.status() != psutil.STATUS_ZOMBIE for child in children)
+    if jobs:
+        return (
+            f"a Snakemake run is at work in this directory (process {process}, with {jobs} child processes); "
+            "wait for it or stop it"
+        )
+    return (
+        f"a Snakemake run holds this directory (process {process}), but none of its jobs is at work on this "
+        "machine. If they run on a cluster, wait. If the run was asked to end (SIGTERM) and does not, it "
+        "hangs, as Snakemake may when a job ends at that moment: end it with "
+        f"`kill -KILL {process}` and run the same command again, which goes on from there"
+    )
+
+
 def runs_in(directory: Path) -> list[int]:
-    """Ids of the Snakemake processes, of this user or visible to him, whose working directory is this one."""
+    """Ids of the Snakemake processes with this working directory, as far as this user may see them."""
     import psutil
 
     found = []

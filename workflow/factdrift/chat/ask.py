@@ -1,4 +1,4 @@
-"""A table of requests in, a table of their answers out, by way of the store."""
+"""`factdrift chat ask`: gets the answers to a table of requests, and writes them as a table."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from factdrift.chat.settings import Chat, api_key
 from factdrift.chat.store import ANSWERED, Row, Store
 from factdrift.chat.survey import Survey, Tally, budget_for, pending, say, survey
 from factdrift.chat.tables import ANSWERS
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 
 def ask(requests: Path, folder: Path, chat: Chat, output: Path, prices: Path) -> None:
-    """Gets what the store lacks, as the mode says, and writes the ANSWERS table.
+    """Asks for the answers that the store does not have, and writes the ANSWERS table.
 
-    Raises InputError where the requests, the settings or the store are of no use, where the cost would exceed
-    `max_usd`, where the server refuses, and in `replay` where an answer is missing. What was answered stays.
+    `folder`: the store; `prices`: the table of prices. Raises InputError if the requests, the settings or
+    the store cannot be used, if the cost would exceed `max_usd`, if the server refuses, or if an answer is
+    missing in mode `replay`. Answers that have arrived by then are kept.
     """
     with Store(folder, reading=chat.mode == "replay") as store:
         found = survey(requests, chat.model, store)
@@ -47,8 +48,8 @@ def _get(requests: Path, chat: Chat, store: Store, found: Survey, prices: Path) 
     key = api_key(chat)
     if not key and not chat.base_url:
         raise InputError(
-            "no key for OpenAI: set the environment variable OPENAI_API_KEY, or chat.api_key_file; a server "
-            "of your own (chat.base_url) needs none"
+            "no key for OpenAI: set the environment variable OPENAI_API_KEY, or chat.api_key_file; no key is "
+            "needed for a server of your own (chat.base_url)"
         )
     from factdrift.chat.batch import ask_batches, open_keys
 
@@ -59,8 +60,8 @@ def _get(requests: Path, chat: Chat, store: Store, found: Survey, prices: Path) 
     held = open_keys(store.folder)
     if held and (waiting := sum(request.key in held for request in pending(requests, chat.model, store))):
         raise InputError(
-            f"{waiting:,} of the requests are in open batches; go on with chat.mode batch, or give them up "
-            f"with `factdrift chat cancel --store {store.folder}`"
+            f"{waiting:,} of the requests are in open batches; continue with chat.mode batch, or cancel the "
+            f"batches with `factdrift chat cancel --store {store.folder}`"
         )
     return ask_live(pending(requests, chat.model, store), chat, key, store, budget, found)
 

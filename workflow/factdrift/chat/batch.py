@@ -1,7 +1,7 @@
-"""Asking by the Batch API: files of requests are uploaded, worked on within a day, and their results fetched.
+"""Mode `batch`: files of requests are uploaded, answered by the server within a day, and fetched.
 
-Every step is noted on disk before and after it is taken (`batch_files`), so that a run that was stopped goes
-on where it was, and uploads and creates nothing twice.
+Every step is recorded on disk before and after it is taken (`batch_files`), so that a run that was stopped
+continues where it was, and uploads and creates nothing twice.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from openai.types import Batch
 from factdrift.chat.batch_files import Folder, OpenBatch, Outcome, Sent, error_of, keys_in, line_of
 from factdrift.chat.batch_server import ENDED, BatchServer
 from factdrift.chat.live import UNCLEAR
-from factdrift.chat.prices import Budget, exhausted, worst_tokens
+from factdrift.chat.prices import Budget, believed, exhausted, paid_tokens, worst_tokens
 from factdrift.chat.replies import Failure, Malformed, Reply, judge_status, read_reply
 from factdrift.chat.requests import Request
 from factdrift.chat.settings import Chat, api_key
-from factdrift.chat.store import Row, Store, answer_row
+from factdrift.chat.store import Charge, Row, Store, answer_row
 from factdrift.chat.survey import Survey, Tally, pending, say
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 _AT_ONCE = 500
 _MEGABYTE = 1e6
@@ -31,10 +31,10 @@ _NO_LINE = "no line in the batch's results"
 
 
 def ask_batches(requests: Path, chat: Chat, key: str, store: Store, budget: Budget, found: Survey) -> Tally:
-    """Asks what has no answer; requests that failed in a way that may pass go into another batch.
+    """Asks the requests without an answer; those with a transient failure go into another batch.
 
-    Raises InputError if the server refuses, a batch is cancelled by someone, or the budget is exhausted; what
-    was answered is kept, and open batches are taken up by the next run.
+    Raises InputError if the server refuses, a batch is cancelled by someone, or the budget is exhausted;
+    answers are kept, and the next run continues with the open batches.
     """
     tally = Tally(found, budget)
     batches = _Batches(chat, key, store, budget, tally)
@@ -52,7 +52,7 @@ def ask_batches(requests: Path, chat: Chat, key: str, store: Store, budget: Budg
                 tally.advance(failed=True)
     except KeyboardInterrupt:
         raise InputError(
-            "stopped; open batches go on at the server, and the same command fetches what they bring"
+            "stopped; the server goes on with open batches, and the same command fetches their results"
         ) from None
     finally:
         batches.close()
@@ -61,13 +61,13 @@ def ask_batches(requests: Path, chat: Chat, key: str, store: Store, budget: Budg
 
 
 def open_keys(folder: Path) -> set[str]:
-    """The names of all requests in the open batches of a store."""
+    """The keys of all requests in the open batches of a store."""
     batches = Folder(folder)
     return set().union(*(keys_in(batches.requests_of(batch)) for batch in batches.open()))
 
 
 def cancel_batches(folder: Path, chat: Chat) -> tuple[int, int]:
-    """Cancels the open batches of a store; returns their number and that of the answers that they brought."""
+    """Cancels the open batches of a store; returns the number of batches and of answers fetched from them."""
     with Store(folder) as store:
         budget = Budget(None, None, batch=True)
         tally = Tally(Survey(0), budget)
@@ -84,21 +84,22 @@ class _Batches:
         self._folder = Folder(store.folder)
         self._folder.sweep()
         self._server = BatchServer(chat, key, tally.error)
+        self._redactor = self._server.redactor
         self._open: list[OpenBatch] = []
         self._held: set[str] = set()
-        """What is not to be put into a batch now: it is in an open one, or was given up."""
+        """Keys not to be put into a batch now: they are in an open one, or were given up."""
         self.again: dict[str, str] = {}
-        """Failed in this round, by key, with the error."""
+        """The error of each request that failed in this round, by key."""
         self.tries: Counter[str] = Counter()
         self._unclear = 0
         self._refused: str | None = None
-        """Why the server answers none of the requests of a batch."""
+        """The error, if it concerns all requests and not one only."""
 
     def close(self) -> None:
         self._server.close()
 
     def resume(self, wanted: set[str]) -> None:
-        """Takes up the open batches that hold any of these requests."""
+        """Continues with the open batches that hold any of these requests, given by key."""
         for batch in self._folder.open():
             keys = keys_in(self._folder.requests_of(batch))
             if keys.isdisjoint(wanted):
@@ -106,11 +107,11 @@ class _Batches:
             self._check_server(batch)
             self._budget.reserved += batch.usd
             self._hold(batch, keys)
-            say(f"goes on with batch {batch.name} of {batch.requests:,} requests ({batch.step})")
+            say(f"continues with batch {batch.name} of {batch.requests:,} requests ({batch.step})")
             self._advance(batch, in_doubt=True)
 
     def round(self, requests: Iterator[Request]) -> None:
-        """Puts the requests into batches, as many at a time as the limits allow, until all have ended."""
+        """Puts the requests into batches, as many at a time as the limits allow, and waits for all."""
         self._waiting = (request for request in requests if request.key not in self._held)
         self._next = next(self._waiting, None)
         while True:
@@ -125,7 +126,7 @@ class _Batches:
             raise exhausted(self._budget)
 
     def cancel(self) -> int:
-        """Cancels all open batches and fetches what they have brought; returns their number."""
+        """Cancels all open batches and fetches their results; returns the number of batches."""
         for batch in self._folder.open():
             self._check_server(batch)
             self._hold(batch, keys_in(self._folder.requests_of(batch)))
@@ -143,11 +144,14 @@ class _Batches:
         if batch.server != self._chat.server:
             raise InputError(
                 f"the batch {batch.name} is open at {batch.server}; set chat.base_url to it, or cancel the "
-                f"batch there with `factdrift chat cancel --store {self._store.folder}`"
+                f"batch with `factdrift chat cancel --store {self._store.folder}`"
             )
 
     def _take(self, batch: OpenBatch, size: int) -> tuple[Request, int, float] | None:
-        """The next request for a batch of that size; None if it is full, or nothing is left."""
+        """The next request for a batch of `size` bytes, with its prompt tokens and its cost in USD at most.
+
+        None if the batch or the budget is full, or no request is left.
+        """
         request, limits = self._next, self._chat.batch
         if request is None or batch.requests >= limits.requests:
             return None
@@ -160,7 +164,7 @@ class _Batches:
             if prompt > limits.enqueued_tokens:
                 raise InputError(
                     f"configuration: chat.batch.enqueued_tokens: {limits.enqueued_tokens:,} is less than the "
-                    f"request {request.name!r} may need alone ({prompt:,})"
+                    f"tokens that the request {request.name!r} may have by itself ({prompt:,}); raise it"
                 )
             return None
         if worst > self._budget.room:
@@ -174,7 +178,10 @@ class _Batches:
         self._held |= keys
 
     def _advance(self, batch: OpenBatch, in_doubt: bool) -> None:
-        """Uploads and creates, as far as that is not done; `in_doubt` if it may be, unknown to us."""
+        """Takes the steps that are left: uploading, creating.
+
+        `in_doubt`: an earlier run may have taken the next step without recording it.
+        """
         if batch.step == "written":
             batch.file = self._server.upload(batch, self._folder.requests_of(batch), in_doubt)
             batch.step = "uploaded"
@@ -186,7 +193,7 @@ class _Batches:
             say(f"batch {batch.batch} of {batch.requests:,} requests is on its way ({batch.name})")
 
     def _wait(self, cancelling: bool = False) -> None:
-        """Looks at the open batches after a while, and settles those that have ended."""
+        """Asks for the state of the open batches after `poll` seconds, and fetches those that have ended."""
         time.sleep(self._chat.batch.poll)
         done = 0
         for batch in list(self._open):
@@ -210,7 +217,7 @@ class _Batches:
         self._budget.reserved -= batch.usd
 
     def _check_end(self, batch: OpenBatch, remote: Batch) -> None:
-        """A batch that did not pass the server's check, or that someone has cancelled, ends the run."""
+        """Raises InputError for a batch that the server rejected, or that someone has cancelled."""
         if remote.status == "failed":
             faults = (remote.errors.data if remote.errors else None) or []
             text = "; ".join(f"{fault.code}: {fault.message}" for fault in faults[:3]) or "no reason given"
@@ -219,63 +226,71 @@ class _Batches:
         if remote.status == "cancelled":
             raise InputError(
                 f"batch {remote.id} was cancelled; its answers so far are kept. Run the same command again "
-                "to ask for the others"
+                "to ask the other requests"
             )
         if remote.status == "expired":
-            say(f"batch {remote.id} expired; what it has not answered is asked again")
+            say(f"batch {remote.id} expired; requests without an answer are asked again")
 
     def _fetch(self, batch: OpenBatch, remote: Batch) -> None:
-        """Stores the answers of a batch that has ended, and notes what is to be asked again."""
+        """Stores the answers of a batch that has ended, and records which requests are to be asked again."""
         with Sent(self._folder.requests_of(batch)) as sent:
             settled: set[str] = set()
             for file in (remote.output_file_id, remote.error_file_id):
                 if file:
                     path = self._folder.path / f"{batch.name}.results"
                     self._server.download(file, path)
-                    self._read(path, batch.model, sent, settled)
+                    self._read(path, batch, sent, settled)
             if remote.status != "failed":
                 for key in sent:
                     if key not in settled:
-                        self._failed(sent.request(key), batch.model, Failure("again", _NO_LINE))
+                        self._failed(sent.request(key), batch, Failure("again", _NO_LINE))
 
-    def _read(self, path: Path, model: str, sent: Sent, settled: set[str]) -> None:
+    def _read(self, path: Path, batch: OpenBatch, sent: Sent, settled: set[str]) -> None:
         rows: list[Row] = []
+        charges: list[Charge] = []
         with path.open("rb") as file:
-            for line in file:
+            for line in map(self._redactor.body, file):
                 try:
                     outcome = msgspec.json.decode(line, type=Outcome)
-                except ValueError:
-                    say(f"{path}: passed over a line that is no result: {line[:80]!r}")
+                except (ValueError, RecursionError):
+                    said = self._redactor.text(line.decode("utf-8", "replace"))
+                    say(f"{path}: skipped a line that is no result: {said[:80]!r}")
                     continue
                 key = outcome.custom_id
                 if key in settled or key not in sent:
                     continue
                 settled.add(key)
                 self.tries[key] += 1
-                verdict = _verdict(outcome)
+                request, verdict = sent.request(key), _verdict(outcome)
                 if isinstance(verdict, Reply):
-                    request = sent.request(key)
-                    self._budget.count(verdict, self._budget.worst(request))
-                    rows.append(answer_row(request, model, verdict, "batch", self.tries[key]))
+                    reply = believed(verdict, request)
+                    self._budget.count(reply, request)
+                    charges.append(Charge(key, batch.name, "batch", *paid_tokens(reply, request)))
+                    rows.append(answer_row(request, batch.model, reply, "batch", self.tries[key]))
                     self._tally.advance(failed=False)
                     self.again.pop(key, None)
                 else:
-                    self._failed(sent.request(key), model, verdict)
+                    self._failed(request, batch, verdict)
                 if len(rows) >= _AT_ONCE:
-                    self._store.put_all(rows)
+                    self._store.put_all(rows, charges)
                     rows.clear()
-        self._store.put_all(rows)
+                    charges.clear()
+        self._store.put_all(rows, charges)
 
-    def _failed(self, request: Request, model: str, failure: Failure) -> None:
+    def _failed(self, request: Request, batch: OpenBatch, failure: Failure) -> None:
         self._tally.error()
-        error = self._server.clean(failure.error)
+        error = self._redactor.text(failure.error)
+        if failure.billed:
+            prompt, answer = worst_tokens(request)
+            self._store.charge(Charge(request.key, batch.name, "batch", prompt, answer or 0))
+            self._budget.lose(self._budget.worst(request))
         if failure.kind == "stop":
             self._refused = error
         elif failure.kind == "again":
             self.again[request.key] = error
             self._held.discard(request.key)
         else:
-            self._store.fail(request, model, error, "batch", self.tries[request.key])
+            self._store.fail(request, batch.model, error, "batch", self.tries[request.key])
             self._tally.advance(failed=True)
             self._unclear += failure.kind == "unclear"
             if self._unclear >= UNCLEAR and not self._tally.answered and not self._tally.before:
@@ -292,4 +307,4 @@ def _verdict(outcome: Outcome) -> Reply | Failure:
     try:
         return read_reply(bytes(response.body))
     except Malformed as error:
-        return Failure("again", f"malformed: {error}")
+        return Failure("again", f"malformed: {error}", billed=True)

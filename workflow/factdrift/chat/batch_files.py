@@ -1,7 +1,7 @@
-"""What is on disk about batches: DIR/batches/NAME.json for each open one, and its requests beside it.
+"""Open batches on disk: STORE/batches/NAME.json for each, and NAME.jsonl with its requests.
 
-A step is noted when the server has confirmed it. A run that finds a step unconfirmed asks the server for what
-bears the batch's name before it repeats the step; names are made by chance, so that no two batches share one.
+A step is recorded when the server has confirmed it. A run that finds a step unconfirmed asks the server for
+things with the batch's name before it repeats the step; names are random, so that no two batches share one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from factdrift.chat.requests import Request, canonical
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import atomic_path
 
 ENDPOINT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
@@ -31,14 +31,14 @@ class OpenBatch(msgspec.Struct, kw_only=True):
     requests: int
     prompt_tokens: int
     usd: float
-    """What the answers cost at most."""
+    """Cost of all answers at most, in US dollars."""
     file: str = ""
     batch: str = ""
-    """Ids that the server gave."""
+    """Ids of the uploaded file and of the batch at the server, "" before they are known."""
 
 
 class Outcome(msgspec.Struct):
-    """A line of a batch's output or error file."""
+    """A line of a batch's output file or error file."""
 
     custom_id: str
     response: _Response | None = None
@@ -60,12 +60,12 @@ class _ErrorBody(msgspec.Struct):
 
 
 def error_of(response: _Response) -> tuple[Any, str]:
-    """Code and message of a response that is no success."""
+    """Code and message of a response with an error status."""
     try:
         error = msgspec.json.decode(response.body, type=_ErrorBody).error or _Error()
-    except ValueError:
+    except (ValueError, RecursionError):
         error = _Error()
-    return error.code, error.message or bytes(response.body)[:200].decode("utf-8", "replace")
+    return error.code, error.message or bytes(response.body).decode("utf-8", "replace")
 
 
 class Folder:
@@ -75,17 +75,19 @@ class Folder:
         self.path = store / "batches"
 
     def open(self) -> list[OpenBatch]:
-        """Those of earlier runs, the oldest first."""
+        """The open batches of earlier runs, the oldest first."""
         found = []
         for path in sorted(self.path.glob("*.json")):
             try:
                 found.append(msgspec.json.decode(path.read_bytes(), type=OpenBatch))
             except ValueError as error:
-                raise InputError(f"{path}: is no account of a batch: {error}") from error
+                raise InputError(
+                    f"{path}: cannot be read as an open batch ({error}); remove the file to give the batch up"
+                ) from error
         return sorted(found, key=lambda batch: (batch.began, batch.name))
 
     def sweep(self) -> None:
-        """Removes what a killed run has left of batches that it had not begun, or had finished."""
+        """Removes files of batches that are not open, which a killed run may have left."""
         for path in self.path.glob("*"):
             if path.suffix != ".json" and not (self.path / f"{path.name.partition('.')[0]}.json").exists():
                 path.unlink()
@@ -104,10 +106,10 @@ class Folder:
     def write(
         self, take: Callable[[OpenBatch, int], tuple[Request, int, float] | None], model: str, server: str
     ) -> OpenBatch | None:
-        """Writes a batch of the requests that `take` gives until it gives None.
+        """Writes a batch of the requests that `take` returns until it returns None.
 
-        It is told what the batch has already, and its bytes, and gives with each request its prompt's tokens
-        and its cost, at most. None if there is nothing to write.
+        `take` is called with the batch so far and its size in bytes; it returns a request, the tokens of its
+        prompt and its cost in US dollars, both at most. Returns None if there is no request to write.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         batch = OpenBatch(
@@ -135,7 +137,7 @@ class Folder:
 
 
 class Sent:
-    """The requests of a batch, by the names under which its results come; their texts stay on disk."""
+    """The requests of a batch by key; their texts stay on disk."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
@@ -165,7 +167,7 @@ class Sent:
 
 
 def keys_in(path: Path) -> set[str]:
-    """The names of the requests in a batch's file."""
+    """The keys of the requests in a batch's file."""
     with Sent(path) as sent:
         return set(sent)
 

@@ -1,8 +1,7 @@
-"""The Batch API, call by call: each is repeated where that may help, and makes nothing twice."""
+"""The calls of the Batch API: each is repeated after transient failures, and creates nothing twice."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -12,24 +11,26 @@ import openai
 from openai.types import Batch, FileObject
 
 from factdrift.chat.batch_files import ENDPOINT, OpenBatch
-from factdrift.chat.rates import backoff
+from factdrift.chat.redaction import Redactor
 from factdrift.chat.replies import Malformed, judge
 from factdrift.chat.settings import Chat
-from factdrift.settings import InputError
+from factdrift.errors import InputError
+from factdrift.retry import Retries, TransientError
 
 T = TypeVar("T")
 
 ENDED = ("completed", "expired", "cancelled", "failed")
 _LOOK_BACK = 86_400.0
-"""Seconds that clocks may differ: older things than that were not made for this batch."""
+"""Seconds by which the clocks may differ: things older than that do not belong to this batch."""
 
 
 class BatchServer:
-    """Every method raises InputError if the server refuses, or fails in every one of the tries."""
+    """Every method raises InputError if the server refuses, or if all tries fail."""
 
     def __init__(self, chat: Chat, key: str, failed: Callable[[], None]) -> None:
         """`failed` is called for each try that fails."""
-        self._chat, self._key, self._noted = chat, key, failed
+        self._chat, self._noted = chat, failed
+        self.redactor = Redactor(key)
         # No key at all would make the client look for one elsewhere.
         self._client = openai.OpenAI(
             api_key=key or "none", base_url=chat.server, max_retries=0, timeout=chat.timeout
@@ -39,17 +40,17 @@ class BatchServer:
         self._client.close()
 
     def upload(self, batch: OpenBatch, path: Path, in_doubt: bool) -> str:
-        """The id of the uploaded file; `in_doubt` if it may be there already."""
+        """Uploads the requests; returns the file's id. `in_doubt`: it may have been uploaded already."""
         return self._once(
             "uploading", batch, self._find_file, lambda each: self._upload(each, path), in_doubt
         )
 
     def create(self, batch: OpenBatch, in_doubt: bool) -> str:
-        """The id of the batch on the uploaded file."""
+        """Creates the batch from the uploaded file; returns its id."""
         return self._once("creating", batch, self._find_batch, self._create, in_doubt)
 
     def find(self, batch: OpenBatch) -> str:
-        """The id of a batch of which it is not known whether it was created; "" if it was not."""
+        """The id of a batch that may have been created; "" if it was not."""
         if not batch.file:
             batch.file = self._call(f"looking for {batch.name}", lambda: self._find_file(batch)) or ""
         if not batch.file:
@@ -67,10 +68,6 @@ class BatchServer:
     def download(self, file: str, path: Path) -> None:
         self._call(f"fetching {file}", lambda: self._download(file, path))
 
-    def clean(self, text: str) -> str:
-        """The text without the key, should the server repeat it."""
-        return text.replace(self._key, "[key]") if self._key else text
-
     def _once(
         self,
         doing: str,
@@ -79,7 +76,7 @@ class BatchServer:
         make: Callable[[OpenBatch], str],
         in_doubt: bool,
     ) -> str:
-        """Makes something unless it is there; where a try has failed, it may be there."""
+        """Calls `make` unless `find` returns the thing already; after a failed try it may exist."""
         doubt = in_doubt
 
         def attempt() -> str:
@@ -128,34 +125,34 @@ class BatchServer:
             raise Malformed(f"{path.stat().st_size:,} bytes came of {size:,}")
 
     def _call(self, doing: str, call: Callable[[], T]) -> T:
-        tries = 0
+        where = f"{doing} at {self._chat.server}"
+        retries = Retries(self._chat.policy, where)
         while True:
             try:
                 return call()
-            except (openai.OpenAIError, ValueError) as error:
+            except (openai.OpenAIError, ValueError, RecursionError) as error:
                 failure = judge(error)
-            tries += 1
             self._noted()
-            if failure.kind != "again" or tries == self._chat.tries:
+            said = self.redactor.text(failure.error)
+            if failure.kind != "again":
                 raise InputError(
-                    f"{doing} at {self._chat.server}: {self.clean(failure.error)}. Nothing is lost: run the "
-                    "same command again when that is mended"
+                    f"{where}: {said}. Nothing is lost: run the same command again when that is fixed"
                 )
-            time.sleep(max(backoff(self._chat.backoff, tries), failure.wait or 0))
+            retries.failed(TransientError(said, failure.after))
 
 
 Made = TypeVar("Made", Batch, FileObject)
 
 
 def _made(thing: Made) -> Made:
-    """What the server has sent. Raises Malformed if it is something else."""
+    """Returns the batch or file that the server has sent. Raises Malformed if it is something else."""
     if not isinstance(getattr(thing, "id", None), str):
-        raise Malformed(f"no answer but {str(thing)[:80]!r}")
+        raise Malformed(f"no answer but {str(thing)!r}")
     return thing
 
 
 def _listed(ask: Callable[[], Iterable[Made]]) -> Iterator[Made]:
-    """The things of a list, page by page. Raises Malformed if a page is none."""
+    """The entries of a list, over all its pages. Raises Malformed if a page is not a list."""
     try:
         yield from ask()
     except AttributeError as error:  # the client's own, at a page that is not JSON
@@ -163,7 +160,10 @@ def _listed(ask: Callable[[], Iterable[Made]]) -> Iterator[Made]:
 
 
 def _first(things: Iterable[tuple[str, int | None, bool]], began: float) -> str | None:
-    """The id of the first thing that fits, among things listed the newest first: (id, made when, fits)."""
+    """The id of the first thing that fits.
+
+    `things`: (id, seconds since 1970 of its creation, whether it fits), the newest first.
+    """
     for name, made, fits in things:
         if fits:
             return name

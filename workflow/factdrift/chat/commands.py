@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-PRICES = Path(__file__).parents[3] / "config" / "prices.yaml"
+from factdrift.chat.settings import Chat
+from factdrift.paths import PRICES
+from factdrift.stage_settings import add_settings
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -15,23 +17,23 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     ask = verbs.add_parser("ask", help="get the answers to a table of requests")
     ask.add_argument("--requests", type=Path, required=True, help="table of requests, .parquet")
     _add_store(ask)
-    _add_chat(ask)
+    add_settings(ask, Chat, "chat")
     ask.add_argument("--prices", type=Path, default=PRICES, help="table of prices (%(default)s)")
     ask.add_argument("-o", "--output", type=Path, required=True, help="table of answers, .parquet")
     ask.set_defaults(run=_ask)
 
     cancel = verbs.add_parser("cancel", help="cancel the open batches; keep what they have answered")
     _add_store(cancel)
-    _add_chat(cancel)
+    add_settings(cancel, Chat, "chat")
     cancel.set_defaults(run=_cancel)
 
     export = verbs.add_parser("export", help="write a store as one Parquet file")
     export.add_argument("store", type=Path, help="folder of the store")
-    export.add_argument("output", type=Path, help="the file, .parquet")
+    export.add_argument("output", type=Path, help="the file to write, .parquet")
     export.set_defaults(run=_export)
 
     bring = verbs.add_parser("import", help="add an exported file to a store")
-    bring.add_argument("file", type=Path, help="the file, .parquet")
+    bring.add_argument("file", type=Path, help="the exported file, .parquet")
     bring.add_argument("store", type=Path, help="folder of the store")
     bring.set_defaults(run=_import)
 
@@ -40,15 +42,11 @@ def _add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", type=Path, required=True, help="folder of the store of answers")
 
 
-def _add_chat(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--chat", required=True, help="the configuration's key 'chat', as JSON")
-
-
 def _ask(options: argparse.Namespace) -> None:
     from factdrift.chat.ask import ask
     from factdrift.chat.settings import chat_settings
 
-    chat = chat_settings(options.chat)
+    chat = chat_settings(options.settings)
     ask(options.requests, options.store, chat, options.output, options.prices)
 
 
@@ -56,7 +54,7 @@ def _cancel(options: argparse.Namespace) -> None:
     from factdrift.chat.batch import cancel_batches
     from factdrift.chat.settings import chat_settings
 
-    cancelled, kept = cancel_batches(options.store, chat_settings(options.chat))
+    cancelled, kept = cancel_batches(options.store, chat_settings(options.settings))
     print(f"{options.store}: {cancelled:,} batches cancelled, {kept:,} answers kept")
 
 

@@ -1,4 +1,4 @@
-"""A store as one Parquet file, to be published and read in again."""
+"""Exports a store as one Parquet file, and imports such a file."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import pyarrow.parquet as pq
 from factdrift.chat.requests import canonical, key_of
 from factdrift.chat.store import ANSWERED, FAILED, Row, Store
 from factdrift.chat.tables import STORED
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import parquet_writer
 
 _ROW_GROUP = 4096
-"""Rows are texts of thousands of characters."""
+"""Rows in a row group; fewer than usual, because they are texts of thousands of characters."""
 _AT_ONCE = 512
 
 
 def write_rows(rows: Iterable[Row], schema: pa.Schema, path: Path) -> int:
-    """Writes rows atomically, holding few of them at a time; returns their number."""
+    """Writes rows to a Parquet file that appears only when it is complete; returns their number."""
     count = 0
     with parquet_writer(path, schema) as writer:
         for group in _grouped(rows, _ROW_GROUP):
@@ -39,8 +39,8 @@ def export_store(folder: Path, output: Path) -> int:
 def import_store(table: Path, folder: Path) -> tuple[int, int]:
     """Adds the rows of a STORED table to a store; returns how many were read and how many were new.
 
-    Raises InputError, and leaves the store as it was, if the table is none, a key is not that of its row, or
-    an answer differs from that in the store.
+    Raises InputError, and leaves the store as it was, if the file is not such a table, a key does not belong
+    to its row, or an answer differs from the one in the store.
     """
     read = new = 0
     with Store(folder) as store:
@@ -63,13 +63,13 @@ def import_store(table: Path, folder: Path) -> tuple[int, int]:
 
 
 def _check_equal(table: Path, folder: Path, row: Row, there: Row) -> None:
-    """Two answers to one request must be one; that it once failed says nothing against an answer."""
+    """Raises InputError if a request has another answer in the store; a stored failure does not matter."""
     if row["status"] == there["status"] == ANSWERED:
         different = [name for name in STORED.names if row[name] != there[name]]
         if different:
             raise InputError(
-                f"{table}: the answer {row['key']} differs from that in {folder} ({', '.join(different)}); "
-                "nothing was imported. Import into an empty store, or remove one of them"
+                f"{table}: the answer {row['key']} differs from the one in {folder} "
+                f"({', '.join(different)}); nothing was imported. Import into an empty store, or remove one"
             )
 
 
@@ -80,14 +80,14 @@ def _read(path: Path) -> Iterator[list[Row]]:
         raise InputError(f"{path}: cannot be read as an exported store: {error}") from error
     with file:
         if not file.schema_arrow.equals(STORED):
-            raise InputError(f"{path}: is no exported store; its columns are {file.schema_arrow.names}")
+            raise InputError(f"{path}: is not an exported store; its columns are {file.schema_arrow.names}")
         last = ""
         for batch in file.iter_batches(_AT_ONCE):
             rows = batch.to_pylist()
             for row in rows:
                 _check(path, row)
                 if row["key"] <= last:
-                    raise InputError(f"{path}: the row {row['key']} stands twice or is out of order")
+                    raise InputError(f"{path}: the row {row['key']} occurs twice or is out of order")
                 last = row["key"]
             yield rows
 
@@ -103,12 +103,12 @@ def _check(path: Path, row: Row) -> None:
         good = False
     if not good:
         raise InputError(
-            f"{path}: the row {row['key']} is damaged: its key is not that of its model and body"
+            f"{path}: the row {row['key']} is damaged: its key does not belong to its model and body"
         )
 
 
 def _grouped(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
-    """The rows in lists of that size, the last one shorter; one empty list if there are none."""
+    """The rows in lists of `size`, the last one perhaps shorter; one empty list if there are none."""
     iterator = iter(rows)
     group = list(itertools.islice(iterator, size))
     yield group

@@ -1,38 +1,43 @@
-"""Asking at once: many requests under way, each tried again until it is answered or given up."""
+"""Mode `live`: many requests at a time, each repeated until it is answered or given up."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 import signal
 from collections.abc import Iterator
 
 import httpx2
 import openai
 
-from factdrift.chat.prices import Budget, exhausted, worst_tokens
-from factdrift.chat.rates import Rates, backoff
+from factdrift.chat.prices import Budget, believed, exhausted, paid_tokens, worst_tokens
+from factdrift.chat.rates import Rates
+from factdrift.chat.redaction import Redactor
 from factdrift.chat.replies import Failure, Reply, judge, read_reply
 from factdrift.chat.requests import Request
 from factdrift.chat.settings import Chat
-from factdrift.chat.store import Store
+from factdrift.chat.store import Charge, Store
 from factdrift.chat.survey import Survey, Tally, say
-from factdrift.settings import InputError
+from factdrift.errors import InputError
+from factdrift.retry import TransientError
 
 _GRACE = 20.0
-"""Seconds that requests under way are given when the run is to stop; what they bring has been paid for."""
+"""Seconds that a run that is to stop waits for the requests under way, because they are paid for."""
 _LONG_WAIT = 10.0
+"""Seconds; longer waits that the server asks for are reported."""
 UNCLEAR = 5
-"""So many refusals before any answer are taken to mean all requests."""
+"""Stop after this many ambiguous refusals if nothing has been answered yet."""
 
 
 def ask_live(
     requests: Iterator[Request], chat: Chat, key: str, store: Store, budget: Budget, found: Survey
 ) -> Tally:
-    """Asks the requests and stores the answers, and the failures.
+    """Asks the requests, and stores answers and failures.
 
-    Raises InputError if the server refuses all, the budget is exhausted, or a signal comes; what was under
-    way is waited for, and all answers are kept.
+    `found` is what `survey` says of the requests. Raises InputError if the server refuses all requests or
+    asks for a longer wait than `patience`, if the budget is exhausted, or after a signal; it then waits for
+    the requests under way, and all answers are kept.
     """
     live = _Live(chat, key, store, budget, found)
     asyncio.run(live.run(requests))
@@ -46,7 +51,11 @@ class _Live:
         self.tally = Tally(found, budget)
         self._under_way = 0
         self._unclear = self._given_up_in_a_row = 0
-        self._why: InputError | None = None
+        self._why: Exception | None = None
+        """Why the run is to stop."""
+        self._redactor = Redactor(key)
+        self._name = secrets.token_hex(8)
+        """The first part of the names of this run's tries in the store."""
 
     async def run(self, requests: Iterator[Request]) -> None:
         chat = self._chat
@@ -55,7 +64,7 @@ class _Live:
         self._rates = Rates(
             chat.requests_per_minute, chat.tokens_per_minute, self._found.largest, self._sleep
         )
-        # No key at all would make the client look for one elsewhere.
+        # Without a key the client would look for one elsewhere.
         async with openai.AsyncOpenAI(
             api_key=self._key or "none", base_url=chat.server, max_retries=0, timeout=chat.timeout
         ) as client:
@@ -82,13 +91,17 @@ class _Live:
             raise self._why
 
     async def _work(self) -> None:
-        for request in self._requests:
-            await self._settle(request)
-            if self._why is not None:
-                return
+        try:
+            for request in self._requests:
+                await self._settle(request)
+                if self._why is not None:
+                    return
+        except Exception as error:
+            # `run` raises it when the other workers have stored what they have under way.
+            self._halt(error)
 
     async def _settle(self, request: Request) -> None:
-        """Asks until there is an answer, or no more sense in asking."""
+        """Sends a request until it is answered, given up, or the run is to stop."""
         chat, worst = self._chat, self._budget.worst(request)
         prompt, answer = worst_tokens(request)
         for tries in range(1, chat.tries + 1):
@@ -97,21 +110,26 @@ class _Live:
             try:
                 if self._why is not None or not await self._rates.admit(prompt + (answer or 0)):
                     return
+                charge = Charge(request.key, f"{self._name} {tries}", "live", prompt, answer or 0)
+                self._store.charge(charge)
                 outcome = await self._try(request)
                 if isinstance(outcome, Reply):
-                    self._budget.count(outcome, worst)
+                    self._budget.count(outcome, request)
+                    paid = Charge(*charge[:3], *paid_tokens(outcome, request))
+                    self._store.put(request, chat.model, outcome, "live", tries, paid)
                 elif outcome.billed:
                     self._budget.lose(worst)
+                else:
+                    self._store.refund(charge)
             finally:
                 self._release(worst)
             if isinstance(outcome, Reply):
-                self._store.put(request, chat.model, outcome, "live", tries)
                 self.tally.advance(failed=False)
                 self._given_up_in_a_row = 0
                 return
             self.tally.error()
             failure = self._decided(outcome)
-            error = self._clean(failure.error)
+            error = self._redactor.text(failure.error)
             if failure.kind == "stop":
                 self._halt(f"{chat.server} refuses: {error}")
                 return
@@ -125,29 +143,30 @@ class _Live:
                         f"last with: {error}"
                     )
                 return
-            wait = failure.wait or 0.0
-            if self._rates.pause(wait) and wait > _LONG_WAIT:
-                say(f"the server asks to wait for {wait:,.0f} s: {error}")
-            # Where the server names no time, or a time of 0, waits have to grow by themselves.
-            if await self._sleep(backoff(chat.backoff, tries)):
+            seconds = chat.policy.wait(chat.server, TransientError(error, failure.after), tries)
+            after = failure.after or 0.0
+            if self._rates.pause(after) and after > _LONG_WAIT:
+                say(f"the server asks to wait for {after:,.0f} s: {error}")
+            if await self._sleep(seconds):
                 return
 
     async def _try(self, request: Request) -> Reply | Failure:
         try:
-            # The client's own time-out is for silence only; a server may also send a byte now and then.
+            # The client's own time-out starts again with each byte that arrives.
             async with asyncio.timeout(self._chat.timeout):
-                # The response as it is: it is kept and read here, and a body may have fields that the
-                # client's own method does not know.
+                # The raw response, because it is stored; the client's own method for chat would also
+                # refuse fields of the body that it does not know.
                 came = await self._post(
                     "/chat/completions",
                     body={"model": self._chat.model, **request.body},
                     cast_to=httpx2.Response,
                 )
-                return read_reply(came.content)
+                return believed(read_reply(self._redactor.body(came.content)), request)
         except (openai.OpenAIError, ValueError, TimeoutError) as error:
             return judge(error)
 
     def _decided(self, failure: Failure) -> Failure:
+        """The failure, with kind `stop` or `never` where it was `unclear`."""
         if failure.kind != "unclear":
             return failure
         self._unclear += 1
@@ -156,7 +175,10 @@ class _Live:
         return failure._replace(kind="stop" if stop else "never")
 
     async def _reserve(self, worst: float) -> bool:
-        """Sets the cost of one try aside, waiting for others to end where that is too much; False to stop."""
+        """Reserves `worst`, the cost of one try in USD, when the budget has room for it.
+
+        Waits until other requests end where it has none. Returns False if the run is to stop.
+        """
         while worst > self._budget.room and self._why is None:
             if not self._under_way:
                 self._halt(exhausted(self._budget))
@@ -175,15 +197,16 @@ class _Live:
         self._freed.set()
 
     async def _sleep(self, seconds: float) -> bool:
-        """Returns whether the run is to stop."""
+        """Waits that many seconds, or until the run is to stop; returns whether it is."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._halted.wait(), seconds)
         return self._halted.is_set()
 
-    def _halt(self, why: str | InputError) -> None:
+    def _halt(self, why: str | Exception) -> None:
+        """Makes the run stop with an exception, or an InputError of that text; the first reason counts."""
         if self._why is None:
             kept = "all answers so far are kept; run the same command again to get the others"
-            self._why = why if isinstance(why, InputError) else InputError(f"{why}; {kept}")
+            self._why = InputError(f"{why}; {kept}") if isinstance(why, str) else why
         self._halted.set()
         self._freed.set()
 
@@ -202,7 +225,3 @@ class _Live:
         await asyncio.sleep(_GRACE)
         for task in self._workers:
             task.cancel()
-
-    def _clean(self, text: str) -> str:
-        """The text without the key, should a server repeat it."""
-        return text.replace(self._key, "[key]") if self._key else text

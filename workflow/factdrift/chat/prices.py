@@ -1,4 +1,4 @@
-"""What answers cost: the table of prices, and a budget that is never exceeded."""
+"""The cost of answers: the table of prices, and a budget that is never exceeded."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import msgspec
 from factdrift.chat.replies import Reply
 from factdrift.chat.requests import Request, answer_limit
 from factdrift.chat.settings import Chat
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 _MILLION = 1e6
 _USUAL = 4
-"""Bytes of a body for one token, as a rule; half as many at the very least."""
+"""Bytes of a body per token, on average; never less than half as many."""
+_UNSEEN = 100_000
+"""Tokens that a server may count beyond one for each byte that was sent or came: of its own instructions, of
+thoughts that it does not show."""
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """US dollars for a million tokens; `batch` is the share of it that the Batch API takes."""
+    """US dollars per million tokens of prompt and answer; `batch`: the share that the Batch API costs."""
 
     input: float
     output: float
@@ -29,37 +32,57 @@ class _Table(msgspec.Struct, frozen=True):
 
 
 def price_of(chat: Chat, table: Path) -> Price | None:
-    """The model's price by the table; None for a server of the user's own that sets no price.
+    """The price of the model in the table; None for a server of the user's own that is not in it.
 
-    Raises InputError if the price is needed and not in the table, or the table cannot be read.
+    Raises InputError if the price is needed and missing, or if the table cannot be read.
     """
     try:
         price = msgspec.yaml.decode(table.read_bytes(), type=_Table).models.get(chat.model)
     except (OSError, ValueError) as error:
-        raise InputError(f"{table}: is no table of prices: {error}") from error
+        raise InputError(f"{table}: cannot be read as a table of prices: {error}") from error
     if price is None and (chat.max_usd is not None or not chat.base_url):
         unset = " (or leave out chat.max_usd, if your server asks for no money)" if chat.base_url else ""
         raise InputError(
             f"{table}: no price of {chat.model}; add a line such as `{chat.model}: {{input: 0.10, output: "
-            f"0.50, batch: 0.5}}` to its `models`, in US dollars for a million tokens{unset}"
+            f"0.50, batch: 0.5}}` to its `models`, in US dollars per million tokens{unset}"
         )
     return price
 
 
 def worst_tokens(request: Request) -> tuple[int, int | None]:
-    """How many tokens prompt and answer have at most; None where nothing limits the answer."""
+    """The most tokens that prompt and answer can have; None if nothing limits the answer."""
     return request.size * 2 // _USUAL + 1, answer_limit(request.body)
 
 
 def usual_tokens(size: float) -> float:
-    """How many tokens the prompts of so many bytes have as a rule."""
+    """Tokens that prompts of `size` bytes have on average."""
     return size / _USUAL
 
 
-class Budget:
-    """Counts what is spent, and what the requests under way may still cost.
+def believed(reply: Reply, request: Request) -> Reply:
+    """The reply; a count of tokens that cannot be true (too low, or far too high) becomes None."""
+    prompt, answer = reply.prompt_tokens, reply.completion_tokens
+    if prompt is not None and not 0 < prompt <= request.size + _UNSEEN:
+        prompt = None
+    limit = answer_limit(request.body) or 0
+    if answer is not None and not bool(reply.content) <= answer <= max(limit, reply.size) + _UNSEEN:
+        answer = None
+    return reply._replace(prompt_tokens=prompt, completion_tokens=answer)
 
-    An answer without `usage`, and one that was cut off on its way, counts as the worst case.
+
+def paid_tokens(reply: Reply, request: Request) -> tuple[int, int]:
+    """Tokens of prompt and answer that count as paid: the server's, or the worst case if it sent none."""
+    if reply.prompt_tokens is None or reply.completion_tokens is None:
+        prompt, answer = worst_tokens(request)
+        return prompt, answer or 0
+    return reply.prompt_tokens, reply.completion_tokens
+
+
+class Budget:
+    """Counts US dollars that are spent, and those that requests under way may still cost.
+
+    `limit`: what may be spent in all; `spent`: what earlier runs have paid, or may have paid. An answer that
+    was lost on its way, or has no credible `usage`, counts as the worst case.
     """
 
     def __init__(self, price: Price | None, limit: float | None, batch: bool, spent: float = 0.0) -> None:
@@ -77,7 +100,7 @@ class Budget:
         return (prompt_tokens * price.input + completion_tokens * price.output) * self.share / _MILLION
 
     def worst(self, request: Request) -> float:
-        """What the request may cost at most. Raises InputError if that is unlimited."""
+        """The most that the request can cost in US dollars. Raises InputError if nothing limits it."""
         if self.price is None:
             return 0.0
         prompt, answer = worst_tokens(request)
@@ -93,16 +116,14 @@ class Budget:
         """US dollars that are neither spent nor reserved."""
         return float("inf") if self.limit is None else self.limit - self.spent - self.reserved
 
-    def count(self, reply: Reply, worst: float) -> None:
+    def count(self, reply: Reply, request: Request) -> None:
+        """Adds the cost of an answer that has arrived."""
         self.prompt_tokens += reply.prompt_tokens or 0
         self.completion_tokens += reply.completion_tokens or 0
-        if reply.prompt_tokens is None or reply.completion_tokens is None:
-            self.spent += worst
-        else:
-            self.spent += self.cost(reply.prompt_tokens, reply.completion_tokens)
+        self.spent += self.cost(*paid_tokens(reply, request))
 
     def lose(self, worst: float) -> None:
-        """For an answer that may have been made but did not arrive."""
+        """Adds the cost of an answer that did not arrive but may be charged."""
         self.spent += worst
         self.lost += worst
 
@@ -115,7 +136,7 @@ class Budget:
 
 
 def exhausted(budget: Budget) -> InputError:
-    """What is said when the next request might exceed the limit."""
+    """The error for a run whose next request might exceed the limit."""
     return InputError(
         f"stopped before chat.max_usd ({budget.limit} USD) could be exceeded: {budget.spent:.4f} USD are "
         "spent. All answers so far are kept; raise chat.max_usd and run the same command again to get the "

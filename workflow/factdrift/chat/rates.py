@@ -1,24 +1,23 @@
-"""Rates of requests and tokens, kept below a server's limits."""
+"""Keeps the rates of requests and tokens below a server's limits."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 _MINUTE = 60.0
-_LONGEST_BACKOFF = 60.0
-_A_HAIR = 1e-9
+_ROUNDING = 1e-9
+"""An amount that is missing by rounding only."""
 
 
 class Bucket:
-    """A token bucket: in no minute is more taken than `limit`, wherever the minute begins.
+    """A token bucket that lets at most `limit` pass in any 60 seconds.
 
-    It holds a second's worth, or the largest amount that is ever taken at once, and is filled so slowly that
-    one filling and what flows in during a minute make the limit together.
+    Its capacity is the limit of one second, or the largest amount that is taken at once. It is filled at such
+    a rate that its capacity and what flows in during a minute add up to the limit.
     """
 
     def __init__(self, limit: float, largest: float, now: float) -> None:
@@ -30,11 +29,11 @@ class Bucket:
         self._level, self._at = self.capacity, now
 
     def wait(self, amount: float, now: float) -> float:
-        """Seconds until that much can be taken."""
+        """Seconds until `amount` can be taken."""
         self._level = min(self.capacity, self._level + (now - self._at) * self.rate)
         self._at = now
         missing = amount - self._level
-        return missing / self.rate if missing > _A_HAIR else 0.0
+        return missing / self.rate if missing > _ROUNDING else 0.0
 
     def take(self, amount: float, now: float) -> None:
         self.wait(0, now)
@@ -42,7 +41,7 @@ class Bucket:
 
 
 class Rates:
-    """Lets requests pass one by one, as the limits allow and not while the server wants to be left alone."""
+    """Lets requests pass one by one, as the limits allow, and none while a Retry-After lasts."""
 
     def __init__(
         self,
@@ -51,7 +50,10 @@ class Rates:
         largest: int,
         sleep: Callable[[float], Awaitable[bool]],
     ) -> None:
-        """`largest` is the largest number of tokens of one request; `sleep` tells if it was broken off."""
+        """`largest`: tokens of the largest request with its answer; `sleep`: returns True if interrupted.
+
+        Raises InputError if the limit of tokens is too low for the largest request.
+        """
         now = time.monotonic()
         self._requests = Bucket(requests_per_minute, 1, now) if requests_per_minute else None
         try:
@@ -59,14 +61,14 @@ class Rates:
         except ValueError:
             raise InputError(
                 f"configuration: chat.tokens_per_minute: {tokens_per_minute:,} is too little for requests "
-                f"of up to {largest:,} tokens; twice as many are needed, or a lower chat.answer_tokens"
+                f"of up to {largest:,} tokens; set it to at least twice as many, or lower chat.answer_tokens"
             ) from None
         self._sleep = sleep
         self._paused_until = now
         self._turn = asyncio.Lock()
 
     async def admit(self, tokens: int) -> bool:
-        """Waits for its turn; False if the wait was broken off."""
+        """Waits until a request of that many tokens may be sent; False if the wait was interrupted."""
         async with self._turn:
             while True:
                 now = time.monotonic()
@@ -84,13 +86,11 @@ class Rates:
             return True
 
     def pause(self, seconds: float) -> bool:
-        """Lets nothing pass for so long; returns whether that is later than was known."""
+        """Stops all requests for that many seconds.
+
+        Returns whether that ends more than a second later than an earlier pause.
+        """
         until = time.monotonic() + seconds
         later = until > self._paused_until + 1
         self._paused_until = max(self._paused_until, until)
         return later
-
-
-def backoff(first: float, tries: int) -> float:
-    """Seconds to wait after so many tries have failed: doubled each time, less up to a half by chance."""
-    return min(first * 2.0 ** min(tries - 1, 60), max(_LONGEST_BACKOFF, first)) * random.uniform(0.5, 1)

@@ -1,15 +1,15 @@
-"""What a server sends back, read and judged: an answer, or a failure and what to do about it."""
+"""Responses of a chat server: reads answers, and classifies failures by what to do about them."""
 
 from __future__ import annotations
 
-import datetime
-import email.utils
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-_PASSING = frozenset({408, 409, 425, 429})
+from factdrift.retry import retry_after
+
+_TRANSIENT = frozenset({408, 409, 425, 429})
 _REQUESTS_OWN = frozenset(
     {
         "content_filter",
@@ -20,7 +20,7 @@ _REQUESTS_OWN = frozenset(
         "string_above_max_length",
     }
 )
-"""Codes of status 400 that say something about one request, not about all."""
+"""Error codes with status 400 that concern one request only."""
 _LONG = ("context length", "context size", "context window", "maximum context")
 _OF_ALL = frozenset(
     {
@@ -33,11 +33,11 @@ _OF_ALL = frozenset(
         "unsupported_value",
     }
 )
-"""Codes that no request of this run would escape, whatever their status."""
+"""Error codes that concern all requests of a run, whatever their status."""
 
 
 class Reply(NamedTuple):
-    """An answer's first choice; `response` is all that came, as the server wrote it."""
+    """The first choice of an answer; `response` is the whole body as the server sent it."""
 
     content: str | None
     refusal: str | None
@@ -48,20 +48,25 @@ class Reply(NamedTuple):
     completion_tokens: int | None
     response: str
 
+    @property
+    def size(self) -> int:
+        """Bytes of the response."""
+        return len(self.response.encode("utf-8"))
+
 
 class Failure(NamedTuple):
     kind: Literal["again", "unclear", "never", "stop"]
-    """`again` may pass, `never` will not for this request, `stop` will not for any; `unclear` is `stop` as
-    long as nothing has been answered, else `never`."""
+    """`again`: transient. `never`: this request will always fail. `stop`: all requests will. `unclear`:
+    `stop` as long as nothing has been answered, else `never`."""
     error: str
-    wait: float | None = None
-    """Seconds after which the server wants to be asked again."""
+    after: float | None = None
+    """The server's Retry-After in seconds."""
     billed: bool = False
-    """Whether an answer may have been made, and charged, that did not arrive."""
+    """Whether the server may have charged for an answer that did not arrive."""
 
 
 class Malformed(ValueError):
-    """What came with a status of success is no answer."""
+    """The body of a successful response is not an answer."""
 
 
 class _Message(msgspec.Struct):
@@ -74,89 +79,74 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-
-
 class _Completion(msgspec.Struct):
     choices: list[_Choice]
     model: str | None = None
     system_fingerprint: str | None = None
-    usage: _Usage | None = None
+    usage: Any = None
 
 
 _decode = msgspec.json.Decoder(_Completion).decode
 
 
 def read_reply(data: bytes) -> Reply:
-    """Raises Malformed if the bytes are no completion with a choice."""
+    """The answer in the body of a response. Raises Malformed if there is none."""
     try:
         completion = _decode(data)
         text = data.decode("utf-8")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Malformed(f"no answer but {data[:80]!r}: {error}") from error
     if not completion.choices:
         raise Malformed("an answer without choices")
-    choice, usage = completion.choices[0], completion.usage or _Usage()
+    choice = completion.choices[0]
     return Reply(
         choice.message.content,
         choice.message.refusal,
         choice.finish_reason,
         completion.model,
         completion.system_fingerprint,
-        usage.prompt_tokens,
-        usage.completion_tokens,
+        _tokens(completion.usage, "prompt_tokens"),
+        _tokens(completion.usage, "completion_tokens"),
         text,
     )
 
 
+def _tokens(usage: Any, name: str) -> int | None:
+    """A count of tokens in an answer's `usage`; None if it is not an integer."""
+    count = usage.get(name) if isinstance(usage, dict) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) else None
+
+
 def judge(error: Exception) -> Failure:
-    """What to make of an exception that a try ended with. Raises it again if it is none of the server's."""
+    """The failure that an exception means. Raises the exception again if it is not about the server."""
     import openai
 
     if isinstance(error, openai.APIStatusError):
         said = error.body.get("message") if isinstance(error.body, dict) else None
-        message = str(said or error.body or "no reason given")[:500]
+        message = str(said or error.body or "no reason given")
         return judge_status(error.status_code, error.code, message, error.response.headers)
     if isinstance(error, TimeoutError | openai.APITimeoutError):
         return Failure("again", "no answer in time", billed=True)
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__
         text = f"{type(cause).__name__}: {cause}" if cause else str(error)
-        # Where no connection came about, nothing was asked.
+        # Without a connection nothing was sent.
         return Failure("again", text, billed="Connect" not in type(cause).__name__)
-    if isinstance(error, ValueError | openai.APIError):
+    if isinstance(error, ValueError | RecursionError | openai.APIError):
         return Failure("again", f"malformed: {error}", billed=True)
     raise error
 
 
 def judge_status(status: int, code: Any, message: str, headers: Mapping[str, str]) -> Failure:
-    """Of a status that is none of success; `code` is that of the error in the body, if it has one."""
+    """The failure that an error status means; `code` is the error code in the body, if there is one."""
+    code = code if isinstance(code, str | int) else None
     text = f"status {status}{f' ({code})' if code else ''}: {message}"
     if code in _OF_ALL:
         return Failure("stop", text)
-    if status in _PASSING or status >= 500 or status == 0:
+    if status in _TRANSIENT or status >= 500 or status == 0:
         return Failure("again", text, retry_after(headers))
     if status in (400, 413, 422):
         if code in _REQUESTS_OWN or any(words in message.lower() for words in _LONG):
             return Failure("never", text)
         return Failure("unclear", text)
     return Failure("stop", text)
-
-
-def retry_after(headers: Mapping[str, str], now: datetime.datetime | None = None) -> float | None:
-    """Seconds that the server asks to wait, from `retry-after-ms` or `retry-after`: seconds or a date."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name, "")) / unit
-        except ValueError:
-            continue
-        if 0 <= seconds < float("inf"):
-            return seconds
-    try:
-        when = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
-    except (TypeError, ValueError):
-        return None
-    when = when if when.tzinfo else when.replace(tzinfo=datetime.UTC)
-    return max((when - (now or datetime.datetime.now(datetime.UTC))).total_seconds(), 0.0)

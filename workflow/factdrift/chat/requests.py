@@ -1,7 +1,7 @@
-"""Requests: how they are built, read, and named by what they ask.
+"""Builds and reads requests, and computes their keys.
 
-The name of a request in the store is the SHA-256 of model and body as canonical JSON. Server, key, time-outs
-and the like are no part of it, so that an answer is found again however it was got.
+The key of a request in the store is the SHA-256 of model and body as canonical JSON. Server, API key and
+time-outs are not part of it, so that a stored answer is found wherever it came from.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from factdrift.chat.settings import Chat
 from factdrift.chat.tables import REQUESTS
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 _SCHEMA_VERSION = 1
 _AT_ONCE = 512
@@ -29,14 +29,14 @@ _LIMITS = ("max_completion_tokens", "max_tokens")
 
 class Request(NamedTuple):
     name: str
-    """The caller's own name of the request."""
+    """The caller's name of the request, unique in its table."""
     key: str
     text: str
     """The body as canonical JSON, without the model."""
 
     @property
     def size(self) -> int:
-        """Bytes of the body."""
+        """Bytes of the body's JSON."""
         return len(self.text.encode("utf-8"))
 
     @property
@@ -47,11 +47,11 @@ class Request(NamedTuple):
 def build_body(
     chat: Chat, messages: Sequence[dict[str, str]], schema: dict[str, Any] | None = None, name: str = "answer"
 ) -> str:
-    """The body of a request in the form in which the server wants it, as canonical JSON.
+    """The body of a request as canonical JSON, in the form that the settings name.
 
-    `schema` is the JSON schema that the answer has to keep to; it is sent where the server can enforce it
-    (`structured`), and is for the reader of the answer to check in any case. A prompt for `json_object` has
-    to say "JSON" by itself.
+    `schema`: the JSON schema of the answer, sent if the server can enforce it (`structured`); whoever reads
+    the answer must check it in any case. `name`: the schema's name. With `json_object`, servers demand that a
+    message contains the word "JSON".
     """
     body: dict[str, Any] = {"messages": list(messages), chat.limit_param: chat.answer_tokens}
     if chat.temperature != "server":
@@ -65,9 +65,9 @@ def build_body(
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys and no white space; numbers that are whole are written as whole numbers.
+    """JSON with sorted keys and without white space; 1.0 is written as 1.
 
-    Raises ValueError for what JSON or UTF-8 cannot say: NaN, infinities, halves of surrogate pairs.
+    Raises ValueError for what JSON or UTF-8 cannot express: NaN, infinities, halves of surrogate pairs.
     """
     text = json.dumps(
         _whole_numbers(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
@@ -77,21 +77,23 @@ def canonical(value: Any) -> str:
 
 
 def key_of(model: str, text: str) -> str:
-    """The name of an answer: `text` is the body's canonical JSON."""
+    """The key of a request: `text` is the body's canonical JSON."""
     named = f'{{"body":{text},"model":{canonical(model)},"schema":{_SCHEMA_VERSION}}}'
     return hashlib.sha256(named.encode("utf-8")).hexdigest()
 
 
 def answer_limit(body: dict[str, Any]) -> int | None:
-    """The tokens that the answer may have, if the body says so."""
-    limits = [body[name] for name in _LIMITS if isinstance(body.get(name), int)]
+    """The tokens that the answer may have, None if the body does not limit them."""
+    limits = [body[name] for name in _LIMITS if type(body.get(name)) is int]
+    # -1 means without limit for some servers.
+    limits = [limit for limit in limits if 0 < limit < _EXACT]
     return min(limits) if limits else None
 
 
 def read_requests(path: Path, model: str) -> Iterator[list[Request]]:
     """The rows of a REQUESTS table in their order, some hundreds at a time.
 
-    Raises InputError that names the file and the request where a body is not one.
+    Raises InputError that names the file and the request if a body cannot be used.
     """
     with _opened(path) as file:
         for batch in file.iter_batches(_AT_ONCE, columns=REQUESTS.names):
@@ -100,13 +102,13 @@ def read_requests(path: Path, model: str) -> Iterator[list[Request]]:
 
 
 def check_names(path: Path) -> int:
-    """The number of requests. Raises InputError if the table is none of requests or a name stands twice."""
+    """The number of requests. Raises InputError if the file is not such a table, or a name occurs twice."""
     with _opened(path) as file:
         names = file.read(columns=["request"])["request"]
     if names.null_count or pc.count_distinct(names).as_py() < len(names):
         counts = pc.value_counts(names).to_pylist()
         twice = next(each["values"] for each in counts if each["counts"] > 1 or each["values"] is None)
-        raise InputError(f"{path}: the request {twice!r} stands there more than once; names must be unique")
+        raise InputError(f"{path}: the request {twice!r} occurs more than once; names must be unique")
     return len(names)
 
 
@@ -129,17 +131,17 @@ def _request(path: Path, name: str, text: str | None, model: str) -> Request:
     try:
         body = json.loads(text or "")
         if not isinstance(body, dict) or not isinstance(body.get("messages"), list) or not body["messages"]:
-            raise ValueError("no object with `messages`")
+            raise ValueError("it is not an object with `messages`")
         if foreign := [field for field in _NOT_IN_A_BODY if field in body]:
-            raise ValueError(f"`{foreign[0]}` has no place in it")
+            raise ValueError(f"`{foreign[0]}` is not allowed in it")
         text = canonical(body)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: the body of the request {name!r} is of no use: {error}") from error
+        raise InputError(f"{path}: the body of the request {name!r} cannot be used: {error}") from error
     return Request(name, key_of(model, text), text)
 
 
 def _whole_numbers(value: Any) -> Any:
-    """The value with 0.0 as 0, since configuration and command line write the same number in several ways."""
+    """The value with 0.0 as 0, because configuration and command line write one number in several ways."""
     if isinstance(value, dict):
         return {key: _whole_numbers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,11 +1,10 @@
-"""How the model is asked: the configuration's key `chat`, typed, and the key of the server.
+"""Settings of the chat stage (the key `chat` of the configuration), and the API key.
 
-Descriptions and defaults stand in `config/config.schema.yaml`.
+Descriptions, defaults and limits of the settings are in `config/config.schema.yaml`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any, Literal
@@ -13,10 +12,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from factdrift.settings import InputError, configure_part
+from factdrift.addresses import check_no_password
+from factdrift.errors import InputError
+from factdrift.retry import RetryPolicy
+from factdrift.stage_settings import read_settings
 
 OPENAI = "https://api.openai.com/v1"
-_SCHEMA = Path(__file__).parents[3] / "config" / "config.schema.yaml"
+_LONGEST_BACKOFF = 60.0
+"""Seconds between two tries, unless `backoff` or the server asks for more."""
 
 
 class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -37,6 +40,7 @@ class Chat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     timeout: float
     tries: int
     backoff: float
+    patience: float
     temperature: float | Literal["server"]
     answer_tokens: int
     limit_param: Literal["max_completion_tokens", "max_tokens"]
@@ -47,35 +51,40 @@ class Chat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
 
+    def __post_init__(self) -> None:
+        """Raises InputError if `base_url` is not an address, or one with a password."""
+        check_no_password(self.base_url)
+        try:
+            valid = not self.base_url or bool(urlsplit(self.base_url).hostname)
+            urlsplit(self.base_url).port  # noqa: B018
+        except ValueError:
+            valid = False
+        if not valid:
+            raise InputError(
+                f"configuration: chat.base_url: {self.base_url!r} is not the address of a server"
+            )
+
+    @property
+    def policy(self) -> RetryPolicy:
+        """How requests are repeated."""
+        return RetryPolicy(self.tries, self.backoff, _LONGEST_BACKOFF, self.patience, jitter=(0.5, 1.0))
+
     @property
     def server(self) -> str:
+        """The address of the server, without the path of any call."""
         return self.base_url or OPENAI
 
 
 def chat_settings(text: str) -> Chat:
-    """Reads the JSON of the configuration's key `chat`, in full or with defaults to be filled in.
+    """Reads the settings that `--settings` gives: JSON, or `@` and the name of a file that holds it.
 
     Raises InputError that names the key that is wrong.
     """
-    try:
-        given = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"--chat: {error}; give the key 'chat' of the configuration as JSON") from error
-    chat = configure_part("chat", given, _SCHEMA)
-    if "model" not in chat:
-        raise InputError("configuration: chat.model: name the model to ask, as its server knows it")
-    try:
-        valid = not chat["base_url"] or bool(urlsplit(chat["base_url"]).hostname)
-        urlsplit(chat["base_url"]).port  # noqa: B018
-    except ValueError:
-        valid = False
-    if not valid:
-        raise InputError(f"configuration: chat.base_url: {chat['base_url']!r} is no address of a server")
-    return msgspec.convert(chat, Chat)
+    return read_settings(text, Chat, "chat")
 
 
 def api_key(chat: Chat) -> str:
-    """The key to send, or "" where the user has none. Raises InputError if the key's file is of no use."""
+    """The API key to send, "" if the user has none. Raises InputError if it cannot be read or used."""
     source = f"configuration: chat.api_key_file: {chat.api_key_file}"
     try:
         if chat.api_key_file:
@@ -85,5 +94,5 @@ def api_key(chat: Chat) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{source}: {error}") from error
     if (chat.api_key_file and not key) or not key.isascii() or len(key.split()) > 1:
-        raise InputError(f"{source} holds no key, or more than one")
+        raise InputError(f"{source} must hold one key of ASCII characters and nothing else")
     return key

@@ -1,4 +1,4 @@
-"""What is to be asked, and what that will cost, before anything is sent."""
+"""Counts the requests to be asked and estimates their cost, before anything is sent."""
 
 from __future__ import annotations
 
@@ -10,40 +10,41 @@ from factdrift.chat.prices import Budget, Price, usual_tokens, worst_tokens
 from factdrift.chat.requests import Request, check_names, read_requests
 from factdrift.chat.settings import Chat
 from factdrift.chat.store import ANSWERED, Store
+from factdrift.errors import InputError
 from factdrift.progress import Progress
-from factdrift.settings import InputError
 
 _ENOUGH = 20
-"""Answers of a model from which its next ones are estimated."""
+"""Stored answers of a model from which on the cost of further ones is estimated by them."""
 _SHOWN = 5
+"""Names of missing requests that a message lists."""
 
 
 @dataclass
 class Survey:
-    """A table of requests against a store; all but `rows` counts requests with equal bodies once."""
+    """Totals of a table of requests; all but `rows` count requests with equal bodies once."""
 
     rows: int
     answered: int = 0
     failed: int = 0
-    """Given up by an earlier run; they are asked again, except in `replay`."""
+    """Requests that an earlier run gave up; they are asked again, except in `replay`."""
     missing: int = 0
-    """Not answered, those that failed included."""
+    """Requests without an answer, including those that failed."""
     never_asked: int = 0
     examples: list[str] = field(default_factory=list)
-    """Names of the first requests of which the store knows nothing."""
+    """Names of the first requests that are not in the store."""
     size: int = 0
-    """Bytes of the bodies of those missing."""
+    """Bytes of the bodies of missing requests."""
     answer_tokens: int = 0
-    """What their answers may have together."""
+    """Tokens that the missing answers may have together."""
     unlimited: str | None = None
-    """The first whose answer has no limit."""
+    """The name of the first missing request whose answer has no limit."""
     largest: int = 0
-    """Tokens of the largest one with its answer, at most."""
+    """The most tokens that one missing request can have with its answer."""
     paid: dict[str, list[int]] = field(default_factory=dict)
-    """Tokens of prompts and answers that are stored, by where they came from."""
+    """Tokens paid for so far, lost answers included: source -> [of prompts, of answers]."""
 
     def add(self, request: Request) -> None:
-        """Counts one that is missing."""
+        """Counts a missing request."""
         prompt, answer = worst_tokens(request)
         self.missing += 1
         self.size += request.size
@@ -54,20 +55,23 @@ class Survey:
 
 
 def survey(path: Path, model: str, store: Store) -> Survey:
-    """Reads the requests once. Raises InputError where the table or a body of it is of no use."""
+    """Reads all requests and looks them up in the store; `paid` only if the store is open for asking.
+
+    Raises InputError if the table or a body cannot be used.
+    """
     found = Survey(check_names(path))
     seen: set[bytes] = set()
     for batch in read_requests(path, model):
-        stored = store.rows(
-            (request.key for request in batch), ["status", "source", "prompt_tokens", "completion_tokens"]
-        )
-        for request in _unseen(batch, seen):
+        fresh = list(_unseen(batch, seen))
+        keys = [request.key for request in fresh]
+        stored = store.rows(keys, ["status"])
+        for source, tokens in ({} if store.reading else store.charged(keys)).items():
+            paid = found.paid.setdefault(source, [0, 0])
+            paid[:] = paid[0] + tokens[0], paid[1] + tokens[1]
+        for request in fresh:
             row = stored.get(request.key)
             if row and row["status"] == ANSWERED:
                 found.answered += 1
-                paid = found.paid.setdefault(row["source"], [0, 0])
-                paid[0] += row["prompt_tokens"] or 0
-                paid[1] += row["completion_tokens"] or 0
                 continue
             if row:
                 found.failed += 1
@@ -80,7 +84,7 @@ def survey(path: Path, model: str, store: Store) -> Survey:
 
 
 def pending(path: Path, model: str, store: Store) -> Iterator[Request]:
-    """The requests without an answer, in their order, each body once."""
+    """The requests without an answer in the order of the table, each body once."""
     seen: set[bytes] = set()
     for batch in read_requests(path, model):
         answered = store.answered(request.key for request in batch)
@@ -96,16 +100,12 @@ def _unseen(requests: Iterable[Request], seen: set[bytes]) -> Iterator[Request]:
 
 
 def budget_for(found: Survey, chat: Chat, price: Price | None, store: Store) -> Budget:
-    """Says what is to be asked and what it will cost, and returns the budget.
+    """Prints how much is to be asked and what it will cost; returns the budget.
 
-    Raises InputError if it would cost more than the user allows, or the user has not said how much that is.
+    Raises InputError if that is more than `max_usd`, or if `max_usd` is needed and not set.
     """
     batch = chat.mode == "batch"
-    spent = sum(
-        Budget(price, None, source == "batch").cost(*tokens)
-        for source, tokens in found.paid.items()
-        if source != "import"
-    )
+    spent = sum(Budget(price, None, source == "batch").cost(*tokens) for source, tokens in found.paid.items())
     budget = Budget(price, chat.max_usd, batch, spent)
     usage = store.usage(chat.model)
     known = usage.answers >= _ENOUGH
@@ -115,7 +115,7 @@ def budget_for(found: Survey, chat: Chat, price: Price | None, store: Store) -> 
     else:
         prompts, answers = usual_tokens(found.size), float(found.answer_tokens)
     how = "about" if known else "at most"
-    basis = f"from {usage.answers:,} stored answers" if known else "their limit, with no answers yet to go by"
+    basis = f"estimated from {usage.answers:,} stored answers" if known else "their limit"
     unlimited = "" if known or not found.unlimited else ", and those without a limit"
     again = f", {found.failed:,} of them again" if found.failed else ""
     say(
@@ -127,7 +127,7 @@ def budget_for(found: Survey, chat: Chat, price: Price | None, store: Store) -> 
         return budget
     cost = budget.cost(prompts, answers)
     half = f" by the Batch API ({price.batch:.0%} of the price)" if batch else ""
-    before = f", after {spent:.4f} USD for those answered" if spent else ""
+    before = f", after {spent:.4f} USD that earlier runs have spent" if spent else ""
     said = f"{how} {cost:.4f} USD{half}{before}"
     if budget.limit is None:
         raise InputError(
@@ -137,7 +137,7 @@ def budget_for(found: Survey, chat: Chat, price: Price | None, store: Store) -> 
     if spent + cost > budget.limit:
         raise InputError(
             f"asking {chat.model} will cost {said}, more than chat.max_usd ({budget.limit} USD); raise it or "
-            "ask less. Nothing was sent"
+            "ask fewer requests. Nothing was sent"
         )
     if found.unlimited is not None:
         raise InputError(
@@ -149,7 +149,7 @@ def budget_for(found: Survey, chat: Chat, price: Price | None, store: Store) -> 
 
 
 class Tally:
-    """What has become of the requests so far, said now and then."""
+    """Counts answers, failures and errors of a run, and prints them every few seconds."""
 
     def __init__(self, found: Survey, budget: Budget) -> None:
         self.answered = self.failed = self.errors = 0
@@ -158,11 +158,11 @@ class Tally:
         self._progress = Progress("chat", found.missing, "requests")
 
     def error(self) -> None:
-        """One more try has failed."""
+        """Counts a failed try."""
         self.errors += 1
 
     def advance(self, failed: bool) -> None:
-        """One more is settled."""
+        """Counts a request that was answered or given up."""
         self.failed += failed
         self.answered += not failed
         self._progress.advance(1, str(self))
@@ -175,4 +175,5 @@ class Tally:
 
 
 def say(text: str) -> None:
+    """Prints a line to standard output."""
     print(f"chat: {text}", flush=True)

@@ -1,4 +1,4 @@
-"""What goes to a chat model and what comes back, as tables."""
+"""Schemas of the tables of requests, answers and stored answers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ REQUESTS = pa.schema(
         ("body", pa.string()),
     ]
 )
-"""One row a request, in the order in which they are to be asked: `request` is the caller's own name of the
-row, unique; `body` is the JSON of what shapes the answer, but the model: messages, temperature, limits,
-response format."""
+"""One row per request, in the order in which they are asked: `request` is the caller's name of the row,
+unique; `body` is JSON: messages, temperature, limits, response format, but not the model."""
 
 ANSWERS = pa.schema(
     [
@@ -28,9 +27,9 @@ ANSWERS = pa.schema(
         ("error", pa.string()),
     ]
 )
-"""One row a request, in the order of the requests: `key` is the SHA-256 of model and body under which the
-store keeps the answer; `status` is `answered` or `failed`, the latter with the `error` of the last try and
-nulls in between; `model` is the version that the server says has answered."""
+"""One row per request, in the order of the requests: `key` is the SHA-256 of model and body; `status` is
+`answered` or `failed`; `model` is the version that the server names. A row that failed has the `error` of the
+last try, and null in all columns from `content` to `completion_tokens`."""
 
 STORED = pa.schema(
     [
@@ -48,5 +47,6 @@ STORED = pa.schema(
         ("error", pa.string()),
     ]
 )
-"""One row an answer of the store, in the order of `key`, which is that of `requested_model` and `body`; times
-and numbers of tries are left out, so that equal answers make equal files. The others are as in ANSWERS."""
+"""One row per request in the store, in the order of `key`, the SHA-256 of `requested_model` and `body`. Times
+and numbers of tries are left out, so that equal answers make equal files. The other columns are as in
+ANSWERS."""

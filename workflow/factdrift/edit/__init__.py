@@ -1,1 +1,1 @@
-"""Editing: methods that write a fact into a language model, and what they change besides."""
+"""Editing: methods that write a fact into a language model, and probes of what else they change."""

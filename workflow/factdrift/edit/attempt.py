@@ -1,4 +1,6 @@
-"""One edit to look at: what a model says before and after it, there and around it. Imports torch."""
+"""Shows one edit: a model before and after it, on the edited prompt, its paraphrases and neighbours. Imports
+torch.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +14,25 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.edit.dataset import BLANK
-from factdrift.edit.edits import Artefacts, Edit, Edited
-from factdrift.edit.hyper import Hyper
-from factdrift.edit.regimes import edited
-from factdrift.edit.table import TITLES
+from factdrift.edit.methods.hyperparameters import Hyper
+from factdrift.edit.methods.interface import Artefacts, Edit, Edited
+from factdrift.edit.methods.regimes import edited
+from factdrift.edit.scores.table import TITLES
+from factdrift.errors import InputError
 from factdrift.models.alignment import AlignmentError, align
 from factdrift.models.loading import Loaded
 from factdrift.models.scoring import generate, next_tokens, score
-from factdrift.settings import InputError
 
 TOP = 5
-"""Continuations that are shown."""
+"""The number of continuations that are shown."""
 
 WORDS = 8
-"""Tokens of a continuation."""
+"""The number of tokens of a continuation."""
 
 
 @dataclass(frozen=True)
 class Around:
-    """What is probed besides the edit: sentences up to their object, and that object."""
+    """Probes around an edit: prompts that end before the object, and their objects."""
 
     obsolete: str = ""
     paraphrases: Sequence[str] = ()
@@ -38,9 +40,10 @@ class Around:
 
 
 def find_around(dataset: Path, prompt: str, subject: str, most: int = 6) -> Around:
-    """What a dataset knows of the fact that a prompt asks for, and of the same of other subjects.
+    """Finds the fact that a prompt asks for in a dataset, with its neighbours or facts of other subjects.
 
-    The prompt has to be one of the dataset's, but for an article before the subject; else nothing is found.
+    The prompt must be one of the dataset's, apart from an article before the subject; otherwise nothing is
+    found. `most`: the number of neighbours at most.
     """
     if not dataset.is_file():
         return Around()
@@ -77,17 +80,19 @@ def _before(cloze: str) -> str:
 
 
 def _template(prompt: str, subject: str) -> str:
-    """A prompt with a blank for the subject, without an article before it."""
+    """A prompt with `{}` in place of the subject and of an article before it."""
     blank = prompt.replace(subject, "{}") if subject in prompt else ""
     return blank.replace("the {}", "{}").replace("The {}", "{}")
 
 
 def attempt(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, around: Around) -> Iterator[str]:
-    """The lines to print. Raises InputError if the edit cannot be made."""
+    """Makes the edit and yields the lines to print; raises InputError if the edit fails."""
     try:
         align(loaded.tokenizer, edit.prompt, edit.target, subject=edit.subject)
     except AlignmentError as error:
-        raise InputError(f"the tokens of {loaded.name} do not show the edit: {error}") from None
+        raise InputError(
+            f"the tokenizer of {loaded.name} does not split at the border of subject or target: {error}"
+        ) from None
     start = time.perf_counter()
     made = edited(loaded, [edit], hyper, artefacts)
     seconds = time.perf_counter() - start
@@ -108,7 +113,7 @@ def attempt(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, arou
         yield from ("", "In other words")
         yield from _changes(view, [(f"{prompt} ...", prompt, edit.target) for prompt in around.paraphrases])
     if around.neighbors:
-        yield from ("", "Neighbours, which are to stay")
+        yield from ("", "Neighbours, which should stay")
         yield from _changes(view, [(f"{prompt} ...", prompt, label) for prompt, label in around.neighbors])
 
 
@@ -127,14 +132,14 @@ class _View:
         self._loaded, self._edited = loaded, edited
 
     def _given(self, after: bool) -> tuple[str, dict[str, Any]]:
-        """The text before a prompt, and the deltas, of either side."""
+        """The text before each prompt, and the keyword arguments of `score` that apply the edit."""
         if not after:
             return "", {}
         context = self._edited.contexts[0] if self._edited.contexts else ""
         return context, {"deltas": self._edited.deltas, "owners": [0]}
 
     def continuations(self, prompt: str, after: bool) -> list[str]:
-        """The most probable continuations: the chance of the first token, and how it goes on."""
+        """The most probable continuations: the probability of the first token, and the greedy rest."""
         context, given = self._given(after)
         ids = align(self._loaded.tokenizer, prompt, context=context).ids
         owner = {"deltas": given["deltas"], "owner": 0} if given else {}
@@ -148,14 +153,14 @@ class _View:
         ]
 
     def _text(self, ids: list[int]) -> str:
-        """A continuation up to the end of its sentence or text."""
+        """A continuation up to the end of its sentence, line or text."""
         end = self._loaded.tokenizer.eos_token_id
         said: str = self._loaded.tokenizer.decode(ids[: ids.index(end)] if end in ids else ids)
         line = said.strip().split("\n")[0]
         return line.split(". ")[0].removesuffix(".")[:26]
 
     def chance(self, prompt: str, label: str, after: bool) -> str:
-        """The probability of an object, the geometric mean of its tokens'; or that they cannot be told."""
+        """The geometric mean of the probabilities of an object's tokens, or why they cannot be aligned."""
         context, given = self._given(after)
         try:
             sentence = align(self._loaded.tokenizer, prompt, label, context=context)

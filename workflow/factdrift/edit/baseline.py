@@ -1,4 +1,4 @@
-"""The model without any edit, once for all methods that are compared with it. Imports torch."""
+"""Probes the unedited model, once for all methods that are compared with it. Imports torch."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from factdrift.edit.fluency import fluency
+from factdrift.edit.checkpoints import Parts
 from factdrift.edit.job import META, SAID, Job, cut, longest
-from factdrift.edit.parts import Parts
 from factdrift.edit.probes import Update
+from factdrift.edit.scores.fluency import fluency
+from factdrift.fingerprint import of_module
 from factdrift.models.scoring import score
 from factdrift.progress import Progress
 from factdrift.tables import write_parquet
 
 CHUNK = 32
-"""Rows that are finished together, in batches of edits."""
+"""Sentences that are scored between two checkpoints, in batches of edits."""
 
 BASE_PROBES = pa.schema(
     [
@@ -27,7 +28,7 @@ BASE_PROBES = pa.schema(
         ("exact", pa.bool_()),
     ]
 )
-"""One row an aligned sentence with a target, by prompt and target."""
+"""One row for each aligned sentence with a target, sorted by prompt and target."""
 
 BASE_CLOZES = pa.schema(
     [
@@ -37,21 +38,22 @@ BASE_CLOZES = pa.schema(
         ("entropy", pa.float64()),
     ]
 )
-"""One row a cloze of an update. `entropy`: 2/3 H2 + 4/3 H3 of a long continuation, where that is wanted."""
+"""One row for each cloze of an update. `entropy`: 2/3 H2 + 4/3 H3 of a long continuation in bits, or null."""
 
 
 def write_baseline(
     job: Job, updates: Sequence[Update], parts: Path, out_probes: Path, out_clozes: Path
 ) -> None:
-    """Writes BASE_PROBES and BASE_CLOZES: the model without any edit, for all methods to be compared with."""
+    """Writes BASE_PROBES and BASE_CLOZES of the unedited model; finished parts are kept in `parts`."""
     settings = job.settings
     wanted = sorted(pair for pair in job.sentences if pair[1])
     long = {prompt for update in updates for _, prompt in update.clozes()[1:] if update.row["fluency"]}
     most = max((longest(job.sentences, update) for update in updates), default=0)
     clozes = sorted(prompt for prompt, target in job.sentences if not target)
     meta = job.meta("none", "", {})
-    kept = Parts(parts, {"depends": [meta, settings, wanted, clozes, sorted(long), most]})
-    step = settings.batch * 32
+    depends = [meta, settings, wanted, clozes, sorted(long), most]
+    kept = Parts(parts, {"depends": depends, "code": of_module(__name__)})
+    step = settings.batch * CHUNK
     pieces = [("probes", piece) for piece in cut(wanted, step)]
     pieces += [("clozes", piece) for piece in cut(clozes, step)]
     progress = Progress("baseline", len(wanted) + len(clozes), "sentences")

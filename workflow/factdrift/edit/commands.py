@@ -1,4 +1,4 @@
-"""`factdrift edit`: edits of a dataset; running models, comparing scores, trying one edit, other layouts."""
+"""`factdrift edit`: make edits from a dataset, run methods, score them, try one edit, convert layouts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from factdrift.edit import (
     score_commands,
     try_commands,
 )
-from factdrift.edit.dataset import SCENARIOS
+from factdrift.edit.settings import SCENARIOS
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def register(commands: Parsers) -> None:
     stage = commands.add_parser(
-        "edit", help="editing methods on language models, and what they change besides"
+        "edit", help="editing methods on language models: edits, scores, layouts of other projects"
     )
     verbs = stage.add_subparsers(dest="verb", required=True, metavar="VERB")
     _add_dataset(verbs)
@@ -34,7 +34,7 @@ def register(commands: Parsers) -> None:
 
 
 def _add_dataset(verbs: Parsers) -> None:
-    verb = verbs.add_parser("dataset", help="a dataset's updates as edits with their probes")
+    verb = verbs.add_parser("dataset", help="convert the updates of a dataset to edits with probes")
     verb.add_argument("--dataset", type=Path, required=True, metavar="PARQUET")
     verb.add_argument("--scenarios", nargs="+", choices=list(SCENARIOS), default=["replacement"])
     verb.add_argument("--split", choices=("all", "train", "test"), default="all")

@@ -1,4 +1,4 @@
-"""A dataset's updates as edits with their probes (wikifactdiff.md section 10; docs/editing.md)."""
+"""Converts the updates of a dataset to edits with probes (docs/editing.md)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.settings import InputError
+from factdrift.edit.settings import SCENARIOS
+from factdrift.errors import InputError
 from factdrift.tables import write_parquet
 
 BLANK = "____"
-SCENARIOS = {
-    "replacement": "ReplaceObject",
-    "archive": "Archive",
-    "add_object": "AddObject",
-    "add_relation": "AddRelation",
-    "add_entity": "AddEntity",
-    "other": "Other",
-}
-"""The configuration's names of the scenarios."""
-
 ROLES = ("update", "generalization", "nearest", "random")
 
 _PROBE = pa.struct(
@@ -56,7 +47,7 @@ EDITS = pa.schema(
         ("probes", pa.list_(_PROBE)),
     ]
 )
-"""One row an edit, in the dataset's order. `probes`: their place in this list is their number."""
+"""One row for each edit, in the order of the dataset. The number of a probe is its index in `probes`."""
 
 _NEEDED = (
     *("subject", "relation", "scenario", "update_prompt", "generalization_prompts", "objects"),
@@ -75,12 +66,12 @@ def write_edits(
     archive_target: str = "nothing",
     seed: int = 0,
 ) -> int:
-    """Writes EDITS of some scenarios of a dataset; returns their number.
+    """Writes EDITS of the given scenarios of a dataset; returns their number.
 
-    `split`: `train`, `test` or `all`. `limit`: so many, drawn by a seeded hash of subject and relation, 0 for
-    all. `fluency_sample`: the share of them, drawn likewise, whose fluency is measured. `archive_target`:
-    what is written where no object follows. Raises InputError if the file is no such dataset or nothing in it
-    fits.
+    `split`: `train`, `test` or `all`. `limit`: the number of edits, drawn by a seeded hash of the edit; 0 for
+    all. `fluency_sample`: the share of edits, drawn the same way, whose fluency is measured.
+    `archive_target`: the target of an edit that archives an object. Raises InputError if the file lacks a
+    column or no update fits.
     """
     if not dataset.is_file():
         raise InputError(f"{dataset}: no such file; build it with `snakemake --cores all {dataset}`")
@@ -113,12 +104,12 @@ def write_edits(
 
 
 def _draw(what: str, seed: int, edit: str) -> int:
-    """A number below 2^64 that depends on these alone."""
+    """A number below 2^64, a hash of the arguments."""
     return int.from_bytes(hashlib.sha256(f"{what} {seed} {edit}".encode()).digest()[:8], "big")
 
 
 def _edits(row: dict[str, Any], archive_target: str) -> Iterator[dict[str, Any]]:
-    """The edits that express an update: a replacement, else one of each new, else of each gone object."""
+    """The edits of an update: one replacement, else one for each new, else one for each obsolete object."""
     objects = {
         decision: [each["label"] for each in row["objects"] if each["decision"] == decision and each["label"]]
         for decision in ("new", "obsolete")
@@ -154,7 +145,7 @@ def _edits(row: dict[str, Any], archive_target: str) -> Iterator[dict[str, Any]]
 
 
 def _own(row: dict[str, Any], prompt: str, new: str | None, obsolete: str | None) -> Iterator[dict[str, Any]]:
-    """The update's own clozes, each with the objects that there are."""
+    """Probes on the clozes of the update itself, one for each of its objects."""
     clozes = [("update", 0, prompt)]
     clozes += [
         ("generalization", place, before)
@@ -168,7 +159,7 @@ def _own(row: dict[str, Any], prompt: str, new: str | None, obsolete: str | None
 
 
 def _others(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What must stay: the neighbours' facts, each by its one template."""
+    """Probes of facts that must not change: nearest and random neighbours."""
     for role, column in (("nearest", "neighborhood"), ("random", "random_neighborhood")):
         for place, fact in enumerate(row[column] or ()):
             (one, *_) = fact["objects"]
@@ -186,6 +177,6 @@ def _others(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def before_blank(cloze: str) -> str | None:
-    """A cloze up to its blank; None if something follows that."""
+    """The text of a cloze before its blank; None if text follows the blank."""
     before, blank, after = cloze.rpartition(BLANK)
     return before.rstrip() if blank and before.strip() and not after.strip(" .") else None

@@ -1,9 +1,10 @@
-"""A loaded model at work on probes: how it is run, whence its rows, what it has cost. Imports torch."""
+"""Run settings, provenance columns and costs of one loaded model. Imports torch."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import resource
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,13 +14,14 @@ from typing import Any
 import pyarrow as pa
 import torch
 
-from factdrift.edit.edits import Edited
+from factdrift.edit.methods.interface import Edited
 from factdrift.edit.probes import Sentences, Update
+from factdrift.edit.settings import Settings
 from factdrift.models.loading import Loaded
-from factdrift.models.scoring import BUDGET, generate
+from factdrift.models.scoring import generate
 
 SAID = 3
-"""Tokens that are kept of what a model says, beyond those of the longest object asked for."""
+"""Tokens of a continuation that are kept beyond the length of the longest object."""
 
 META = [
     *((name, pa.string()) for name in ("model", "revision", "model_digest", "method", "hyper")),
@@ -28,33 +30,12 @@ META = [
     ("dtype", pa.string()),
     *((name, pa.string()) for name in ("torch", "transformers", "factdrift")),
 ]
-"""Where a row comes from; digests of what a method does not use are null."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a model is run."""
-
-    batch: int = 64
-    """Edits at a time."""
-    budget: int = BUDGET
-    """Tokens at a time."""
-    length: int = 100
-    """Tokens of a cloze with its long continuation."""
-    regime: str = "independent"
-    """`independent`: each edit on the model as it is; else see `factdrift.edit.regimes`."""
-    group: int = 10
-    """Edits that meet in the other regimes."""
-
-    @property
-    def edits(self) -> int:
-        """Edits that are made and probed together."""
-        return self.batch if self.regime == "independent" else self.group
+"""Provenance columns; digests of files that a method does not use are null."""
 
 
 @dataclass
 class Job:
-    """What runs on one loaded model, and what it has cost."""
+    """A loaded model with its sentences, settings and accumulated costs."""
 
     loaded: Loaded
     sentences: Sentences
@@ -62,7 +43,7 @@ class Job:
     costs: dict[str, float] = field(default_factory=dict)
 
     def meta(self, method: str, hyper: str, digests: Mapping[str, str | None]) -> dict[str, Any]:
-        """The columns that say where a row comes from."""
+        """Values of the columns META."""
         loaded = self.loaded
         return {
             "model": loaded.name,
@@ -79,7 +60,7 @@ class Job:
 
     @contextmanager
     def timed(self, what: str) -> Iterator[None]:
-        """Adds the seconds of a block to the costs."""
+        """Adds the seconds that the `with` block takes to `costs[what]`."""
         start = time.perf_counter()
         yield
         if self.loaded.device.type == "cuda":
@@ -87,10 +68,7 @@ class Job:
         self.costs[what] = self.costs.get(what, 0.0) + time.perf_counter() - start
 
     def peak_mb(self) -> float:
-        """The most memory that was in use: of the GPU, if there is one, else of the process."""
-        if self.loaded.device.type == "cuda":
-            return torch.cuda.max_memory_allocated(self.loaded.device) / 1e6
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        return peak_mb(self.loaded.device)
 
     def device_name(self) -> str:
         if self.loaded.device.type == "cuda":
@@ -104,7 +82,7 @@ class Job:
         edited: Edited | None = None,
         owners: Sequence[int] | None = None,
     ) -> list[list[int]]:
-        """Greedy continuations, by the model or by that of each row's edit."""
+        """Greedy continuations of `counts[row]` tokens, with the edit `owners[row]` if one is given."""
         deltas = edited.deltas if edited else None
         return generate(self.loaded, prompts, counts, deltas, owners, self.settings.budget)
 
@@ -113,10 +91,22 @@ class Job:
         return said
 
     def opening(self, ids: Sequence[int], longest: int) -> str:
-        """What is kept of a continuation: the first tokens, up to the end of the text."""
+        """The first `longest + SAID` tokens of a continuation as text, up to an end-of-text token."""
         kept = list(ids[: longest + SAID])
         end = self.loaded.tokenizer.eos_token_id
         return self.text(kept[: kept.index(end)] if end in kept else kept)
+
+
+def peak_mb(device: torch.device) -> float:
+    """Peak memory in MB, of the GPU if the model is on one, else of the process."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 1e6
+    return process_peak_mb(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, sys.platform)
+
+
+def process_peak_mb(ru_maxrss: int, platform: str) -> float:
+    """The peak memory of a process in MB, from what the system reports: kB on Linux, bytes on macOS."""
+    return ru_maxrss / (1e6 if platform == "darwin" else 1e3)
 
 
 def cut(values: Sequence[Any], size: int) -> list[Sequence[Any]]:
@@ -124,7 +114,7 @@ def cut(values: Sequence[Any], size: int) -> list[Sequence[Any]]:
 
 
 def longest(sentences: Sentences, update: Update) -> int:
-    """The tokens of the longest of the update's own objects, where they are aligned."""
+    """Number of tokens of the longest aligned object of the update itself; 0 if none is aligned."""
     pairs = [(each["prompt"], each["target"]) for each in update.probes if each["object"] != "neighbor"]
     found = [sentences[pair] for pair in pairs if pair in sentences]
     return max((len(one.ids) - one.target for one in found), default=0)

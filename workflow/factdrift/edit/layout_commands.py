@@ -1,4 +1,4 @@
-"""`factdrift edit export | import`: datasets in the layouts of other projects."""
+"""`factdrift edit export | import`: convert datasets to and from the layouts of other projects."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ LAYOUTS = ("counterfact", "easyedit", "zsre")
 
 
 def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    export = verbs.add_parser("export", help="a dataset in the layout of CounterFact, EasyEdit or zsRE")
+    export = verbs.add_parser("export", help="write a dataset in the layout of CounterFact, EasyEdit or zsRE")
     export.add_argument("dataset", type=Path, help="such as results/wfd_repl.parquet")
     export.add_argument("--layout", choices=LAYOUTS, required=True)
     export.add_argument("-o", "--output", type=Path, required=True, metavar="JSON")
     export.set_defaults(run=_export)
 
-    load = verbs.add_parser("import", help="a file in such a layout as a table that can be edited and scored")
+    load = verbs.add_parser(
+        "import", help="convert a file in such a layout to a table that can be edited and scored"
+    )
     load.add_argument("file", type=Path, help="such as counterfact.json")
     load.add_argument("--layout", choices=LAYOUTS, required=True)
     load.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")

@@ -1,4 +1,4 @@
-"""`factdrift edit mend-train | mend-import`: the editor networks of MEND."""
+"""`factdrift edit mend-train | mend-import`: train or import the editor networks of MEND."""
 
 from __future__ import annotations
 
@@ -11,26 +11,32 @@ from factdrift.models.options import add_computing, add_model, loaded
 
 def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     train = verbs.add_parser(
-        "mend-train", help="trains MEND's editor for a model on facts that no edit is about"
+        "mend-train", help="train MEND's editor for a model, on subjects that are not edited"
     )
     train.add_argument(
         "--dataset", type=Path, required=True, metavar="PARQUET", help="such as wfd_repl.parquet"
     )
     train.add_argument(
-        "--templates", type=Path, required=True, metavar="PARQUET", help="with which it was made"
+        "--templates", type=Path, required=True, metavar="PARQUET", help="the templates of that dataset"
     )
-    train.add_argument("--edits", type=Path, required=True, metavar="PARQUET", help="what will be edited")
+    train.add_argument(
+        "--edits",
+        type=Path,
+        required=True,
+        metavar="PARQUET",
+        help="edits whose subjects must not be trained on",
+    )
     add_model(train)
     add_computing(train)
     add_hyper(train)
     train.add_argument("--seed", type=int, default=0)
     train.add_argument(
-        "--out-split", type=Path, required=True, metavar="JSON", help="who trains and validates"
+        "--out-split", type=Path, required=True, metavar="JSON", help="subjects that train and that validate"
     )
     train.add_argument("-o", "--output", type=Path, required=True, metavar="SAFETENSORS")
     train.set_defaults(run=_train)
 
-    load = verbs.add_parser("mend-import", help="a published MEND checkpoint as an editor of ours")
+    load = verbs.add_parser("mend-import", help="convert a published MEND checkpoint")
     load.add_argument("checkpoint", type=Path, help="such as mend-10tok-gpt-j-6b.pt")
     add_model(load)
     add_computing(load)
@@ -39,7 +45,7 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--rates",
         choices=("by_position", "matched"),
         default="by_position",
-        help="how the learned rates go to the matrices: as in kmeng01/rome, or as they were learned",
+        help="assignment of the learned rates to matrices: as in kmeng01/rome, or as trained",
     )
     load.add_argument("-o", "--output", type=Path, required=True, metavar="SAFETENSORS")
     load.set_defaults(run=_import)
@@ -47,9 +53,9 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def _train(options: argparse.Namespace) -> None:
     with loaded(options) as model:
-        from factdrift.edit.hyper import read_hyper
-        from factdrift.edit.mend_facts import read_split
-        from factdrift.edit.mend_training import train
+        from factdrift.edit.artefacts.mend_facts import read_split
+        from factdrift.edit.artefacts.mend_training import train
+        from factdrift.edit.methods.hyperparameters import read_hyper
 
         hyper = read_hyper("mend", model.name, options.set, options.methods)
         split = read_split(
@@ -65,8 +71,8 @@ def _train(options: argparse.Namespace) -> None:
 
 def _import(options: argparse.Namespace) -> None:
     with loaded(options) as model:
-        from factdrift.edit.hyper import read_hyper
-        from factdrift.edit.mend_published import import_checkpoint
+        from factdrift.edit.artefacts.mend_published import import_checkpoint
+        from factdrift.edit.methods.hyperparameters import read_hyper
 
         hyper = read_hyper("mend", model.name, options.set, options.methods)
         net = import_checkpoint(options.checkpoint, model, blocks=hyper["blocks"], rates=options.rates)

@@ -1,4 +1,4 @@
-"""`factdrift edit prefixes`: texts that a model writes, to be put before the prompts of ROME and MEMIT."""
+"""`factdrift edit prefixes`: sample texts that ROME and MEMIT put before their prompts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def register(verbs: Parsers) -> None:
-    verb = verbs.add_parser("prefixes", help="texts to put before the prompts of rome or memit")
+    verb = verbs.add_parser("prefixes", help="sample texts to put before the prompts of rome or memit")
     add_model(verb)
     add_computing(verb)
     verb.add_argument("--method", required=True, choices=("rome", "memit"))
@@ -25,8 +25,8 @@ def register(verbs: Parsers) -> None:
 
 def _prefixes(options: argparse.Namespace) -> None:
     with loaded(options) as model:
-        from factdrift.edit.hyper import read_hyper
-        from factdrift.edit.prefixes import write_prefixes
+        from factdrift.edit.artefacts.prefixes import write_prefixes
+        from factdrift.edit.methods.hyperparameters import read_hyper
 
         hyper = read_hyper(options.method, model.name, options.set, options.methods)
         write_prefixes(options.output, model, hyper, options.seed)

@@ -1,4 +1,4 @@
-"""Probes as tokens: once a model, as a table, with what cannot be aligned reported and never guessed."""
+"""Aligns probes with the tokens of a model, and records which cannot be aligned and why."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.edit.edits import Edit
+from factdrift.edit.methods.interface import Edit
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.progress import Progress
 from factdrift.tables import write_parquet
@@ -24,7 +24,9 @@ ALIGNED = pa.schema(
         ("reason", pa.string()),
     ]
 )
-"""One row a sentence, each once, by prompt and target; an empty target: to be continued."""
+"""One row for each distinct sentence, sorted by prompt and target. An empty target means that the prompt is
+continued.
+"""
 
 UNALIGNED = pa.schema(
     [
@@ -39,9 +41,9 @@ UNALIGNED = pa.schema(
         ("excludes", pa.bool_()),
     ]
 )
-"""One row a probe, or an edit itself (`role` `edit`), that a tokenizer cuts across the border of its parts.
+"""One row for each probe, or edit (`role` `edit`), in which a token crosses the border of subject or target.
 
-`excludes`: the edit is left out with it.
+`excludes`: the whole edit is left out, not only the probe.
 """
 
 Sentences = dict[tuple[str, str], Sentence]
@@ -61,7 +63,7 @@ class Update:
         return found
 
     def clozes(self) -> list[tuple[str, str]]:
-        """Role and prompt of the update's own clozes, the update cloze first."""
+        """(role, prompt) of each cloze of the update itself, the update cloze first."""
         return list(
             dict.fromkeys(
                 (probe["role"], probe["prompt"])
@@ -72,7 +74,7 @@ class Update:
 
 
 def read_updates(edits: Path, unaligned: Path | None = None) -> list[Update]:
-    """The edits of a table, without those that `unaligned` excludes."""
+    """Reads a table of edits without the edits that `unaligned` excludes."""
     out: set[str] = set()
     if unaligned is not None:
         out = {row["edit"] for row in pq.read_table(unaligned).to_pylist() if row["excludes"]}
@@ -87,7 +89,7 @@ def _update(row: dict[str, Any]) -> Update:
 
 
 def write_aligned(tokenizer: Any, model: str, edits: Path, aligned: Path, unaligned: Path) -> tuple[int, int]:
-    """Writes ALIGNED and UNALIGNED; returns the number of sentences and of those that are not aligned."""
+    """Writes ALIGNED and UNALIGNED; returns the numbers of sentences and of unaligned sentences."""
     updates = read_updates(edits)
     wanted = {
         pair
@@ -135,7 +137,7 @@ def _left_out(
 
 
 def read_aligned(path: Path) -> Sentences:
-    """Prompt and target -> tokens, of all that are aligned."""
+    """(prompt, target) -> tokens, for all aligned sentences."""
     table = pq.read_table(path)
     columns: Iterable[Any] = zip(*(table[name].to_pylist() for name in ALIGNED.names), strict=True)
     return {

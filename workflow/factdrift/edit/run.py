@@ -1,6 +1,6 @@
-"""Makes the edits of one method and probes each: batch by batch, resumable. Imports torch.
+"""Makes the edits of one method and probes them, batch by batch and resumable. Imports torch.
 
-What a row's edit changes is added beside the weights; the model stays as it was loaded.
+Changes are applied by hooks; the weights of the model never change.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import Any
 import pyarrow as pa
 from torch import Tensor
 
-from factdrift.edit.edits import Artefacts, Edited
-from factdrift.edit.fluency import fluency
-from factdrift.edit.hyper import Hyper
+from factdrift.edit.checkpoints import Parts
 from factdrift.edit.job import META, SAID, Job, cut, longest
-from factdrift.edit.parts import Parts
+from factdrift.edit.methods.hyperparameters import Hyper
+from factdrift.edit.methods.interface import Artefacts, Edited
+from factdrift.edit.methods.regimes import edited
 from factdrift.edit.probes import Update
-from factdrift.edit.regimes import edited
+from factdrift.edit.scores.fluency import fluency
+from factdrift.fingerprint import of_module
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.memory import in_batches
 from factdrift.models.scoring import score
@@ -36,7 +37,7 @@ RUN_PROBES = pa.schema(
         ("reason", pa.string()),
     ]
 )
-"""One row a probe of an edit that was made; `number` is its place among the edit's probes."""
+"""One row for each probe of an edit that did not fail; `number` is its index in the edit's probes."""
 
 RUN_EDITS = pa.schema(
     [
@@ -50,7 +51,7 @@ RUN_EDITS = pa.schema(
         ("said", pa.list_(pa.string())),
     ]
 )
-"""One row an edit. `said`: how the model continues each of the update's clozes, the update cloze first."""
+"""One row for each edit. `said`: continuations of the update's clozes, the update cloze first."""
 
 
 def write_run(
@@ -64,16 +65,17 @@ def write_run(
     out_probes: Path,
     out_edits: Path,
 ) -> list[dict[str, float]]:
-    """Makes the edits of a shard (k, of n), writes RUN_PROBES and RUN_EDITS; returns each batch's costs.
+    """Makes the edits of shard k of n and writes RUN_PROBES and RUN_EDITS; returns the costs of each batch.
 
-    A batch has the same edits whatever the number of shards, so that the rows do not depend on that.
+    Batches are cut before shards, so the rows do not depend on the number of shards.
     """
     settings = job.settings
     batches = cut(updates, settings.edits)
     place, count = shard
     numbers = range(place * len(batches) // count, (place + 1) * len(batches) // count)
     meta = job.meta(hyper.method, hyper.digest(), digests)
-    kept = Parts(parts, {"meta": meta, "settings": settings, "edits": [update.row for update in updates]})
+    rows = [update.row for update in updates]
+    kept = Parts(parts, {"meta": meta, "settings": settings, "edits": rows, "code": of_module(__name__)})
     mine = sum(len(batches[number]) for number in numbers)
     progress = Progress(f"{hyper.method} on {job.loaded.name}", mine, "edits")
     for number in numbers:
@@ -100,7 +102,7 @@ def write_run(
 def _batch(
     job: Job, meta: dict[str, Any], updates: Sequence[Update], hyper: Hyper, artefacts: Artefacts
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Rows of RUN_PROBES and RUN_EDITS of some edits, made together as far as the memory allows."""
+    """Rows of RUN_PROBES and RUN_EDITS for one batch, which is halved if it does not fit into memory."""
     probes: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
 
@@ -117,7 +119,7 @@ def _batch(
     if job.settings.regime == "independent":
         in_batches(updates, len(updates), run)
     else:
-        run(updates)  # fewer edits at a time would be other edits
+        run(updates)  # halving the batch would change the edits
     return probes, rows
 
 
@@ -152,7 +154,7 @@ def _context(made: Edited, owner: int) -> str:
 
 
 def _sentence(job: Job, prompt: str, target: str, context: str) -> tuple[Sentence | None, str | None]:
-    """A probe's tokens, or why they cannot be told."""
+    """The tokens of a probe, or the reason why it is not aligned."""
     if not context:
         one = job.sentences.get((prompt, target))
         return one, None if one else "unaligned"
@@ -163,7 +165,7 @@ def _sentence(job: Job, prompt: str, target: str, context: str) -> tuple[Sentenc
 
 
 def _edit_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[dict[str, Any]]:
-    """Rows of RUN_EDITS, but for the columns that say where they come from."""
+    """Rows of RUN_EDITS without the provenance columns META."""
     lasting = [owner for owner in range(len(updates)) if owner not in made.failed]
     clozes = [
         (owner, place, prompt)
@@ -174,7 +176,7 @@ def _edit_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[di
     ids, counts = [], []
     for owner, place, prompt in clozes:
         one, _ = _sentence(job, prompt, "", _context(made, owner))
-        assert one is not None  # without a target there is nothing to tell apart
+        assert one is not None  # without a target no alignment can fail
         ids.append(one.ids)
         long = updates[owner].row["fluency"] and place
         alone = len(job.sentences[prompt, ""].ids)

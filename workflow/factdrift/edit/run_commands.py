@@ -1,4 +1,4 @@
-"""`factdrift edit align | baseline | run`: what needs a model."""
+"""`factdrift edit align | baseline | run`: tokenize probes, run the unedited model, run a method."""
 
 from __future__ import annotations
 
@@ -7,34 +7,42 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from factdrift.models.options import add_computing, add_model, loaded
+from factdrift.edit.methods.plan import needs
+from factdrift.edit.settings import Settings
+from factdrift.errors import InputError
+from factdrift.models.options import PART, add_computing, add_model, loaded
+from factdrift.paths import METHODS
+from factdrift.stage_settings import read_settings
 
 if TYPE_CHECKING:
-    from factdrift.edit.edits import Artefacts
     from factdrift.edit.job import Job
+    from factdrift.edit.methods.hyperparameters import Hyper
+    from factdrift.edit.methods.interface import Artefacts
     from factdrift.models.loading import Loaded
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def register(verbs: Parsers) -> None:
-    verb = verbs.add_parser("align", help="the probes as tokens of a model, and those that cannot be told")
+    verb = verbs.add_parser(
+        "align", help="tokenize the probes for a model and list those that cannot be aligned"
+    )
     _tables(verb, "--edits")
     add_model(verb)
     _tables(verb, "--out-aligned", "--out-unaligned")
     verb.set_defaults(run=_align)
 
-    verb = verbs.add_parser("baseline", help="a model without edits on all probes")
-    _add_job(verb)
+    verb = verbs.add_parser("baseline", help="run the unedited model on all probes")
+    add_job(verb)
     _tables(verb, "--out-probes", "--out-clozes")
     verb.set_defaults(run=_baseline)
 
-    verb = verbs.add_parser("run", help="makes the edits of one method and shard, and probes each")
-    _add_job(verb)
+    verb = verbs.add_parser("run", help="make the edits of one method and shard, and probe each")
+    add_job(verb)
     add_method(verb)
-    verb.add_argument("--shard", type=_shard, default=(0, 1), metavar="0-of-1")
+    verb.add_argument("--shard", type=read_shard, default=(0, 1), metavar="0-of-1")
     _tables(verb, "--out-probes", "--out-edits")
     verb.add_argument("--out-costs", type=Path, required=True, metavar="JSON")
     verb.set_defaults(run=_run)
@@ -45,52 +53,62 @@ def _tables(verb: argparse.ArgumentParser, *options: str) -> None:
         verb.add_argument(option, type=Path, required=True, metavar="PARQUET")
 
 
-def _add_job(verb: argparse.ArgumentParser) -> None:
+def add_job(verb: argparse.ArgumentParser) -> None:
+    """Adds the options of a job that probes a model."""
     _tables(verb, "--edits", "--aligned", "--unaligned")
     add_model(verb)
-    add_computing(verb)
-    verb.add_argument("--batch", type=int, default=64, help="edits at a time (default %(default)s)")
-    verb.add_argument("--budget", type=int, default=8192, help="tokens at a time (default %(default)s)")
-    verb.add_argument(
-        "--length",
-        type=int,
-        default=100,
-        help="tokens of a cloze with its continuation (default %(default)s)",
-    )
-    verb.add_argument("--regime", choices=("independent", "sequential", "batch"), default="independent")
-    verb.add_argument("--group", type=int, default=10, help="edits that meet in the other regimes")
+    add_computing(verb, Settings)
     verb.add_argument("--parts", type=Path, required=True, metavar="FOLDER", help="of finished batches")
 
 
 def add_hyper(verb: argparse.ArgumentParser) -> None:
-    """The options that hold its hyper-parameters."""
-    verb.add_argument("--set", type=json.loads, default={}, metavar="JSON", help="hyper-parameters of yours")
-    verb.add_argument("--methods", type=Path, default=Path("config/methods"), metavar="FOLDER")
+    """Adds the options that hold hyper-parameters."""
+    verb.add_argument(
+        "--set",
+        type=read_values,
+        default={},
+        metavar="JSON",
+        help="your hyper-parameters as a JSON object; keys: config/methods/METHOD.yaml",
+    )
+    verb.add_argument("--methods", type=Path, default=METHODS, metavar="FOLDER", help="of the methods' files")
+
+
+def read_values(text: str) -> dict[str, Any]:
+    """A JSON object, such as hyper-parameters."""
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not JSON ({error})") from None
+    if not isinstance(values, dict):
+        raise argparse.ArgumentTypeError(f'{text!r} is no JSON object such as {{"layer": 3}}')
+    return values
 
 
 def add_method(verb: argparse.ArgumentParser) -> None:
-    """The options that name a method and what it needs."""
+    """Adds the options that name a method and what it needs."""
     verb.add_argument("--method", required=True)
     add_hyper(verb)
     verb.add_argument("--prefixes", type=Path, metavar="JSON", help="what `edit prefixes` wrote")
-    verb.add_argument("--moments", type=Path, nargs="*", default=[], metavar="FILE", help="of each layer")
+    verb.add_argument("--moments", type=Path, metavar="FOLDER", help="what `models moments` wrote")
     verb.add_argument("--mend", type=Path, metavar="FILE", help="MEND's trained editor")
 
 
-def _shard(text: str) -> tuple[int, int]:
+def read_shard(text: str) -> tuple[int, int]:
+    """`0-of-4` as (0, 4)."""
     place, separator, count = text.partition("-of-")
     if not (separator and place.isdigit() and count.isdigit() and int(place) < int(count)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no shard such as 0-of-4")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a shard such as 0-of-4")
     return int(place), int(count)
 
 
 @contextmanager
-def _job(options: argparse.Namespace) -> Iterator[Job]:
-    with loaded(options) as model:
-        from factdrift.edit.job import Job, Settings
+def job_of(options: argparse.Namespace) -> Iterator[Job]:
+    """The job that the options of `add_job` describe, with its model loaded."""
+    settings = read_settings(options.settings, Settings, PART)
+    with loaded(options, settings) as model:
+        from factdrift.edit.job import Job
         from factdrift.edit.probes import read_aligned
 
-        settings = Settings(options.batch, options.budget, options.length, options.regime, options.group)
         yield Job(model, read_aligned(options.aligned), settings)
 
 
@@ -99,14 +117,14 @@ def _align(options: argparse.Namespace) -> None:
     from factdrift.models.loading import read_config
     from factdrift.models.names import split_name
 
-    _, tokenizer, _ = read_config(options.model, options.revision, options.models)
+    _, tokenizer, _ = read_config(options.model, options.revision, options.models, options.trust_remote_code)
     name, _ = split_name(options.model)
     total, lost = write_aligned(tokenizer, name, options.edits, options.out_aligned, options.out_unaligned)
     print(f"{options.out_aligned}: {total:,} sentences, {lost:,} of which cannot be aligned")
 
 
 def _baseline(options: argparse.Namespace) -> None:
-    with _job(options) as job:
+    with job_of(options) as job:
         from factdrift.edit.baseline import write_baseline
         from factdrift.edit.probes import read_updates
 
@@ -114,27 +132,35 @@ def _baseline(options: argparse.Namespace) -> None:
         write_baseline(job, updates, options.parts, options.out_probes, options.out_clozes)
 
 
-def artefacts(options: argparse.Namespace, model: Loaded) -> tuple[Artefacts, dict[str, str | None]]:
-    """What the method needs of what is computed once a model, and the digests of these files."""
-    from factdrift.edit.edits import Artefacts
-    from factdrift.edit.hypernet import read_hypernet
-    from factdrift.edit.parts import digest
-    from factdrift.edit.prefixes import read_prefixes
+def artefacts(
+    options: argparse.Namespace, hyper: Hyper, model: Loaded
+) -> tuple[Artefacts, dict[str, str | None]]:
+    """Reads the files that a method needs besides the model; returns them and their digests."""
+    from factdrift.edit.artefacts.prefixes import read_prefixes
+    from factdrift.edit.checkpoints import digest
+    from factdrift.edit.methods.interface import Artefacts
+    from factdrift.edit.methods.mend_editor import read_hypernet
     from factdrift.models.moments import read_moments
 
-    moments = [read_moments(path, model) for path in options.moments]
+    wanted = needs(hyper)
+    for option in wanted:
+        if getattr(options, option) is None:
+            raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
+    layers = hyper.layers if "moments" in wanted else []
+    moments = {layer: options.moments / f"{layer}.safetensors" for layer in layers}
     found = Artefacts(
-        prefixes=read_prefixes(options.prefixes, model) if options.prefixes else ("",),
-        moments={one.layer: one for one in moments},
-        mend=read_hypernet(options.mend, model) if options.mend else None,
+        prefixes=read_prefixes(options.prefixes, model) if "prefixes" in wanted else ("",),
+        moments={layer: read_moments(path, model) for layer, path in moments.items()},
+        mend=read_hypernet(options.mend, model) if "mend" in wanted else None,
     )
-    files = {"moments": options.moments, "prefixes": [options.prefixes], "mend": [options.mend]}
-    return found, {name: digest([path for path in paths if path]) for name, paths in files.items()}
+    files = {"moments": list(moments.values())}
+    files |= {name: [getattr(options, name)] if name in wanted else [] for name in ("prefixes", "mend")}
+    return found, {name: digest(paths) for name, paths in files.items()}
 
 
 def _run(options: argparse.Namespace) -> None:
-    with _job(options) as job:
-        from factdrift.edit.hyper import read_hyper
+    with job_of(options) as job:
+        from factdrift.edit.methods.hyperparameters import read_hyper
         from factdrift.edit.probes import read_updates
         from factdrift.edit.run import write_run
         from factdrift.tables import atomic_path
@@ -144,7 +170,7 @@ def _run(options: argparse.Namespace) -> None:
             job,
             read_updates(options.edits, options.unaligned),
             hyper,
-            *artefacts(options, job.loaded),
+            *artefacts(options, hyper, job.loaded),
             options.shard,
             options.parts,
             options.out_probes,

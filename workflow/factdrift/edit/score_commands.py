@@ -1,8 +1,9 @@
-"""`factdrift edit scores | table | figures`: what the runs of all models and methods say. No model runs."""
+"""`factdrift edit scores | table | figures`: evaluate the runs of all models and methods, without a model."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TypeAlias
 
@@ -10,7 +11,7 @@ Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def register(verbs: Parsers) -> None:
-    verb = verbs.add_parser("scores", help="a row an edit with its metrics, a row a probe")
+    verb = verbs.add_parser("scores", help="compute the metrics of each edit and join all probes")
     verb.add_argument("--edits", type=Path, required=True, metavar="PARQUET")
     for option in ("--unaligned", "--base-probes", "--base-clozes"):
         verb.add_argument(
@@ -26,7 +27,9 @@ def register(verbs: Parsers) -> None:
     verb.add_argument("--out-costs", type=Path, required=True, metavar="JSON")
     verb.set_defaults(run=_scores)
 
-    verb = verbs.add_parser("table", help="the scores in the layout of the paper's Tables 6 and 7")
+    verb = verbs.add_parser(
+        "table", help="print the scores in the layout of the WikiFactDiff paper's Tables 6 and 7"
+    )
     verb.add_argument("--scores", type=Path, required=True, metavar="PARQUET")
     verb.add_argument("--costs", type=Path, required=True, metavar="JSON")
     verb.add_argument("--unaligned", type=Path, nargs="*", default=[], metavar="PARQUET")
@@ -34,7 +37,8 @@ def register(verbs: Parsers) -> None:
     verb.set_defaults(run=_table)
 
     verb = verbs.add_parser(
-        "figures", help="bleedover against popularity and similarity, as the paper's Figure 2"
+        "figures",
+        help="draw bleedover against popularity and similarity, as the WikiFactDiff paper's Figure 2",
     )
     verb.add_argument("--probes", type=Path, required=True, metavar="PARQUET")
     verb.add_argument("--output", type=Path, nargs="+", required=True, metavar="SVG|PNG")
@@ -42,8 +46,8 @@ def register(verbs: Parsers) -> None:
 
 
 def _scores(options: argparse.Namespace) -> None:
-    from factdrift.edit.costs import write_costs
-    from factdrift.edit.scores import Runs, write_scores
+    from factdrift.edit.scores.costs import write_costs
+    from factdrift.edit.scores.metrics import Runs, write_scores
 
     runs = Runs(
         edits=options.edits,
@@ -61,11 +65,11 @@ def _scores(options: argparse.Namespace) -> None:
 
 
 def _table(options: argparse.Namespace) -> None:
-    from factdrift.edit.table import lines, read_groups, unaligned_lines, write_table
+    from factdrift.edit.scores.table import lines, read_groups, unaligned_lines, write_table
 
     for name, title, known in (
-        ("table6", "All edits (the paper's Table 6)", False),
-        ("table7", "Edits of facts that the model knew before (the paper's Table 7)", True),
+        ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),
+        ("table7", "Edits of facts that the model knew before (Table 7)", True),
     ):
         groups = read_groups(options.scores, options.costs, known)
         write_table(groups, title, options.output / f"{name}.txt", options.output / f"{name}.csv")
@@ -75,8 +79,14 @@ def _table(options: argparse.Namespace) -> None:
 
 
 def _figures(options: argparse.Namespace) -> None:
-    from factdrift.edit.figures import draw
+    from factdrift.edit.scores.figures import draw
 
     for path in options.output:
-        draw(options.probes, path)
+        missing = draw(options.probes, path)
     print(*options.output)
+    for column in missing:
+        print(
+            f"{options.probes}: no probe of a neighbour has a value of `{column}`, so its panel is empty; "
+            "the edited dataset has none (imported files have neither `dist` nor `popularity`)",
+            file=sys.stderr,
+        )

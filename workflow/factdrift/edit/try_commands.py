@@ -1,29 +1,34 @@
-"""`factdrift edit try`: one edit, before and after."""
+"""`factdrift edit try`: make one edit and show the model before and after it."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from factdrift.edit.methods.plan import needs
 from factdrift.edit.run_commands import add_method, artefacts
+from factdrift.errors import InputError
+from factdrift.models.alignment import find_subject
 from factdrift.models.names import folder_of
 from factdrift.models.options import add_computing, add_model, loaded
-from factdrift.settings import InputError
 
 if TYPE_CHECKING:
-    from factdrift.edit.hyper import Hyper
+    from factdrift.edit.methods.hyperparameters import Hyper
+    from factdrift.models.loading import Loaded
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def register(verbs: Parsers) -> None:
-    verb = verbs.add_parser("try", help="make one edit and look at it: before, after, neighbours")
+    verb = verbs.add_parser("try", help="make one edit and show the model before and after it")
     verb.add_argument("prompt", help="a sentence up to its object, with the subject in it")
     verb.add_argument("new_object")
-    verb.add_argument("--subject", required=True, help="as it stands in the prompt")
-    verb.add_argument("--old-object", default="", help="(default: what the dataset knows)")
+    verb.add_argument("--subject", required=True, help="as written in the prompt")
+    verb.add_argument("--old-object", default="", help="(default: from the dataset)")
     verb.add_argument("--paraphrase", action="append", default=[], metavar="TEXT", help="may be repeated")
     verb.add_argument(
         "--dataset",
@@ -33,7 +38,7 @@ def register(verbs: Parsers) -> None:
         help="for neighbours",
     )
     verb.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="FOLDER", help="where a workflow has run"
+        "--results", type=Path, default=Path("results"), metavar="FOLDER", help="results of the workflow"
     )
     add_model(verb)
     add_computing(verb)
@@ -42,51 +47,58 @@ def register(verbs: Parsers) -> None:
 
 
 def _try(options: argparse.Namespace) -> None:
-    if options.subject not in options.prompt:
-        raise InputError(f"--subject: {options.subject!r} does not stand in the prompt; write it as there")
+    for name, text in (("new object", options.new_object), ("subject", options.subject)):
+        if not text.strip():
+            raise InputError(f"edit try: the {name} is empty; give its name as a text would have it")
+    if find_subject(options.prompt, options.subject) < 0:
+        raise InputError(f"--subject: {options.subject!r} does not occur in the prompt; write it as there")
     with loaded(options) as model:
         from factdrift.edit.attempt import attempt, find_around
-        from factdrift.edit.edits import Edit
-        from factdrift.edit.hyper import read_hyper
+        from factdrift.edit.methods.hyperparameters import read_hyper
+        from factdrift.edit.methods.interface import Edit
+        from factdrift.edit.methods.regimes import check_layers
 
         hyper = read_hyper(options.method, model.name, options.set, options.methods)
+        check_layers(model, hyper)
         around = find_around(options.dataset, options.prompt, options.subject)
         around = replace(
             around,
             obsolete=options.old_object or around.obsolete,
             paraphrases=options.paraphrase or around.paraphrases,
         )
-        find_artefacts(options, hyper, model.name)
+        find_artefacts(options, hyper, model)
         edit = Edit("try", options.prompt, options.subject, options.new_object, around.obsolete)
-        for line in attempt(model, edit, hyper, artefacts(options, model)[0], around):
+        for line in attempt(model, edit, hyper, artefacts(options, hyper, model)[0], around):
             print(line)
 
 
-def find_artefacts(options: argparse.Namespace, hyper: Hyper, name: str) -> None:
-    """Completes the options by what a workflow has computed for the model, the newest of each kind.
+def find_artefacts(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> None:
+    """Fills in options with the newest files that the workflow has computed for the model.
 
     Raises InputError that says what is missing and how to make it.
     """
-    wanted = {"prefixes": [f"prefixes.{hyper.method}.json"] if "prefixes" in hyper else []}
-    layers = hyper["layers"] if "layers" in hyper else [hyper.get("layer")]
-    wanted["moments"] = (
-        [f"moments/{layer}.safetensors" for layer in layers] if hyper.get("covariance") else []
-    )
-    wanted["mend"] = ["mend.safetensors"] if hyper.method == "mend" else []
-    for option, files in wanted.items():
-        if getattr(options, option) or not files:
+    for option, name in needs(hyper).items():
+        if getattr(options, option):
             continue
-        pattern = f"*/edit/{folder_of(name)}"
+        files = [f"{name}/{layer}.safetensors" for layer in hyper.layers] if option == "moments" else [name]
+        pattern = f"*/edit/{folder_of(model.name)}"
         folders = [
             each for each in options.results.glob(pattern) if all((each / one).is_file() for one in files)
         ]
         if not folders:
             raise InputError(
-                f"{hyper.method} on {name} needs {', '.join(files)}, which is not under "
-                f"{options.results}/{pattern}; make it with `snakemake --cores 2 "
-                "results/edit_scores.parquet "
-                f"--config models=[{name}] methods=[{hyper.method}]`, or name it with --{option}"
+                f"{hyper.method} on {model.name} needs {', '.join(files)}, which is not under "
+                f"{options.results}/{pattern}; make it with `{_making(options, hyper, model)}`, or name it "
+                f"with --{option}"
             )
-        newest = max(folders, key=lambda folder: (folder / files[0]).stat().st_mtime)
-        found = [newest / one for one in files]
-        setattr(options, option, found if option == "moments" else found[0])
+        setattr(options, option, max(folders, key=lambda each: (each / files[0]).stat().st_mtime) / name)
+
+
+def _making(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> str:
+    """The command of the workflow that makes what a method needs, with the user's own hyper-parameters."""
+    named = model.name if options.revision == "main" else f"{model.name}@{options.revision}"
+    config = {"models": [named], "methods": [hyper.method]}
+    if options.set:
+        config[hyper.method] = options.set
+    given = " ".join(shlex.quote(f"{key}={json.dumps(value)}") for key, value in config.items())
+    return f"snakemake --cores 2 results/edit_scores.parquet --config {given}"

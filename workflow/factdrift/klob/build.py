@@ -1,4 +1,4 @@
-"""klob_examples, klob_sentences and klob_meta.json: what was chosen, written out, and the account of it."""
+"""Chooses the examples and writes klob_examples, klob_sentences and klob_meta.json."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.klob.candidates import Inputs, create_names
+from factdrift.klob.choice import choose_chains, choose_facts
+from factdrift.klob.facts import DEATH
 from factdrift.klob.meta import account
 from factdrift.klob.random_words import Source, random_sentences, stratified
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
-from factdrift.klob.selection import choose_chains, choose_facts
 from factdrift.klob.sentences import Wording, columns_of, create_examples, define_wording, sentences_query
 from factdrift.klob.word_lists import WordList, pool
 from factdrift.tables import atomic_path, database, sql, write_parquet, write_query
@@ -29,17 +30,18 @@ class Candidates(NamedTuple):
     facts: Path
     chains: Path
     passes: Path | None
-    """What the recall filter wrote; None where it did not run."""
+    """PASSES, which the recall filter writes; None if it did not run."""
     origin: str
-    """`snapshot`, or `mquake` where the chains come from a file of that."""
+    """`snapshot`, or `mquake` if the chains come from MQuAKE."""
 
 
 class Choice(NamedTuple):
-    """How many examples of each subtask, and how chains are put (config keys under `klob`)."""
+    """The number of examples of each subtask and the wording of chains (config keys under `klob`)."""
 
     quotas: Mapping[int, int | None]
     chain_quota: int
     max_pair_share: float
+    max_answer_share: float
     chain_text: str
     random_size: int | None
     """None: one random sentence for each sentence of c and r."""
@@ -60,14 +62,16 @@ def build(
     memory_mb: int = 5000,
     threads: int = 2,
 ) -> None:
-    """Writes EXAMPLES, SENTENCES and the account; `origin`: what the account says of their source."""
+    """Writes EXAMPLES, SENTENCES and klob_meta.json, which begins with the entries of `origin`."""
     with database(memory_mb, threads) as db:
         facts, chains = (
             passed(path, candidates.passes, choice.quotas) for path in (candidates.facts, candidates.chains)
         )
         drops = {
-            "c": choose_facts(db, facts, choice.quotas),
-            "r": choose_chains(db, chains, choice.chain_quota, choice.max_pair_share),
+            "c": choose_facts(db, facts, choice.quotas, choice.max_answer_share),
+            "r": choose_chains(
+                db, chains, choice.chain_quota, choice.max_pair_share, choice.max_answer_share
+            ),
         }
         both = "FROM chosen_facts UNION ALL SELECT s, o1, o2 FROM chosen_chains"
         create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM (SELECT s, o1, o2 {both})", inputs)
@@ -82,17 +86,18 @@ def build(
         write_query(db, f"SELECT {columns_of(SENTENCES)} FROM sentences ORDER BY sentence_id", out_sentences)
         statements = db.sql(
             f"SELECT property, dropped_by, count(*) FROM read_parquet({sql(inputs.facts)}) "
-            "WHERE dropped_by IS NOT NULL GROUP BY ALL ORDER BY ALL"
+            f"WHERE property <> {DEATH} "
+            "AND dropped_by IS NOT NULL GROUP BY ALL ORDER BY ALL"
         ).fetchall()
-        counts = account(db, wording.method, drops, statements, choice.quotas, choice.chain_quota)
+        counts = account(db, wording, drops, statements, choice.quotas, choice.chain_quota)
     with atomic_path(out_meta) as temporary:
         temporary.write_text(json.dumps({**origin, **counts}, indent=2, ensure_ascii=False) + "\n")
 
 
 def create_stated(db: duckdb.DuckDBPyConnection, facts: Sequence[Path]) -> None:
-    """TEMP TABLE stated (subject, property, object, statement, revision): the facts of the chosen hops.
+    """TEMP TABLE stated (subject, property, object, statement, revision): the statements of chosen facts.
 
-    A chain from MQuAKE has them too where the snapshot states it.
+    Hops of chains are among them; those of a chain from MQuAKE only if the snapshot states them.
     """
     db.execute(
         f"""CREATE TEMP TABLE stated AS
@@ -104,10 +109,10 @@ def create_stated(db: duckdb.DuckDBPyConnection, facts: Sequence[Path]) -> None:
 
 
 def passed(path: Path, passes: Path | None, worded: Collection[int]) -> str:
-    """SQL: the candidates of a table; those of relations outside of `worded` are dropped by `no_template`.
+    """SQL: the candidates of a table, with the drops `no_template`, `recall` and `quota` added.
 
-    Where the recall filter ran, what failed is dropped by `recall`; what it was not asked about lies behind
-    the quota.
+    `no_template`: the relation is not in `worded`. If the recall filter ran (`passes`), candidates that it
+    rejected are dropped by `recall`, and those that it was not asked about, behind a full quota, by `quota`.
     """
     asked, reason = "", ""
     if passes is not None:
@@ -123,7 +128,7 @@ def passed(path: Path, passes: Path | None, worded: Collection[int]) -> str:
 
 
 def chosen(origin: str) -> str:
-    """SQL: the chosen facts and chains as `create_examples` takes them."""
+    """SQL: the chosen facts and chains, in the columns that `create_examples` needs."""
     own = "s, p1, o1, p2, o2, draw"
     given = "s_label, o1_label, o2_label, o1_aliases, o2_aliases, question"
     none = ", ".join(
@@ -137,7 +142,10 @@ def chosen(origin: str) -> str:
 
 
 def _add_random(db: duckdb.DuckDBPyConnection, words: WordList, choice: Choice) -> None:
-    """Adds KLoB-u to `examples` and `sentences`: one for each different text of c and r, or fewer."""
+    """Adds KLoB-u to the tables `examples` and `sentences`: a sentence for each different text of c and r.
+
+    With `choice.random_size` it is a sample of them.
+    """
     rows = db.sql(
         """SELECT first(sentence_id ORDER BY subtask, sentence_id) AS id, any_value(n_tokens)
         FROM sentences GROUP BY text ORDER BY id"""
@@ -154,7 +162,7 @@ def _add_random(db: duckdb.DuckDBPyConnection, words: WordList, choice: Choice) 
 
 
 def random_row(text: str, tokens: int, source: str | None, repeat: int = 0) -> dict[str, Any]:
-    """A row of SENTENCES for a random text; `repeat` tells equal texts of an imported file apart."""
+    """A row of SENTENCES for a random text; `repeat` numbers equal texts of an imported file."""
     example = short_id(f"u|{text}" + (f"|{repeat}" if repeat else ""))
     return dict.fromkeys(SENTENCES.names) | {
         "sentence_id": short_id(f"{example}|random|1"),
@@ -188,7 +196,7 @@ def _insert(db: duckdb.DuckDBPyConnection, batch: list[dict[str, Any]], snapshot
 
 
 def write_subtask(examples: Path, sentences: Path, subtask: str, output: Path) -> int:
-    """Writes SUBTASK: the examples of one subtask with their sentences."""
+    """Writes SUBTASK, the examples of one subtask with their sentences; returns the number of examples."""
     inner = [name for name in SENTENCES.names if name not in ("example_id", "subtask")]
     packed = ", ".join(f"'{name}': s.{name}" for name in inner)
     with database() as db:

@@ -1,6 +1,7 @@
-"""What could be an example of KLoB-c and KLoB-r: facts and chains of two, and why the others could not.
+"""Candidates for KLoB-c and KLoB-r: facts and chains of two, and the reason why others are dropped.
 
-Spec sections 6 (steps 2 to 5) and 7. All is SQL, so that a whole dump fits; quotas come later.
+DuckDB does all of it, so that memory does not grow with the dump.
+Quotas are applied later.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
+from factdrift.klob.facts import DEATH
 from factdrift.tables import database, sql, supplied_labels, write_query
 
 CANDIDATES = pa.schema(
@@ -25,19 +27,20 @@ CANDIDATES = pa.schema(
         ("dropped_by", pa.string()),
     ]
 )
-"""One row a fact (`p2`, `o2` null) or a chain, by `s`, `p1`, `o1`, `p2`, `o2`; ids as integers. `draw`: the
-first 64 bits of the SHA-256 of seed and fact, by which a quota is filled. `dropped_by`: null for what can be
-an example."""
+"""One row a fact (`p2`, `o2` null) or a chain, sorted by `s`, `p1`, `o1`, `p2`, `o2`; ids are integers.
+`draw`: the first 64 bits of the SHA-256 of seed and fact; the lowest fill a quota. `dropped_by`: null if the
+row can be an example."""
 
-FACT_DROPS = ("multi_valued", "no_label", "page", "leak", "twin", "words", "sitelinks")
+FACT_DROPS = ("multi_valued", "no_label", "page", "leak", "alias_leak", "twin", "words", "sitelinks")
 """Why a fact is no example of KLoB-c, the first reason that holds: the subject has several objects; one of
-the two has no label; or is a page of Wikimedia's own; the object is named in the subject's name; another
-subject with this name has an object too; the object's label has too many words; too few sitelinks."""
+the two has no label; or is a page of Wikimedia's own; the object's label is part of the subject's; an alias
+of the object is; another subject with the same label has an object too; the object's label has too many
+words; the subject has too few sitelinks."""
 
-CHAIN_DROPS = ("inverse_pair", "same_item", "no_label", "page", "leak", "pair_support")
-"""Why a chain is no example of KLoB-r: the second relation undoes the first; it comes back to an item; the
-last object has no label; or is a page; an object is named in what comes before; the pair of relations is too
-rare."""
+CHAIN_DROPS = ("inverse_pair", "same_item", "no_label", "page", "leak", "alias_leak", "pair_support")
+"""Why a chain is no example of KLoB-r: the second relation is the inverse of the first; an item occurs twice;
+the last object has no label; or is a page; its label is part of an earlier item's label; one of its aliases
+is; the pair of relations has too few chains."""
 
 
 class Switches(NamedTuple):
@@ -47,13 +50,13 @@ class Switches(NamedTuple):
     object_words: str = "any"
     max_object_words: int = 5
     min_sitelinks: int = 10
-    """0 where the recall filter runs."""
+    """0 if the recall filter runs."""
     min_pair_support: int = 20
     seed: int = 0
 
 
 class Inputs(NamedTuple):
-    """Tables of one snapshot; lists are all buckets."""
+    """Tables of one snapshot; a list has the files of all buckets."""
 
     facts: Sequence[Path]
     entities: Sequence[Path]
@@ -74,9 +77,10 @@ def write_candidates(
     memory_mb: int = 6000,
     threads: int = 2,
 ) -> None:
-    """Writes CANDIDATES twice: the facts of `first_hops`, and the chains that go on with `second_hops`.
+    """Writes CANDIDATES twice: the facts of `first_hops`, and the chains from these over `second_hops`.
 
-    `inverses`: pairs of hops that lead back. `page_classes`: classes of Wikimedia's own pages.
+    `inverses`: pairs of relations that are each other's inverse. `page_classes`: classes of Wikimedia's own
+    pages.
     """
     with database(memory_mb, threads) as db:
         db.execute(
@@ -94,12 +98,23 @@ def write_candidates(
 def create_names(
     db: duckdb.DuckDBPyConnection, wanted: str, inputs: Inputs, page_classes: Sequence[int] = ()
 ) -> None:
-    """TEMP TABLE names (id, label, folded, aliases, sitelinks, revision, page) of the ids of a query.
+    """TEMP TABLE names of the ids of a query.
 
-    `folded`: the label's words in lower case between blanks, so that a sequence of words can be looked for;
-    null where there is none. `page`: an instance of a page class or of a subclass of one.
+    Columns: id, label, folded, aliases, sitelinks, revision, classes, dead, page.
+
+    `folded`: the label's words in lower case, each between blanks, in which a sequence of words can be
+    searched; null if it has no word. `dead`: it has a date of death. `page`: the item is an instance of a
+    page class or of a subclass of one.
+    Also the macros `folded(name)`, and `leaks(aliases, name)`: one of the aliases is part of a folded name.
     """
-    db.execute(f"CREATE TEMP TABLE wanted AS {wanted}")
+    db.execute(
+        f"""CREATE TEMP TABLE wanted AS {wanted};
+        CREATE OR REPLACE TEMP MACRO folded(name) AS nullif(' ' || array_to_string(regexp_extract_all(
+            replace(lower(upper(name)), 'ß', 'ss'), '[\\p{{L}}\\p{{M}}\\p{{N}}]+'
+        ), ' ') || ' ', '  ');
+        CREATE OR REPLACE TEMP MACRO leaks(aliases, name) AS
+            len(list_filter(aliases, lambda alias: contains(name, folded(alias)))) > 0"""
+    )
     db.register("supplied", supplied_labels(inputs.labels))
     db.execute(
         f"""CREATE TEMP TABLE names AS
@@ -112,11 +127,12 @@ def create_names(
             SELECT * FROM read_parquet({sql(inputs.entities)}) SEMI JOIN wanted USING (id)
         )
         SELECT id, coalesce(e.label, given.label) AS label,
-            nullif(' ' || array_to_string(regexp_extract_all(
-                replace(lower(upper(coalesce(e.label, given.label))), 'ß', 'ss'),
-                '[\\p{{L}}\\p{{M}}\\p{{N}}]+'
-            ), ' ') || ' ', '  ') AS folded,
-            coalesce(e.aliases, []) AS aliases, coalesce(e.sitelinks, 0) AS sitelinks, e.revision,
+            folded(coalesce(e.label, given.label)) AS folded,
+            coalesce(e.aliases, []) AS aliases, coalesce(e.sitelinks, 0) AS sitelinks, e.revision, e.classes,
+            id IN (
+                SELECT subject FROM read_parquet({sql(inputs.facts)})
+                WHERE property = {DEATH} AND dropped_by = 'datatype'
+            ) AS dead,
             id IN (
                 SELECT id FROM (SELECT id, unnest(classes) AS class FROM items)
                 WHERE class IN (SELECT id FROM pages)
@@ -130,7 +146,7 @@ def _columns() -> str:
 
 
 def _drawn(seed: int, *numbers: str) -> str:
-    """SQL: 64 bits of the SHA-256 of `seed|fact`, ids as Wikidata writes them, items and properties."""
+    """SQL: the first 64 bits of the SHA-256 of `seed|Q1|P17|Q2`, from columns item, property, item, ..."""
     ids = [f"'{'P' if place % 2 else 'Q'}' || {number}" for place, number in enumerate(numbers)]
     return f"('0x' || substr(sha256(concat_ws('|', {int(seed)}, {', '.join(ids)})), 1, 16))::UBIGINT"
 
@@ -150,6 +166,7 @@ def _create_candidate_facts(
                 WHEN s.label IS NULL OR o.label IS NULL THEN 'no_label'
                 WHEN s.page OR o.page THEN 'page'
                 WHEN contains(s.folded, o.folded) THEN 'leak'
+                WHEN leaks(o.aliases, s.folded) THEN 'alias_leak'
                 WHEN t.label IS NOT NULL THEN 'twin'
                 WHEN len(string_split(trim(o.label), ' ')) > {most} THEN 'words'
                 WHEN s.sitelinks < {switches.min_sitelinks} THEN 'sitelinks'
@@ -167,7 +184,7 @@ def _create_chains(
     inverses: Collection[tuple[int, int]],
     switches: Switches,
 ) -> None:
-    """The first hop is a fact with one object that only length or popularity may keep from KLoB-c."""
+    """TEMP VIEW chains. A first hop may have too long an object or too few sitelinks to be in KLoB-c."""
     pairs = ", ".join(f"({int(first)}, {int(second)})" for first, second in sorted(inverses)) or "(0, 0)"
     db.execute(
         f"""CREATE TEMP TABLE inverses AS SELECT * FROM (VALUES {pairs}) AS pairs(p1, p2);
@@ -178,6 +195,7 @@ def _create_chains(
                 WHEN z.label IS NULL THEN 'no_label'
                 WHEN z.page THEN 'page'
                 WHEN contains(s.folded, z.folded) OR contains(o.folded, z.folded) THEN 'leak'
+                WHEN leaks(z.aliases, s.folded) OR leaks(z.aliases, o.folded) THEN 'alias_leak'
             END AS reason
         FROM candidate_facts a JOIN facts b ON b.subject = a.o1
             JOIN names s ON s.id = a.s JOIN names o ON o.id = a.o1 LEFT JOIN names z ON z.id = b.object

@@ -1,5 +1,4 @@
-"""The statements of KLoB's relations in one snapshot, and which of them are facts (spec section 6, step
-1)."""
+"""The statements of KLoB's relations in one snapshot, and which are facts."""
 
 from __future__ import annotations
 
@@ -9,6 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from factdrift.tables import database, sql, write_query
+
+DEATH = 570
+"""Dates of death are among the statements, dropped as `datatype`: they say of whom to speak in the past."""
 
 FACTS = pa.schema(
     [
@@ -21,12 +23,13 @@ FACTS = pa.schema(
         ("dropped_by", pa.string()),
     ]
 )
-"""One row a statement, by `subject`, `property`, `statement`; ids as integers. `objects`: the different
-objects of the subject's kept statements with that property. `dropped_by`: one of DROPS, null for a fact."""
+"""One row a statement, sorted by `subject`, `property`, `statement`; ids are integers. `objects`: the number
+of different objects of the subject's facts with that property. `dropped_by`: one of DROPS; null: a fact."""
 
 DROPS = ("deprecated", "rank", "snak", "datatype", "ended", "duplicate")
-"""Why a statement is no fact, the first reason that holds: its rank; a better ranked one stands beside it; no
-known value; no item; it ended, or may have ended, by the snapshot's day; another one says the same."""
+"""Why a statement is no fact, the first reason that holds: it is deprecated; the subject has a preferred
+statement with that property and this is not one; its value is unknown; its value is no item; it ended, or may
+have ended, by the snapshot's day; an earlier statement has the same object."""
 
 
 def write_facts(
@@ -37,7 +40,10 @@ def write_facts(
     memory_mb: int = 2000,
     threads: int = 1,
 ) -> int:
-    """Writes FACTS for a bucket of a snapshot's statements; `day` is the snapshot's, packed (20230227)."""
+    """Writes FACTS for one bucket of a snapshot's statements and returns the number of rows.
+
+    `day` is the snapshot's date as an integer (20230227).
+    """
     with database(memory_mb, threads) as db:
         query = f"""
             WITH ranked AS (

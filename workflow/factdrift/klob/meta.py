@@ -1,30 +1,31 @@
-"""The counts of a build in the layout of the paper's Tables 1 and 2, and what each step dropped."""
+"""What klob_meta.json counts: the paper's Tables 1 and 2, dropped candidates, the balance of answers."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import duckdb
 
+from factdrift.klob.choice import Drops
 from factdrift.klob.relations import Method
 from factdrift.klob.schemas import SUBTASKS
-from factdrift.klob.selection import Drops
+from factdrift.klob.sentences import Wording
 from factdrift.wikidata.ids import property_id
 
 
 def account(
     db: duckdb.DuckDBPyConnection,
-    method: Method,
+    wording: Wording,
     drops: Mapping[str, Drops],
     statements: Iterable[tuple[int, str, int]],
     quotas: Mapping[int, int | None],
     chain_quota: int,
 ) -> dict[str, Any]:
-    """What klob_meta.json counts, from the tables `examples` and `sentences`.
+    """The counts of klob_meta.json, from the tables `examples`, `sentences` and `names`.
 
-    `drops`: subtask -> relation or pair -> reason -> number; `statements`: property, reason, number of the
+    `drops`: subtask -> relation or pair -> reason -> number. `statements`: property, reason and number of the
     statements that are no facts.
     """
     of_statements: Drops = {}
@@ -37,12 +38,13 @@ def account(
     ).fetchall()
     return {
         "table1": table1(db),
-        "table2": _table2(db, method, quotas),
+        "table2": _table2(db, wording.method, quotas),
         "klob_r": {
             "quota": chain_quota,
             "examples": sum(number for _, number in pairs),
             "pairs": dict(pairs),
         },
+        "balance": {f"klob_{subtask}": balance(db, subtask, wording.stop_words) for subtask in "cr"},
         "dropped": {where: _summed(reasons) for where, reasons in dropped.items()},
         "dropped_by_relation": dropped,
         "notes": [
@@ -54,10 +56,10 @@ def account(
 
 
 def table1(db: duckdb.DuckDBPyConnection) -> dict[str, dict[str, Any]]:
-    """Subtask -> `relations`, `mean_length` in tokens with the `_`, `examples`, `sentences` (Table 1).
+    """Subtask -> `relations`, `mean_length` in words (the `_` is one), `examples`, `sentences` (Table 1).
 
-    The relations of r are those of both hops. Its mean length is that of a single and a chain together, as
-    the paper counts it; `mean_length_by_role` has them apart. Null where there is nothing.
+    The relations of r are those of both hops. Its mean length is that of a single and a chain sentence
+    together, as the paper counts it; `mean_length_by_role` separates them. Null without sentences.
     """
     table: dict[str, dict[str, Any]] = {}
     lengths = {
@@ -86,7 +88,7 @@ def table1(db: duckdb.DuckDBPyConnection) -> dict[str, dict[str, Any]]:
 def _table2(
     db: duckdb.DuckDBPyConnection, method: Method, quotas: Mapping[int, int | None]
 ) -> list[dict[str, Any]]:
-    """The relations of KLoB-c: quota (null: no limit; 0: no templates), examples and what is missing."""
+    """The relations of KLoB-c: quota (null: no limit; 0: no templates), examples and shortfall."""
     found = dict(db.sql("SELECT n_p1, count(*) FROM examples WHERE subtask = 'c' GROUP BY ALL").fetchall())
     rows = []
     for number, relation in method.relations.items():
@@ -102,6 +104,53 @@ def _table2(
             }
         )
     return rows
+
+
+def balance(db: duckdb.DuckDBPyConnection, subtask: str, stop_words: Collection[str]) -> dict[str, Any]:
+    """How far answers can be guessed without knowledge, from the tables `examples` and `names`.
+
+    `majority_answer_share`: the share of examples with the most frequent answer of their relation (in r of
+    their pair of relations). `shared_word_share`: the share of examples whose answer has a word in common
+    with the subject, `stop_words` not counted. Both for the subtask and each relation; null without examples.
+    """
+    rows = db.execute(
+        f"""SELECT relation, any_value(answer) AS answer, count(*) AS number, count(*) FILTER (shared) FROM (
+            SELECT concat_ws('>', p1, p2) AS relation, coalesce(o2, o1) AS item,
+                coalesce(o2_label, o1_label) AS answer, len(list_filter(
+                    list_intersect(string_split(folded(s_label), ' '), string_split(folded(answer), ' ')),
+                    lambda word: word <> '' AND NOT list_contains($stop, word)
+                )) > 0 AS shared
+            FROM examples WHERE subtask = '{subtask}'
+        ) GROUP BY relation, item ORDER BY relation, number DESC, item""",
+        {"stop": sorted(stop_words)},
+    ).fetchall()
+    relations: dict[str, list[tuple[str, int, int]]] = {}
+    for relation, *of_answer in rows:
+        relations.setdefault(relation, []).append(tuple(of_answer))
+    return _balance(relations.values()) | {
+        "relations": {
+            relation: {
+                "examples": sum(number for _, number, _ in answers),
+                "answers": len(answers),
+                "majority_answer": answers[0][0],
+                **_balance([answers]),
+            }
+            for relation, answers in relations.items()
+        }
+    }
+
+
+def _balance(relations: Collection[Sequence[tuple[str, int, int]]]) -> dict[str, float | None]:
+    """The two shares of some relations; each is a list of (answer, examples, those with a shared word)."""
+    total = sum(number for answers in relations for _, number, _ in answers)
+    if not total:
+        return {"majority_answer_share": None, "shared_word_share": None}
+    majority = sum(answers[0][1] for answers in relations)
+    shared = sum(number for answers in relations for _, _, number in answers)
+    return {
+        "majority_answer_share": round(majority / total, 4),
+        "shared_word_share": round(shared / total, 4),
+    }
 
 
 def _summed(drops: Drops) -> dict[str, int]:

@@ -1,7 +1,7 @@
-"""Chains of KLoB-r from a file in MQuAKE's format (spec section 7), instead of from a snapshot.
+"""Chains of KLoB-r from a file in MQuAKE's format, instead of from a snapshot.
 
 A file is a JSON list of cases with `orig.triples` (or `orig_triples`, in the remastered layout), their
-labels, and the aliases of each hop's answer. Only what held before the edits counts.
+labels, and the aliases of each hop's answer. Only chains from before the edits are read.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from factdrift.errors import InputError
 from factdrift.klob.candidates import CANDIDATES
-from factdrift.settings import InputError
 from factdrift.tables import write_parquet
 from factdrift.wikidata.ids import entity_number
 
@@ -30,7 +30,7 @@ MQUAKE = pa.schema(
         ("question", pa.string()),
     ]
 )
-"""CANDIDATES with what the file says of the three items, and its question where that asks for this chain."""
+"""CANDIDATES with the file's names of the three items; `question` is null unless it asks for this chain."""
 
 _Triple = tuple[int, int, int]
 
@@ -43,11 +43,11 @@ def write_mquake(
     seed: int,
     output: Path,
 ) -> int:
-    """Writes MQUAKE, by ids: each pair of triples in a row of which the second goes on where the first ends.
+    """Writes MQUAKE, sorted by ids: consecutive triples of a case whose first object is the second's subject.
 
-    `dropped_by` is `relation` where a hop is not among those wanted, `no_question` where `chain_text` is
-    `question` and the case has more hops than two. Raises InputError that names file and case if the file
-    has another layout.
+    `dropped_by` is `relation` if a hop is not in `first_hops` or `second_hops`, `no_question` if `chain_text`
+    is `question` and the case has more than two hops. Returns the number of chains. Raises InputError that
+    names file and case if the file has another layout.
     """
     chains: dict[tuple[int, ...], dict[str, Any]] = {}
     for place, case in enumerate(_cases(path)):

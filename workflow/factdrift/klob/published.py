@@ -1,6 +1,6 @@
-"""The published files of KLoB: KLoB-c.jsonl, KLoB-r.jsonl, KLoB-u.jsonl (spec section 2), read and written.
+"""Import and export of the published files: KLoB-c.jsonl, KLoB-r.jsonl, KLoB-u.jsonl.
 
-Their keys are misspelt in places; both spellings are read, the published ones are written.
+Some of their keys are misspelt. Both spellings are read, the published one is written.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.errors import InputError
 from factdrift.klob.build import random_row, short_id, write_subtask
 from factdrift.klob.meta import table1
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK, SUBTASKS
-from factdrift.settings import InputError
 from factdrift.tables import atomic_path, database, sql, write_parquet
 
 Row = dict[str, Any]
@@ -32,7 +32,7 @@ _SPELLINGS = {
     "single_knowlege_prompts": "single_knowledge_prompts",
     "knowlege_chain_prompt": "knowledge_chain_prompt",
 }
-"""Published key -> as it should be."""
+"""Published key -> its correct spelling."""
 
 
 def file_name(subtask: str) -> str:
@@ -42,8 +42,9 @@ def file_name(subtask: str) -> str:
 def import_published(folder: Path, output: Path) -> dict[str, int]:
     """Reads the files of a folder and writes the tables of KLoB to another; returns subtask -> examples.
 
-    Ids that are not published are null, `origin` is `published`. `klob_meta.json` tells whether the files
-    escape what is not ASCII, which `export` follows. Raises InputError that names file and line.
+    Ids of items are null, because they are not published; `origin` is `published`. `klob_meta.json` records
+    whether each file escapes characters beyond ASCII; `export` does the same. Raises InputError that names
+    file and line if a line is no record of KLoB.
     """
     files = {subtask: folder / file_name(subtask) for subtask in SUBTASKS}
     present = {subtask: path for subtask, path in files.items() if path.is_file()}
@@ -166,7 +167,7 @@ def _example(**fields: Any) -> Row:
 
 
 def _identify(example: Row, subtask: str, seen: Counter[str]) -> str:
-    """Sets and returns `example_id`: of the labels, since there are no ids; equal records are told apart."""
+    """Sets and returns `example_id`, a hash of the labels; equal records are numbered."""
     parts = (example[name] or "" for name in ("s_label", "p1", "o1_label", "p2", "o2_label"))
     key = "|".join((subtask, *parts))
     repeat = _repeat(seen, key)
@@ -175,7 +176,7 @@ def _identify(example: Row, subtask: str, seen: Counter[str]) -> str:
 
 
 def _repeat(seen: Counter[str], key: str) -> int:
-    """How often the key was there before."""
+    """The number of earlier calls with this key."""
     seen[key] += 1
     return seen[key] - 1
 
@@ -203,7 +204,8 @@ def _text(where: str, blank: Any) -> str:
 def export(dataset: Path, output: Path, ascii_only: bool = False) -> int:
     """Writes klob_c, klob_r or klob_u.parquet in the published layout; returns the number of lines.
 
-    Imported lines come in their order, others by example id. `ascii_only` escapes all other characters.
+    Imported examples keep the order of their lines, others are sorted by id. `ascii_only` escapes all other
+    characters. Raises InputError if `dataset` is no such table.
     """
     if not dataset.is_file() or pq.read_schema(dataset).names != SUBTASK.names:
         raise InputError(f"{dataset}: no table of a KLoB subtask; give klob_c, klob_r or klob_u.parquet")
@@ -216,7 +218,7 @@ def export(dataset: Path, output: Path, ascii_only: bool = False) -> int:
 
 
 def escapes(dataset: Path) -> bool:
-    """Whether the file that a dataset was imported from escaped what is not ASCII; False if it was built."""
+    """Whether a dataset was imported from a file that escapes characters beyond ASCII."""
     account = dataset.with_name("klob_meta.json")
     if not account.is_file():
         return False

@@ -1,4 +1,4 @@
-"""KLoB-u: for each sentence one of as many random words (spec section 8)."""
+"""KLoB-u: sentences of random words, as long as those of KLoB-c and KLoB-r."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 ATTEMPTS = 1000
-"""Draws for one sentence before the pool counts as too small."""
+"""The most draws for one sentence; then the pool is too small for different sentences."""
 
 
 class Source(NamedTuple):
-    """A sentence whose length is copied; `tokens` counts its blank."""
+    """A sentence whose length is copied; `tokens`: its words, of which the blank `_` is one."""
 
     sentence_id: str
     tokens: int
@@ -24,9 +24,9 @@ class Source(NamedTuple):
 def random_sentences(
     sources: Iterable[Source], pool: Sequence[str], seed: int
 ) -> Iterator[tuple[Source, str]]:
-    """Each source with a text of `tokens - 1` entries of the pool, in the given order; all texts differ.
+    """Yields each source, in the given order, with a text of `tokens - 1` entries of the pool.
 
-    Raises InputError if the pool has not words enough for that.
+    All texts are different. Raises InputError if the pool has too few words for that.
     """
     written: set[str] = set()
     for source in sources:
@@ -45,7 +45,7 @@ def random_sentences(
 
 
 def stratified(sources: Sequence[Source], size: int, seed: int) -> list[Source]:
-    """`size` of the sources, of each length its share (largest remainders); all if there are not so many."""
+    """A sample of `size` sources stratified by length (largest remainder method); all if they are fewer."""
     if size >= len(sources):
         return list(sources)
     lengths = Counter(source.tokens for source in sources)

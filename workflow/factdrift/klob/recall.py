@@ -1,7 +1,8 @@
-"""The recall filter: an example stays if a language model knows its answers (spec section 9).
+"""The recall filter: keeps the candidates whose answers a language model knows.
 
-Candidates are asked about in the order of their draw, relation by relation, until the quota is full, so that
-what follows chooses the same examples as if all had been asked.
+Candidates are asked about in the order of their draw, relation by relation, until the quota is full. Of
+KLoB-c the same examples are chosen as if all had been asked about; of KLoB-r too, unless both the share of a
+pair and that of an answer are limited and cut the same pair.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -17,13 +19,14 @@ from typing import Any, NamedTuple, Protocol
 import duckdb
 import pyarrow as pa
 
+from factdrift.errors import InputError
 from factdrift.klob.build import Candidates, Choice, chosen, passed
 from factdrift.klob.candidates import CANDIDATES, Inputs, create_names
+from factdrift.klob.choice import largest_output
 from factdrift.klob.facts import FACTS
 from factdrift.klob.schemas import RECALL
 from factdrift.klob.sentences import Wording, create_examples, define_wording, sentences_query
 from factdrift.progress import Progress
-from factdrift.settings import InputError
 from factdrift.tables import database, write_parquet
 from factdrift.wikidata.ids import property_number
 
@@ -31,15 +34,15 @@ DEMONSTRATIONS = 8
 NEW_TOKENS = 16
 RULE = "the output begins with the label or an alias"
 _BLOCK = 64
-"""Candidates asked about at a time, at least."""
+"""The least number of candidates that are asked about at a time."""
 
 _POOL = 1000
-"""Candidates of a relation, or of a pair, by draw, among which its demonstrations are."""
+"""A relation's (or pair's) demonstrations come from as many of its candidates, the first by their draw."""
 
 PASSES = pa.schema(
     [*(CANDIDATES.field(name) for name in ("s", "p1", "o1", "p2", "o2")), ("recall_pass", pa.bool_())]
 )
-"""One row a candidate that was asked about, by its ids."""
+"""One row a candidate that the model was asked about, sorted by its ids."""
 
 
 class Model(Protocol):
@@ -50,11 +53,11 @@ class Model(Protocol):
     dtype: str
 
     def continued(self, prompts: Sequence[str]) -> list[str]:
-        """What the model writes after each prompt, greedily, NEW_TOKENS tokens at most."""
+        """The model's greedy continuation of each prompt, NEW_TOKENS tokens at most."""
 
 
 class Sentence(NamedTuple):
-    """A sentence of a candidate, with what it is matched by. `key`: the template, or the pair."""
+    """A sentence of a candidate, with its possible answers. `key`: the template, or a chain's pair."""
 
     sentence_id: str
     example_id: str
@@ -65,11 +68,11 @@ class Sentence(NamedTuple):
     subject: int
     target: int
     relation: int
-    """The relation whose object is asked for."""
+    """The relation of which the answer is the object."""
 
 
 def normalised(text: str) -> str:
-    """Compatibility form, case folded, without outer punctuation and a leading article, blanks collapsed."""
+    """A text in form NFKC and case-folded, without outer punctuation, leading article and repeated blanks."""
     text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     text = _bare(text)
     return _bare(re.sub(r"^(the|an|a) (?=.)", "", text))
@@ -86,21 +89,24 @@ def _bare(text: str) -> str:
 
 
 def matches(output: str, answers: Iterable[str]) -> bool:
-    """Whether an output begins with one of the answers, both normalised, and that ends at a word's end."""
+    """Whether a normalised output begins with a normalised answer that ends at a word boundary."""
     said = normalised(output)
     wanted = {normalised(answer) for answer in answers} - {""}
     return any(said.startswith(answer) and not re.match(r"\w", said[len(answer) :]) for answer in wanted)
 
 
 def read_demonstrations(path: Path | None) -> Mapping[int, str]:
-    """Relation -> the text before a query, from JSON `{"P30": text}`; empty for None."""
+    """Relation -> the text before a query, from a file of JSON `{"P30": text}`; empty for None.
+
+    Raises InputError if there is no such file, or if it holds anything else.
+    """
     if path is None:
         return {}
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
         return {property_number(identifier): str(text) for identifier, text in table.items()}
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file; mend klob.recall.demos, or leave it empty") from None
+        raise InputError(f"{path}: no such file; correct klob.recall.demos, or leave it empty") from None
     except (ValueError, AttributeError) as error:
         raise InputError(f"{path}: no JSON map of properties to texts ({error})") from None
 
@@ -118,22 +124,28 @@ def write_recall(
     memory_mb: int = 4000,
     threads: int = 2,
 ) -> None:
-    """Asks and writes RECALL and PASSES; `demonstrations` serve instead of those made from candidates."""
+    """Asks the model and writes RECALL and PASSES.
+
+    `need`: how many wordings of a fact must be known (`all`, `majority`, `any`). `demonstrations`: texts by
+    relation that replace the demonstrations made from other candidates; empty for none.
+    """
     with database(memory_mb, threads) as db:
         for name, path in (("facts", candidates.facts), ("chains", candidates.chains)):
             rows = passed(path, None, choice.quotas)
             db.execute(f"CREATE TEMP TABLE open_{name} AS SELECT * FROM ({rows}) WHERE dropped_by IS NULL")
         items = " UNION ALL ".join(f"SELECT s, o1, o2 FROM open_{name}" for name in ("facts", "chains"))
         create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM ({items})", inputs)
-        # What was stated where plays no part in asking.
+        # Statement ids are not needed here; an empty table satisfies the query.
         db.register("stated", FACTS.empty_table())
         define_wording(db, wording)
         asking = _Asking(db, choice, candidates.origin, need, demonstrations, model)
         for relation, total in asking.counts("facts", "p1"):
             asking.ask("facts", f"p1 = {relation}", total, choice.quotas[relation])
         if candidates.origin == "mquake":
+            # The limit of an answer holds in each pair, and all pairs are asked about together.
+            quota = choice.chain_quota if choice.max_answer_share == 1 else None
             for (total,) in asking.counts("chains", ""):
-                asking.ask("chains", "true", total, choice.chain_quota)
+                asking.ask("chains", "true", total, quota)
         else:
             most = int(choice.max_pair_share * choice.chain_quota)
             for first, second, total in asking.counts("chains", "p1, p2"):
@@ -145,7 +157,7 @@ def write_recall(
 
 
 class _Asking:
-    """The run of a filter: what was asked, what came of it."""
+    """One run of the filter: its prompts, outputs, and which candidates passed."""
 
     def __init__(
         self,
@@ -166,23 +178,30 @@ class _Asking:
         self._progress = Progress("recall", unit="sentences")
 
     def counts(self, table: str, columns: str) -> list[tuple[int, ...]]:
-        """The values of columns, and how many candidates have them."""
+        """Rows of the columns' values and the number of candidates that have them."""
         group = f"GROUP BY {columns} ORDER BY {columns}" if columns else ""
         query = f"SELECT {columns + ', ' if columns else ''}count(*) FROM open_{table} {group}"
         found: list[tuple[int, ...]] = self.db.sql(query).fetchall()
         return found
 
     def ask(self, table: str, where: str, total: int, quota: int | None) -> None:
-        """Asks about the `total` candidates of a condition, by their draw, until `quota` have passed."""
-        passed, offset = 0, 0
-        while offset < total and (quota is None or passed < quota):
-            size = max(_BLOCK, quota - passed if quota is not None else _BLOCK)
+        """Asks about the `total` candidates of a condition, by their draw, until the quota is full.
+
+        It is full when `quota` of those that passed can be taken and no answer has more than its share.
+        """
+        answers: Counter[int] = Counter()
+        taken, offset = 0, 0
+        while offset < total and (quota is None or taken < quota):
+            size = max(_BLOCK, quota - taken if quota is not None else _BLOCK)
             order = f"ORDER BY draw, s, o1, o2 LIMIT {size} OFFSET {offset}"
             block = f"SELECT * FROM open_{table} WHERE {where} {order}"
-            passed += self._ask_block(table, block)
+            answers.update(self._ask_block(table, block))
+            if quota is not None:
+                taken, _ = largest_output(list(answers.values()), quota, self.choice.max_answer_share)
             offset += size
 
-    def _ask_block(self, table: str, block: str) -> int:
+    def _ask_block(self, table: str, block: str) -> list[int]:
+        """Asks about a block of candidates; the answers (items) of those that passed."""
         sentences = self._sentences(table, block)
         ids = {
             example: dict(zip(PASSES.names, keys, strict=False))
@@ -210,10 +229,10 @@ class _Asking:
         self._progress.advance(len(sentences))
         passed = [keys | {"recall_pass": self.passing(matched[example])} for example, keys in ids.items()]
         self.passes += passed
-        return sum(bool(row["recall_pass"]) for row in passed)
+        return [row["o2"] or row["o1"] for row in passed if row["recall_pass"]]
 
     def _sentences(self, table: str, block: str) -> list[Sentence]:
-        """The sentences of a block of candidates, by draw; TEMP TABLE examples has its examples."""
+        """The sentences of a block of candidates, in the order of their draw; creates TEMP TABLE examples."""
         empty = {"facts": "chains", "chains": "facts"}[table]
         self.db.execute(f"CREATE OR REPLACE TEMP TABLE chosen_{table} AS {block}")
         self.db.execute(f"CREATE OR REPLACE TEMP TABLE chosen_{empty} AS SELECT * FROM open_{empty} LIMIT 0")
@@ -231,7 +250,7 @@ class _Asking:
         ]
 
     def _prompt(self, sentence: Sentence) -> tuple[str, list[str]]:
-        """The text before the answer, and the sentences that demonstrate it."""
+        """The prompt for a sentence, and the ids of the sentences that it shows as demonstrations."""
         if self.given:
             before = self.given.get(sentence.relation, "").rstrip("\n")
             return (f"{before}\n{sentence.text}" if before else sentence.text), []
@@ -240,9 +259,9 @@ class _Asking:
         return "\n".join([*lines, sentence.text]), [demo.sentence_id for demo in demos]
 
     def _demonstrations(self, sentence: Sentence) -> list[Sentence]:
-        """The first candidates, by draw, of the same template about other items.
+        """The first sentences, by draw, of the same template with another subject and another answer.
 
-        For a chain those of its pair, then those of pairs that end in the same relation.
+        For a chain those of its pair come first, then those of pairs with the same second relation.
         """
         keys = [sentence.key, f">P{sentence.relation}"] if sentence.role == "chain" else [sentence.key]
         found: dict[str, Sentence] = {}
@@ -255,10 +274,10 @@ class _Asking:
         return list(found.values())
 
     def _pool_of(self, key: str) -> list[Sentence]:
-        """The sentences, by draw, from which demonstrations are taken.
+        """The sentences, in the order of their draw, from which demonstrations are taken.
 
-        `key` is a template (`P103-2`), a pair (`P26>P108`), or `>P108`, all pairs that end in it. A single of
-        KLoB-r is demonstrated by the facts of KLoB-c.
+        `key` is a template (`P103-2`), a pair (`P26>P108`), or `>P108` for all pairs with this second
+        relation. Single sentences of KLoB-r are demonstrated by facts of KLoB-c.
         """
         if key not in self._pools:
             first, last = re.findall(r"(?<=P)\d+", key)[0], re.findall(r"(?<=P)\d+", key)[-1]
@@ -280,7 +299,7 @@ _KEYS = "s[2:]::INTEGER, n_p1, o1[2:]::INTEGER, n_p2, o2[2:]::INTEGER"
 
 
 def _passing(need: str) -> Callable[[Sequence[tuple[str, bool]]], bool]:
-    """Whether an example passes, from role and match of each of its sentences; a chain always must."""
+    """The rule by which an example passes, given (role, matched) of its sentences; a chain must match."""
 
     def passing(matched: Sequence[tuple[str, bool]]) -> bool:
         wordings = [good for role, good in matched if role != "chain"]

@@ -1,4 +1,4 @@
-"""The relations of KLoB as data: which they are, how a chain may go on, what leads back."""
+"""The relations of KLoB: those of KLoB-c, those of a chain's second hop, and inverse pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import database, rows_of, sql
 from factdrift.wikidata.ids import property_id, property_number
 from factdrift.words.noun_phrases import COLUMNS as PHRASE_COLUMNS
@@ -27,8 +27,8 @@ RELATION_COLUMNS = (
 class Relation(NamedTuple):
     """One of the 32 relations of KLoB-c.
 
-    `label` is Wikidata's, `name` what the published file calls it, `examples` how many it has there (Table 2
-    of the paper), (`check_subject`, `check_object`) a pair that fixes its direction.
+    `label`: in Wikidata. `name`: in the published file. `examples`: their number there (Table 2 of the
+    paper). `check_subject`, `check_object`: a pair that fixes the relation's direction.
     """
 
     label: str
@@ -39,19 +39,19 @@ class Relation(NamedTuple):
 
 
 class Method(NamedTuple):
-    """What the project's own tables say about relations; properties by number."""
+    """The project's own tables of relations, by property number."""
 
     relations: Mapping[int, Relation]
     second_hops: Mapping[int, str]
     """The 44 relations of MQuAKE -> their label."""
     shared: frozenset[int]
-    """Those of the 44 that may be a first hop in chains from MQuAKE."""
+    """The relations of the 44 that may be the first hop of a chain from MQuAKE."""
     phrases: Mapping[int, NounPhrase]
     inverses: frozenset[tuple[int, int]]
-    """Pairs of hops that lead back; both orders."""
+    """Pairs (p1, p2) of relations that are each other's inverse, in both orders."""
 
     def label(self, number: int) -> str:
-        """The label that Wikidata gives a property, as far as the project's tables know it."""
+        """A property's Wikidata label in the project's tables, or its id if they lack it."""
         if number in self.relations:
             return self.relations[number].label
         return self.phrases[number].label if number in self.phrases else property_id(number)
@@ -68,7 +68,7 @@ def read_method(folder: Path, phrases: Path) -> Method:
         identifier, label, name, count, _, _, check_subject, check_object = fields
         number = _number(path, line, identifier)
         if number in relations:
-            raise InputError(f"{path}, line {line}: {identifier} stands twice; remove one of the rows")
+            raise InputError(f"{path}, line {line}: {identifier} has two rows; remove one")
         if not count.isdigit():
             raise InputError(f"{path}, line {line}: the count {count!r} is no number; correct it")
         relations[number] = Relation(label, name, int(count), check_subject, check_object)
@@ -96,15 +96,15 @@ def read_method(folder: Path, phrases: Path) -> Method:
 
 
 def second_hops(method: Method, choice: str) -> Sequence[int]:
-    """The relations that a chain may go on with; `choice`: `mquake44`, or `all_np`, all with a phrase."""
+    """The relations of a chain's second hop; `choice`: `mquake44`, or `all_np`, all with a noun phrase."""
     return sorted(method.second_hops if choice == "mquake44" else method.phrases)
 
 
 def check_properties(properties: Path, method: Method, slice_: bool) -> dict[int, str]:
-    """Property -> label in the snapshot, else the project's, of all with a noun phrase; says what differs.
+    """Property -> its label in the snapshot, or else in the project's tables, if it has a noun phrase.
 
-    Raises InputError if one of the 32 relations is not in the snapshot with datatype `wikibase-item`; with
-    `slice_` the project's own table serves for those that are missing.
+    Prints the labels of the 32 relations that differ. Raises InputError if one of these is not in the
+    snapshot with datatype `wikibase-item`; with `slice_` it may be missing.
     """
     with database() as db:
         query = f"SELECT id, label, datatype FROM read_parquet({sql(properties)})"
@@ -129,14 +129,14 @@ def check_properties(properties: Path, method: Method, slice_: bool) -> dict[int
 
 
 def inverses_of(properties: Path, method: Method) -> set[tuple[int, int]]:
-    """The pairs of hops that lead back: the project's, and those that the snapshot states (P1696)."""
+    """Inverse pairs of relations: those of the project's table and those that the snapshot states (P1696)."""
     with database() as db:
         query = f"SELECT id, unnest(inverses) FROM read_parquet({sql(properties)})"
         return {(first, second) for first, second in db.sql(query).fetchall()} | set(method.inverses)
 
 
-def quotas(method: Method, choice: str) -> dict[int, int | None]:
-    """Relation -> examples of KLoB-c at most; `choice` is `table2`, `all` (None: no limit) or a number."""
+def quotas(method: Method, choice: str | int) -> dict[int, int | None]:
+    """Relation -> the most examples of KLoB-c; `choice` is `table2`, `all` (None: no limit) or a number."""
     if choice == "all":
         return dict.fromkeys(method.relations)
     if choice == "table2":

@@ -34,8 +34,8 @@ EXAMPLES = pa.schema(
         ("line", pa.int32()),
     ]
 )
-"""One row an example, by `example_id`. `subtask` is `c`, `r` or `u`; a fact is (`s`, `p1`, `o1`), a chain
-goes on with (`p2`, `o2`), and both are null in `u`. `origin` is `snapshot`, `mquake` or `published`; of
+"""One row an example, sorted by `example_id`. `subtask` is `c`, `r` or `u`. A fact is (`s`, `p1`, `o1`), a
+chain has (`p2`, `o2`) too; all are null in `u`. `origin` is `snapshot`, `mquake` or `published`; of
 published examples only the properties' ids are known. `p1_name`, `p2_name`: what the published files call the
 relations. `line`: the line of an imported file, from 1; null for examples that were built."""
 
@@ -75,13 +75,13 @@ RECALL = pa.schema(
         ("rule", pa.string()),
     ]
 )
-"""One row a sentence that the recall filter asked about, by `sentence_id`. `demo_ids`: the sentences shown
-before it; `output`: what the model wrote, up to the first newline; `rule`: how it was matched."""
+"""One row a sentence that the recall filter asked about, sorted by `sentence_id`. `demo_ids`: the sentences
+before it in the prompt; `output`: the model's text up to the first newline; `rule`: how it was matched."""
 
 _NESTED = [field for field in SENTENCES if field.name not in ("example_id", "subtask")]
 
 SUBTASK = EXAMPLES.append(pa.field("sentences", pa.list_(pa.struct(_NESTED))))
-"""klob_c.parquet, klob_r.parquet, klob_u.parquet: the examples of one subtask, by `example_id`, each with its
-sentences by `place`."""
+"""klob_c.parquet, klob_r.parquet, klob_u.parquet: the examples of one subtask, sorted by `example_id`, each
+with its sentences in the order of `place`."""
 
 SUBTASKS = ("c", "r", "u")

@@ -1,4 +1,4 @@
-"""`factdrift klob score | locate`: what a locating method's scores are worth; reference locators."""
+"""`factdrift klob score | locate`: RSim and RSD of locating methods; scores of reference locators."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 if TYPE_CHECKING:
     from factdrift.klob.scoring.evaluate import Choices, Evaluation
     from factdrift.klob.scoring.examples import Examples
 
 SWEEP = ("0.1", "0.5", "1", "2", "5", "10", "20")
-"""k in percent (spec section 11)."""
+"""k in percent."""
 
 REFERENCE_UNITS = 10_000
-"""Units of the reference locators in the figure, at most: what they score hardly depends on it."""
+"""The most units of the reference locators in the figure; their RSim hardly depends on it."""
 
 
 def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -41,9 +41,9 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     score.set_defaults(run=_score)
 
     locate = verbs.add_parser("locate", help="write the scores of a reference locator, to try `score` on")
-    locate.add_argument("kind", choices=("constant", "random", "oracle", "lexical"))
+    locate.add_argument("kind", choices=("constant", "random", "oracle"))
     _add_examples(locate)
-    locate.add_argument("--units", type=int, default=1000, help="default %(default)s; lexical has its own")
+    locate.add_argument("--units", type=int, default=1000, help="default %(default)s")
     _add_seed(locate)
     locate.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
     locate.set_defaults(run=_locate)
@@ -109,6 +109,8 @@ def _score(options: argparse.Namespace) -> None:
         references = [] if options.no_references else _references(subtasks, choices, methods[0].units)
     for evaluation in found:
         print(report.summary(evaluation, float(headline)))
+    if references:
+        print(report.comparison(references, float(headline)))
     options.output.mkdir(parents=True, exist_ok=True)
     report.write([*found, *references], options.output)
     report.draw(found, references, options.output / "rsim.svg")
@@ -116,18 +118,16 @@ def _score(options: argparse.Namespace) -> None:
 
 
 def _references(subtasks: dict[str, Examples], choices: Choices, units: int) -> list[Evaluation]:
-    from factdrift.klob.scoring.evaluate import evaluate
+    from factdrift.klob.scoring.evaluate import evaluate, lexical
     from factdrift.klob.scoring.reference import reference
 
-    found = []
-    for kind in ("random", "oracle", "lexical"):
-        scores = reference(kind, list(subtasks.values()), min(units, REFERENCE_UNITS), choices.seed)
-        # Words tie with all words that a sentence lacks.
-        own = choices._replace(
-            ties="fractional" if kind == "lexical" else "index", sim_all="exact", unit="results", device=None
-        )
-        found.append(evaluate(scores, subtasks, own, populations=("all",)))
-    return found
+    own = choices._replace(ties="index", sim_all="exact", unit="results", device=None)
+    parts = list(subtasks.values())
+    drawn = [
+        evaluate(reference(kind, parts, min(units, REFERENCE_UNITS), choices.seed), subtasks, own, ("all",))
+        for kind in ("random", "oracle")
+    ]
+    return [*drawn, lexical(subtasks, choices.exclude, choices.seed)]
 
 
 def _locate(options: argparse.Namespace) -> None:

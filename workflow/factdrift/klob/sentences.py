@@ -1,4 +1,4 @@
-"""Examples and their sentences, in SQL: facts and chains in, rows of EXAMPLES and SENTENCES out."""
+"""SQL that turns chosen facts and chains into rows of EXAMPLES and SENTENCES."""
 
 from __future__ import annotations
 
@@ -9,35 +9,70 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.klob.relations import Method
-from factdrift.klob.templates import EXPRESSIONS, SUBJECT, Templates, sentence
+from factdrift.klob.templates import EXPRESSIONS, OBJECT, SUBJECT, Templates, sentence
+from factdrift.words.grammar import Grammar, Marks, read_grammar
+from factdrift.words.names import Names, create_usages
 from factdrift.words.noun_phrases import SUBJECT as PHRASE_SUBJECT
+
+FORMS = ("singular", "plural", "past")
+"""The forms of a template: its own, for a plural subject, and for a person who has died."""
 
 CHAIN_PLACE = EXPRESSIONS + 1
 
 _TOKEN = r"[^\s\p{Z}\x{0B}\x{85}\x{1C}-\x{1F}]+"
-"""What Python's `str.split()` leaves whole."""
+"""A word as Python's `str.split()` separates it."""
 
 
 class Wording(NamedTuple):
-    """What sentences are made of."""
+    """What sentences are made of, and the words that do not count as content."""
 
     templates: Templates
     method: Method
     property_labels: Mapping[int, str]
-    """In the snapshot: what the relations are called in KLoB-r."""
+    """The relations' labels in the snapshot, which name them in KLoB-r."""
+    stop_words: frozenset[str] = frozenset()
+    """In lower case."""
+    names: Names | None = None
+    """The names that take articles in a sentence or are plural; None fills templates in as they are."""
 
 
 _AROUND = [("before", pa.string()), ("after", pa.string())]
-_TEMPLATES = pa.schema([("p1", pa.int32()), ("place", pa.int8()), ("template_id", pa.string()), *_AROUND])
+_TEMPLATES = pa.schema(
+    [
+        ("p1", pa.int32()),
+        ("place", pa.int8()),
+        ("template_id", pa.string()),
+        ("form", pa.string()),
+        *_AROUND,
+        ("article", pa.bool_()),
+    ]
+)
 _PHRASES = pa.schema([("p", pa.int32()), *_AROUND])
 _NAMES = pa.schema([("p", pa.int32()), ("published", pa.string()), ("label", pa.string())])
 
 
 def define_wording(db: duckdb.DuckDBPyConnection, wording: Wording) -> None:
-    """TEMP TABLES templates (p1, place, template_id, before, after), phrases (p, ...), relation_names."""
+    """TEMP TABLES templates, phrases (p, before, after), relation_names, and usages of the table `names`.
+
+    templates (p1, place, template_id, form, before, after, article): the words around the subject in each of
+    FORMS, and whether the object's name has its article.
+    """
+    grammar, marks = read_grammar() if wording.names else Grammar({}), Marks(SUBJECT, OBJECT)
     templates = [
-        (template.relation, template.n, template.id, *sentence(template.text, SUBJECT).split(SUBJECT))
+        (
+            template.relation,
+            template.n,
+            template.id,
+            form,
+            *sentence(text, SUBJECT).split(SUBJECT),
+            grammar.article_before_object(text, marks),
+        )
         for template in wording.templates.all()
+        for form, text in zip(
+            FORMS,
+            (template.text, grammar.plural(template.text, marks), grammar.past(template.text, marks)),
+            strict=True,
+        )
     ]
     _table(db, "templates", templates, _TEMPLATES)
     phrases = [
@@ -50,6 +85,7 @@ def define_wording(db: duckdb.DuckDBPyConnection, wording: Wording) -> None:
         for number in {*relations, *wording.property_labels}
     ]
     _table(db, "relation_names", names, _NAMES)
+    create_usages(db, "SELECT id, label, classes FROM names", wording.names)
 
 
 def _table(
@@ -62,12 +98,13 @@ def _table(
 
 
 def create_examples(db: duckdb.DuckDBPyConnection, chosen: str, origin: str, snapshot: str) -> None:
-    """TEMP TABLE examples: EXAMPLES, the numbers of its properties (`n_p1`, `n_p2`), its `question` and
-    `draw`.
+    """TEMP TABLE examples: the columns of EXAMPLES, and those from which sentences are made.
 
-    `chosen` is a query with `subtask`, the ids of CANDIDATES, `draw`, and `s_label`, `o1_label`, `o2_label`,
-    `o1_aliases`, `o2_aliases`, `question`, which count where the snapshot has no label (all null if it has).
-    The table `stated` has the statements of its facts.
+    These are the property numbers (`n_p1`, `n_p2`), `question`, `draw` and `s_dead`: the subject has died.
+
+    `chosen` is a query with `subtask`, the ids of CANDIDATES, `draw`, `question`, and labels and aliases
+    (`s_label`, `o1_label`, `o2_label`, `o1_aliases`, `o2_aliases`), which are used for items that have no
+    label in the snapshot. Needs the tables `names`, `relation_names` and `stated` (statements of the facts).
     """
     db.execute(
         f"""CREATE OR REPLACE TEMP TABLE examples AS
@@ -81,7 +118,8 @@ def create_examples(db: duckdb.DuckDBPyConnection, chosen: str, origin: str, sna
                 END AS o2_aliases,
                 a.statement AS stmt1_id, b.statement AS stmt2_id,
                 coalesce(a.revision, s.revision) AS rev_s, o.revision AS rev_o1,
-                s.sitelinks AS pop_s, o.sitelinks AS pop_o, c.p1 AS n_p1, c.p2 AS n_p2, c.question, c.draw,
+                s.sitelinks AS pop_s, o.sitelinks AS pop_o, coalesce(s.dead, false) AS s_dead,
+                c.p1 AS n_p1, c.p2 AS n_p2, c.question, c.draw,
                 CASE WHEN c.subtask = 'c' THEN m.published ELSE m.label END AS p1_name, n.label AS p2_name
             FROM ({chosen}) c
                 LEFT JOIN names s ON s.id = c.s LEFT JOIN names o ON o.id = c.o1
@@ -99,23 +137,40 @@ def create_examples(db: duckdb.DuckDBPyConnection, chosen: str, origin: str, sna
     )
 
 
+_USED = "LEFT JOIN usages x ON 'Q' || x.id = e.s LEFT JOIN usages y ON 'Q' || y.id = {}"  # subject, target
+_LAST = "coalesce(' ' || nullif(y.article, ''), '')"
+"""SQL: the article of the target, which ends the text before the blank."""
+
+
+def _written(label: str, article: str) -> str:
+    """SQL: a label with its article; one that is null or empty is none."""
+    return f"coalesce(nullif({article}, '') || ' ', '') || {label}"
+
+
 def sentences_query(chain_text: str = "np") -> str:
-    """SQL: SENTENCES of the table `examples`; `chain_text` `np` nests noun phrases, `question` asks."""
+    """SQL: SENTENCES of the table `examples`.
+
+    `chain_text`: `np` nests noun phrases, `question` takes the question that MQuAKE asks.
+    """
     if chain_text == "question":
         chain = "e.question || ' The answer is'"
     else:
-        nested = "b.before || a.before || e.s_label || a.after || b.after"
-        chain = f"upper(substr({nested}, 1, 1)) || substr({nested}, 2) || ' is'"
+        nested = "b.before || a.before || " + _written("e.s_label", "x.article") + " || a.after || b.after"
+        chain = f"upper(substr({nested}, 1, 1)) || substr({nested}, 2) || ' is' || {_LAST}"
+    form = "CASE WHEN e.s_dead THEN 'past' WHEN x.plural THEN 'plural' ELSE 'singular' END"
+    first = "CASE WHEN t.before = '' THEN upper(x.article[1]) || x.article[2:] ELSE x.article END"
     return f"""
         WITH written AS (
             SELECT e.example_id, e.subtask, CASE WHEN e.subtask = 'c' THEN 'expr' ELSE 'single' END AS role,
-                t.place, t.template_id, t.before || e.s_label || t.after AS text, e.o1 AS target_id,
+                t.place, t.template_id, t.before || {_written("e.s_label", first)} || t.after
+                    || CASE WHEN t.article THEN {_LAST} ELSE '' END AS text, e.o1 AS target_id,
                 e.o1_label AS target_label, e.o1_aliases AS target_aliases
-            FROM examples e JOIN templates t ON t.p1 = e.n_p1
+            FROM examples e {_USED.format("e.o1")} JOIN templates t ON t.p1 = e.n_p1 AND t.form = {form}
             UNION ALL
             SELECT e.example_id, e.subtask, 'chain', {CHAIN_PLACE}::TINYINT, e.p1 || '>' || e.p2, {chain},
                 e.o2, e.o2_label, e.o2_aliases
             FROM examples e JOIN phrases a ON a.p = e.n_p1 JOIN phrases b ON b.p = e.n_p2
+                {_USED.format("e.o2")}
             WHERE e.subtask = 'r'
         )
         SELECT substr(sha256(concat(example_id, '|', role, '|', place)), 1, 16) AS sentence_id,
@@ -127,5 +182,5 @@ def sentences_query(chain_text: str = "np") -> str:
 
 
 def columns_of(schema: pa.Schema) -> str:
-    """SQL: the columns of a schema, in its order."""
+    """SQL: the quoted columns of a schema, in its order."""
     return ", ".join(f'"{name}"' for name in schema.names)

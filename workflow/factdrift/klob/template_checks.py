@@ -1,4 +1,4 @@
-"""The checks T01 to T15 of a table of templates (spec section 5)."""
+"""The checks T01 to T15 of a table of templates."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from factdrift.klob.relations import Relation
-from factdrift.klob.templates import EXPRESSIONS, OBJECT, SUBJECT, Template, sentence
+from factdrift.klob.templates import EXPRESSIONS, OBJECT, SUBJECT, Template
 from factdrift.tables import rows_of
 from factdrift.wikidata.ids import property_id
+from factdrift.words.grammar import Marks, cloze, read_grammar
+from factdrift.words.names import PLAIN, read_names
 
 SIMILAR = 0.6
 """The Jaccard index of content words from which templates of two relations are too alike (T07)."""
@@ -22,7 +24,7 @@ _THE_OBJECT = {1303}
 
 
 class Finding(NamedTuple):
-    """A defect; `error` tells it from a warning, `where` names the template or templates."""
+    """A defect, or a warning if not `error`; `where` names the template or templates."""
 
     check: str
     where: str
@@ -34,14 +36,14 @@ class Finding(NamedTuple):
 
 
 class WordLists(NamedTuple):
-    """The lists of `template_words.tsv`; all in lower case but `similar`, pairs such as `P36/P1376`."""
+    """The lists of `template_words.tsv` in lower case; `similar` has pairs such as `P36/P1376`."""
 
     stop: frozenset[str]
     gendered: frozenset[str]
     allowed: frozenset[str]
     similar: frozenset[str]
     narrow: Mapping[str, frozenset[str]]
-    """Property id -> words that fit only some of the things that the relation is said of."""
+    """Property id -> words that fit only some of the relation's subjects or objects."""
 
 
 def read_word_lists(path: Path) -> WordLists:
@@ -67,11 +69,10 @@ def check_templates(
     lists: WordLists,
     golden: Mapping[str, str],
 ) -> list[Finding]:
-    """What is wrong with a table, by check.
+    """The findings in a table, sorted by check.
 
-    `reference` is the project's own table, whose verbs and cues serve for a table without; `words` is the
-    word list in lower case; `golden` the reviewed sentences (template id -> sentence), empty for a table that
-    has none.
+    `reference`: the project's own table, whose verbs and cues are used for a table that has none. `words`:
+    the word list in lower case. `golden`: template id -> reviewed sentence, empty for a table without them.
     """
     verbs = {template.verb for template in reference if template.verb}
     cues = {template.relation: template.cues for template in reference}
@@ -95,10 +96,10 @@ def check_templates(
 
 
 def _form(template: Template, lists: WordLists) -> list[tuple[str, str]]:
-    """T01 to T05, T09, T12, T15: what one template shows by itself."""
+    """T01 to T05, T09, T12, T15: the checks of a single template, as (check, message)."""
     text, found = template.text, []
     if text.count(SUBJECT) != 1 or text.count(OBJECT) != 1:
-        found.append(("T01", f"{SUBJECT} and {OBJECT} must stand in it once each"))
+        found.append(("T01", f"{SUBJECT} and {OBJECT} must occur in it once each"))
     if not text.endswith(f" {OBJECT}"):
         found.append(("T02", f"{OBJECT} must be its last word"))
     if not re.match(r"[A-Z]|\[X\]", text):
@@ -108,7 +109,7 @@ def _form(template: Template, lists: WordLists) -> list[tuple[str, str]]:
         found.append(("T04", f"gendered: {', '.join(gendered)}"))
     article = re.search(r"\b(an?|the) \[X\]|\b(an?) \[Y\]", text, re.IGNORECASE)
     if article or (template.relation not in _THE_OBJECT and re.search(r"\bthe \[Y\]", text, re.IGNORECASE)):
-        found.append(("T05", "an article stands before a name"))
+        found.append(("T05", "an article before a name"))
     if re.search(r"\s[,':]", text) or re.search(r":\s*\[Y\]", text):
         found.append(("T09", f"a blank before punctuation, or a colon before {OBJECT}"))
     rest = re.sub(r"\[[XY]\]", " ", text)
@@ -117,7 +118,7 @@ def _form(template: Template, lists: WordLists) -> list[tuple[str, str]]:
         found.append(("T12", "a digit, or a capital after the first word"))
     narrow = sorted(lists.narrow.get(property_id(template.relation), frozenset()) & set(_words(text)))
     if narrow:
-        found.append(("T15", f"does not fit everything that the relation is said of: {', '.join(narrow)}"))
+        found.append(("T15", f"does not fit all subjects or objects of the relation: {', '.join(narrow)}"))
     return found
 
 
@@ -145,7 +146,7 @@ def _pair(one: Template, other: Template) -> set[str]:
 
 
 def _relation_wise(templates: Sequence[Template], lists: WordLists) -> list[Finding]:
-    """T08: the wordings of one relation differ, also in where the subject stands."""
+    """T08: the wordings of one relation differ, also in the position of the subject."""
     found = []
     for relation in sorted({template.relation for template in templates}):
         own = [template for template in templates if template.relation == relation]
@@ -159,12 +160,19 @@ def _relation_wise(templates: Sequence[Template], lists: WordLists) -> list[Find
 
 
 def golden_sentences(templates: Sequence[Template], relations: Mapping[int, Relation]) -> dict[str, str]:
-    """Template id -> the sentence about the pair that fixes the relation's direction."""
-    return {
-        template.id: f"{sentence(template.text, relation.check_subject)} {relation.check_object}"
-        for template in templates
-        if (relation := relations.get(template.relation)) is not None
-    }
+    """Template id -> the sentence about the pair that fixes the relation's direction.
+
+    Names have their articles if the templates are the project's own, which name their verbs.
+    """
+    names, grammar, marks = read_names(), read_grammar(), Marks(SUBJECT, OBJECT)
+    written = {}
+    for template in templates:
+        if (relation := relations.get(template.relation)) is None:
+            continue
+        subject, object_ = relation.check_subject, relation.check_object
+        used, other = (names.usage(name) if template.verb else PLAIN for name in (subject, object_))
+        written[template.id] = cloze(template.text, subject, used, grammar, other.article, object_, marks)
+    return written
 
 
 def read_golden(path: Path) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The sentence templates of KLoB-c: three a relation, `[X]` the subject, `[Y]` the object at the end.
 
-The project's own table has for each template the finite verb and the words by which the relation is known,
-for the checks. A user's table, in the published layout, is taken byte for byte.
+The project's own table also has, for the checks, the finite verb of each template and the words that mark
+its relation. A user's table, in the published layout, is used byte for byte.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import rows_of
 from factdrift.wikidata.ids import property_id, property_number
 
@@ -48,12 +48,17 @@ class Templates(NamedTuple):
     of: Mapping[int, Sequence[Template]]
     sha256: str
 
+    @property
+    def are_own(self) -> bool:
+        """Whether they are of the project's table, which names the verb of each."""
+        return all(template.verb for template in self.all())
+
     def all(self) -> list[Template]:
         return [template for templates in self.of.values() for template in templates]
 
 
 def sentence(template: str, subject: str) -> str:
-    """The sentence up to the blank, without a blank at its end; the name may contain anything."""
+    """The sentence up to the blank, without white space at its end; the subject may contain anything."""
     return template.removesuffix(OBJECT).removesuffix(" ").replace(SUBJECT, subject)
 
 
@@ -133,7 +138,7 @@ def _published(path: Path, text: str) -> Iterator[Template]:
         if row[0]:
             relation, n = _relation(path, row[0]), 0
         if relation is None:
-            raise InputError(f"{path}, row {place}: no relation stands here or above; name it")
+            raise InputError(f"{path}, row {place}: no relation in this row or above; name it")
         for entry in row[1].split("\n"):
             n += 1
             yield Template(relation, n, entry)

@@ -1,24 +1,23 @@
-"""The words of KLoB-u: NLTK's word list, or the list "web2", or a user's; each by its hash."""
+"""The words of KLoB-u: the list "web2", NLTK's corpus `words`, or a user's list, checked by its hash."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import string
-import sys
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import BadZipFile
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import rows_of
 
 NLTK_FILES = ("en", "en-basic")
+"""The files of NLTK's corpus `words`."""
 
 
 class WordList(NamedTuple):
-    """`entries` as they stand in the list, repeated ones too; `source` tells where it was found."""
+    """A list's name, its entries with repetitions in their order, its SHA-256 and where it comes from."""
 
     name: str
     entries: Sequence[str]
@@ -27,19 +26,18 @@ class WordList(NamedTuple):
 
 
 def read_words(choice: str, pins: Path, sha256: str = "") -> WordList:
-    """The list that `choice` names: `web2`, `nltk` (from NLTK's data path), or a path.
+    """The list that `choice` names: `web2`, `nltk`, or a path.
 
-    A path is a file with a word a line, NLTK's folder `words` or its `words.zip`. The SHA-256 is that of the
-    files' bytes, one after the other (of `web2`, of its sorted words, a line each). Raises InputError if
-    there is no such list, or if it has not the hash `sha256`, nor, where that is empty, the hash and number
-    of entries that the table `pins` (name, entries, sha256, source) has for the name.
+    A path is a file with a word a line. The SHA-256 is that of the file's bytes; of `web2`, of its sorted
+    words, a line each; of `nltk`, of the corpus's files `en` and `en-basic`, one after the other. Raises
+    InputError if there is no such list, or if its hash is not `sha256` or, where that is empty, its hash and
+    number of entries are not those that the table `pins` (name, entries, sha256, source) has for the name.
     """
     known = {name: row for _, (name, *row) in rows_of(pins, ("name", "entries", "sha256", "source"))}
     if choice == "web2":
         data, source = _web2(), "the package english-words"
     elif choice == "nltk":
-        path = _nltk_path()
-        data, source = _nltk(path), "NLTK's data"
+        data, source = _nltk(), "NLTK's corpus words"
     else:
         data, source = _file(Path(choice)), choice
     entries = [line.strip() for line in data.decode("utf-8").splitlines() if line.strip()]
@@ -60,7 +58,7 @@ def read_words(choice: str, pins: Path, sha256: str = "") -> WordList:
 
 
 def pool(words: WordList) -> list[str]:
-    """What random words are drawn from: the different entries and punctuation characters, by code point."""
+    """The different entries and the ASCII punctuation characters, sorted by code point."""
     return sorted({*words.entries, *string.punctuation})
 
 
@@ -70,30 +68,20 @@ def _web2() -> bytes:
     return "".join(f"{word}\n" for word in sorted(get_english_words_set(["web2"]))).encode()
 
 
-def _nltk_path() -> Path:
-    """Where NLTK looks for its data: NLTK_DATA, the home folder, the environment, the system."""
-    named = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
-    homes = [Path.home() / "nltk_data"]
-    prefixes = [Path(sys.prefix, *parts, "nltk_data") for parts in ((), ("share",), ("lib",))]
-    system = [Path("/usr", *parts, "nltk_data") for parts in (("share",), ("local", "share"), ("lib",))]
-    for folder in (*named, *homes, *prefixes, *system):
-        for path in (folder / "corpora" / "words", folder / "corpora" / "words.zip"):
-            if path.exists():
-                return path
-    raise InputError(
-        "klob.u.words: nltk: NLTK's word list is not here; fetch it (`python -m nltk.downloader words`), "
-        "name its folder in NLTK_DATA, or set `klob.u.words: web2`"
-    )
+def _nltk() -> bytes:
+    from nltk.corpus import words
 
-
-def _nltk(path: Path) -> bytes:
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            return b"".join(archive.read(f"words/{name}") for name in NLTK_FILES)
-    return b"".join((path / name).read_bytes() for name in NLTK_FILES)
+    try:
+        return "".join(words.raw(name) for name in NLTK_FILES).encode()
+    except (LookupError, OSError, BadZipFile) as error:
+        raise InputError(
+            "klob.u.words: NLTK's corpus `words` is not installed, or damaged "
+            f"({str(error).strip().splitlines()[0].strip('* ') or type(error).__name__}); fetch it with "
+            "`python -m nltk.downloader words`, or set `klob.u.words: web2`"
+        ) from None
 
 
 def _file(path: Path) -> bytes:
-    if not path.exists():
-        raise InputError(f"klob.u.words: {path} does not exist; give nltk, web2, or the path of a word list")
-    return _nltk(path) if path.is_dir() or path.suffix == ".zip" else path.read_bytes()
+    if not path.is_file():
+        raise InputError(f"klob.u.words: {path} is no file; give nltk, web2, or the path of a word list")
+    return path.read_bytes()

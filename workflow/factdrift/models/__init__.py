@@ -1,1 +1,1 @@
-"""Language models: what they are made of, how they are loaded and read, and the bundled ones."""
+"""Language models: loading, scoring, hooks for edits, second moments, and the bundled sample models."""

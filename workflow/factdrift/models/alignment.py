@@ -1,19 +1,21 @@
-"""Which tokens of a sentence are its subject's last and its target's: by the offsets of the whole sentence.
+"""Finds the tokens of subject and target in a sentence by the character offsets of the tokenizer.
 
-A piece encoded alone has other tokens than in its sentence: a space, a beginning-of-text token or a merge
-across the border come or go. What the offsets do not tell is an AlignmentError, to be counted, not guessed.
+Subject and target are never encoded alone: a leading space, a beginning-of-text token or a merge across a
+border would give other tokens than in the sentence. Where a token crosses a border, AlignmentError is raised;
+callers count it and leave the sentence out.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 
 class AlignmentError(ValueError):
-    """A sentence whose tokens do not show subject or target; `reason` is a short word for the tables."""
+    """The tokens of a sentence do not separate subject or target; `reason` is a word for the tables."""
 
     def __init__(self, reason: str, message: str):
         super().__init__(message)
@@ -26,29 +28,29 @@ class Sentence:
 
     ids: tuple[int, ...]
     subject_last: int | None
-    """The place of the subject's last token."""
+    """Index of the subject's last token in `ids`; None if no subject was given."""
     target: int
-    """Tokens `ids[target:]` are the target's; `len(ids)` if there is none."""
+    """Index of the target's first token in `ids`: `ids[target:]` is the target. `len(ids)` without target."""
 
 
 def check_tokenizer(tokenizer: Any, name: str) -> None:
-    """Raises InputError if the tokenizer does not tell which characters a token stands for."""
+    """Raises InputError if the tokenizer gives no character offsets."""
     if not tokenizer.is_fast:
         raise InputError(
-            f"models: {name} has a slow tokenizer ({type(tokenizer).__name__}), which does not tell which "
-            "characters a token stands for, so that subject and target cannot be found; convert it to a fast "
-            "one (tokenizer.json) and name the folder"
+            f"models: {name} has a slow tokenizer ({type(tokenizer).__name__}), which gives no character "
+            "offsets, so that subject and target cannot be found; convert it to a fast one (tokenizer.json) "
+            "and name the folder"
         )
 
 
 def align(
     tokenizer: Any, prompt: str, target: str = "", *, subject: str | None = None, context: str = ""
 ) -> Sentence:
-    """The tokens of `context + prompt + " " + target`, and where subject and target lie in them.
+    """The tokens of `context + prompt + " " + target`, with the indices of subject and target.
 
-    The subject is its last occurrence in the prompt. Raises AlignmentError with the reason `target_merged` or
-    `subject_merged` if a token crosses the border of target or subject, `subject_missing` if the prompt does
-    not contain the subject, `target_missing` if the target has no token.
+    `find_subject` says which of several occurrences is the subject. Raises AlignmentError with the reason
+    `target_merged` or `subject_merged` if a token crosses the border of target or subject, `subject_missing`
+    if the prompt does not contain the subject, `target_missing` if the target has no token.
     """
     before = context + prompt
     text = f"{before} {target}" if target else before
@@ -66,15 +68,52 @@ def align(
             raise AlignmentError("target_missing", f"no token stands for {target!r} after {prompt!r}")
     if subject is None:
         return Sentence(tuple(ids), None, start)
-    found = prompt.rfind(subject)
-    if not subject or found < 0:
+    found = find_subject(prompt, subject)
+    if found < 0:
         raise AlignmentError("subject_missing", f"{subject!r} does not occur in {prompt!r}")
     first = len(context) + found
     return Sentence(tuple(ids), _last(offsets, text, first, first + len(subject)), start)
 
 
+def token_span(tokenizer: Any, text: str, start: int, end: int) -> tuple[int, int]:
+    """The tokens that hold the characters `text[start:end]`: the first one's index, and that behind the last.
+
+    Raises AlignmentError as `align` does for a subject.
+    """
+    encoded = tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
+    pairs = zip(encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True)
+    # A special token that the tokenizer adds holds no character.
+    offsets = [(-1, -1) if added else offset for offset, added in pairs]
+    last = _last(offsets, text, start, end)
+    return next(place for place, (_, behind) in enumerate(offsets) if behind > start), last + 1
+
+
+def find_subject(prompt: str, subject: str) -> int:
+    """The index of the subject's first character in a prompt; -1 if it does not occur.
+
+    Of several occurrences the last one counts that neither begins nor ends inside a word. If all do, as in
+    scripts without spaces between words, the last one counts.
+    """
+    if not subject:
+        return -1
+    whole = [
+        found.start()
+        for found in re.finditer(f"(?={re.escape(subject)})", prompt)
+        if _borders(prompt, found.start(), found.start() + len(subject))
+    ]
+    return whole[-1] if whole else prompt.rfind(subject)
+
+
+def _borders(text: str, start: int, end: int) -> bool:
+    """Whether `text[start:end]` begins and ends at word borders."""
+    return not any(
+        0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
+        for place in (start, end)
+    )
+
+
 def _last(offsets: list[tuple[int, int]], text: str, start: int, end: int) -> int:
-    """The place of the token with the last character of the subject `text[start:end]`."""
+    """The index of the token that ends with the last character of the subject `text[start:end]`."""
     holding = [place for place, (first, last) in enumerate(offsets) if first < end <= last]
     if not holding:
         raise AlignmentError("subject_missing", f"no token ends {text[start:end]!r} in {text!r}")

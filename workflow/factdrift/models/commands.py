@@ -1,4 +1,4 @@
-"""`factdrift models`: describe a model; the sentences, training and recall of the bundled ones."""
+"""`factdrift models`: describe a model, train the bundled ones, count second moments."""
 
 from __future__ import annotations
 
@@ -9,35 +9,38 @@ from pathlib import Path
 from typing import TypeAlias
 
 from factdrift.models import moment_commands
+from factdrift.models.options import add_source
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 FOLDER = Path("results/models")
-"""Where the bundled models lie, from the folder in which the workflow runs."""
+"""The folder of the bundled models, relative to the folder in which the workflow runs."""
 
 
 def register(commands: Parsers) -> None:
-    stage = commands.add_parser("models", help="language models: what is in them; the bundled sample models")
+    stage = commands.add_parser(
+        "models", help="language models: descriptions, second moments, the bundled sample models"
+    )
     verbs = stage.add_subparsers(dest="verb", required=True, metavar="VERB")
 
     describe = verbs.add_parser(
-        "describe", help="what is found in a model, and what is not supported and why"
+        "describe", help="family, sizes and edited matrices of a model, and what is not supported"
     )
     describe.add_argument(
         "model", help="sample, sample-gpt2, or the folder or name of a causal language model"
     )
-    describe.add_argument("--revision", default="main")
+    add_source(describe)
     describe.add_argument("--folder", type=Path, default=FOLDER, help="of the bundled models")
     describe.set_defaults(run=_describe)
 
-    sentences = verbs.add_parser("sentences", help="what the bundled models are trained on")
+    sentences = verbs.add_parser("sentences", help="write the training sentences of the bundled models")
     sentences.add_argument("--dataset", type=Path, required=True, help="wfd_repl.parquet or one like it")
     sentences.add_argument("--templates", type=Path, required=True, help="with which it was made")
     sentences.add_argument("--wording", type=Path, required=True, help="config/models/sentences.yaml")
     sentences.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
     sentences.set_defaults(run=_sentences)
 
-    train = verbs.add_parser("train", help="a bundled model, and what it then knows")
+    train = verbs.add_parser("train", help="train a bundled model and measure what it knows")
     train.add_argument("--sentences", type=Path, required=True, help="what `sentences` wrote")
     train.add_argument("--recipe", type=Path, required=True, help="config/models/sample-llama.yaml")
     train.add_argument("--seed", type=int, default=0)
@@ -49,7 +52,7 @@ def register(commands: Parsers) -> None:
 def _describe(options: argparse.Namespace) -> None:
     from factdrift.models.describe import describe
 
-    print(describe(options.model, options.revision, options.folder))
+    print(describe(options.model, options.revision, options.folder, options.trust_remote_code))
 
 
 def _sentences(options: argparse.Namespace) -> None:

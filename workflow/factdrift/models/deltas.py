@@ -1,7 +1,7 @@
-"""Changes of weights that are kept outside of the weights, many edits at a time.
+"""Changes of weights for many edits at a time, kept outside of the model.
 
-The model stays as it was loaded. Each row of a batch carries the changes of its own edit, which a hook adds
-to the output of the module concerned; so nothing is undone, and nothing rounded to the type of the weights.
+The weights of the model never change. A hook on each edited module adds, to each row of a batch, the output
+of that row's own edit. So no edit has to be undone, and no change is rounded to the type of the weights.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Dense:
     """Changes of one matrix, and of its bias, by E edits."""
 
     weight: Tensor
-    """[E, d_out, d_in], whatever the orientation in which the module keeps its weight"""
+    """[E, d_out, d_in], also for modules that keep their weight as [d_in, d_out]"""
     bias: Tensor | None = None
     """[E, d_out]"""
 
@@ -57,8 +57,9 @@ Deltas = dict[str, LowRank | Dense]
 def applied(model: nn.Module, deltas: Deltas, owner: Tensor | int) -> Iterator[None]:
     """Runs `model` with the change of edit `owner[row]` in each row of a batch, or of one edit in all rows.
 
-    `owner` is [rows]; -1 is no edit, and such a row gets what the model as loaded gives, to the bit. Sums are
-    made in the type of the deltas and differentiable in them. Raises ValueError if a batch has other rows.
+    `owner` is [rows], with -1 for rows without an edit, whose output is bitwise that of the model as loaded.
+    Outputs are added in the type of the deltas, and are differentiable with respect to them. Raises
+    ValueError if a batch does not have `len(owner)` rows.
     """
     with hooked(model, {name: _adding(delta, owner) for name, delta in deltas.items()}):
         yield
@@ -77,7 +78,7 @@ def _adding(delta: LowRank | Dense, owner: Tensor | int) -> After:
 
 
 def _of_all(delta: LowRank | Dense, edit: int) -> Callable[[Tensor], Tensor]:
-    """What one edit adds to the output, given the input, [rows, tokens, ...], in all rows."""
+    """Input [rows, tokens, d_in] -> what one edit adds to the output of all rows, [rows, tokens, d_out]."""
     if isinstance(delta, LowRank):
         return lambda taken: taken @ delta.read[edit] @ delta.write[edit].T
     weight, bias = delta.dense(edit)
@@ -85,15 +86,15 @@ def _of_all(delta: LowRank | Dense, edit: int) -> Callable[[Tensor], Tensor]:
 
 
 def _of_each(delta: LowRank | Dense, owner: Tensor) -> Callable[[Tensor], Tensor]:
-    """What the edit `owner[row]` adds to the output, given the input, in each row."""
+    """Input [rows, tokens, d_in] -> what edit `owner[row]` adds to the output of each row."""
     if isinstance(delta, LowRank):
-        # The last of the edits is none: -1 finds it.
+        # Index -1 selects the appended zero.
         read, write = (_with_none(factor)[owner] for factor in (delta.read, delta.write))
         return lambda taken: taken @ read @ write.transpose(1, 2)
     rows_of = [(edit, (owner == edit).nonzero()[:, 0]) for edit in sorted({*owner.tolist()} - {-1})]
 
     def change(taken: Tensor) -> Tensor:
-        # Row by row, because the changes of all rows as one tensor would be as many copies of a matrix.
+        # Edit by edit: one tensor for all rows would hold a copy of the matrix for each row.
         out = taken.new_zeros(*taken.shape[:-1], delta.weight.shape[1])
         for edit, rows in rows_of:
             out = out.index_add(0, rows, nn.functional.linear(taken[rows], *delta.dense(edit)))
@@ -108,7 +109,7 @@ def _with_none(factor: Tensor) -> Tensor:
 
 @contextlib.contextmanager
 def written(model: nn.Module, deltas: Deltas, edit: int) -> Iterator[None]:
-    """Runs `model` with one edit in its weights, which are then restored, to the bit, from a copy."""
+    """Runs `model` with one edit written into its weights, which are then restored from a copy."""
     with contextlib.ExitStack() as stack, torch.no_grad():
         for name, delta in deltas.items():
             module = model.get_submodule(name)
@@ -124,9 +125,10 @@ def written(model: nn.Module, deltas: Deltas, edit: int) -> Iterator[None]:
 
 
 def rounded(model: nn.Module, deltas: Deltas) -> Deltas:
-    """The deltas as they stand once weight + delta is rounded to the type of the weights.
+    """What remains of the deltas after weight + delta has been rounded to the type of the weights.
 
-    So do programs that write edits into half-precision weights. Dense: E x d_out x d_in numbers a matrix.
+    That is what programs evaluate that write edits into half-precision weights. The result is dense:
+    E x d_out x d_in numbers for each matrix.
     """
     out: Deltas = {}
     for name, delta in deltas.items():
@@ -145,7 +147,7 @@ def rounded(model: nn.Module, deltas: Deltas) -> Deltas:
 
 
 def matrix(model: nn.Module, name: str) -> Tensor:
-    """The weight of the module of that full name as [d_out, d_in]; a view."""
+    """A view of a module's weight as [d_out, d_in]; `name` is the module's full name."""
     module = model.get_submodule(name)
     weight = _parameters(module)[0]
     if weight is None:
@@ -159,5 +161,5 @@ def _parameters(module: nn.Module) -> tuple[nn.Parameter | None, nn.Parameter | 
 
 
 def _oriented(module: nn.Module, value: Tensor) -> Tensor:
-    """From [d_out, d_in] to the module's own orientation, or back; a bias stays."""
+    """Converts a weight between [d_out, d_in] and the module's own orientation; a bias is unchanged."""
     return value.T if isinstance(module, Conv1D) and value.ndim == 2 else value

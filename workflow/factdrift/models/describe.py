@@ -1,4 +1,4 @@
-"""What is found in a model, by its configuration and tokenizer: no weights are fetched. Imports torch."""
+"""Describes a model from its configuration and tokenizer, without its weights. Imports torch."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from factdrift.models.families import ModelSpec, read_families, shape_of, spec_o
 from factdrift.models.loading import FOLDER, from_config, read_config
 
 
-def describe(name: str, revision: str = "main", folder: Path = FOLDER) -> str:
-    """Lines of `what: how much` for people.
+def describe(
+    name: str, revision: str = "main", folder: Path = FOLDER, trust_remote_code: bool = False
+) -> str:
+    """The description as text, one property a line.
 
     Raises InputError if the model cannot be read or its family or tokenizer is not supported.
     """
-    config, tokenizer, source = read_config(name, revision, folder)
+    config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     with torch.device("meta"):
-        model = from_config(config)
+        model = from_config(config, trust_remote_code)
     spec = spec_of(model, name)
     lines = [
         ("model", f"{name} ({source}, revision {revision})" if source != name else f"{name} ({revision})"),
@@ -34,12 +36,12 @@ def describe(name: str, revision: str = "main", folder: Path = FOLDER) -> str:
 
 
 def unsupported(spec: ModelSpec) -> list[str]:
-    """What the editing methods cannot do with a model of this build, and why."""
+    """Editing methods that do not work with the architecture, each with the reason."""
     if not spec.post_norm:
         return []
     return [
         "memit: what its MLP puts out is normalised before it is added to the residual stream, so that the "
-        "residual between wanted and present state is no target for the edited matrix"
+        "difference between wanted and current hidden state is no target for the edited matrix"
     ]
 
 
@@ -94,7 +96,7 @@ def _tokenizer(tokenizer: Any) -> Iterator[tuple[str, str]]:
 
 
 def _added(tokenizer: Any) -> str:
-    """The tokens that are put before a text."""
+    """The tokens that the tokenizer puts before a text."""
     plain = tokenizer("a", add_special_tokens=False)["input_ids"]
     ids = tokenizer("a")["input_ids"]
     place = next((at for at in range(len(ids)) if ids[at : at + len(plain)] == plain), 0)

@@ -1,4 +1,4 @@
-"""Which GPU a job computes on: one that no other job of this machine holds. Imports torch."""
+"""Assigns each job a GPU that no other job on this machine uses. Imports torch."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import IO
 import torch
 
 WAIT = 1.0
-"""Seconds between two looks for a free GPU."""
+"""Seconds between two attempts to lock a GPU."""
 
 
 @contextlib.contextmanager
 def held(device: str) -> Iterator[str]:
-    """`auto` as the name of a GPU that is this job's alone, or `cpu` where there is none; others as they are.
+    """Resolves `auto` to a GPU that is locked for this job, or to `cpu` without GPU; keeps other names.
 
-    Waits until one of the GPUs (those of CUDA_VISIBLE_DEVICES, if that is set) is free. The hold is a file
-    lock of the user, so it ends with the process.
+    Waits until one of the GPUs (those in CUDA_VISIBLE_DEVICES, if it is set) is free. The lock is a file lock
+    of the user, which the kernel releases when the process ends.
     """
     if device != "auto" or not torch.cuda.is_available():
         yield "cpu" if device == "auto" else device
@@ -40,7 +40,7 @@ def held(device: str) -> Iterator[str]:
 
 
 def _free(files: Sequence[IO[str]]) -> int | None:
-    """The place of the first file that could be locked."""
+    """The index of the first file that could be locked; None if all are locked by others."""
     for place, file in enumerate(files):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Which modules of a model are its blocks, MLPs and edited matrices: a table of families, as data."""
+"""Names of the modules of each model family (`config/models/families.yaml`), and sizes of a loaded model."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
+from factdrift.paths import FAMILIES
 
 if TYPE_CHECKING:
     from torch import nn
     from transformers import PretrainedConfig
 
-FAMILIES = Path(__file__).parents[3] / "config" / "models" / "families.yaml"
-
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """The parts of a model by name, and its sizes.
+    """Names of the modules of a model, and its sizes.
 
-    `mlp`, `down`, `mlp_matrices` and `attention_out` are within a block; the other names are whole.
+    `mlp`, `down`, `mlp_matrices` and `attention_out` are relative to a block; the other names are full names.
     """
 
     family: str
     blocks: str
     mlp: str
     down: str
-    """The MLP's second matrix, [hidden, inner]: what editing methods change; the key is its input."""
+    """The MLP's second matrix, [hidden, inner], which the editing methods change. Its input is the key."""
     mlp_matrices: tuple[str, ...]
     attention_out: str
     embedding: str
@@ -38,7 +37,7 @@ class ModelSpec:
     parallel: bool
     """Attention and MLP of a block read the same input."""
     post_norm: bool
-    """What the MLP puts out is normalised before it is added to the residual stream."""
+    """The output of the MLP is normalised before it is added to the residual stream."""
     layers: int
     hidden: int
     inner: int
@@ -46,36 +45,36 @@ class ModelSpec:
     positions: int
 
     def module(self, layer: int, part: str) -> str:
-        """The whole name of a part of a block, or of the block itself if `part` is empty."""
+        """The full name of a module inside block `layer`, or of the block itself if `part` is empty."""
         return f"{self.blocks}.{layer}.{part}".rstrip(".")
 
 
 @cache
 def read_families(path: Path = FAMILIES) -> dict[str, dict[str, Any]]:
-    """The parts of each supported family, by the `model_type` of its configuration."""
+    """The entries of families.yaml, by the `model_type` of a model's configuration."""
     families: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return families
 
 
 def family_of(config: PretrainedConfig, name: str, path: Path = FAMILIES) -> dict[str, Any]:
-    """The parts of the family of a model's configuration.
+    """The entry of a model's family.
 
-    Raises InputError that says what is supported, if the family is not.
+    Raises InputError with the list of supported families if there is none.
     """
     families = read_families(path)
     if config.model_type not in families:
         known = ", ".join(f"{family['title']} ({kind})" for kind, family in families.items())
         raise InputError(
             f"models: {name} is of the family {config.model_type!r}, which is not supported; supported are "
-            f"{known}. A family of the same build is added by naming its modules in {path}"
+            f"{known}. A family with the same architecture is added by naming its modules in {path}"
         )
     return families[config.model_type]
 
 
 def spec_of(model: nn.Module, name: str, path: Path = FAMILIES) -> ModelSpec:
-    """The parts and sizes of a model, as they are found in it.
+    """The module names and sizes of a loaded model.
 
-    Raises InputError if its family is not supported, or it lacks a module that its family has.
+    Raises InputError if its family is not supported or it lacks a module of its family.
     """
     config: Any = model.config
     family = family_of(config, name, path)
@@ -120,7 +119,7 @@ def transposed(module: nn.Module) -> bool:
 
 
 def shape_of(module: nn.Module) -> tuple[int, int]:
-    """[out, in] of a Linear or Conv1D, however it keeps its weight."""
+    """(d_out, d_in) of a Linear or Conv1D."""
     weight: Any = module.weight
     first, second = weight.shape
     return (second, first) if transposed(module) else (first, second)

@@ -1,8 +1,8 @@
-"""Running the end of a batch again and again: the last tokens through the last blocks.
+"""Runs only the last tokens of a batch through the last blocks, as often as an optimisation needs.
 
-What an optimisation changes at one token of one block changes nothing before that token nor below that
-block. A Fork runs a batch once in full, keeps what enters the block from that token on and the attention's
-keys and values of the tokens before it, and then runs the rest as often as wanted. Imports torch.
+A change at one token of one block has no effect before that token or below that block. A Fork runs a batch
+once in full and caches the input of the block from that token on, and the attention keys and values of the
+earlier tokens. Each further run starts from there. Imports torch.
 """
 
 from __future__ import annotations
@@ -10,25 +10,29 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from transformers import DynamicCache
 
-from factdrift.models.loading import Loaded
-from factdrift.models.moments import padded
+from factdrift.errors import InputError
+from factdrift.models.hooks import hooked
+from factdrift.models.padding import padded
+
+if TYPE_CHECKING:
+    from factdrift.models.loading import Loaded
 
 ROTARY = "position_embeddings"
-"""The argument of a block that holds the cosines and sines of rotary embeddings, [1 or rows, tokens, ...]."""
+"""The block argument with the cosines and sines of rotary embeddings, [1 or rows, tokens, ...] each."""
 
 
 class Fork:
-    """A batch of sentences, to be run from block `layer` on and from token `starts[row]` on.
+    """A batch of sentences that can be run from block `layer` on and from token `starts[row]` on.
 
-    The hooks that are set when it is made see the full batch, those set when it runs the tokens from the
-    start on: token `starts[row] + place` of the sentence stands at `place`, and what follows its end means
-    nothing.
+    Hooks that are set during construction see the full batch. Hooks that are set during `run` see only the
+    tokens from the start on: token `starts[row] + place` of a sentence is at index `place`. Values after the
+    end of a sentence are padding.
     """
 
     def __init__(self, loaded: Loaded, rows: Sequence[Sequence[int]], starts: Sequence[int], layer: int):
@@ -40,28 +44,28 @@ class Fork:
         start = torch.tensor(starts, device=device)
         before = max(starts)
         width = max(len(row) - begin for row, begin in zip(rows, starts, strict=True))
-        cache, calls, entered = DynamicCache(), [_Call() for _ in self.blocks], _Call()
+        cache, calls, entered = DynamicCache(), [Call() for _ in self.blocks], Call()
         with contextlib.ExitStack() as stack, torch.no_grad():
             for block, call in zip(self.blocks, calls, strict=True):
                 stack.callback(block.register_forward_pre_hook(call, with_kwargs=True).remove)
             stack.callback(self.norm.register_forward_pre_hook(entered, with_kwargs=True).remove)
-            _backbone(model)(padded(rows, device), past_key_values=cache, use_cache=True)
-        # Of a sentence shorter than the longest, the places after its end repeat its last token.
+            backbone(model)(padded(rows, device), past_key_values=cache, use_cache=True)
+        # Padding: indices after the end of a sentence repeat its last token.
         self.places = torch.minimum(start[:, None] + torch.arange(width, device=device), lengths[:, None] - 1)
         whole = (calls[0] if calls else entered).input
         self.hidden = whole.gather(1, self.places[:, :, None].expand(-1, -1, whole.shape[2]))
-        """[rows, tokens from the start on, hidden]: what enters the block."""
-        self.mask = _mask(start, before, width, self.hidden.dtype)
-        self.past: list[_Past] = []
+        """[rows, tokens from the start on, hidden]: the input of the block."""
+        self.mask = block_mask(start, before, width, self.hidden.dtype)
+        self.past: list[Past] = []
         cached: list[Any] = list(cache.layers)
         for number, one in enumerate(cached):
             if number >= layer:
-                self.past.append(_Past(one.keys[:, :, :before].clone(), one.values[:, :, :before].clone()))
-            one.keys = one.values = None  # of the whole cache only this is kept
+                self.past.append(Past(one.keys[:, :, :before].clone(), one.values[:, :, :before].clone()))
+            one.keys = one.values = None  # frees the rest of the cache
         self.calls = [call.at(self.places) for call in calls]
 
     def run(self, hidden: Tensor) -> Tensor:
-        """What leaves the final normalisation, given what enters; as `hidden`, [rows, tokens, width]."""
+        """The output of the final normalisation for the block input `hidden`, both [rows, tokens, hidden]."""
         for block, past, call in zip(self.blocks, self.past, self.calls, strict=True):
             own: dict[str, Any] = {"attention_mask": self.mask, "position_ids": self.places}
             own |= dict.fromkeys(("past_key_values", "layer_past"), past)
@@ -71,24 +75,64 @@ class Fork:
         return final
 
     def keep(self, rows: Tensor) -> None:
-        """Goes on with these rows only."""
+        """Drops all other rows."""
         self.places, self.hidden, self.mask = (value[rows] for value in (self.places, self.hidden, self.mask))
-        self.past = [_Past(past.keys[rows], past.values[rows]) for past in self.past]
+        self.past = [Past(past.keys[rows], past.values[rows]) for past in self.past]
         for call in self.calls:
             if ROTARY in call:
                 call[ROTARY] = tuple(table[rows] for table in call[ROTARY])
 
 
 def unembedded(loaded: Loaded, hidden: Tensor) -> Tensor:
-    """The model's own logits of what left its final normalisation, in float32 at least; [..., vocabulary]."""
+    """Logits [..., vocabulary] from the output of the final normalisation, in float32 or float64."""
     logits: Tensor = loaded.model.get_submodule(loaded.spec.head)(hidden)
     logits = logits.float() if logits.dtype != torch.float64 else logits
     bound = getattr(loaded.model.config.get_text_config(), "final_logit_softcapping", None)
     return logits if bound is None else torch.tanh(logits / bound) * bound
 
 
-class _Call:
-    """How a block was called."""
+PROBE = 8
+"""Tokens of the text on which logits are compared."""
+HEAD_ROUNDINGS, FORK_ROUNDINGS = 4, 16
+"""The largest difference that counts as rounding, relative to the largest logit, in units of the precision of
+the type: of the head alone, and of all blocks, there times the square root of their number.
+"""
+
+
+@torch.inference_mode()
+def check_logits(loaded: Loaded) -> None:
+    """Compares the logits of `unembedded`, and those after a Fork, with the model's own on a short text.
+
+    A family may scale its logits, or run its blocks, in a way of its own; every loss would then be wrong.
+    Raises InputError with the difference if it is more than rounding can explain.
+    """
+    model, spec = loaded.model, loaded.spec
+    ids = [place % spec.vocabulary for place in range(1, min(PROBE, spec.positions) + 1)]
+    start = len(ids) // 2
+    final: list[Tensor] = []
+    with hooked(model, {spec.final_norm: lambda taken, given: final.append(given)}):
+        logits = model(torch.tensor([ids], device=loaded.device), use_cache=False).logits
+    fork = Fork(loaded, [ids], [start], 0)
+    # GPT-J attends in float32 whatever the type of its weights.
+    rounding = max(torch.finfo(loaded.dtype).eps, torch.finfo(torch.float32).eps)
+    for hidden, own, bound in (
+        (final[0], logits, HEAD_ROUNDINGS * rounding),
+        (fork.run(fork.hidden), logits[:, start:], FORK_ROUNDINGS * rounding * spec.layers**0.5),
+    ):
+        difference = (unembedded(loaded, hidden).double() - own.double()).abs().max().item()
+        largest = own.abs().max().item()
+        if not difference <= bound * largest:
+            raise InputError(
+                f"models: {loaded.name}: the logits that factdrift computes from its hidden states differ "
+                f"from the model's own by up to {difference:.3g}, of {largest:.3g} at most (rounding gives "
+                f"{bound * largest:.1g}). Models of the family {spec.family!r} compute something in a way of "
+                "their own, such as a scale of the logits, so that every loss would be wrong; they are not "
+                "supported"
+            )
+
+
+class Call:
+    """A pre-forward hook that records the input and the other arguments of a block."""
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         bound = inspect.signature(module.forward).bind(*args, **kwargs).arguments
@@ -97,7 +141,7 @@ class _Call:
         self.values: dict[str, Any] = values
 
     def at(self, places: Tensor) -> dict[str, Any]:
-        """The other arguments, of rotary embeddings those at `places`."""
+        """The other arguments, with rotary embeddings gathered at `places` [rows, tokens]."""
         values = dict(self.values)
         if ROTARY in values:
             where = places[:, :, None]
@@ -108,8 +152,8 @@ class _Call:
         return values
 
 
-class _Past:
-    """In the place of a block's cache: the keys and values of the tokens before the start."""
+class Past:
+    """Stands in for a block's cache: attention keys and values of the tokens before the start."""
 
     def __init__(self, keys: Tensor, values: Tensor):
         self.keys, self.values = keys, values
@@ -118,8 +162,8 @@ class _Past:
         return torch.cat([self.keys, keys], 2), torch.cat([self.values, values], 2)
 
 
-def _mask(start: Tensor, before: int, width: int, kind: torch.dtype) -> Tensor:
-    """[rows, 1, width, before + width]: 0 where a token sees another, the least number where not."""
+def block_mask(start: Tensor, before: int, width: int, kind: torch.dtype) -> Tensor:
+    """Additive attention mask [rows, 1, width, before + width]: 0 where attention is allowed."""
     seen = torch.arange(before, device=start.device) < start[:, None]
     causal = torch.ones(width, width, dtype=torch.bool, device=start.device).tril()
     allowed = torch.cat([seen[:, None, :].expand(-1, width, -1), causal.expand(len(start), -1, -1)], dim=2)
@@ -127,6 +171,6 @@ def _mask(start: Tensor, before: int, width: int, kind: torch.dtype) -> Tensor:
     return mask.masked_fill(~allowed, torch.finfo(kind).min)[:, None]
 
 
-def _backbone(model: Any) -> Any:
-    """The model without its head."""
+def backbone(model: Any) -> Any:
+    """The model without its language-model head."""
     return model.get_submodule(model.base_model_prefix)

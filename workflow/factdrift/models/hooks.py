@@ -1,7 +1,7 @@
-"""Functions on what enters or leaves a module, for the length of a block.
+"""Hooks on the input or output of modules, removed at the end of a `with` block.
 
-A block of a model returns a tensor in some families and a tuple in others (GPT-J), and takes its input by
-position or by name: here a function always sees the tensor.
+Modules return a tensor in some families and a tuple in others (GPT-J), and take their input by position or by
+keyword. Functions given here always see the tensor.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 from torch import Tensor, nn
 
 After = Callable[[Tensor, Tensor], Tensor | None]
-"""Input and output of a module -> the new output, or None to leave it."""
+"""(input, output) of a module -> the new output, or None to keep the output."""
 Before = Callable[[Tensor], Tensor | None]
-"""Input of a module -> the new input, or None to leave it."""
+"""Input of a module -> the new input, or None to keep the input."""
 
 NAME = "hidden_states"
-"""The name by which the modules of transformers take their input where they do not take it by position."""
+"""The keyword by which modules of transformers take their input if not by position."""
 
 
 @contextlib.contextmanager
 def hooked(model: nn.Module, functions: Mapping[str, After]) -> Iterator[None]:
-    """Calls `functions[name]` after each forward of the module of that name; removed whatever happens."""
+    """Calls `functions[name]` after each forward pass of that module; removed also after an exception."""
     with contextlib.ExitStack() as stack:
         for name, function in functions.items():
             module = model.get_submodule(name)
@@ -34,7 +34,7 @@ def hooked(model: nn.Module, functions: Mapping[str, After]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def hooked_before(model: nn.Module, functions: Mapping[str, Before]) -> Iterator[None]:
-    """Calls `functions[name]` before each forward of the module of that name; removed whatever happens."""
+    """Calls `functions[name]` before each forward pass of that module; removed also after an exception."""
     with contextlib.ExitStack() as stack:
         for name, function in functions.items():
             module = model.get_submodule(name)
@@ -44,14 +44,15 @@ def hooked_before(model: nn.Module, functions: Mapping[str, Before]) -> Iterator
 
 
 class Stopped(Exception):
-    """Ends a forward pass at a module below which nothing is wanted."""
+    """Ends a forward pass early; raised by the hook of `stopping`."""
 
 
 @contextlib.contextmanager
 def stopping(model: nn.Module, name: str) -> Iterator[None]:
-    """A forward pass of `model` inside the block ends, without result, when the module `name` has run.
+    """Ends the forward pass inside the `with` block as soon as module `name` has run; it returns nothing.
 
-    Hooks set earlier on that module still see it. The pass has to be the block's last statement.
+    Hooks that were set on that module before still run. The forward pass must be the last statement of the
+    block.
     """
 
     def stop(taken: Tensor, given: Tensor) -> None:

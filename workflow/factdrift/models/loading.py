@@ -1,21 +1,24 @@
-"""Any causal language model of a supported family, read-only and ready to compute. Imports torch."""
+"""Loads causal language models of the supported families for inference. Imports torch."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
+from factdrift.errors import InputError
 from factdrift.models.alignment import check_tokenizer
 from factdrift.models.families import ModelSpec, family_of, spec_of
+from factdrift.models.fork import check_logits
 from factdrift.models.names import ALIASES, BUNDLED
-from factdrift.settings import InputError
 
 DTYPES = {
     "float32": torch.float32,
@@ -23,25 +26,35 @@ DTYPES = {
     "float16": torch.float16,
     "float64": torch.float64,
 }
+UNREADABLE = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError),
+    *(RuntimeError, EOFError, UnpicklingError, SafetensorError),
+)
+"""What transformers raises for files that are damaged, or are not what their name says."""
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 FOLDER = Path("results/models")
-"""Where the bundled models lie."""
+"""The folder of the bundled models."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model in evaluation mode whose parameters take no gradient, and what identifies it."""
+    """A model in evaluation mode without gradients on its parameters, and what identifies it."""
 
     model: Any
     tokenizer: Any
     spec: ModelSpec
     name: str
     revision: str
-    """The commit, if the model comes from a hub that has any; else as it was asked for."""
+    """The commit of a model from a hub; otherwise the revision as the user gave it."""
     digest: str
     """SHA-256 over the configuration and the files of weights."""
     device: torch.device
     dtype: torch.dtype
+
+    @property
+    def change_dtype(self) -> torch.dtype:
+        """The type in which changes of weights are computed and kept: float32, or float64 beside float64."""
+        return torch.float64 if self.dtype == torch.float64 else torch.float32
 
 
 def load(
@@ -51,26 +64,30 @@ def load(
     device: str = "auto",
     dtype: str = "auto",
     folder: Path = FOLDER,
+    trust_remote_code: bool = False,
 ) -> Loaded:
     """A bundled model (`sample`, `sample-llama`, `sample-gpt2`), a folder, or a name that transformers knows.
 
-    `auto` means the first GPU and bfloat16 if there is one, else the CPU and float32. Raises InputError if
-    the model cannot be loaded, its family is not supported, or its tokenizer keeps no offsets.
+    `auto` means the first GPU and bfloat16 if there is one, else the CPU and float32. `trust_remote_code`:
+    runs Python code that comes with the model. Raises InputError if the model cannot be loaded, its family is
+    not supported, its tokenizer keeps no offsets, or its logits are not reproduced (`check_logits`).
     """
     name = ALIASES.get(name, name)
     place = torch.device(device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
     if dtype not in ("auto", *DTYPES):
         raise InputError(f"dtype: {dtype!r} is none of auto, {', '.join(DTYPES)}")
     kind = DTYPES["bfloat16" if place.type == "cuda" else "float32"] if dtype == "auto" else DTYPES[dtype]
-    config, tokenizer, source = read_config(name, revision, folder)
+    config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        model: Any = AutoModelForCausalLM.from_pretrained(source, revision=revision, dtype=kind)
-    except (OSError, ValueError) as error:
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            source, revision=revision, dtype=kind, trust_remote_code=trust_remote_code
+        )
+    except UNREADABLE as error:
         raise InputError(_unloadable(name, revision, error)) from None
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
-    return Loaded(
+    loaded = Loaded(
         model=model.to(place).eval().requires_grad_(False),
         tokenizer=tokenizer,
         spec=spec_of(model, name),
@@ -80,36 +97,49 @@ def load(
         device=place,
         dtype=kind,
     )
+    check_logits(loaded)
+    return loaded
 
 
-def read_config(name: str, revision: str = "main", folder: Path = FOLDER) -> tuple[Any, Any, str]:
-    """Configuration and tokenizer of a model without its weights, and where transformers finds these.
+def read_config(
+    name: str, revision: str = "main", folder: Path = FOLDER, trust_remote_code: bool = False
+) -> tuple[Any, Any, str]:
+    """Configuration and tokenizer of a model, and the path or name from which transformers loads it.
 
-    Raises InputError as `load` does, before any weights are fetched.
+    Reads no weights. Raises InputError as `load` does.
     """
     name = ALIASES.get(name, name)
     source = str(folder / name) if name in BUNDLED else name
     if name in BUNDLED and not Path(source, "config.json").is_file():
-        raise InputError(f"models: {source} is not there yet; make it with `snakemake {FOLDER / name}`")
+        raise InputError(f"models: {source} does not exist yet; make it with `snakemake {FOLDER / name}`")
     try:
-        config = AutoConfig.from_pretrained(source, revision=revision)
+        config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=trust_remote_code)
         family_of(config, name)
-        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision)
-    except (OSError, ValueError) as error:
+        tokenizer = AutoTokenizer.from_pretrained(
+            source, revision=revision, trust_remote_code=trust_remote_code
+        )
+    except UNREADABLE as error:
         raise InputError(_unloadable(name, revision, error)) from None
     check_tokenizer(tokenizer, name)
     return config, tokenizer, source
 
 
-def from_config(config: Any) -> Any:
+def from_config(config: Any, trust_remote_code: bool = False) -> Any:
     """A model with random weights, or on the device `meta` with none."""
-    return AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    return AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
+        config, trust_remote_code=trust_remote_code
+    )
 
 
 def _unloadable(name: str, revision: str, error: Exception) -> str:
+    if "trust_remote_code" in str(error):
+        return (
+            f"models: {name} comes with Python code of its own, which is not run. If you trust it, allow it "
+            "with --config edit='{trust_remote_code: true}', or --trust-remote-code on a command of factdrift"
+        )
     return (
-        f"models: {name} at revision {revision} cannot be loaded ({error}); give `sample`, the folder or the "
-        "name of a causal language model, and a revision that it has"
+        f"models: {name} at revision {revision} cannot be loaded ({type(error).__name__}: {error}); give "
+        "`sample`, the folder or the name of a causal language model, and a revision that it has"
     )
 
 

@@ -1,4 +1,4 @@
-"""Batches as large as the memory of the device allows. Imports torch."""
+"""Batches that are halved when they do not fit into the memory of the device. Imports torch."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 
 
 def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]], Result]) -> list[Result]:
-    """What `work` returns for each batch of at most `size` items, in their order.
+    """Results of `work` for consecutive batches of at most `size` items, in their order.
 
-    A batch that does not fit into the memory is halved and tried again, and so are those after it; that a
-    single item does not fit is an error.
+    A batch that runs out of memory is halved and tried again; later batches keep the smaller size. Raises
+    OutOfMemoryError if a single item does not fit.
     """
     results: list[Result] = []
     start = 0
@@ -30,13 +30,13 @@ def in_batches(items: Sequence[Item], size: int, work: Callable[[Sequence[Item]]
         else:
             start += len(batch)
             continue
-        # Only here the frames of the failed attempt, and with them its tensors, are gone.
+        # Outside of the except block, so that the tensors of the failed attempt are freed.
         torch.cuda.empty_cache()
     return results
 
 
 def free_bytes(device: torch.device, otherwise: int) -> int:
-    """Free memory of a GPU, what torch keeps for itself included; `otherwise` of anything else."""
+    """Free bytes of a GPU, including what torch has reserved but not used; `otherwise` for other devices."""
     if device.type != "cuda":
         return otherwise
     free, _ = torch.cuda.mem_get_info(device)

@@ -1,4 +1,4 @@
-"""`factdrift models moments | add-moments`: second moments of what enters the matrices that are edited."""
+"""`factdrift models moments | add-moments`: second moments of the input of edited matrices."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 SAMPLED_LENGTH, SAMPLED_BATCH = 64, 64
-"""Tokens of a text that the model writes itself, and texts at a time."""
+"""Tokens of each text that the model writes itself, and the number of texts generated at a time."""
 
 
 def register(verbs: Parsers) -> None:
     verb = verbs.add_parser("moments", help="second moments of the keys of layers, for ROME and MEMIT")
     add_model(verb)
     add_computing(verb)
-    verb.add_argument("--layers", type=int, nargs="+", required=True)
+    verb.add_argument("--layers", type=int, nargs="+", help="blocks, from 0 (default: all)")
     source = verb.add_mutually_exclusive_group(required=True)
     source.add_argument(
         "--texts",
@@ -31,14 +31,14 @@ def register(verbs: Parsers) -> None:
         metavar="FILE",
         help="texts, one a line; .jsonl or .parquet with `text`",
     )
-    source.add_argument("--sampled", action="store_true", help="from texts that the model writes itself")
+    source.add_argument("--sampled", action="store_true", help="use texts that the model writes itself")
     verb.add_argument("--tokens", type=int, help="default: ten times the width of a key, at least 200,000")
-    verb.add_argument("--ridge", type=float, default=1e-6, help="added to the diagonal, in means of it")
+    verb.add_argument("--ridge", type=float, default=1e-6, help="added to the diagonal, relative to its mean")
     verb.add_argument("--seed", type=int, default=0, help="of the texts that the model writes")
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="LAYER.safetensors")
     verb.set_defaults(run=_moments)
 
-    verb = verbs.add_parser("add-moments", help="the moments of several corpora, or parts of one, as one")
+    verb = verbs.add_parser("add-moments", help="add the moments of several corpora, or of parts of one")
     verb.add_argument("files", type=Path, nargs="+", metavar="FILE")
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
     verb.set_defaults(run=_add)
@@ -46,19 +46,26 @@ def register(verbs: Parsers) -> None:
 
 def _moments(options: argparse.Namespace) -> None:
     with loaded(options) as model:
-        from factdrift.models.moments import count_moments
+        from factdrift.models.moments import count_moments, default_tokens
         from factdrift.models.texts import read_texts
 
         texts: Iterable[str] = _written(model, options.seed) if options.sampled else read_texts(options.texts)
-        found = count_moments(model, options.layers, texts, options.tokens, options.ridge)
+        layers = options.layers or list(range(model.spec.layers))
+        found = count_moments(model, layers, texts, options.tokens, options.ridge)
         for layer, moments in found.items():
             path = options.output / f"{layer}.safetensors"
             moments.write(path)
             print(f"{path}: {moments.tokens:,} tokens")
+        wanted = options.tokens or default_tokens(model)
+        if moments.tokens < wanted:
+            print(
+                f"{options.output}: the texts have {moments.tokens:,} tokens, fewer than the {wanted:,} "
+                "wanted (moments.tokens); more texts (moments.corpus) make the moments more exact"
+            )
 
 
 def _written(model: Loaded, seed: int) -> Iterator[str]:
-    """Texts without end that the model writes from nothing."""
+    """An endless stream of texts that the model writes from an empty start."""
     from factdrift.models.texts import sampled
 
     while True:
@@ -67,8 +74,8 @@ def _written(model: Loaded, seed: int) -> Iterator[str]:
 
 
 def _add(options: argparse.Namespace) -> None:
+    from factdrift.errors import InputError
     from factdrift.models.moments import read_file
-    from factdrift.settings import InputError
 
     total = read_file(options.files[0])
     for path in options.files[1:]:

@@ -1,7 +1,7 @@
-"""Second moments of what enters a matrix: C = mean of k k^T over the tokens of a corpus, not centred.
+"""Second moments of the input k of a matrix: C = mean of k k^T over the tokens of a corpus, not centred.
 
-ROME and MEMIT weigh by its inverse which directions an edit may use. Sums are made in float64, so that they
-do not depend on the order of the texts, and can be added across shards of a corpus. Imports torch.
+ROME and MEMIT use the inverse of C to keep an edit away from directions that are common in text. Sums are in
+float64, so moments of parts of a corpus can be added. Imports torch.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from pathlib import Path
 
 import torch
 import transformers
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
+from factdrift.errors import InputError
 from factdrift.models.hooks import After, hooked, stopping
 from factdrift.models.loading import Loaded
-from factdrift.settings import InputError
-from factdrift.tables import atomic_path
+from factdrift.models.padding import batches, padded
+from factdrift.models.tensor_files import read_tensors, write_tensors
 
 RIDGE = 1e-6
 TOKENS_PER_INPUT, FEWEST_TOKENS = 10, 200_000
-"""Tokens by default: so many times the width of the keys (arXiv 2506.04226), and at least so many."""
+"""Default number of tokens: this multiple of the width of the keys (arXiv 2506.04226), at least that many."""
 KEPT = ("tokens", "model", "layer", "corpus", "ridge")
-"""What a file says of its moments."""
+"""Attributes of Moments in the metadata of a file."""
 PORTION = 64
-"""Batches among which texts are sorted by length."""
+"""Texts are sorted by length within this number of batches."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Moments:
     corpus: str
     """SHA-256 of the tokens of the texts."""
     ridge: float = RIDGE
-    """What is added to the diagonal of C, in means of that diagonal, so that it can be inverted."""
+    """Added to the diagonal of C, relative to the mean of the diagonal, so that C can be inverted."""
 
     @cached_property
     def matrix(self) -> Tensor:
@@ -59,13 +58,13 @@ class Moments:
 
     @cached_property
     def factor(self) -> Tensor:
-        """The lower Cholesky factor of `matrix`, made once for all edits."""
+        """The lower Cholesky factor of `matrix`, [inner, inner]; computed once for all edits."""
         factor: Tensor = torch.linalg.cholesky(self.matrix)
         return factor
 
     @cached_property
     def eigen(self) -> tuple[Tensor, Tensor]:
-        """The eigenvalues of C, ascending, and its eigenvectors as columns."""
+        """Eigenvalues of `matrix`, ascending [inner], and its eigenvectors as columns [inner, inner]."""
         values, vectors = torch.linalg.eigh(self.matrix)
         return values, vectors
 
@@ -77,7 +76,7 @@ class Moments:
         return replace(self, total=self.total.to(device))
 
     def __add__(self, other: Moments) -> Moments:
-        """Those of both corpora; ValueError if they are not of the same layer of one model."""
+        """The moments over both corpora; raises ValueError if layer, model or ridge differ."""
         if (self.model, self.layer, self.ridge) != (other.model, other.layer, other.ridge):
             raise ValueError("moments of different models or layers cannot be added")
         both = hashlib.sha256(f"{self.corpus} {other.corpus}".encode()).hexdigest()
@@ -86,15 +85,13 @@ class Moments:
     def write(self, path: Path) -> None:
         about = {name: getattr(self, name) for name in KEPT}
         about |= {"torch": torch.__version__, "transformers": transformers.__version__}
-        with atomic_path(path) as temporary:
-            # One entry, because safetensors keeps several in no order.
-            save_file({"total": self.total.cpu()}, temporary, {"about": json.dumps(about, sort_keys=True)})
+        write_tensors(path, {"total": self.total}, about)
 
 
 def read_moments(path: Path, loaded: Loaded) -> Moments:
-    """What `Moments.write` wrote, on the model's device.
+    """Reads a file of `Moments.write` onto the model's device.
 
-    Raises InputError if it is missing or of another model.
+    Raises InputError if the file is missing, damaged or of another model.
     """
     moments = read_file(path)
     if moments.model != loaded.digest:
@@ -103,12 +100,17 @@ def read_moments(path: Path, loaded: Loaded) -> Moments:
 
 
 def read_file(path: Path) -> Moments:
-    """What `Moments.write` wrote, whatever its model; InputError if it is missing."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; make it with `factdrift models moments`")
-    with safe_open(path, framework="pt") as file:
-        about = json.loads(file.metadata()["about"])
-        return Moments(file.get_tensor("total"), **{name: about[name] for name in KEPT})
+    """Reads a file of `Moments.write` of any model; raises InputError if it is missing or damaged."""
+    tensors, about = read_tensors(path, "factdrift models moments")
+    try:
+        return Moments(tensors["total"], **{name: about[name] for name in KEPT})
+    except KeyError as error:
+        raise InputError(f"{path}: no second moments: {error} is missing; name another file") from None
+
+
+def default_tokens(loaded: Loaded) -> int:
+    """The number of tokens over which moments are counted if nothing else is asked for."""
+    return max(TOKENS_PER_INPUT * loaded.spec.inner, FEWEST_TOKENS)
 
 
 def count_moments(
@@ -119,13 +121,19 @@ def count_moments(
     ridge: float = RIDGE,
     batch_tokens: int = 8192,
 ) -> dict[int, Moments]:
-    """The moments of `layers` over the first `tokens` tokens (default 10 x inner, at least 200,000).
+    """The moments of `layers` over the first `tokens` tokens (default: `default_tokens`).
 
-    All tokens count, of each text those that the model has positions for. Fewer tokens than twice the width
-    leave C far from full rank, of which a warning tells. Raises InputError if there is no text.
+    Every token counts; a text is cut at the number of positions of the model. Warns if there are fewer tokens
+    than twice the width of the keys, since C is then far from full rank. Raises InputError if there is no
+    text or the model lacks a layer.
     """
     spec = loaded.spec
-    wanted = tokens or max(TOKENS_PER_INPUT * spec.inner, FEWEST_TOKENS)
+    for layer in layers:
+        if not 0 <= layer < spec.layers:
+            raise InputError(
+                f"moments: {loaded.name} has no block {layer}, but blocks 0 to {spec.layers - 1}"
+            )
+    wanted = tokens or default_tokens(loaded)
     totals = {
         layer: torch.zeros(spec.inner, spec.inner, dtype=torch.float64, device=loaded.device)
         for layer in layers
@@ -148,11 +156,13 @@ def count_moments(
             counted += sum(map(len, rows))
             for row in rows:
                 corpus.update(json.dumps(row).encode())
-            for batch in _batches(sorted(rows, key=len), batch_tokens):
+            rows.sort(key=len)
+            for places in batches([len(row) for row in rows], batch_tokens):
+                batch = [rows[place] for place in places]
                 lengths = torch.tensor([[len(row)] for row in batch], device=loaded.device)
                 ids = padded(batch, loaded.device)
                 real = torch.arange(ids.shape[1], device=loaded.device) < lengths
-                # Hooks only here: the model may write the texts itself.
+                # Hooks only here, because the model may generate the texts in between.
                 with hooked(loaded.model, functions), stopping(loaded.model, last):
                     loaded.model(ids, use_cache=False)
     if not counted:
@@ -161,23 +171,17 @@ def count_moments(
         warnings.warn(
             f"second moments of {spec.inner} inputs from only {counted} tokens: give more text", stacklevel=2
         )
+    for layer in totals:
+        # Processors round the two halves of K^T K differently.
+        totals[layer] = (totals[layer] + totals[layer].T) / 2
     return {
         layer: Moments(total, counted, loaded.digest, layer, corpus.hexdigest(), ridge)
         for layer, total in totals.items()
     }
 
 
-def padded(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    """Token ids as [rows, longest], each row continued by its last token.
-
-    Attention is causal, so what stands after a row's end changes nothing before it, and no mask is needed.
-    """
-    width = max(map(len, rows))
-    return torch.tensor([[*row, *[row[-1]] * (width - len(row))] for row in rows], device=device)
-
-
 def _first(loaded: Loaded, texts: Iterable[str], wanted: int) -> Iterator[list[int]]:
-    """The tokens of texts until there are `wanted`; the last text is cut there."""
+    """The tokens of each text, up to `wanted` tokens in total; the last text is cut."""
     for text in texts:
         if wanted <= 0:
             return
@@ -189,7 +193,7 @@ def _first(loaded: Loaded, texts: Iterable[str], wanted: int) -> Iterator[list[i
 
 
 def _portions(rows: Iterator[list[int]], tokens: int) -> Iterator[list[list[int]]]:
-    """Rows in lists of some `tokens` tokens, within which they are sorted."""
+    """Rows in lists of about `tokens` tokens each."""
     portion: list[list[int]] = []
     held = 0
     for row in rows:
@@ -200,15 +204,3 @@ def _portions(rows: Iterator[list[int]], tokens: int) -> Iterator[list[list[int]
             portion, held = [], 0
     if portion:
         yield portion
-
-
-def _batches(rows: Sequence[list[int]], tokens: int) -> Iterator[list[list[int]]]:
-    """Rows, ascending in length, in batches of at most `tokens` tokens with their padding; one at least."""
-    batch: list[list[int]] = []
-    for row in rows:
-        if batch and (len(batch) + 1) * len(row) > tokens:
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch

@@ -1,4 +1,4 @@
-"""Options of the commands that run a model, and the model that they name."""
+"""Command-line options that name a model and how it is run, and loading that model."""
 
 from __future__ import annotations
 
@@ -6,42 +6,69 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from factdrift.stage_settings import add_settings, read_settings
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded
 
+PART = "edit"
+"""The part of the configuration that says how models are run."""
+
+
+class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a model is run: `device` and `dtype` of the part `edit` of the configuration."""
+
+    device: str
+    dtype: Literal["auto", "float32", "bfloat16", "float16", "float64"]
+
 
 def add_model(verb: argparse.ArgumentParser) -> None:
-    """The options that name a model."""
+    """Adds the options that name a model."""
     verb.add_argument("--model", required=True, help="sample, a folder, or a name that transformers knows")
-    verb.add_argument("--revision", default="main")
+    add_source(verb)
     verb.add_argument(
         "--models", type=Path, default=Path("results/models"), metavar="FOLDER", help="of the bundled models"
     )
 
 
-def add_computing(verb: argparse.ArgumentParser) -> None:
-    """The options that say how it computes."""
-    verb.add_argument("--device", default="auto", help="auto: a GPU that is free, else the CPU")
-    verb.add_argument("--dtype", default="auto", help="auto: bfloat16 on a GPU, else float32")
+def add_source(verb: argparse.ArgumentParser) -> None:
+    """Adds the options that say which files of a model are read, and whether code among them is run."""
+    verb.add_argument("--revision", default="main")
+    verb.add_argument(
+        "--trust-remote-code", action="store_true", help="run Python code that comes with the model"
+    )
+
+
+def add_computing(verb: argparse.ArgumentParser, kind: type[Computing] = Computing) -> None:
+    """Adds `--settings`, which holds how the model is run, and `--threads`."""
+    add_settings(verb, kind, PART)
     verb.add_argument("--threads", type=int, default=1, help="of the CPU (default %(default)s)")
 
 
 @contextmanager
-def loaded(options: argparse.Namespace) -> Iterator[Loaded]:
-    """The model of the options, on a device that is this job's."""
+def loaded(options: argparse.Namespace, computing: Computing | None = None) -> Iterator[Loaded]:
+    """The model of the options, on a device that no other job of this machine uses meanwhile.
+
+    `computing`: how it is run, if other settings than Computing are read from the options.
+    """
+    if computing is None:
+        computing = read_settings(options.settings, Computing, PART)
     import torch
 
     from factdrift.models.devices import held
     from factdrift.models.loading import load
 
     torch.set_num_threads(options.threads)
-    with held(options.device) as device:
+    with held(computing.device) as device:
         yield load(
             options.model,
             revision=options.revision,
             device=device,
-            dtype=options.dtype,
+            dtype=computing.dtype,
             folder=options.models,
+            trust_remote_code=options.trust_remote_code,
         )

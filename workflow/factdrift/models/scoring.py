@@ -1,13 +1,13 @@
-"""How probable targets are after their prompts, and what a model writes by itself. Imports torch.
+"""Log-probabilities of targets after prompts, and greedy continuations. Imports torch.
 
-Many rows at a time, each with its own edit. Rows of like length share a batch; one that is the beginning of
-another is read off that; logits are made at the places of the targets only, by the model's own head. Results
-come to the host at the end.
+Each row of a batch has its own edit. Rows of similar length share a batch. A text that is a prefix of another
+is scored from the longer one. Logits are computed only where a target token is predicted. Results are copied
+to the host at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -22,6 +22,7 @@ from factdrift.models.deltas import Deltas, applied
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loading import Loaded
 from factdrift.models.memory import in_batches
+from factdrift.models.padding import batches, padded
 
 BUDGET = 8192
 """Tokens of a batch, padding included."""
@@ -31,14 +32,14 @@ Tokens = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Scores:
-    """Of each sentence, in their order."""
+    """One entry for each sentence, in their order."""
 
     logprob: NDArray[np.float64]
-    """The mean log-probability of the target's tokens, natural; its exponential is their geometric mean."""
+    """Mean natural log-probability of the target's tokens."""
     tokens: NDArray[np.int32]
-    """The target's tokens."""
+    """Number of the target's tokens."""
     exact: NDArray[np.bool_]
-    """Every token of the target is the most probable one after those before it."""
+    """Whether every token of the target is the most probable one after the tokens before it."""
 
 
 @torch.inference_mode()
@@ -49,10 +50,10 @@ def score(
     owners: Sequence[int] | None = None,
     budget: int = BUDGET,
 ) -> Scores:
-    """How probable each sentence's target is under the model with the edit `owners[row]` of `deltas`.
+    """Scores the target of each sentence under the model with edit `owners[row]` of `deltas`.
 
-    -1, or no owners, is the model as loaded. `budget`: tokens of a batch; batches that do not fit into the
-    device's memory are halved. Raises ValueError if a target has no token, or nothing stands before it.
+    Owner -1, or no owners, means the unedited model. `budget`: tokens of a batch, padding included; batches
+    that do not fit into memory are halved. Raises ValueError if a target has no token or no token before it.
     """
     if any(not 0 < one.target < len(one.ids) for one in sentences):
         raise ValueError("a sentence without target, or with nothing before it, cannot be scored")
@@ -87,7 +88,7 @@ def score(
 
 
 def _hosts(texts: Sequence[tuple[int, Tokens]]) -> dict[tuple[int, Tokens], tuple[int, Tokens]]:
-    """Text -> the text of the same owner, itself or one that begins with it, which is run in its place."""
+    """Maps each text to the longest text of the same owner that begins with it, which is run instead."""
     ascending = sorted(set(texts))
     hosts = {text: text for text in ascending}
     for text, following in reversed(list(pairwise(ascending))):
@@ -103,10 +104,11 @@ def _targets(
     sentences: Sequence[Sentence],
     deltas: Deltas | None,
 ) -> tuple[Tensor, Tensor]:
-    """Log-probability of each target token of the sentences read off the rows; whether it is the first."""
-    width = max(len(tokens) for _, tokens in rows)
-    # Padding stands behind, where no token of a causal model looks.
-    ids = torch.tensor([[*tokens, *[0] * (width - len(tokens))] for _, tokens in rows])
+    """For each target token: its log-probability, and whether it is the most probable one.
+
+    `read[row]` are the indices of the sentences that are read off row `row`.
+    """
+    ids = padded([tokens for _, tokens in rows], loaded.device)
     wanted = [
         (row, place - 1, sentences[one].ids[place])
         for row, ones in enumerate(read)
@@ -117,7 +119,7 @@ def _targets(
     slicing = {loaded.spec.head: lambda hidden: hidden[row, place].unsqueeze(0)}
     owner = torch.tensor([owner for owner, _ in rows], device=loaded.device)
     with applied(loaded.model, deltas or {}, owner), hooked_before(loaded.model, slicing):
-        logits = loaded.model(input_ids=ids.to(loaded.device), use_cache=False).logits[0].float()
+        logits = loaded.model(input_ids=ids, use_cache=False).logits[0].float()
     chosen = logits.gather(1, target[:, None])[:, 0]
     return chosen - logits.logsumexp(1), logits.argmax(1) == target
 
@@ -131,10 +133,10 @@ def generate(
     owners: Sequence[int] | None = None,
     budget: int = BUDGET,
 ) -> list[list[int]]:
-    """The `new_tokens[row]` tokens with which the model goes on greedily after each prompt.
+    """Greedy continuations of `new_tokens[row]` tokens after each prompt.
 
-    It goes on after an end-of-text token, too. Owners and budget as for `score`, the budget for prompt and
-    continuation; of both together no more than the model has positions.
+    An end-of-text token does not end a continuation; the number of positions of the model does. Owners and
+    budget are as for `score`; the budget covers prompt and continuation.
     """
     given = owners if owners is not None else [-1] * len(prompts)
     most = loaded.spec.positions
@@ -159,7 +161,7 @@ def generate(
 def _continued(loaded: Loaded, prompts: Sequence[Sequence[int]], steps: int) -> Tensor:
     """The next `steps` tokens of each prompt, [rows, steps]."""
     width = max(len(ids) for ids in prompts)
-    # Prompts end together; padding stands before, masked, and positions begin with the first token.
+    # Left padding, masked; positions count from the first real token.
     ids = torch.tensor([[*[0] * (width - len(ids)), *ids] for ids in prompts], device=loaded.device)
     before = torch.tensor([width - len(ids) for ids in prompts], device=loaded.device)[:, None]
     places = torch.arange(width + steps, device=loaded.device)[None]
@@ -191,17 +193,3 @@ def next_tokens(
         output = loaded.model(input_ids=torch.tensor([list(prompt)], device=loaded.device), use_cache=False)
     chances, tokens = output.logits[0, -1].float().softmax(0).topk(count)
     return list(zip(tokens.tolist(), chances.tolist(), strict=True))
-
-
-def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Consecutive places, as many as have `budget` tokens when padded to the longest; one at least."""
-    batch: list[int] = []
-    longest = 0
-    for place, length in enumerate(lengths):
-        longest = max(longest, length)
-        if batch and longest * (len(batch) + 1) > budget:
-            yield batch
-            batch, longest = [], length
-        batch.append(place)
-    if batch:
-        yield batch

@@ -1,4 +1,4 @@
-"""Texts from files, and texts that a model writes itself. Imports torch only for the latter."""
+"""Reads texts from files, and samples texts from a model (which imports torch)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded
 
 
 def read_texts(paths: Sequence[Path]) -> Iterator[str]:
-    """Texts of files, in turn: the lines of text, or `text` of the rows of .jsonl or .parquet.
+    """Yields the texts of files: lines of plain text, or the field `text` of .jsonl or .parquet files.
 
-    Of a table with `prompt` and `object`, such as the sentences of the bundled models, both together.
-
-    Raises InputError that names the file, and the line, that cannot be read.
+    A .parquet file with `prompt` and `object` instead (sentences of the bundled models) gives both, joined.
+    Raises InputError with file and line for what cannot be read.
     """
     for path in paths:
         if not path.is_file():
@@ -54,10 +53,10 @@ def read_texts(paths: Sequence[Path]) -> Iterator[str]:
 def sampled(
     loaded: Loaded, start: str, tokens: int, number: int, seed: int, top_k: int | None = None
 ) -> list[str]:
-    """`number` texts of `tokens` tokens in all that the model writes after `start`, drawn with `seed`.
+    """Samples `number` texts that continue `start`, with random seed `seed`.
 
-    `tokens` counts those of `start`, or the one that begins a text where it is empty. `top_k`: how many of
-    the likeliest tokens to draw from; all if None.
+    `tokens`: length of a text, including `start` or, if that is empty, the token that begins a text. `top_k`:
+    each token is drawn from this number of likeliest tokens; from all if None.
     """
     import torch
 

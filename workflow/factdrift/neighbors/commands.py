@@ -11,7 +11,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     stage = commands.add_parser("neighbors", help="facts about similar entities, and random facts")
     verbs = stage.add_subparsers(dest="verb", required=True, metavar="VERB")
 
-    space = verbs.add_parser("space", help="the old dump's entities, and updated ones, as vectors")
+    space = verbs.add_parser(
+        "space", help="make TF-IDF vectors of the old dump's entities and of updated new ones"
+    )
     _add_shared(space)
     space.add_argument(
         "--old", type=Path, nargs="+", required=True, help="the old dump's filtered statements"
@@ -22,7 +24,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     _add_variant(space)
     space.set_defaults(run=_space)
 
-    holding = verbs.add_parser("holding", help="the facts of one bucket's subjects that may be taken")
+    holding = verbs.add_parser("holding", help="choose the fact that each subject of a bucket may contribute")
     _add_shared(holding)
     holding.add_argument("--old", type=Path, required=True, help="the bucket's filtered statements, old dump")
     holding.add_argument("--entities", type=Path, nargs="+", required=True, help="items with their labels")
@@ -34,7 +36,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     holding.add_argument("--dates", choices=["first_day", "interval"], default="first_day")
     holding.set_defaults(run=_holding)
 
-    search = verbs.add_parser("search", help="the nearest facts of updated groups")
+    search = verbs.add_parser("search", help="find the nearest facts of updated groups")
     _add_shared(search)
     _add_search(search)
     search.add_argument("--holding", type=Path, nargs="+", required=True, help="what `holding` wrote")
@@ -44,12 +46,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     search.set_defaults(run=_search)
 
-    gather = verbs.add_parser("gather", help="the parts of the nearest facts as one table")
+    gather = verbs.add_parser("gather", help="join the parts of the nearest facts into one table")
     gather.add_argument("--parts", type=Path, nargs="+", required=True, help="in their order")
     gather.add_argument("-o", "--output", type=Path, required=True)
     gather.set_defaults(run=_gather)
 
-    random = verbs.add_parser("random", help="random facts for every updated group")
+    random = verbs.add_parser("random", help="draw random facts for every updated group")
     _add_shared(random)
     _add_search(random)
     random.add_argument("--neighbors", type=Path, required=True, help="what `search` found")
@@ -112,8 +114,8 @@ def _holding(options: argparse.Namespace) -> None:
 
 
 def _search(options: argparse.Namespace) -> None:
+    from factdrift.errors import InputError
     from factdrift.neighbors.facts import search
-    from factdrift.settings import InputError
 
     first, _, number = options.part.partition("-of-")
     if not (first.isdigit() and number.isdigit() and int(first) < int(number)):

@@ -1,4 +1,4 @@
-"""Each subject as a bag of features: itself, its objects, its (relation, object) pairs (spec section 8)."""
+"""Subjects as bags of features: the subject, its objects, its (relation, object) pairs."""
 
 from __future__ import annotations
 
@@ -13,49 +13,51 @@ from numpy.typing import NDArray
 from factdrift.tables import sql
 
 NOT_A_DOCUMENT = ("rank", "snak", "datatype", "subject")
-"""The filters up to subject relevance: a statement that one of them drops is in no document. One that a
-later filter drops is. Subjects all of whose statements have a datatype that is filtered (external ids, say)
-are no documents, whether or not the snapshot holds these statements."""
+"""The filters up to subject relevance: statements that they drop are in no document, statements that a later
+filter drops are. A subject whose statements all have a filtered datatype (external ids, say) has no document,
+whether or not the snapshot holds these statements."""
 
 
 _SHIFT = 2**31
-"""Makes the numbers of items and of properties, which are negative, positive within a code."""
+"""Added to entity numbers within a code, so that those of properties, which are negative, are positive."""
 
 
 class Documents(NamedTuple):
-    """Bags of features of distinct subjects: `rows` and `codes` hold one entry an occurrence."""
+    """Bags of features of n subjects with m occurrences of features in all."""
 
     subjects: NDArray[np.int32]
-    """Entity numbers, ascending; document i is about `subjects[i]`."""
+    """[n] Entity numbers, ascending; document i is about `subjects[i]`."""
     rows: NDArray[np.int32]
+    """[m] The document of each occurrence."""
     codes: NDArray[np.int64]
+    """[m] The feature of each occurrence."""
 
 
 def entity_codes(entities: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Features of entities alone; items and properties (negative numbers) have different ones."""
+    """Feature codes of entities; items and properties (negative numbers) have different codes. [n]"""
     return pair_codes(np.zeros(len(entities), np.int32), entities)
 
 
 def pair_codes(relations: NDArray[np.int32], objects: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Features of (relation, object); relation numbers are positive, 0 stands for none."""
+    """Feature codes of (relation, object) pairs; relation numbers are positive, 0 means no relation. [n]"""
     return (relations.astype(np.int64) << 32) + (objects.astype(np.int64) + _SHIFT)
 
 
 class Counts(NamedTuple):
-    """What the weights are made of: the documents, and in how many of them each feature stands."""
+    """The documents of a dump and the document frequency of each feature."""
 
     subjects: NDArray[np.int32]
-    """Entity numbers of the documents, ascending."""
+    """[n] Entity numbers of the documents, ascending."""
     vocabulary: NDArray[np.int64]
-    """The features that occur, ascending."""
+    """[f] The features that occur, ascending."""
     having: NDArray[np.int32]
-    """Documents with each feature of the vocabulary."""
+    """[f] The number of documents that have the feature."""
 
 
 def count_documents(
     db: duckdb.DuckDBPyConnection, filtered: Sequence[Path], bare_relations: bool, documents: int
 ) -> Counts:
-    """The documents of a whole dump and how common their features are, counted for so many at once."""
+    """Counts the documents of a whole dump and their features, `documents` documents at a time."""
     kept = _kept(filtered)
     features = [f"SELECT subject, {_SHIFT} + subject AS code FROM kept"]
     codes = [f"{_SHIFT} + object", f"{_SHIFT} + object + (property::BIGINT << 32)"]
@@ -63,7 +65,7 @@ def count_documents(
     features += [f"SELECT subject, {code} FROM kept WHERE object IS NOT NULL" for code in codes]
     subjects = db.sql(f"SELECT DISTINCT subject FROM ({kept}) ORDER BY subject").fetchnumpy()["subject"]
     db.execute("CREATE TEMP TABLE counted (code BIGINT, documents INTEGER)")
-    # In parts: all pairs of subject and code at once are more than DuckDB groups in this memory.
+    # In parts, because grouping all pairs of subject and code at once needs too much memory.
     for first in range(0, len(subjects), documents):
         part = subjects[first : first + documents]
         db.execute(
@@ -89,13 +91,13 @@ def read_documents(
 ) -> Documents:
     """The documents of the ascending `subjects` in the preprocessed statements of one dump.
 
-    `bare_relations`: each statement also gives its relation alone, as in variant `reference`. The same
-    object under several statements counts as often.
+    `bare_relations`: each statement also adds its relation alone, as in variant `reference`. An object of
+    several statements is counted once for each.
     """
     if not len(subjects):
         return Documents(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
     db.register("wanted_subjects", {"subject": subjects})
-    # The bounds let whole row groups be passed over: tables are sorted by subject.
+    # The tables are sorted by subject, so the bounds skip whole row groups.
     columns = db.sql(
         f"""SELECT subject, property, coalesce(object, 0) AS object, object IS NOT NULL AS is_entity
         FROM ({_kept(filtered)}) WHERE subject BETWEEN {subjects[0]} AND {subjects[-1]}

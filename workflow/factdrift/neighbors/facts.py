@@ -1,4 +1,4 @@
-"""For each updated (subject, relation): what similar entities have there, as of T_old (spec section 8)."""
+"""Nearest facts: for each updated (subject, relation) that of similar entities as of T_old (section 8)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from factdrift.neighbors.groups import Group, updated_groups, updated_subjects
 from factdrift.neighbors.tfidf import Neighbors, nearest
 from factdrift.neighbors.vectors import open_space
-from factdrift.tables import database, sql, write_parquet, write_query
+from factdrift.tables import TIME, database, sql, write_parquet, write_query
 
 NEIGHBORS = pa.schema(
     [
@@ -28,10 +28,12 @@ NEIGHBORS = pa.schema(
         ("datatype", pa.string()),
         ("json", pa.string()),
         ("key", pa.string()),
+        ("pit", TIME),
     ]
 )
-"""One row a fact (`neighbor`, `relation`, value) chosen for the updated group (`subject`, `property`), the
-`rank_no`-th of it, counted from 1. Nearest facts have `relation` = `property`, random ones any."""
+"""One row a fact (`neighbor`, `relation`, value) chosen for the updated group (`subject`, `property`);
+`rank_no` numbers the facts of a group from 1, `pit` is the statement's point in time. Nearest facts have
+`relation` = `property`, random ones any."""
 
 COLUMNS = ", ".join(NEIGHBORS.names)
 
@@ -49,10 +51,10 @@ def search(
 ) -> int:
     """Writes the nearest facts of updated groups (schema NEIGHBORS); returns their number.
 
-    `part` is (i, n): of the updated subjects, in n stretches of about equal length, the i-th, from 0.
-    `space`: what `make_space` wrote; `holding`: what `write_holding` wrote, of all subjects. Of each group
-    the `candidates` most similar documents are walked until `facts` facts are found; a group may get fewer,
-    or none.
+    `part` is (i, n): the i-th, from 0, of n stretches of about equal length of the updated subjects.
+    `space`: what `make_space` wrote; `holding`: what `write_holding` wrote, for all buckets. For each group
+    the `candidates` most similar documents are tried until `facts` facts are found; a group may get fewer, or
+    none.
     """
     with database(memory_mb, threads) as db:
         groups = updated_groups(db, updates)
@@ -95,7 +97,11 @@ def _choose(
     holders: NDArray[np.int64],
     facts: int,
 ) -> pa.Table:
-    """Walks the neighbours of each group's subject; both run by subject, `holders` is ascending."""
+    """Chooses the facts of each group from its subject's neighbours.
+
+    `groups` and `found` are sorted by subject. `holders`: ascending codes (`_cell`) of the neighbours that
+    have a fact of a relation; `known`: the entity of each document.
+    """
     columns: dict[str, list[NDArray[np.generic]]] = {
         name: [] for name in ("subject", "property", "rank_no", "neighbor", "similarity")
     }

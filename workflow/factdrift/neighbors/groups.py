@@ -1,4 +1,4 @@
-"""The updated groups (subject, relation) that neighbours are looked for."""
+"""The updated groups (subject, relation) for which neighbours are searched."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def updated_groups(db: duckdb.DuckDBPyConnection, updates: Sequence[Path]) -> li
 
 
 def updated_subjects(groups: Sequence[Group]) -> NDArray[np.int32]:
-    """Their subjects, each once, ascending."""
+    """The distinct subjects of the groups, ascending."""
     return np.unique(np.array([group.subject for group in groups], np.int32))

@@ -1,4 +1,4 @@
-"""The one fact that may be taken of each entity and updated relation, as of T_old (spec section 8)."""
+"""The one fact that each entity may contribute for each updated relation, as of T_old."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from factdrift.tables import database, sql, supplied_labels, time_bound, write_query
+from factdrift.words.templates import BLANK
 
 
 def write_holding(
@@ -22,26 +23,27 @@ def write_holding(
 ) -> int:
     """Writes a triple of W_old for each subject of a bucket and updated relation; returns their number.
 
-    Columns: neighbor (the subject), relation, statement, object, datatype, json, key. `old`: the bucket's
-    preprocessed statements of the old dump. `entities`: tables with `id` and `label`; `labels`: tab-separated
-    files of the same. Facts of a subject or with an object that has no label in any of them are passed over,
-    for nobody could ask for them. `old_day`: T_old as YYYYMMDD.
+    Columns: neighbor (the subject), relation, statement, object, datatype, json, key, pit. `old`: the
+    bucket's preprocessed statements of the old dump. `entities`: tables with `id` and `label`; `labels`:
+    tab-separated files of the same. Facts are left out whose subject or object has no label in any of them,
+    or whose subject's label holds the blank of a cloze test: nobody could ask for them. `old_day`: T_old as
+    YYYYMMDD.
     """
     with database(memory_mb, threads) as db:
         db.register("supplied", supplied_labels(labels))
         return write_query(
             db,
             f"""WITH labelled AS (
-                SELECT id FROM read_parquet({sql(entities)}) WHERE label IS NOT NULL
-                UNION SELECT id FROM supplied
+                SELECT id, label FROM read_parquet({sql(entities)}) WHERE label IS NOT NULL
+                UNION ALL SELECT id, label FROM supplied
             ), updated AS (
                 SELECT DISTINCT property FROM read_parquet({sql(updates)}) WHERE dropped_by IS NULL
             )
-            SELECT subject AS neighbor, property AS relation, statement, object, datatype, json, key
+            SELECT subject AS neighbor, property AS relation, statement, object, datatype, json, key, pit
             FROM read_parquet({sql(old)})
             WHERE dropped_by IS NULL AND property IN (FROM updated)
                 AND {holds(old_day, variant, dates)}
-                AND subject IN (SELECT id FROM labelled)
+                AND subject IN (SELECT id FROM labelled WHERE NOT contains(label, {sql(BLANK)}))
                 -- Properties (negative numbers) always have a label.
                 AND (object IS NULL OR object < 0 OR object IN (SELECT id FROM labelled))
             QUALIFY row_number() OVER (
@@ -55,7 +57,7 @@ def write_holding(
 def holds(day: int, variant: str, dates: str) -> str:
     """SQL over STATEMENTS: the fact has not ended before `day` (YYYYMMDD) and does not begin after it.
 
-    An end that is known to have come, but not when (somevalue), is an end.
+    A fact that ended at an unknown time (`somevalue`) does not hold.
     """
     if variant == "reference":
         start = "start"

@@ -1,4 +1,4 @@
-"""For each updated group some facts at random: what an update must leave alone far away from it."""
+"""Random facts for each updated group: what an update must leave alone far away from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from factdrift.neighbors.tfidf import pair_similarities
 from factdrift.neighbors.vectors import open_space
 from factdrift.tables import database, sql, write_query
 
-_FACT = "neighbor, relation, statement, object, datatype, json, key"
+_FACT = "neighbor, relation, statement, object, datatype, json, key, pit"
 
 
 def draw(
@@ -33,9 +33,9 @@ def draw(
     """Writes `facts` random facts of every updated group (schema NEIGHBORS); returns their number.
 
     They are drawn uniformly and without repetition from the distinct nearest facts (`neighbors`) of the
-    groups of WFD_repl (`replacements`: subject, property). A group gets none that has its own subject or
-    an entity that its update changes at either end; it gets fewer where there are no more. What a group
-    gets depends on the seed, the group and the pool alone. `space`: what `make_space` wrote.
+    groups of WFD_repl (`replacements`: subject, property). A group gets no fact whose subject or object is
+    the group's subject or an object that its update changes; it gets fewer facts if there are no more. The
+    draw depends only on the seed, the group and the pool. `space`: what `make_space` wrote.
     """
     with database(memory_mb, threads) as db:
         groups = updated_groups(db, updates)
@@ -73,7 +73,10 @@ def draw(
 
 
 def _draw(group: Group, ends: NDArray[np.int32], seed: int, number: int) -> list[int]:
-    """Places in the pool: a shuffle, begun lazily, of which those that may not be taken are passed over."""
+    """Rows of the pool: a lazy Fisher-Yates shuffle that skips facts with an avoided entity.
+
+    `ends`: [pool, 2] subject and object of each fact, 0 for a literal.
+    """
     avoided = {group.subject, *group.changed}
     moved: dict[int, int] = {}
     taken: list[int] = []

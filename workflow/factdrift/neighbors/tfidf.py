@@ -18,14 +18,14 @@ from factdrift.neighbors.documents import Counts, Documents
 from factdrift.progress import Progress
 
 DECIMALS = 9
-"""Similarities are rounded to so many decimals before they are compared, so that equal ones are equal.
+"""Decimals to which similarities are rounded before they are compared, so that ties are ties.
 
-Vectors are of double precision for it: sums in single precision differ from the eighth decimal on, and equal
-similarities, of which there are often thousands, would stand in an order of chance."""
+This needs vectors in double precision: sums in single precision differ from the eighth decimal on, and the
+order of equal similarities, of which there are often thousands, would be random."""
 
 
 class TfIdf(NamedTuple):
-    """A fitted weighting: `vocabulary` the feature codes, ascending; `idf` their weights."""
+    """A fitted weighting: `vocabulary` [f] the feature codes, ascending; `idf` [f] their weights."""
 
     vocabulary: NDArray[np.int64]
     idf: NDArray[np.float64]
@@ -36,9 +36,9 @@ class TfIdf(NamedTuple):
         return cls(counts.vocabulary, np.log((1 + len(counts.subjects)) / (1 + counts.having)) + 1)
 
     def transform(self, documents: Documents) -> sparse.csr_array:
-        """One unit row a document, features in ascending order; unknown features do not count.
+        """Unit vectors [documents, f]; features outside the vocabulary are ignored.
 
-        A document with no known feature is an empty row.
+        A document without any known feature is an empty row.
         """
         vectors = _counts(documents, self.vocabulary)
         vectors.data *= self.idf[vectors.indices]
@@ -60,7 +60,7 @@ def _counts(documents: Documents, vocabulary: NDArray[np.int64]) -> sparse.csr_a
 
 
 class Neighbors(NamedTuple):
-    """Of one query: document numbers and their rounded similarities, the most similar first."""
+    """The neighbours of one query, most similar first: document numbers and rounded similarities. [k]"""
 
     documents: NDArray[np.int64]
     similarities: NDArray[np.float64]
@@ -75,15 +75,15 @@ def nearest(
     common: int = 48,
     held: int = 64,
 ) -> Iterator[Neighbors]:
-    """For each query the `number` most similar rows of the corpus; equal ones by ascending row.
+    """Yields for each query the `number` most similar rows of the corpus; ties by ascending row.
 
-    Rows that share no feature with the query are none. All similarities are first computed in single
-    precision, whose error has a bound; those that may be among the best are then summed once more in
-    double precision, in the order of the features, so that results depend on no block. The first pass takes
-    `together` queries and `documents` rows of the corpus at a time, which keeps it in the processor's
-    cache. Most products are of a few features that nearly every entity has: the `common` ones that cause
-    most go through a dense matrix (4 bytes a row each), the others through a sparse one. Of these blocks
-    `held` are held at a time, through which all queries go, so that memory does not grow with the corpus.
+    Rows that share no feature with the query (similarity 0) are left out. All similarities are first computed
+    in single precision, whose error is bounded; those that may be among the best are then summed again in
+    double precision, in the order of the features, so results do not depend on the blocks. The first pass
+    takes `together` queries and `documents` rows of the corpus at a time, which fits the processor's cache.
+    Most products come from a few features that nearly every entity has: the `common` most frequent ones are
+    multiplied as a dense matrix (4 bytes a row each), the others as a sparse one. `held` blocks are in memory
+    at a time, so memory does not grow with the corpus.
     """
     search = _Search(queries, corpus, number, common)
     blocks = [
@@ -105,7 +105,7 @@ def nearest(
 
 
 class _Search:
-    """What has been found for some queries in the rows of the corpus that have been looked at."""
+    """The candidates of each query among the rows of the corpus that were compared so far."""
 
     def __init__(self, queries: sparse.csr_array, corpus: sparse.csr_array, number: int, common: int) -> None:
         features, columns = np.unique(queries.indices, return_inverse=True)
@@ -119,8 +119,8 @@ class _Search:
         single = queries.astype(np.float32)
         self.frequent, self.rare = single[:, self.dense].toarray(), _without(single, self.dense)
         self.exact = _Exact(queries, corpus, self.renumbered)
-        # What n products of single precision may be off in sum, for vectors of length 1; twice, as both what
-        # is compared and what it is compared with may be.
+        # Error bound of a sum of n products in single precision, for vectors of length 1; twice, because both
+        # sides of a comparison have it.
         margins = 2 * (np.diff(queries.indptr) + 4) * float(np.finfo(np.float32).eps) + 2 * 10.0**-DECIMALS
         self.candidates = [_Candidates(number, margin) for margin in margins.tolist()]
 
@@ -129,7 +129,7 @@ class _Search:
         return _block(self.corpus, begin, end, self.renumbered, self.features, self.dense)
 
     def look(self, part: range, begin: int, block: _Block) -> None:
-        """Weighs these queries with the block of rows that begins with this one."""
+        """Compares the queries `part` with a block of the corpus whose first row is `begin`."""
         products = self.frequent[part.start : part.stop] @ block.dense
         others = self.rare[part.start : part.stop] @ block.sparse
         products[np.repeat(np.arange(len(part)), np.diff(others.indptr)), others.indices] += others.data
@@ -142,32 +142,32 @@ class _Search:
                 mine.keep(self.exact.best(query, mine.rows, self.number).documents)
 
     def best(self) -> Iterator[Neighbors]:
-        """The best of each query."""
+        """Yields the best rows of each query."""
         for query, mine in enumerate(self.candidates):
             yield self.exact.best(query, mine.rows, self.number)
 
 
 _CROWD = 20
-"""So many times as many candidates as are wanted are weighed exactly before more are taken: thousands of
-entities can be equally similar."""
+"""When a query has this many times the wanted number of candidates, they are reduced by exact similarity:
+thousands of entities can be equally similar."""
 
 
 class _Block(NamedTuple):
-    """Some rows of the corpus in single precision, a column each: the dense features and the others."""
+    """Some rows of the corpus, transposed, in single precision: [dense features, rows], [features, rows]."""
 
     dense: NDArray[np.float32]
     sparse: sparse.csr_array
 
 
 class _Candidates:
-    """The rows that may be among the `number` best of one query, by similarities that may be off."""
+    """The rows that may be among the `number` best of one query, by approximate similarity."""
 
     def __init__(self, number: int, margin: float):
         self.number, self.margin, self.least = number, margin, 0.0
         self.rows, self.similarities = np.empty(0, np.int64), np.empty(0, np.float32)
 
     def add(self, rows: NDArray[np.int64], similarities: NDArray[np.float32]) -> None:
-        """More rows, all more similar than `least`, which rises."""
+        """Adds rows, all more similar than `least`, and raises `least`."""
         self.rows = np.concatenate([self.rows, rows])
         self.similarities = np.concatenate([self.similarities, similarities])
         if len(self.rows) > self.number:
@@ -177,7 +177,7 @@ class _Candidates:
             self.rows, self.similarities = self.rows[near], self.similarities[near]
 
     def keep(self, rows: NDArray[np.int64]) -> None:
-        """Lets all go but these, the best by their true similarities."""
+        """Drops all candidates but `rows`, the best by exact similarity."""
         kept = np.isin(self.rows, rows)
         self.rows, self.similarities = self.rows[kept], self.similarities[kept]
 
@@ -187,11 +187,11 @@ class _Exact:
 
     def __init__(self, queries: sparse.csr_array, corpus: sparse.csr_array, renumbered: NDArray[np.int32]):
         self.queries, self.corpus, self.renumbered = queries, corpus, renumbered
-        # One place more, always 0, for the features that no query has.
+        # One more place, always 0, for features that no query has.
         self.weights = np.zeros(queries.shape[1] + 1)
 
     def best(self, query: int, rows: NDArray[np.int64], number: int) -> Neighbors:
-        """The `number` best of these rows after rounding."""
+        """The `number` best of `rows` by rounded similarity; similarity 0 is left out."""
         rows = np.sort(rows)
         found = self.corpus[rows]
         cells = slice(self.queries.indptr[query], self.queries.indptr[query + 1])
@@ -213,7 +213,7 @@ class _Exact:
 def _most_products(
     queries: sparse.csr_array, corpus: sparse.csr_array, renumbered: NDArray[np.int32], number: int
 ) -> NDArray[np.int32]:
-    """The features, ascending, that cause most products of queries and corpus, `number` at most."""
+    """The at most `number` features, ascending, with the most products of queries and corpus."""
     having = np.zeros(queries.shape[1] + 1, np.int64)
     for first in range(0, len(corpus.indices), _AT_ONCE):
         columns = renumbered[corpus.indices[first : first + _AT_ONCE]]
@@ -224,11 +224,11 @@ def _most_products(
 
 
 _AT_ONCE = 1 << 24
-"""Features of the corpus that are looked at together."""
+"""Entries of the corpus that are counted at a time."""
 
 
 def _without(vectors: sparse.csr_array, features: NDArray[np.int32]) -> sparse.csr_array:
-    """The same vectors with nothing under these features."""
+    """The vectors with these features set to 0."""
     kept = np.ones(vectors.shape[1], np.float32)
     kept[features] = 0
     others = sparse.csr_array(vectors * kept[None, :])
@@ -244,7 +244,7 @@ def _block(
     features: int,
     dense: NDArray[np.int32],
 ) -> _Block:
-    """The rows from `first` to before `last`, of the queries' `features` only."""
+    """Rows `first` to `last` (exclusive) of the corpus, with the features of the queries only."""
     bounds = corpus.indptr[first : last + 1]
     cells = slice(bounds[0], bounds[-1])
     columns = renumbered[corpus.indices[cells]]
@@ -263,5 +263,5 @@ def _block(
 
 
 def pair_similarities(left: sparse.csr_array, right: sparse.csr_array) -> NDArray[np.float64]:
-    """The rounded cosines of the rows of two matrices of the same shape, one a pair."""
+    """[n] The rounded cosines of corresponding rows of two matrices [n, f] of unit rows."""
     return np.round(np.asarray(left.multiply(right).sum(axis=1)).ravel(), DECIMALS)

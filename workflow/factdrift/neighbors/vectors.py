@@ -24,11 +24,11 @@ from factdrift.progress import tracked
 from factdrift.tables import atomic_path, database
 
 DOCUMENTS = 250_000
-"""Documents of which vectors are made at once: some 20 features each, 100 bytes a feature for a while."""
+"""Documents whose vectors are made at a time: some 20 features each, temporarily 100 bytes a feature."""
 
 
 class Space(NamedTuple):
-    """Vectors of the old dump's documents (`known`, ascending ids) and of further subjects (`added`)."""
+    """Vectors of the old dump's documents (`known`: ids, ascending) and of new subjects (`added`)."""
 
     known: NDArray[np.int32]
     corpus: sparse.csr_array
@@ -36,7 +36,7 @@ class Space(NamedTuple):
     added_vectors: sparse.csr_array
 
     def of(self, subjects: NDArray[np.int32]) -> sparse.csr_array:
-        """The vectors of these entities, one row each; an empty row where there is none."""
+        """The vectors of these entities, one row each; an empty row for an entity without one."""
         stacked = sparse.vstack(
             [_rows(self.corpus, self.known, subjects), _rows(self.added_vectors, self.added, subjects)],
             format="csr",
@@ -46,7 +46,7 @@ class Space(NamedTuple):
 
 
 def _rows(vectors: sparse.csr_array, ids: NDArray[np.int32], wanted: NDArray[np.int32]) -> sparse.csr_array:
-    """The rows of `wanted`, empty where it is not among the ascending `ids`."""
+    """The rows of the entities `wanted`; empty for those that are not among the ascending `ids`."""
     found = np.flatnonzero(np.isin(wanted, ids))
     pick = sparse.csr_array(
         (np.ones(len(found)), (found, np.searchsorted(ids, wanted[found]))),
@@ -102,7 +102,7 @@ def _write(
     features: int,
     vocabulary: int,
 ) -> None:
-    """Vectors of `ids`, which come in parts in their order and have so many features in all."""
+    """Writes the vectors of `ids`, given in parts in that order, with `features` entries in all."""
     np.save(folder / f"{name}.npy", ids)
     np.save(folder / f"{name}-shape.npy", np.array([len(ids), vocabulary]))
     bounds = [np.zeros(1, np.int64)]

@@ -1,30 +1,45 @@
-"""The beginning of a run: what it needs is told, what the disk cannot hold is refused; it is followed."""
+"""At the start of a run: print the estimate, stop if the disk is too small, start progress reporting."""
 
 from __future__ import annotations
 
 import datetime
 import math
+import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
 
 from factdrift.runs.costs import dump_bytes, read_quantities
-from factdrift.runs.disk import sweep
-from factdrift.runs.estimate import SUFFIXES, Dump, Machine, check_disk, estimate, told
+from factdrift.runs.estimate import SUFFIXES, Dump, Machine, check_disk, estimate, report
 from factdrift.runs.stages import Follower, Job
+from factdrift.runs.sweep import sweep
+from factdrift.settings import dump_source, scope
 from factdrift.wikidata.streams import compression
 
 PROGRESS = Path("logs/progress.txt")
 
+_COMMAND = re.compile(r"\bfactdrift ([\w-]+(?: \w[\w-]*)?)")
+
+
+class Planned(NamedTuple):
+    """A job that the workflow is going to run: rule, shell command, log files, benchmark file."""
+
+    rule: str
+    shell: str
+    logs: Sequence[str]
+    benchmark: str | None
+
 
 class Source(NamedTuple):
-    """Where the dump of a date is read from; `remote`: it is downloaded to there, and `bytes` is its size, if
-    known beforehand."""
+    """The file of a date's dump, as the workflow reads it.
+
+    `remote`: the workflow downloads it to `path`. `bytes`: its size, if the registry of dumps has it.
+    """
 
     date: str
     path: Path
@@ -33,43 +48,61 @@ class Source(NamedTuple):
 
 
 def begin(
-    jobs: Sequence[Job],
-    sources: Sequence[Source],
-    config: Mapping[str, Any],
-    scope: str,
-    cores: int,
-    here: bool,
+    planned: Iterable[Planned], sources: Sequence[Source], config: Mapping[str, Any], slots: int, here: bool
 ) -> Follower:
-    """Follows the `jobs` of a run from now on.
+    """Prints what the run needs and starts reporting its progress.
 
-    `sources`: the dumps, none if they are such that no estimate is worth while. `here`: the jobs run on this
-    machine. Raises InputError with the numbers if the disk cannot hold the run.
+    `sources`: the dumps of the old and the new date; none where nothing is to be estimated. `slots`: how many
+    jobs can run at once. `here`: they run on this machine, else on a cluster. Unfinished files of killed runs
+    are removed first. Raises InputError with the numbers if the disk cannot hold the results.
     """
+    jobs = followed(planned)
     results = Path("results")
     number, freed = sweep(results)
     if number:
         print(
-            f"Removed what a killed run left unfinished: {number} files, {freed / 1e6:,.1f} MB",
+            f"Removed {number} unfinished files of killed runs, {freed / 1e6:,.1f} MB",
             file=sys.stderr,
         )
-    if sources and jobs:
+    dumps = [_dump(source) for source in _estimated(sources, config)]
+    if dumps and jobs:
         folder = (results if results.is_dir() else Path()).resolve()  # it may be a link to another disk
         memory = float(psutil.virtual_memory().total) if here else math.inf
+        cores = slots if here else min(slots, len(jobs))
         machine = Machine(cores, memory, float(shutil.disk_usage(folder).free))
         found = estimate(
-            [_dump(source) for source in sources],
+            dumps,
             cores,
-            scope,
+            scope(dict(config)),
             config["shards"],
             config["buckets"],
             config["neighbors"]["blocks"],
             Counter(job.command for job in jobs),
         )
         if found.stages:
-            print("\n".join(told(found, machine, str(folder))), file=sys.stderr, flush=True)
+            print("\n".join(report(found, machine, str(folder))), file=sys.stderr, flush=True)
             if config["check_disk"]:
                 check_disk(found, machine, str(folder))
     return Follower(jobs, PROGRESS)
+
+
+def followed(planned: Iterable[Planned]) -> list[Job]:
+    """The planned jobs that are followed: those with a factdrift command, a log and a benchmark file."""
+    return [
+        Job(job.rule, command[1], Path(job.logs[0]), Path(job.benchmark))
+        for job in planned
+        if (command := _COMMAND.search(job.shell)) and job.logs and job.benchmark
+    ]
+
+
+def _estimated(sources: Sequence[Source], config: Mapping[str, Any]) -> list[Source]:
+    """The dumps whose sizes give the estimate: none for the bundled sample and for fetched entities, which
+    are small; for a dump that is derived from the other one, the other one, which is about as large."""
+    kinds = {source.date: dump_source(dict(config), source.date) for source in sources}
+    if {"sample", "entities"} & set(kinds.values()):
+        return []
+    whole = [source for source in sources if kinds[source.date] != "derive"]
+    return [source if kinds[source.date] != "derive" else whole[0] for source in sources]
 
 
 def _dump(source: Source) -> Dump:
@@ -88,6 +121,6 @@ def _dump(source: Source) -> Dump:
 
 
 def estimated_bytes(date: str, kind: str) -> float:
-    """About how large Wikidata's dump of a date is in a compression."""
+    """About how large Wikidata's dump of a date is in a compression (`gzip`, `bzip2`, `zstd` or `none`)."""
     quantities = read_quantities()
     return dump_bytes(date) * quantities["text_per_byte_gzip"] / quantities[f"text_per_byte_{kind}"]

@@ -7,26 +7,28 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 if TYPE_CHECKING:
     from factdrift.runs.estimate import Dump
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    help_ = "what a build of two dumps needs of time, disk and memory"
+    help_ = "estimate the time, disk and memory that a build of two dumps needs"
     verb = commands.add_parser("estimate", help=help_, description=help_)
     verb.add_argument(
         "dumps",
         nargs=2,
         metavar="DUMP",
-        help="a dump file, or the size and ending of one (92GB.gz, 57.5GB.bz2), or a date (of its .json.gz)",
+        help="a dump file, a size with a suffix (92GB.gz, 57.5GB.bz2), or a date (its .json.gz)",
     )
     verb.add_argument("--cores", type=int, nargs="+", default=[8, 16, 32, 64], help="default %(default)s")
     verb.add_argument("--scope", choices=["enwiki", "anywiki", "all"], default="enwiki")
     verb.add_argument("--shards", type=int, default=64, help="default %(default)s")
     verb.add_argument("--buckets", type=int, default=64, help="default %(default)s")
-    verb.add_argument("--blocks", type=int, default=28, help="of neighbours (default %(default)s)")
+    verb.add_argument(
+        "--blocks", type=int, default=28, help="of the nearest-facts search (default %(default)s)"
+    )
     verb.set_defaults(run=_estimate)
 
 
@@ -53,4 +55,4 @@ def _dump(text: str) -> Dump:
     try:
         return Dump(estimated_bytes(text, "gzip"), "gzip")
     except ValueError:
-        raise InputError(f"{text}: no file, and neither a size such as 92GB.gz nor a date") from None
+        raise InputError(f"{text}: neither a file nor a size such as 92GB.gz nor a date") from None

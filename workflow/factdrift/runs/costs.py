@@ -8,15 +8,15 @@ import itertools
 from pathlib import Path
 from typing import NamedTuple
 
-FOLDER = Path(__file__).parents[3] / "resources" / "costs"
+from factdrift.paths import COSTS
 
 
 class Cost(NamedTuple):
-    """What the jobs of one command cost, by the gigabytes of text in a job's share of a dump.
+    """Measured costs of the jobs of one command.
 
-    `split` tells into how many jobs the work is divided (SPLITS). `cpu_s` and `memory_mb` are what a job
-    takes however small it is; `*_gb` come with each gigabyte; `most_mb` is the memory that its rule grants.
-    `kept`: whether its output stays.
+    `split`: how the work is divided into jobs (SPLITS). `cpu_s` (seconds) and `memory_mb` are the fixed part
+    of a job, `*_gb` the part per gigabyte of text in its share of a dump. `most_mb`: the memory that its rule
+    requests. `kept`: the output is not temporary.
     """
 
     split: str
@@ -43,16 +43,16 @@ SPLITS = {
     "bucket": (0, 0, 1, 0),
     "block": (0, 0, 0, 1),
 }
-"""How many jobs there are: so many in all, for each shard, for each bucket, for each block of neighbours."""
+"""Numbers of jobs: in all, plus per shard, per bucket and per block of the nearest-facts search."""
 
 
 def job_count(split: str, shards: int, buckets: int, blocks: int) -> int:
-    """The jobs of a command in a whole build of two dumps."""
+    """How many jobs of a command a whole build of two dumps has."""
     parts = (1, shards, buckets, blocks)
     return sum(factor * part for factor, part in zip(SPLITS[split], parts, strict=True))
 
 
-def read_costs(scope: str, folder: Path = FOLDER) -> dict[str, Cost]:
+def read_costs(scope: str, folder: Path = COSTS) -> dict[str, Cost]:
     """The costs of each command (`statements extract`) where snapshots hold the items of a scope.
 
     Measured for `enwiki` and `all`; `anywiki` lies between them as its share of the items does.
@@ -82,18 +82,19 @@ def _between(few: Cost, many: Cost, weight: float) -> Cost:
     return Cost(split=few.split, kept=few.kept, **figures)
 
 
-def read_archives(folder: Path = FOLDER) -> dict[str, float]:
-    """CPU seconds that a gigabyte of text costs more to read from each compression than from gzip."""
+def read_archives(folder: Path = COSTS) -> dict[str, float]:
+    """Compression -> additional CPU seconds per gigabyte of text, compared with gzip."""
     return {row["compression"]: float(row["cpu_s_gb"]) for row in _rows(folder / "archives.tsv")}
 
 
-def read_quantities(folder: Path = FOLDER) -> dict[str, float]:
-    """Sizes and speeds of the world outside, by name."""
+def read_quantities(folder: Path = COSTS) -> dict[str, float]:
+    """Name -> assumed sizes and speeds of dumps and servers."""
     return {row["name"]: float(row["value"]) for row in _rows(folder / "quantities.tsv")}
 
 
-def dump_bytes(date: str, folder: Path = FOLDER) -> float:
-    """About how large Wikidata's .json.gz dump of a date is, between and beyond the sizes that are known."""
+def dump_bytes(date: str, folder: Path = COSTS) -> float:
+    """Estimated bytes of Wikidata's .json.gz dump of a date, interpolated or extrapolated from known
+    sizes."""
     known = [
         (datetime.date.fromisoformat(row["date"]).toordinal(), float(row["gb"]) * 1e9)
         for row in _rows(folder / "dumps.tsv")

@@ -1,7 +1,7 @@
-"""What a run will need of time, disk and memory, told before it begins, and whether the machine has it.
+"""Estimate of the time, disk and memory that a run needs, and comparison with what the machine has.
 
-An estimate, not a promise: the costs (`resources/costs`, `factdrift.runs.costs`) were measured on synthetic
-dumps of some gigabytes, and are taken to grow with the text of the dumps.
+The costs (`resources/costs`, `factdrift.runs.costs`) were measured on synthetic dumps of some gigabytes, and
+are assumed to grow with the text of the dumps.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from factdrift.errors import InputError
 from factdrift.runs.costs import Cost, job_count, read_archives, read_costs, read_quantities
-from factdrift.settings import InputError
 
 SUFFIXES = {"gz": "gzip", "bz2": "bzip2", "zst": "zstd"}
-"""Compressions by the endings of dumps' names."""
+"""Suffix of a dump's name -> compression."""
 
 SEARCH = "neighbors search"
-"""The command whose cost grows with the number of subjects times that of items."""
+"""The command whose cost grows with the number of updated subjects times the number of items."""
 
 
 class Dump(NamedTuple):
-    """A dump: bytes of its file, its compression, the bytes still to be downloaded, and how many a second."""
+    """A dump: bytes of the file, compression, bytes still to be downloaded, bytes downloaded per second."""
 
     bytes: float
     compression: str
@@ -30,7 +30,7 @@ class Dump(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """Cores that jobs may use at once, bytes of memory, bytes free where results are written."""
+    """Cores for jobs, bytes of memory, bytes free on the disk of the results."""
 
     cores: int
     memory: float
@@ -38,8 +38,8 @@ class Machine(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """Of one command: jobs to run, their CPU seconds in all, seconds on the clock, megabytes of memory of one
-    job and of as many as run at once, megabytes of output."""
+    """Estimate for one command: jobs to run, CPU seconds of all, seconds on the clock, megabytes of memory of
+    one job and of the jobs that run at once, megabytes of output."""
 
     jobs: int
     cpu: float
@@ -50,7 +50,7 @@ class Stage(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """`disk` counts what stays and, once, what is temporary; bytes."""
+    """Estimate for a run: bytes of text, of downloads and of disk (temporary files included), and seconds."""
 
     stages: dict[str, Stage]
     text: float
@@ -61,17 +61,17 @@ class Estimate(NamedTuple):
 
     @property
     def largest(self) -> str:
-        """The command of the job that needs most memory."""
+        """The command whose jobs need the most memory."""
         return max(self.stages, key=lambda command: self.stages[command].memory)
 
     @property
     def memory(self) -> float:
-        """Bytes of the largest job."""
+        """Bytes of memory of the largest job."""
         return self.stages[self.largest].memory * 1e6
 
     @property
     def at_once(self) -> float:
-        """Bytes of the jobs of one stage that run side by side."""
+        """Bytes of memory of the jobs of one command that run at once, for the command with the most."""
         return max(stage.at_once for stage in self.stages.values()) * 1e6
 
 
@@ -84,7 +84,7 @@ def estimate(
     blocks: int = 28,
     jobs: Mapping[str, int] | None = None,
 ) -> Estimate:
-    """What a build from these two dumps needs, or only so many `jobs` of each command."""
+    """The estimate of a whole build from two dumps, or of only `jobs` (command -> number) of it."""
     quantities, archives = read_quantities(), read_archives()
     texts = [dump.bytes / 1e9 * quantities[f"text_per_byte_{dump.compression}"] for dump in dumps]
     one = sum(texts) / len(texts)
@@ -129,13 +129,13 @@ def _stage(cost: Cost, jobs: int, cpu: float, share: float, cores: int) -> Stage
 
 
 def _pairs(text: float, scope: str, quantities: Mapping[str, float]) -> float:
-    """Thousand millions of pairs of an updated subject and an item that it is compared with."""
+    """Pairs of an updated subject and an item that the search compares, in units of 10^9."""
     held = text * quantities["items_per_gb"] * quantities[f"held_{scope}"]
     return held * held * quantities["updated"] / 1e9
 
 
-def told(found: Estimate, machine: Machine, folder: str) -> list[str]:
-    """The estimate in lines, with what the machine has."""
+def report(found: Estimate, machine: Machine, folder: str) -> list[str]:
+    """Lines that print the estimate beside what the machine has, and warnings where memory is too small."""
     time = f"{_clock(found.seconds)} on {machine.cores} cores"
     if found.download:
         time += f", after {_clock(found.download_seconds)} of downloads (both dumps at once)"
@@ -166,7 +166,7 @@ def told(found: Estimate, machine: Machine, folder: str) -> list[str]:
 
 
 def check_disk(found: Estimate, machine: Machine, folder: str) -> None:
-    """Raises InputError with the numbers if the disk cannot hold it."""
+    """Raises InputError with the numbers if the disk is too small."""
     if found.disk > machine.disk:
         raise InputError(
             f"the disk cannot hold this build: it needs about {_gb(found.disk)}, of which "
@@ -179,7 +179,7 @@ def check_disk(found: Estimate, machine: Machine, folder: str) -> None:
 def table(
     dumps: Sequence[Dump], cores: Sequence[int], scope: str, shards: int, buckets: int, blocks: int
 ) -> str:
-    """A Markdown table of a whole build on so many cores, and of its stages."""
+    """Markdown tables of a whole build: one row per number of cores, and one row per command."""
     found = [estimate(dumps, each, scope, shards, buckets, blocks) for each in cores]
     heads = [
         "| cores | CPU hours | time | memory of the jobs at once | disk beside the dumps |",

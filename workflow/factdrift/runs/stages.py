@@ -1,8 +1,8 @@
-"""How far a run is: one line a stage, from the logs and benchmark files of its jobs.
+"""Progress of a run: one line per stage, from the logs and benchmark files of its jobs.
 
-A stage is a rule; its jobs run side by side, here or on other machines that share the disk. Nothing is asked
-of them: a job that has begun has a new log, whose lines of progress say how far it is, and one that has ended
-well a new benchmark file.
+A stage is a rule; its jobs run in parallel, here or on other machines that share the disk. Only files are
+read: a job that has begun has a new log, with lines of progress, and one that has succeeded a new benchmark
+file.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from factdrift.disk import is_full
 from factdrift.progress import figure, read_line
-from factdrift.runs.disk import is_full
 from factdrift.tables import atomic_path
 
 LOOK = 2.0
 """Seconds between two looks."""
 
 SAY = 30.0
-"""Seconds after which a stage that is at work is told (again), if none of its jobs has ended meanwhile."""
+"""Seconds between two lines of a running stage while none of its jobs ends."""
 
 PAUSE = 5.0
-"""Seconds between two lines of one stage, at least."""
+"""Least seconds between two lines of one stage."""
 
 
 class Job(NamedTuple):
-    """A job that is to run: its rule, its command (`statements extract`), the files that it always writes."""
+    """A job that is going to run: rule, command (`statements extract`), and the files that it always
+    writes."""
 
     rule: str
     command: str
@@ -41,11 +42,11 @@ class Job(NamedTuple):
 
 
 class _Running:
-    """One job, as far as it is."""
+    """A job and its progress."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        # Clocks of machines differ; whether a file is another one than before does not hang on them.
+        # Clocks of machines differ; whether a time has changed does not depend on them.
         self._before = (_changed(job.log), _changed(job.benchmark))
         self.begun = self.ended = 0.0
         self.share = 0.0
@@ -53,7 +54,7 @@ class _Running:
 
     def look(self) -> None:
         if not self.ended:
-            # A job that is begun again takes its files away.
+            # A job that starts again removes its files.
             with contextlib.suppress(FileNotFoundError):
                 self._look()
 
@@ -69,10 +70,10 @@ class _Running:
                 self.begun, self.ended, self.share = benchmark - float(row[0].split("\t")[0]), benchmark, 1.0
 
     def _read(self) -> None:
-        """The amounts of the last line of each piece of work that the log speaks of."""
+        """Sums the amounts in the newest progress line of each piece of work in the log."""
         lines = self.job.log.read_text("utf-8", "replace").splitlines()
         said = {line.what: line for line in map(read_line, lines) if line}
-        # What is read counts, where its whole is known; else what is written.
+        # Lines with a known total (what is read) count if there are any, else all (what is written).
         counted = [line for line in said.values() if line.share is not None] or list(said.values())
         self.amounts = Counter()
         for line in counted:
@@ -81,7 +82,7 @@ class _Running:
 
 
 def _changed(path: Path) -> float:
-    """When a file was last changed; 0 if it is not there."""
+    """When a file was last changed; 0 if it does not exist."""
     try:
         return path.stat().st_mtime
     except OSError:
@@ -89,7 +90,7 @@ def _changed(path: Path) -> float:
 
 
 class Stages:
-    """The stages of a run, in the order in which they begin."""
+    """The stages of a run."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self._jobs: dict[str, list[_Running]] = {}
@@ -97,13 +98,13 @@ class Stages:
             self._jobs.setdefault(job.rule, []).append(_Running(job))
 
     def look(self) -> None:
-        """Reads what has changed."""
+        """Reads logs and benchmark files that have changed."""
         for jobs in self._jobs.values():
             for job in jobs:
                 job.look()
 
     def lines(self) -> dict[str, str]:
-        """What there is to say of each stage that has begun."""
+        """Rule -> line of progress, for each stage that has begun, in the order of their beginning."""
         begun = {
             rule: min(job.begun for job in jobs if job.begun)
             for rule, jobs in self._jobs.items()
@@ -114,7 +115,7 @@ class Stages:
         }
 
     def ended(self, rule: str) -> int:
-        """How many jobs of a stage have ended well."""
+        """How many jobs of a stage have succeeded."""
         return sum(bool(job.ended) for job in self._jobs[rule])
 
     def jobs(self, rule: str) -> int:
@@ -147,7 +148,7 @@ def _clock(seconds: float) -> str:
 
 
 class Follower:
-    """Follows a run in a thread of its own: lines to standard error, and the newest of each in a file."""
+    """A thread that prints progress lines to standard error and keeps the newest of each stage in a file."""
 
     def __init__(self, jobs: Sequence[Job], file: Path) -> None:
         self._stages, self._file = Stages(jobs), file
@@ -157,7 +158,7 @@ class Follower:
         self._thread.start()
 
     def end(self) -> None:
-        """Takes a last look; what is unsaid is said."""
+        """Stops the thread and prints the lines that are not printed yet."""
         self._stop.set()
         self._thread.join()
         self._look(last=True)
@@ -182,5 +183,5 @@ class Follower:
             with atomic_path(self._file) as temporary:
                 temporary.write_text("".join(f"{line}\n" for line in lines.values()), "utf-8")
         except OSError as error:
-            if not is_full(error):  # the jobs tell about a full disk
+            if not is_full(error):  # the jobs report a full disk
                 raise

@@ -1,1 +1,1 @@
-"""Dump files: rendered from the bundled sample as of a date, or derived from a newer dump."""
+"""Dump files: downloaded, rendered from the sample, derived from a newer dump, or fetched by the API."""

@@ -1,7 +1,7 @@
-"""Writing dump files in Wikidata's layout: `[`, one entity a line, `]`; compressed by the file's suffix.
+"""Writes dump files in Wikidata's layout: `[`, one entity per line, `]`; the suffix names the compression.
 
-The bytes are a function of the lines alone. Gzip files are many members that begin on lines, as Wikidata's
-own are, so that a reader can start in the middle; a comma between two of them stands in its own small member.
+The bytes depend on the lines only. Gzip files consist of many members that begin at a line, as Wikidata's own
+do, so that a reader can start in the middle; the comma between two members is a small member of its own.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, Protocol
 import pyarrow as pa
 from isal import igzip
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import atomic_path
 
 MEMBER_SIZE = 4 << 20
-"""Bytes of text after which a gzip member ends, if the caller does not say."""
+"""Bytes of text after which a gzip member ends."""
 
 _GZIP_LEVEL = 3
 
@@ -29,7 +29,7 @@ class _Sink(Protocol):
 
 
 class DumpWriter:
-    """Takes entities without line end and comma; writes them with the brackets and commas of a dump."""
+    """Writes entities, given without line end and comma, with the brackets and commas of a dump."""
 
     def __init__(self, sink: _Sink, member_size: int) -> None:
         self._sink, self._member_size = sink, member_size
@@ -46,7 +46,7 @@ class DumpWriter:
             self._flush()
 
     def finish(self) -> None:
-        """Writes what waits and closes the array."""
+        """Writes the buffered entities and the closing bracket."""
         self._flush()
         self._sink.write(b"]\n" if self._first else b"\n]\n")
 
@@ -61,7 +61,7 @@ class DumpWriter:
 
 
 class _GzipMembers:
-    """Every write becomes a gzip member of its own, without time or name."""
+    """Writes each piece as a gzip member of its own, without time or name."""
 
     def __init__(self, file: _Sink) -> None:
         self._file = file
@@ -72,9 +72,9 @@ class _GzipMembers:
 
 @contextlib.contextmanager
 def dump_writer(path: str | Path, member_size: int = MEMBER_SIZE) -> Iterator[DumpWriter]:
-    """A writer of a dump file, which takes its name only when the block ends well.
+    """A writer of a dump file that appears under its name only if the block ends without an exception.
 
-    `.json`, `.json.gz`, `.json.bz2` and `.json.zst` are written; anything else is an InputError.
+    Raises InputError if `path` does not end in `.json`, `.json.gz`, `.json.bz2` or `.json.zst`.
     """
     path = Path(path)
     suffix = path.suffix

@@ -1,26 +1,28 @@
-"""An old snapshot that is nowhere to be found any more, approximated from a newer dump by its own dates.
+"""Approximates the snapshot of an old date D from a newer dump, by the dates in that dump.
 
-For a date D, judged by the first day that a date covers at its precision:
+A date counts as the first day that it covers at its precision.
 
-* statements whose start (P580) or point in time (P585) lies after D are dropped;
-* ends (P582) after D are dropped;
-* a group of statements that thereby lost all its preferred ones prefers the one that, among those that still
-  held on D, began last;
-* items whose earliest creation date lies after D are dropped (`CREATION`, the eight properties by which
-  new entities are told).
+* Statements whose start (P580) or point in time (P585) is after D are dropped.
+* Ends (P582) after D are dropped.
+* If a group of statements loses all its preferred ones, the statement that began last among those that held
+  on D becomes preferred.
+* Items whose earliest creation date is after D are dropped. `CREATION`: the eight properties that also decide
+  which entities are new.
 
-What the newer dump cannot tell, and the result therefore has wrong:
+The result differs from the true snapshot of D in what the newer dump does not contain:
 
-* when a statement was entered, and everything that has been removed, corrected or replaced since: an undated
-  fact is taken to have stood on D, so that a population without a date or a changed head of state without
-  a start never shows as an update; a late entry stands too early, an announced one is missing;
-* dates in the statement's own value: a death after D stays;
-* items that were made before what they describe existed (announced buildings, scheduled events) are missing,
-  items made after D about older things are there; values that name a dropped item stay;
-* labels, descriptions, articles and sitelinks, properties and their constraints are those of the newer dump;
-  merged and deleted items are missing; ranks are the newer ones but for the rule above.
+* when a statement was entered, and everything that was removed, corrected or replaced since D. A fact without
+  dates is taken to be in the snapshot of D, so that a population without a date or a changed head of state
+  without a start is never an update; a statement that was entered late appears too early, and one that was
+  entered in advance is missing;
+* dates in a statement's own value: a date of death after D is kept;
+* items that were created before the thing that they describe (announced buildings, scheduled events) are
+  missing, and items that were created after D about older things are present; values that name a dropped item
+  are kept;
+* labels, descriptions, articles, site links, properties and their constraints are those of the newer dump;
+  items that were merged or deleted since are missing; ranks are the newer ones, but for the rule above.
 
-A changed item is written without `lastrevid` and `modified`, since no revision ever had this content.
+A changed item is written without `lastrevid` and `modified`, because no revision had this content.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ from typing import Any
 
 import msgspec
 
+from factdrift.errors import InputError
 from factdrift.progress import Progress
-from factdrift.settings import InputError
 from factdrift.snapshots.compression import dump_writer
 from factdrift.snapshots.php_json import php_json
 from factdrift.wikidata.shares import Share, check_shares
@@ -59,7 +61,7 @@ class _Statement(msgspec.Struct, gc=False):
         return [] if isinstance(self.qualifiers, list) else self.qualifiers.get(name, [])
 
     def earliest(self, name: str) -> int | None:
-        """First day of the earliest readable date of a qualifier."""
+        """First day, packed, of the earliest valid date of a qualifier; None if there is none."""
         return min(_days(self.snaks(name)), default=None)
 
 
@@ -75,7 +77,7 @@ class _TimeData(msgspec.Struct, gc=False):
 
 @dataclass(slots=True)
 class Derived:
-    """What became of the newer dump: numbers of lines, of unreadable ones, of things dropped or changed."""
+    """Counts of the newer dump's lines, of unreadable ones, and of what was dropped or changed."""
 
     lines: int = 0
     unreadable: int = 0
@@ -97,8 +99,8 @@ _time_decoder = msgspec.json.Decoder(_TimeData)
 def derive_dump(dump: str | Path, day: int, path: str | Path) -> Derived:
     """Writes the approximate snapshot of a day (packed) as `path`, which must end in `.json.gz`.
 
-    Entities that need no change pass byte for byte, and so do lines that are no entity: the reader counts
-    those. Raises InputError if the dump cannot be read to its end.
+    Entities that need no change are copied byte for byte, and so are lines that are not entities, so that the
+    reader of the result counts them. Raises InputError if the dump cannot be read to its end.
     """
     if not str(path).endswith(".json.gz"):
         raise InputError(f"{path}: a derived dump is written as .json.gz; rename the output")
@@ -118,7 +120,7 @@ def derive_dump(dump: str | Path, day: int, path: str | Path) -> Derived:
 
 
 def derive_line(text: bytes, day: int, counts: Derived) -> bytes | None:
-    """One entity as of the day, None if it did not exist yet; what is done is added to `counts`."""
+    """A line as of the day, None if the entity did not exist yet; adds to `counts`."""
     counts.lines += 1
     if not any(name in text for name in _DATED):
         return text
@@ -172,9 +174,9 @@ def _derive_group(
 
 
 def _successor(kept: list[_Statement], day: int) -> _Statement | None:
-    """Of the statements that held on the day, the one that began last; the first of several.
+    """The statement that began last of those that held on the day; the first of several.
 
-    None if another is preferred already, or if several held and none tells when it began.
+    None if a statement is preferred already, or if several held and none has a start.
     """
     if any(each.rank == "preferred" for each in kept):
         return None
@@ -199,7 +201,7 @@ def _successor(kept: list[_Statement], day: int) -> _Statement | None:
 
 
 def _drop_ends(statement: dict[str, Any], places: set[int]) -> None:
-    """Takes ends, by their place, out of a statement, and with the last one every trace of them."""
+    """Removes the ends at these positions from a statement; without ends, the qualifier P582 altogether."""
     qualifiers = statement["qualifiers"]
     qualifiers[END] = [end for place, end in enumerate(qualifiers[END]) if place not in places]
     if not qualifiers[END]:
@@ -216,19 +218,19 @@ def _is_touched(statement: _Statement, day: int) -> bool:
 
 
 def _is_late(statement: _Statement, day: int) -> bool:
-    """Whether the statement's first start or first point in time lies after the day."""
+    """Whether the statement's first start or first point in time is after the day."""
     firsts = (statement.earliest(START), statement.earliest(POINT_IN_TIME))
     return any(first is not None and first > day for first in firsts)
 
 
 def _late_ends(statement: _Statement, day: int) -> set[int]:
-    """Places, among the statement's ends, of those after the day."""
+    """Positions of the ends after the day in the statement's list of ends."""
     ends = statement.snaks(END)
     return {place for place, end in enumerate(ends) if any(first > day for first in _days([end]))}
 
 
 def _created(claims: _Claims) -> int | None:
-    """First day of the earliest creation date of an item, deprecated statements aside."""
+    """First day of the earliest creation date of an item; deprecated statements do not count."""
     return min(
         _days(
             each.mainsnak for name in CREATION for each in claims.get(name, ()) if each.rank != "deprecated"
@@ -238,7 +240,7 @@ def _created(claims: _Claims) -> int | None:
 
 
 def _days(snaks: Iterable[_Snak]) -> Iterator[int]:
-    """First days of the dates that can be read."""
+    """First days, packed, of all valid dates among the snaks."""
     for snak in snaks:
         if snak.snaktype != "value":
             continue

@@ -1,6 +1,6 @@
-"""A dump from its server to the disk, resumed after any interruption, checked, and named only when whole.
+"""Downloads a dump: resumes after any interruption, checks the file, and gives it its name when complete.
 
-What has arrived waits in OUTPUT.part, with OUTPUT.part.json beside it, which tells of which file it is.
+An incomplete file is OUTPUT.part; OUTPUT.part.json records its address, size and validator.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from factdrift.errors import InputError
 from factdrift.progress import Progress
-from factdrift.settings import InputError
-from factdrift.snapshots.fetch import Client, Head, Missing, say
+from factdrift.retry import say
+from factdrift.snapshots.fetch import Client, Head, Missing
 from factdrift.snapshots.registry import Dump, mondays
 from factdrift.tables import atomic_path
 
@@ -31,12 +32,12 @@ _MAGIC = {"gz": b"\x1f\x8b", "bz2": b"BZh"}
 def download(dump: Dump, output: Path, client: Client) -> None:
     """Downloads a dump to `output`, from the first of its addresses that has it.
 
-    Goes on with what an earlier, broken-off download has left in `output`.part. Raises InputError if no
-    address has it, the disk cannot hold it, its checksum is not the published one, or the server does not
-    answer for too long; only a wrong checksum loses what has arrived.
+    Continues what an earlier download has left in `output`.part. Raises InputError if no address has the
+    dump, the disk is too small, the checksum is not the published one, or the server fails too often. The
+    incomplete file is kept, except after a wrong checksum.
     """
     if output.exists():
-        say(dump.urls[0], f"is here already, as {output}; remove that file to fetch it again")
+        say(dump.urls[0], f"has been downloaded already, as {output}; remove that file to fetch it again")
         return
     output.parent.mkdir(parents=True, exist_ok=True)
     with _part(output) as part:
@@ -44,21 +45,21 @@ def download(dump: Dump, output: Path, client: Client) -> None:
             try:
                 part.fetch(url, dump, client)
             except Missing:
-                say(url, "is not there")
+                say(url, "does not exist")
             else:
                 part.finish(url, output)
                 return
     before, after = mondays(dump.date)
     raise InputError(
         f"no dump of {dump.date} at {' or '.join(dump.urls)}. Wikimedia begins a dump on Mondays (near: "
-        f"{before}, {after}), keeps it for about ten weeks, and not every one is archived: try another date "
-        "(`factdrift dumps list`), or give an address or a file in the configuration "
+        f"{before}, {after}) and keeps it for about ten weeks, and some dumps are not archived: try another "
+        "date (`factdrift dumps list`), or give an address or a file in the configuration "
         "(`dumps: {DATE: URL or PATH}`)"
     )
 
 
 def published(client: Client, url: str) -> tuple[int | None, dict[str, str]]:
-    """Size, if told, and checksums (`sha1`, `md5`) that the server publishes beside a dump; {} if none."""
+    """Size in bytes (None if unknown) and checksums (`sha1`, `md5`) that the server publishes for a dump."""
     folder, _, name = url.rpartition("/")
     item = re.search(r"/download/([^/]+)$", folder)
     if item:
@@ -75,7 +76,7 @@ def published(client: Client, url: str) -> tuple[int | None, dict[str, str]]:
 
 
 def _archived(listing: bytes, name: str) -> tuple[int | None, dict[str, str]]:
-    """Of the Internet Archive's list of an item's files."""
+    """Size and checksums of a file in the Internet Archive's list of an item's files."""
     with contextlib.suppress(xml.etree.ElementTree.ParseError):
         for file in xml.etree.ElementTree.fromstring(listing or b"<files/>"):
             if file.get("name") == name:
@@ -86,6 +87,7 @@ def _archived(listing: bytes, name: str) -> tuple[int | None, dict[str, str]]:
 
 
 def _small(client: Client, url: str) -> bytes:
+    """The body of a small file, b"" if the server does not have it."""
     try:
         return client.small(url)
     except Missing:
@@ -93,7 +95,7 @@ def _small(client: Client, url: str) -> bytes:
 
 
 class _Part:
-    """What has arrived of a file."""
+    """An incomplete file."""
 
     def __init__(self, path: Path, file: BinaryIO):
         self.path, self.file = path, file
@@ -101,17 +103,17 @@ class _Part:
         self.digests: dict[str, str] = {}
         self.hashes: dict[str, Any] = {}
         self.size: int | None = None
-        self.told: dict[str, Any] = {}
-        """What the server says of the file, until it is noted in `account` together with the first bytes."""
+        self.record: dict[str, Any] = {}
+        """The record of the file, until it is written to `account` with the first bytes that arrive."""
 
     def fetch(self, url: str, dump: Dump, client: Client) -> None:
-        """Gets what is missing. Raises Missing if `url` does not have the file, InputError as `download`."""
-        told, digests = (None, dump.digests) if dump.digests else published(client, url)
-        self.digests, known = digests, dump.size or told
+        """Downloads the missing bytes. Raises Missing if `url` does not exist, InputError as `download`."""
+        announced, digests = (None, dump.digests) if dump.digests else published(client, url)
+        self.digests, known = digests, dump.size or announced
         self.hashes = {kind: hashlib.new(kind, usedforsecurity=False) for kind in digests}
         start, validator = self._resumable(url, known)
         if start:
-            say(url, f"goes on at {start / _MB:,.1f} MB, which are here already")
+            say(url, f"continues at {start / _MB:,.1f} MB, which have arrived already")
             self._hash_what_is_here(start)
         progress: Progress | None = None
 
@@ -119,14 +121,17 @@ class _Part:
             nonlocal progress
             self._begin(url, head, known)
             if progress is None:
-                if not digests:
+                if not digests and self.size is None:
+                    say(url, "has no published checksum and no length: it cannot be checked")
+                elif not digests:
                     say(url, "has no published checksum; only its size is checked")
                 total = self.size / _MB if self.size is not None else None
                 progress = Progress(dump.name, total, "MB", before=head.start / _MB)
 
         position = start
         if self.size is None or start < self.size:
-            for offset, data in client.stream(url, start, self.size, validator, begin):
+            trust = None if digests else validator
+            for offset, data in client.stream(url, start, self.size, trust, begin):
                 if offset < position:
                     self.hashes = {kind: hashlib.new(kind, usedforsecurity=False) for kind in digests}
                     progress = Progress(dump.name, progress.total if progress else None, "MB")
@@ -144,24 +149,25 @@ class _Part:
             )
 
     def finish(self, url: str, output: Path) -> None:
-        """Checks the sums and gives the file its name."""
+        """Compares the checksums and gives the file its name."""
         for kind, expected in self.digests.items():
             found = self.hashes[kind].hexdigest()
             if found != expected:
                 self.path.unlink()
                 self.account.unlink(missing_ok=True)
                 raise InputError(
-                    f"{url}: the {kind.upper()} of what came is {found}, the published one is {expected}. "
-                    f"{self.path} has been deleted; run the same command again to fetch it anew"
+                    f"{url}: the {kind.upper()} of the file is {found}, the published one is {expected}. "
+                    f"{self.path} has been deleted; run the same command again to fetch it again"
                 )
         os.fsync(self.file.fileno())
         self.path.replace(output)
         self.account.unlink(missing_ok=True)
-        checked = " and ".join(kind.upper() for kind in self.digests) or "size"
-        say(url, f"complete as {output}, {output.stat().st_size:,} bytes, {checked} checked")
+        checked = " and ".join(kind.upper() for kind in self.digests) or ("" if self.size is None else "size")
+        how = f"{checked} checked" if checked else "neither size nor checksum known"
+        say(url, f"complete as {output}, {output.stat().st_size:,} bytes, {how}")
 
     def _resumable(self, url: str, known: int | None) -> tuple[int, str]:
-        """How many bytes of the part are of this file, and the validator to resume with; sets `size`."""
+        """The number of bytes to resume from, and the validator of their file; sets `size`."""
         try:
             account = json.loads(self.account.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -169,11 +175,10 @@ class _Part:
         start = os.fstat(self.file.fileno()).st_size
         size, validator = account.get("bytes"), account.get("validator", "")
         self.size = known if known is not None else size
-        # From another server only what a checksum will vouch for. It also makes an entity tag needless: that
-        # may differ between servers of one name, and would then cost all that is here.
+        # Bytes from another server count only if a checksum is compared at the end.
         trusted = bool(self.digests) or account.get("url") == url
         if trusted and size is not None and size == self.size and start <= size:
-            return start, "" if self.digests else validator
+            return start, validator
         self.size = known
         return 0, ""
 
@@ -190,10 +195,10 @@ class _Part:
             progress.advance(len(data) / _MB)
 
     def _begin(self, url: str, head: Head, known: int | None) -> None:
-        """Refuses a file of a wrong size or too large for the disk."""
+        """Raises InputError for a file of another size than is known, or one too large for the disk."""
         if known is not None and head.size is not None and head.size != known:
             raise InputError(
-                f"{url}: has {head.size:,} bytes, but {known:,} are listed; see `factdrift dumps check`"
+                f"{url}: has {head.size:,} bytes, but {known:,} are published; see `factdrift dumps check`"
             )
         self.size = head.size if head.size is not None else known
         if self.size is not None:
@@ -201,25 +206,25 @@ class _Part:
             free = shutil.disk_usage(self.path.parent).free
             if needed > free:
                 raise InputError(
-                    f"{url}: {needed / 1e9:,.2f} GB are still to come, but {self.path.parent.resolve()} has "
-                    f"only {free / 1e9:,.2f} GB free; make room, or make that folder a link to a larger disk"
+                    f"{url}: {needed / 1e9:,.2f} GB are missing, but {self.path.parent.resolve()} has only "
+                    f"{free / 1e9:,.2f} GB free; make room, or make that folder a link to a larger disk"
                 )
-        self.told = {"url": url, "bytes": self.size, "validator": head.validator}
+        self.record = {"url": url, "bytes": self.size, "validator": head.validator}
 
     def _write(self, offset: int, data: bytes, url: str) -> None:
         if offset == 0:
             magic = _MAGIC.get(url.rpartition(".")[2], b"")[: len(data)]
             if not data.startswith(magic):
                 raise InputError(
-                    f"{url}: what comes is no such archive, but begins with {data[:60]!r}; is a login "
-                    "page or a proxy in between?"
+                    f"{url}: is not such an archive, but begins with {data[:60]!r}; does a login page or a "
+                    "proxy answer instead?"
                 )
-            # Only now, when a server really sends the file, goes what was here of another.
+            # Only now, when a server really sends the file, another one's bytes are removed.
             self.file.truncate(0)
-        if self.told:
+        if self.record:
             with atomic_path(self.account) as temporary:
-                temporary.write_text(json.dumps(self.told) + "\n", encoding="utf-8")
-            self.told = {}
+                temporary.write_text(json.dumps(self.record) + "\n", encoding="utf-8")
+            self.record = {}
         for each in self.hashes.values():
             each.update(data)
         self.file.seek(offset)
@@ -234,14 +239,14 @@ class _Part:
 
 @contextlib.contextmanager
 def _part(output: Path) -> Iterator[_Part]:
-    """The part of `output`, for this process alone."""
+    """The incomplete file of `output`, locked against other processes."""
     path = output.with_name(f"{output.name}.part")
-    # Unbuffered: after a kill the file holds all that was written, and nothing is left to fail at closing.
+    # Unbuffered, so that after a kill the file has all that was written, and closing it cannot fail.
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"{path}: another process is at this download; wait for it or stop it") from None
+            raise InputError(f"{path}: another process downloads this file; wait for it or stop it") from None
         try:
             yield _Part(path, file)
         finally:

@@ -1,4 +1,4 @@
-"""`factdrift dumps` and `factdrift pageviews`: what can be downloaded, what is there, and the downloads."""
+"""`factdrift dumps` and `factdrift pageviews`: lists, checks and downloads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 if TYPE_CHECKING:
     from factdrift.snapshots.fetch import Client
@@ -22,7 +22,7 @@ def register(commands: Parsers) -> None:
     dumps = commands.add_parser("dumps", help="Wikidata's dumps: list, check, download")
     verbs = dumps.add_subparsers(dest="verb", required=True, metavar="VERB")
 
-    verb = verbs.add_parser("list", help="the dumps of the registry, and what of them lies on the disk")
+    verb = verbs.add_parser("list", help="list the dumps of the registry, and those on disk")
     _add_registry(verb)
     verb.add_argument("--results", type=Path, default=Path("results"), help="default %(default)s")
     verb.set_defaults(run=_list)
@@ -33,10 +33,10 @@ def register(commands: Parsers) -> None:
     _add_patience(verb)
     verb.set_defaults(run=_check)
 
-    verb = verbs.add_parser("download", help="fetch a dump, going on where an earlier download broke off")
+    verb = verbs.add_parser("download", help="download a dump, or continue an earlier download")
     verb.add_argument("date", type=_date, help="YYYY-MM-DD")
     verb.add_argument("-o", "--output", type=Path, required=True, help="OUTPUT.part holds what has arrived")
-    verb.add_argument("--url", help="another address than the known one; #sha1=SUM or #md5=SUM may follow it")
+    verb.add_argument("--url", help="another address than the known one, with #sha1=SUM or #md5=SUM if known")
     _add_registry(verb)
     _add_patience(verb)
     verb.set_defaults(run=_download)
@@ -53,16 +53,18 @@ def register(commands: Parsers) -> None:
 
 
 def _add_registry(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--registry", type=Path, help="another table of dumps than the bundled one")
+    verb.add_argument("--registry", type=Path, help="another registry than the bundled one")
 
 
 def _add_patience(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--contact",
         default=os.environ.get("FACTDRIFT_CONTACT", ""),
-        help="mail or web address that is named to the servers (else FACTDRIFT_CONTACT); needed",
+        help="your mail or web address, sent to the servers (else FACTDRIFT_CONTACT); required",
     )
-    verb.add_argument("--tries", type=int, default=10, help="failures in a row to bear (default %(default)s)")
+    verb.add_argument(
+        "--tries", type=int, default=10, help="failures in a row to give up after (default %(default)s)"
+    )
     verb.add_argument(
         "--timeout", type=float, default=60, help="seconds without an answer (default %(default)s)"
     )
@@ -83,15 +85,16 @@ def _month(text: str) -> str:
 
 
 def _client(options: argparse.Namespace) -> Client:
-    from factdrift.snapshots.fetch import Client, Manners
+    from factdrift.retry import RetryPolicy
+    from factdrift.snapshots.fetch import Client, Limits
 
-    return Client(options.contact, Manners(tries=options.tries, timeout=options.timeout))
+    return Client(options.contact, RetryPolicy(tries=options.tries), Limits(timeout=options.timeout))
 
 
 def _registry(options: argparse.Namespace) -> Path:
-    from factdrift.snapshots.registry import REGISTRY
+    from factdrift.paths import DUMPS
 
-    return Path(options.registry or REGISTRY)
+    return Path(options.registry or DUMPS)
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -107,18 +110,18 @@ def _list(options: argparse.Namespace) -> None:
             f"{date:<12}{name:<32}{'' if size is None else f'{size:,}':>16}  {here.get(date, '-'):<34}{note}"
         )
     print(
-        "Any other date is looked for under Wikimedia's name for it, then in the Internet Archive; "
+        "Any other date is looked for under Wikimedia's usual address, then in the Internet Archive; "
         "dumps begin on Mondays."
     )
 
 
 def _on_disk(results: Path) -> Iterator[tuple[str, str]]:
-    """Date, and what lies there of the dump that the workflow downloads."""
+    """Date and state of each dump that the workflow has downloaded."""
     for folder in sorted(results.glob("snapshots/????-??-??")):
         for file in sorted(folder.glob("wikidata.json*")):
             size = f"{file.stat().st_size:,} bytes"
             if file.suffix == ".part":
-                yield folder.name, f"broken off at {size}"
+                yield folder.name, f"incomplete, {size}"
             elif not file.name.endswith(".part.json"):
                 yield folder.name, size
 
@@ -134,11 +137,11 @@ def _check(options: argparse.Namespace) -> None:
         if not _holds(find_dump(date, registry), client)
     ]
     if faulty:
-        raise InputError(f"not as listed, or not to be had: {', '.join(faulty)}; the lines above tell")
+        raise InputError(f"not as listed, or not available: {', '.join(faulty)}; see the lines above")
 
 
 def _holds(dump: Dump, client: Client) -> bool:
-    """Whether some address has the dump and none contradicts what is listed; tells what each says."""
+    """Whether an address has the dump and none contradicts the registry; prints what each server says."""
     from factdrift.snapshots.download import published
     from factdrift.snapshots.fetch import Missing
 
@@ -147,14 +150,14 @@ def _holds(dump: Dump, client: Client) -> bool:
         try:
             size = client.head(url).size
         except Missing:
-            print(f"{dump.date}  {url}  not there")
+            print(f"{dump.date}  {url}  does not exist")
             continue
-        told, digests = published(client, url)
+        announced, digests = published(client, url)
         faults = [
             f"{name} {found}, listed {listed}"
             for name, found, listed in (
                 ("bytes", size, dump.size),
-                ("bytes in the index", told, size if dump.size is None else dump.size),
+                ("bytes in the index", announced, size if dump.size is None else dump.size),
                 *((kind, digest, dump.digests.get(kind)) for kind, digest in digests.items()),
             )
             if None not in (found, listed) and found != listed

@@ -1,7 +1,7 @@
-"""Answers of web servers, patiently and politely: resumed where they stopped, one connection a host.
+"""The HTTP client for dumps, page views and Wikidata's API: resumes downloads, one connection a host.
 
-Dumps, page views and Wikidata's API are all asked through here. The connections are those of requests; what
-no library does is going on after a fault with what is there, and waiting as long as a server wants.
+The connections are those of the library `requests`. This module adds what it does not do: to continue a
+download after a fault, and to wait as long as a server asks.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,41 +21,34 @@ from urllib.parse import urlsplit
 import requests
 import urllib3.exceptions
 
-from factdrift.etiquette import LONGEST_WAIT, PATIENCE, Passing, alone, pause, seconds_of
-from factdrift.settings import InputError, contact_of
+from factdrift.errors import InputError
+from factdrift.retry import Retries, RetryPolicy, TransientError, file_lock, retry_after, say
+from factdrift.settings import contact_of
 
 T = TypeVar("T")
 
 _CHUNK = 256 << 10
 _SMALL = 64 << 20
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True)
-class Manners:
-    """How patient and how polite; times in seconds.
+class Limits:
+    """When a connection counts as failed.
 
-    `tries`: failures in a row after which it gives up; `progress` bytes more than ever begin a new row.
-    `timeout`: of silence, and the span in which at least `slowest` bytes a second must come. `pause`: after
-    the first failure, doubled with each further one up to `longest_pause`. `longest_wait`: a Retry-After
-    beyond it ends the job.
+    `timeout`: seconds without a byte. `slowest`: bytes a second; a connection that is slower over `timeout`
+    seconds is ended. `progress`: bytes after which a download's failures are counted from 0 again.
     """
 
-    tries: int = 10
-    progress: int = 1 << 20
     timeout: float = 60.0
     slowest: float = 1000.0
-    pause: float = 2.0
-    longest_pause: float = LONGEST_WAIT
-    longest_wait: float = PATIENCE
-    sleep: Callable[[float], None] = time.sleep
-    clock: Callable[[], float] = time.monotonic
+    progress: int = 1 << 20
 
 
 @dataclass(frozen=True)
 class Head:
-    """What a server says of a file: `start`, the offset from which it sends; `size` of the whole file and
-    `validator` (entity tag or date of change) where it tells them."""
+    """What the headers of a response say of a file: `start`, the offset from which the server sends it;
+    `size` of the whole file in bytes, if known; `validator`, its entity tag or date of change, else ""."""
 
     start: int
     size: int | None
@@ -77,20 +69,27 @@ class _OutOfRange(Exception):
 class Client:
     """Asks servers under the name of this program and a contact; `requests` counts how often."""
 
-    def __init__(self, contact: str, manners: Manners | None = None):
+    def __init__(
+        self,
+        contact: str,
+        policy: RetryPolicy | None = None,
+        limits: Limits | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
         """Raises InputError if `contact` is neither a mail address nor a web address."""
-        self.manners, self.requests = manners or Manners(), 0
+        self.policy, self.limits, self.requests = policy or RetryPolicy(), limits or Limits(), 0
+        self._sleep = sleep
         self._session = requests.Session()
         self._session.headers["User-Agent"] = f"factdrift/{version('factdrift')} ({contact_of(contact)})"
 
     def head(self, url: str) -> Head:
-        """What the server says of a file, which it does not send. Raises Missing, InputError."""
+        """The headers of a file (a HEAD request). Raises Missing, InputError."""
 
         def ask() -> Head:
             with self._connection(url, method="HEAD") as response:
                 return _head(response, 0)
 
-        return self._patiently(url, ask)
+        return self._repeated(url, ask)
 
     def small(
         self,
@@ -98,95 +97,90 @@ class Client:
         query: Mapping[str, str | int] | None = None,
         read: Callable[[bytes], T] = lambda data: data,  # type: ignore[assignment,return-value]
     ) -> T:
-        """What `read` makes of a small answer, such as a list of checksums; it may raise Passing.
+        """What `read` returns for the body of a small answer, such as a list of checksums.
 
-        Raises Missing, InputError.
+        `read` may raise TransientError, and the request is repeated. Raises Missing, InputError.
         """
 
         def ask() -> T:
             with self._connection(url, query=query, encoding="gzip") as response:
                 data = b"".join(self._read(response, _SMALL))
                 if response.raw.length_remaining:
-                    raise Passing(f"connection cut {response.raw.length_remaining:,} bytes before the end")
+                    raise TransientError(
+                        f"connection cut {response.raw.length_remaining:,} bytes before the end"
+                    )
                 try:
                     return read(data)
-                except Passing as fault:
-                    raise Passing(
-                        str(fault), seconds_of(response.headers.get("Retry-After"))
-                    ) from fault.__cause__
+                except TransientError as fault:
+                    raise TransientError(str(fault), retry_after(response.headers)) from fault.__cause__
 
-        return self._patiently(url, ask)
+        return self._repeated(url, ask)
 
     def stream(
         self,
         url: str,
         start: int = 0,
         size: int | None = None,
-        validator: str = "",
+        validator: str | None = "",
         begin: Callable[[Head], None] = lambda head: None,
     ) -> Iterator[tuple[int, bytes]]:
-        """Offsets and bytes of a file from `start` on, over as many connections as it takes.
+        """Yields (offset, bytes) of a file from `start` on, over as many connections as are needed.
 
-        A step back to offset 0 means that the file comes from its start again: the server cannot resume, or
-        the file is not that of `size` and `validator` (if given) any more. `begin` is called for each
-        connection and may refuse by raising. Raises Missing, InputError.
+        A step back to offset 0 means that the file is sent from its start again, because the server cannot
+        resume, or because the file has changed: each connection's size and validator are compared with those
+        of the one before. `size`, `validator`: those of the bytes before `start`, if known. With `validator`
+        None they are not compared, because servers of one name may give the same file different ones; the
+        caller must then compare a checksum. `begin` is called with each connection's headers, and may raise
+        to refuse it. Raises Missing, InputError.
         """
         position = furthest = counted = start
-        failures = 0
+        retries = self._retries(url)
         while True:
             try:
-                with self._connection(url, position, validator) as response:
+                with self._connection(url, position, validator or "") as response:
                     head = _head(response, position)
-                    changed = None not in (size, head.size) and head.size != size
-                    if changed and head.start:
-                        say(url, f"has {head.size:,} bytes now, not {size:,}: from its start again")
-                        position, size, validator = 0, None, ""
+                    if head.start and _changed(head, size, validator):
+                        say(url, "has changed on the server: from its start again")
+                        position, size, validator = 0, None, "" if validator is not None else None
                         continue
                     if head.start != position:
                         say(
                             url,
                             "comes from its start again: the server cannot resume, or the file has changed",
                         )
-                        position = head.start
-                    size = head.size
+                        position, size = head.start, None
+                    size = head.size if head.size is not None else size
+                    if validator is not None:
+                        validator = head.validator or (validator if head.start else "")
                     begin(head)
                     for data in self._read(response):
                         yield position, data
                         position += len(data)
                         furthest = max(furthest, position)
-                        if furthest - counted >= self.manners.progress:
-                            counted, failures = furthest, 0
+                        if furthest - counted >= self.limits.progress:
+                            counted = furthest
+                            retries.succeeded()
                 if size is None or position >= size:
                     return
-                raise Passing(f"connection cut at {position:,} of {size:,} bytes")
+                raise TransientError(f"connection cut at {position:,} of {size:,} bytes")
             except _OutOfRange as answer:
                 if answer.size == position:
                     return
-                say(url, f"has {answer.size or 'fewer'} bytes, less than are here: from its start again")
-                position, size, validator = 0, None, ""
-            except Passing as fault:
-                failures += 1
-                self._wait(url, fault, failures)
+                say(url, f"has {answer.size or 'fewer'} bytes, fewer than have arrived: from its start again")
+                position, size, validator = 0, None, "" if validator is not None else None
+            except TransientError as fault:
+                retries.failed(fault)
 
-    def _patiently(self, url: str, ask: Callable[[], T]) -> T:
-        failures = 0
+    def _repeated(self, url: str, ask: Callable[[], T]) -> T:
+        retries = self._retries(url)
         while True:
             try:
                 return ask()
-            except Passing as fault:
-                failures += 1
-                self._wait(url, fault, failures)
+            except TransientError as fault:
+                retries.failed(fault)
 
-    def _wait(self, url: str, fault: Passing, failures: int) -> None:
-        manners = self.manners
-        if failures >= manners.tries:
-            raise InputError(
-                f"{url}: given up after {failures} tries without getting further ({fault}). What has arrived "
-                "is kept: run the same command again later, and it goes on from there"
-            )
-        seconds = pause(url, fault, failures, manners.pause, manners.longest_pause, manners.longest_wait)
-        say(url, f"{fault}; try {failures + 1} of {manners.tries} in {seconds:,.1f} s")
-        manners.sleep(seconds)
+    def _retries(self, url: str) -> Retries:
+        return Retries(self.policy, url, self._sleep)
 
     @contextlib.contextmanager
     def _connection(
@@ -201,9 +195,9 @@ class Client:
         headers = {"Accept-Encoding": encoding}
         if start:
             headers["Range"] = f"bytes={start}-"
-            if validator:
+            if validator and not validator.startswith("W/"):  # weak tags are not allowed there
                 headers["If-Range"] = validator
-        wait = self.manners.timeout
+        wait = self.limits.timeout
         with _turn(url), _named(url):
             self.requests += 1
             with self._session.request(
@@ -215,9 +209,12 @@ class Client:
                 yield response
 
     def _read(self, response: requests.Response, most: int | None = None) -> Iterator[bytes]:
-        """The body as it comes, a cut one up to there; unpacked if it may have so many bytes at `most`."""
-        manners = self.manners
-        since, arrived, total = manners.clock(), 0, 0
+        """The body in pieces, up to where a connection is cut.
+
+        With `most` it is decompressed, and more than that many bytes raise InputError.
+        """
+        limits = self.limits
+        since, arrived, total = time.monotonic(), 0, 0
         while True:
             data = response.raw.read1(_CHUNK, decode_content=most is not None)
             if not data:
@@ -226,27 +223,28 @@ class Client:
             arrived, total = arrived + len(data), total + len(data)
             if most is not None and total > most:
                 raise InputError(f"{response.url}: more than {most:,} bytes; is this the right address?")
-            span = manners.clock() - since
-            if span >= manners.timeout:
-                if arrived < manners.slowest * span:
-                    raise Passing(f"only {arrived:,} bytes in {span:,.0f} s")
-                since, arrived = manners.clock(), 0
+            span = time.monotonic() - since
+            if span >= limits.timeout:
+                if arrived < limits.slowest * span:
+                    raise TransientError(f"only {arrived:,} bytes in {span:,.0f} s")
+                since, arrived = time.monotonic(), 0
 
 
-def say(url: str, what: str) -> None:
-    """One line to standard error about a file on a server."""
-    print(f"{url}: {what}", file=sys.stderr, flush=True)
+def _changed(head: Head, size: int | None, validator: str | None) -> bool:
+    """Whether a response is of another file than size and validator, as far as both sides have them."""
+    other_size = None not in (head.size, size) and head.size != size
+    return other_size or bool(validator and head.validator and head.validator != validator)
 
 
 def _refused(url: str, answer: requests.Response, resuming: bool) -> NoReturn:
-    """Raises what an error status means."""
+    """Raises the exception for an error status."""
     status = f"status {answer.status_code} {answer.reason}"
     if answer.status_code in (404, 410):
         raise Missing(url)
     if answer.status_code == 416 and resuming:
         raise _OutOfRange(_total(answer.headers.get("Content-Range", "")))
-    if answer.status_code in _PASSING:
-        raise Passing(status, seconds_of(answer.headers.get("Retry-After")))
+    if answer.status_code in _TRANSIENT:
+        raise TransientError(status, retry_after(answer.headers))
     words = b""
     with contextlib.suppress(urllib3.exceptions.HTTPError, OSError):
         words = answer.raw.read(2000, decode_content=True)
@@ -256,29 +254,28 @@ def _refused(url: str, answer: requests.Response, resuming: bool) -> NoReturn:
 
 @contextlib.contextmanager
 def _named(url: str) -> Iterator[None]:
-    """Faults of the network as Passing; what no waiting can mend as InputError."""
+    """Raises faults of the network as TransientError, and those that no waiting can fix as InputError."""
     try:
         yield
     except (requests.Timeout, urllib3.exceptions.TimeoutError) as fault:
-        raise Passing("no answer in time") from fault
+        raise TransientError("no answer in time") from fault
     except (requests.RequestException, urllib3.exceptions.HTTPError) as fault:
         if "CERTIFICATE_VERIFY_FAILED" in str(fault):
             raise InputError(
-                f"{url}: the server's certificate does not hold ({fault}); is a proxy in between?"
+                f"{url}: the server's certificate is not valid ({fault}); does a proxy answer instead?"
             ) from fault
         if isinstance(fault, ValueError | requests.TooManyRedirects):
-            raise InputError(f"{url}: cannot be asked ({fault}); mend the address") from fault
-        raise Passing(f"the connection failed ({type(fault).__name__}: {fault})") from fault
+            raise InputError(f"{url}: no request can be sent ({fault}); correct the address") from fault
+        raise TransientError(f"the connection failed ({type(fault).__name__}: {fault})") from fault
 
 
 def _head(response: requests.Response, asked: int) -> Head:
     headers = response.headers
-    tag = headers.get("ETag", "")
-    validator = tag if tag.startswith('"') else headers.get("Last-Modified", "")
+    validator = headers.get("ETag", "") or headers.get("Last-Modified", "")
     if response.status_code == 206:
         found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", headers.get("Content-Range", ""))
         if not found or int(found[1]) != asked:
-            raise Passing(f"the server sent a wrong range ({headers.get('Content-Range')!r})")
+            raise TransientError(f"the server sent a wrong range ({headers.get('Content-Range')!r})")
         return Head(asked, _total(headers["Content-Range"]), validator)
     length = headers.get("Content-Length", "")
     return Head(0, int(length) if length.isdigit() else None, validator)
@@ -291,10 +288,10 @@ def _total(content_range: str) -> int | None:
 
 @contextlib.contextmanager
 def _turn(url: str) -> Iterator[None]:
-    """Holds the one connection to a host that all processes of this user on this machine share."""
+    """Waits for the lock of a host: all processes of a user on a machine share one connection to it."""
     host = urlsplit(url).netloc
     folder = Path(tempfile.gettempdir()) / f"factdrift-connections-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     lock = folder / re.sub(r"[^\w.-]", "_", host)
-    with alone(lock, lambda: say(url, f"waits for another download from {host}")):
+    with file_lock(lock, lambda: say(url, f"waits for another download from {host}")):
         yield

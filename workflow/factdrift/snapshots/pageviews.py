@@ -1,4 +1,4 @@
-"""A month of English page views, filtered while it streams from the server; the file is never stored."""
+"""Filters a month of page views while it is downloaded; the file itself is not stored."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.disk import is_full
+from factdrift.errors import InputError
 from factdrift.progress import Progress
-from factdrift.runs.disk import is_full
-from factdrift.settings import InputError
 from factdrift.snapshots.fetch import Client, Head, Missing
 from factdrift.tables import database, sql, write_query
 from factdrift.wikidata.pageviews import VIEWS, WIKI, EnglishViews
@@ -23,7 +23,7 @@ _READ = 1 << 20
 
 
 def month_url(month: str, server: str = WIKIMEDIA) -> str:
-    """Where the page views of a month (`2022-03`) lie."""
+    """The address of the page views of a month (`2022-03`)."""
     year, number = month.split("-")
     return f"{server.rstrip('/')}/{year}/{month}/pageviews-{year}{number}-user.bz2"
 
@@ -31,15 +31,15 @@ def month_url(month: str, server: str = WIKIMEDIA) -> str:
 def filter_month(
     url: str, output: Path, client: Client, memory_mb: int = 1000, threads: int = 1
 ) -> tuple[int, int]:
-    """Writes title and views of every English page of the month, summed over access methods, by title.
+    """Writes title and views of every English page of the month, summed over access methods, sorted by title.
 
-    A cut connection is resumed where it was cut; a killed job begins its month anew, because what is
-    decompressed cannot be. Returns the numbers of pages and of malformed lines. Raises InputError if the
-    server does not have the month, does not answer, or sends something else.
+    A cut connection is resumed; a killed job starts its month again, because decompression cannot be resumed.
+    Returns the numbers of pages and of malformed lines. Raises InputError if the server does not have the
+    month, does not answer, sends something else, or replaces the file meanwhile.
     """
     views, rows = EnglishViews(), 0
     output.parent.mkdir(parents=True, exist_ok=True)
-    # Always of the same name, so that what a killed job left is overwritten.
+    # Always the same name, so that a file left by a killed job is overwritten.
     lines = output.with_name(f".{output.name}.lines")
     try:
         remote = io.BufferedReader(_Remote(client, url), _READ)
@@ -48,7 +48,7 @@ def filter_month(
                 writer.write_batch(batch)
                 rows += batch.num_rows
         if not rows:
-            raise InputError(f"{url}: not a line of {WIKI.decode()}; is this the right file?")
+            raise InputError(f"{url}: no line of {WIKI.decode()}; is this the right file?")
         if views.malformed:
             print(f"{url}: {views.malformed} malformed lines of {WIKI.decode()}", file=sys.stderr)
         with database(memory_mb, threads) as db:
@@ -57,7 +57,7 @@ def filter_month(
     except Missing:
         raise InputError(
             f"{url}: the server has no page views of that month; set 'pageviews: none' to use the number of "
-            "sitelinks"
+            "site links"
         ) from None
     except (EOFError, OSError, pa.ArrowInvalid) as error:
         if is_full(error):
@@ -70,10 +70,11 @@ def filter_month(
 
 
 class _Remote(io.RawIOBase):
-    """The bytes of a file on a server, from first to last, as a file object."""
+    """A file on a server as a file object that can be read once from start to end."""
 
     def __init__(self, client: Client, url: str):
         self._url = url
+        self._first: Head | None = None
         self._progress: Progress | None = None
         self._pieces = self._in_order(client.stream(url, begin=self._begin))
         self._piece = memoryview(b"")
@@ -95,12 +96,19 @@ class _Remote(io.RawIOBase):
         return count
 
     def _begin(self, head: Head) -> None:
+        """Raises InputError if the file has been replaced, because its first part is already decompressed."""
+        first = self._first = self._first or head
+        sizes, validators = (first.size, head.size), (first.validator, head.validator)
+        if (None not in sizes and sizes[0] != sizes[1]) or (all(validators) and len(set(validators)) > 1):
+            raise InputError(
+                f"{self._url}: the server has replaced the file while it was read; run the same command again"
+            )
         if self._progress is None:
             total = head.size / 1e6 if head.size is not None else None
             self._progress = Progress(self._url.rpartition("/")[2], total, "MB")
 
     def _in_order(self, pieces: Iterator[tuple[int, bytes]]) -> Iterator[bytes]:
-        """Each byte once, also where a server begins again."""
+        """The bytes without those that a server sends a second time."""
         position = 0
         for offset, data in pieces:
             new = data[max(0, position - offset) :]

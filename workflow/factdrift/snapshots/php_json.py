@@ -1,4 +1,4 @@
-"""JSON as Wikidata's software writes it."""
+"""JSON in the form in which Wikidata's software writes it."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import Any
 
 
 def php_json(value: Any) -> bytes:
-    """JSON as PHP's json_encode writes it: no blanks; what is not ASCII is escaped, and so are slashes."""
+    """JSON as PHP's json_encode writes it: without blanks, with all but ASCII and slashes escaped."""
     return json.dumps(value, separators=(",", ":")).replace("/", "\\/").encode("ascii")

@@ -1,4 +1,4 @@
-"""Which dumps of Wikidata can be downloaded, and from where: resources/dumps.tsv and the naming pattern."""
+"""Addresses of Wikidata's dumps: the registry resources/dumps.tsv, and Wikimedia's pattern of names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
-from factdrift.settings import InputError, dump_source, is_url
+from factdrift.addresses import is_url
+from factdrift.errors import InputError
+from factdrift.paths import DUMPS
+from factdrift.settings import dump_source
 
-REGISTRY = Path(__file__).parents[3] / "resources" / "dumps.tsv"
 COLUMNS = ("date", "url", "mirror", "bytes", "sha1", "md5", "note")
 
 WIKIMEDIA = "https://dumps.wikimedia.org/wikidatawiki/entities/{day}/wikidata-{day}-all.json.gz"
@@ -24,8 +26,8 @@ _HEX = {"sha1": 40, "md5": 32}
 
 @dataclass(frozen=True)
 class Dump:
-    """A dump that can be downloaded: `urls` in the order in which they are tried; `size` in bytes and
-    `digests` (name of the hash -> hexadecimal sum) where they are known beforehand."""
+    """A dump that can be downloaded: `urls` in the order in which they are tried; `size` in bytes, None if
+    unknown; `digests`: name of the hash -> hexadecimal checksum, as far as known."""
 
     date: str
     urls: tuple[str, ...]
@@ -39,8 +41,8 @@ class Dump:
         return urlsplit(self.urls[0]).path.rpartition("/")[2]
 
 
-def read_registry(path: Path = REGISTRY) -> dict[str, Dump]:
-    """The dumps of the table by date, ascending. Raises InputError that names the line."""
+def read_registry(path: Path = DUMPS) -> dict[str, Dump]:
+    """The dumps of the registry by date, ascending. Raises InputError that names a line that is not valid."""
     dumps: dict[str, Dump] = {}
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -52,24 +54,24 @@ def read_registry(path: Path = REGISTRY) -> dict[str, Dump]:
             except ValueError as error:
                 raise InputError(f"{path}, line {line}: {error}") from None
             if dump.date in dumps:
-                raise InputError(f"{path}, line {line}: {dump.date} stands twice; leave one")
+                raise InputError(f"{path}, line {line}: {dump.date} occurs twice; remove one")
             dumps[dump.date] = dump
     return dict(sorted(dumps.items()))
 
 
-def find_dump(date: str, registry: Path = REGISTRY) -> Dump:
-    """The dump of a date: of the table, else by the pattern of the names that Wikimedia gives."""
+def find_dump(date: str, registry: Path = DUMPS) -> Dump:
+    """The dump of a date: from the registry, else by Wikimedia's pattern of names."""
     listed = read_registry(registry).get(date)
     if listed:
         return listed
     day = date.replace("-", "")
-    return Dump(date, (WIKIMEDIA.format(day=day), ARCHIVE.format(day=day)), note="not in the table")
+    return Dump(date, (WIKIMEDIA.format(day=day), ARCHIVE.format(day=day)), note="not in the registry")
 
 
 def dump_at(date: str, url: str) -> Dump:
-    """The dump at an address of the user's, to which `#sha1=...` or `#md5=...` may be added.
+    """The dump at a user's address, to which `#sha1=...` or `#md5=...` may be added.
 
-    Raises InputError if that is something else.
+    Raises InputError if something else is added.
     """
     address, fragment = urldefrag(url)
     digests = {}
@@ -83,9 +85,9 @@ def dump_at(date: str, url: str) -> Dump:
 
 
 def remote_dump(config: dict[str, Any], date: str) -> Dump | None:
-    """The dump that the configuration wants downloaded for a date, None if it names another source.
+    """The dump to be downloaded for a date; None if the configuration names another source.
 
-    Raises InputError if it cannot be one.
+    Raises InputError if the name of the file is not that of a dump.
     """
     source = dump_source(config, date)
     if source != "wikidata" and not is_url(source):
@@ -96,15 +98,15 @@ def remote_dump(config: dict[str, Any], date: str) -> Dump | None:
 
 
 def suffix(dump: Dump) -> str:
-    """`json.gz`, `json.bz2` ..., by the name of the file. Raises InputError if it is of no dump."""
+    """The suffix of the file (`json.gz`, `json.bz2` ...). Raises InputError if it is not that of a dump."""
     for ending in _SUFFIXES:
         if dump.name.endswith(f".{ending}"):
             return ending
-    raise InputError(f"{dump.urls[0]}: the name of a dump ends in {', '.join(_SUFFIXES)}")
+    raise InputError(f"{dump.urls[0]}: the name of a dump must end in {', '.join(_SUFFIXES)}")
 
 
 def mondays(date: str) -> tuple[str, str]:
-    """The two Mondays around a date: the days on which Wikimedia begins a dump."""
+    """The Monday on or before a date, and the next one; Wikimedia begins dumps on Mondays."""
     day = datetime.date.fromisoformat(date)
     before = day - datetime.timedelta(days=day.weekday())
     return before.isoformat(), (before + datetime.timedelta(days=7)).isoformat()
@@ -124,6 +126,6 @@ def _dump(row: dict[str, str]) -> Dump:
 def _digest(kind: str, digest: str) -> str:
     if kind not in _HEX or not re.fullmatch(f"[0-9a-fA-F]{{{_HEX[kind]}}}", digest):
         raise ValueError(
-            f"{digest!r} is no {kind or 'checksum'} of {_HEX.get(kind, 'some')} hexadecimal digits"
+            f"{digest!r} is not a {kind or 'checksum'} of {_HEX.get(kind, 'some')} hexadecimal digits"
         )
     return digest.lower()

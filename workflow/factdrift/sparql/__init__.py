@@ -1,1 +1,1 @@
-"""Asking a SPARQL server: a client, a store of its answers, and a server of our own on this machine."""
+"""SPARQL: a client, a store of answers, and a local server."""

@@ -1,9 +1,9 @@
-"""Answers of a SPARQL server on disk, one file a query, written as they arrive: nothing is asked twice.
+"""The store of SPARQL answers: one file for each query, written when the answer arrives.
 
-results/sparql/<host>/<2 digits>/<SHA-256 of the query>.json.gz
+results/fetched/sparql/<host>/<2 digits>/<SHA-256 of address and query>.json.gz
 
-Each holds address and query, the time of the answer, and the rows; or, of a query that was too much for the
-server, that it is to be divided. To ask anew, remove the files, or the folder.
+A file holds address, query, time of the answer, and rows; `rows` is null for a query that was too much for
+the server and is to be divided. A query with a file is not sent again; remove the file to send it again.
 """
 
 from __future__ import annotations
@@ -11,21 +11,60 @@ from __future__ import annotations
 import datetime
 import gzip
 import hashlib
-import json
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 from urllib.parse import urlsplit
 
-from factdrift.settings import InputError
+import msgspec
+
+from factdrift.errors import InputError
 from factdrift.tables import atomic_path
 
 Bindings = list[dict[str, dict[str, str]]]
-"""The rows of an answer as the JSON of SPARQL gives them: of each variable `type`, `value`, maybe others."""
+"""The rows of an answer as SPARQL's JSON has them: for each bound variable `type` and `value`, for literals
+perhaps `xml:lang` or `datatype`."""
+
+_Term = TypedDict(
+    "_Term",
+    {
+        "type": Literal["uri", "literal", "typed-literal", "bnode"],
+        "value": str,
+        "xml:lang": NotRequired[str],
+        "datatype": NotRequired[str],
+    },
+)
+
+
+class _Results(msgspec.Struct):
+    bindings: list[dict[str, _Term]]
+
+
+class _Answer(msgspec.Struct):
+    results: _Results
+
+
+class _Kept(msgspec.Struct):
+    """The content of a file."""
+
+    url: str
+    query: str
+    answered: str
+    rows: list[dict[str, _Term]] | None
+
+
+def decode_answer(body: bytes) -> Bindings:
+    """The rows of a server's answer to a SELECT.
+
+    Raises msgspec.ValidationError or RecursionError if it is not of the form that SPARQL's JSON has,
+    ValueError if it is not JSON.
+    """
+    rows: list[Any] = msgspec.json.decode(body, type=_Answer).results.bindings
+    return rows
 
 
 class Answers:
-    """The answers of one server under `folder`."""
+    """The answers of the server at `url`, under `folder`."""
 
     def __init__(self, folder: Path, url: str) -> None:
         self.url = url
@@ -33,34 +72,31 @@ class Answers:
 
     @property
     def lock(self) -> Path:
-        """The file that keeps two processes from asking this server at once."""
+        """The lock file of this server: one process at a time asks it."""
         return self.folder / ".lock"
 
     def get(self, query: str) -> tuple[bool, Bindings | None]:
-        """Whether the query was asked, and its rows; None if it was too much for the server.
+        """Whether the query is in the store, and its rows; None if the query is to be divided.
 
-        Raises InputError if the file is damaged.
+        Raises InputError if the file is damaged, or does not have the form of an answer.
         """
         path = self._path(query)
         try:
-            kept = json.loads(gzip.decompress(path.read_bytes()))
-            rows: Bindings | None = kept["rows"]
+            rows: Any = msgspec.json.decode(gzip.decompress(path.read_bytes()), type=_Kept).rows
             return True, rows
         except FileNotFoundError:
             return False, None
-        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+        except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
             raise InputError(
-                f"{path}: no stored answer that can be read ({error}); remove the file and run again"
+                f"{path}: cannot be read as a stored answer ({error}); remove the file and run again"
             ) from error
 
     def put(self, query: str, rows: Bindings | None) -> None:
-        """Keeps an answer, or with None that the query is to be divided; a file appears when complete."""
+        """Stores the rows of a query, or None if it is to be divided; the file appears only when complete."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        kept: dict[str, Any] = {"url": self.url, "query": query, "answered": now, "rows": rows}
+        kept = {"url": self.url, "query": query, "answered": now, "rows": rows}
         with atomic_path(self._path(query)) as temporary:
-            temporary.write_bytes(
-                gzip.compress(json.dumps(kept, ensure_ascii=False).encode("utf-8"), 6, mtime=0)
-            )
+            temporary.write_bytes(gzip.compress(msgspec.json.encode(kept), 6, mtime=0))
 
     def _path(self, query: str) -> Path:
         name = hashlib.sha256(f"{self.url}\n{query}".encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""A user's own query to a server, and its answer to read."""
+"""Sends a user's own query to the local server, and prints the answer as a table."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.sparql.vocabulary import PREFIXES, PROLOGUE
 
 _TRIPLES = "application/n-triples"
 _PROLOGUE = PROLOGUE.replace("\n", " ")
-"""On one line with the first of the user's, so that errors name the right one."""
+"""On one line, so that line numbers in error messages are those of the user's query."""
 
 
 def answer(url: str, query: str, accept: str) -> tuple[str, str]:
-    """Media type and text of the answer: of `accept`, or N-Triples where a query gives triples.
+    """Media type and text of the answer to a query.
 
-    Wikidata's prefixes need not be declared. Raises InputError with what the server says against the query.
+    `accept`: the media type wanted for rows; a query whose answer is triples gives N-Triples. Wikidata's
+    prefixes need not be declared. Raises InputError with the server's words if the query is not valid.
     """
     request = urllib.request.Request(
         url,
@@ -34,7 +35,7 @@ def answer(url: str, query: str, accept: str) -> tuple[str, str]:
 
 
 def as_table(text: str) -> str:
-    """The JSON of an answer as columns to read: entities by their prefixed names, literals by their text."""
+    """Formats a JSON answer as aligned columns: entities as prefixed names, literals as their text."""
     found = json.loads(text)
     if "boolean" in found:
         return str(found["boolean"]).lower()
@@ -52,7 +53,7 @@ def _short(value: dict[str, str] | None) -> str:
     if value is None:
         return ""
     if value["type"] == "uri":
-        # The longest base that fits: p: is the beginning of ps: and others.
+        # The longest base that matches, because that of p: is a prefix of that of ps: and others.
         for prefix, base in sorted(PREFIXES.items(), key=lambda entry: -len(entry[1])):
             if value["value"].startswith(base):
                 return f"{prefix}:{value['value'].removeprefix(base)}"

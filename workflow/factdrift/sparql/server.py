@@ -1,7 +1,7 @@
-"""A SPARQL 1.1 server on this machine: Oxigraph behind Python's HTTP server, in the process that asks.
+"""The local SPARQL 1.1 server: Oxigraph behind Python's HTTP server, in a thread of the process that asks.
 
-No process is left behind, however the job ends, since there is none but the job itself. The database lies on
-disk and is opened for reading only, so that several jobs may serve it at once.
+There is no other process that could be left behind when a job ends. The database is on disk and is opened
+read-only, so that several jobs can serve it at the same time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pyoxigraph
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import atomic_path
 
 _Format = TypeVar("_Format")
@@ -38,23 +38,23 @@ _TRIPLES = {
 
 
 def load(rdf: Sequence[Path], database: Path) -> int:
-    """Makes a database of N-Triples, gzipped or not; returns the number of triples.
+    """Loads N-Triples files, gzipped or not, into a new database; returns the number of triples.
 
-    The folder appears complete or not at all. Raises InputError if a file is no N-Triples.
+    The folder `database` appears only when it is complete. Raises InputError if a file is not N-Triples.
     """
     if database.exists():
-        raise InputError(f"{database} is there already; remove it to load it anew")
+        raise InputError(f"{database} exists already; remove it to load it again")
     with atomic_path(database) as temporary:
         store = pyoxigraph.Store(str(temporary))
         for path in rdf:
-            # Lenient, for codes of languages that Wikibase has and the standard has not (zh-classical).
+            # Lenient, because Wikibase has language codes that the standard does not allow (zh-classical).
             with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
                 try:
                     store.bulk_load(
                         cast(IO[bytes], file), format=pyoxigraph.RdfFormat.N_TRIPLES, lenient=True
                     )
                 except (SyntaxError, EOFError, gzip.BadGzipFile) as error:
-                    raise InputError(f"{path}: no N-Triples ({error}); make it again") from error
+                    raise InputError(f"{path}: not valid N-Triples ({error}); make the file again") from error
         store.flush()
         triples = len(store)
         del store
@@ -63,16 +63,16 @@ def load(rdf: Sequence[Path], database: Path) -> int:
 
 @contextlib.contextmanager
 def serving(database: Path) -> Iterator[str]:
-    """The address of a server of this database, which answers as long as the block runs.
+    """Serves the database as long as the block runs; yields the server's address.
 
-    Raises InputError if the folder is no database.
+    Raises InputError if the folder is not a database.
     """
     if not database.is_dir():
-        raise InputError(f"{database}: no such database; make it with `factdrift tempripple load`")
+        raise InputError(f"{database}: no such folder; make the database with `factdrift tempripple load`")
     try:
         store = pyoxigraph.Store.read_only(str(database))
     except OSError as error:
-        raise InputError(f"{database}: no database that can be read ({error}); make it again") from error
+        raise InputError(f"{database}: cannot be read as a database ({error}); make it again") from error
     server = _Server((_HOST, 0), _Handler)
     server.store = store
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -89,7 +89,7 @@ def serving(database: Path) -> Iterator[str]:
 
 
 def _check(url: str) -> None:
-    """Raises InputError if the server does not answer."""
+    """Raises InputError if the server does not answer a trivial query correctly."""
     try:
         with urllib.request.urlopen(url, data=b"query=ASK%20%7B%7D", timeout=30) as answer:
             healthy = b"true" in answer.read()
@@ -101,7 +101,7 @@ def _check(url: str) -> None:
 
 @contextlib.contextmanager
 def _without_proxy() -> Iterator[None]:
-    """Keeps requests to this machine from a proxy that the environment names."""
+    """Sends requests to this machine directly, not by a proxy that the environment names."""
     before = os.environ.get("no_proxy")
     os.environ["no_proxy"] = f"{before},{_HOST}" if before else _HOST
     try:
@@ -137,8 +137,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, parameters: dict[str, list[str]]) -> None:
         if "query" not in parameters:
-            # An update comes as `update`, and none is done.
-            self._send(400, "text/plain", b"no query; this server can only be read\n")
+            # An update has the parameter `update`.
+            self._send(400, "text/plain", b"no query; this server is read-only\n")
             return
         try:
             found = self.server.store.query(parameters["query"][0])
@@ -156,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, kind, body or b"")
 
     def _choice(self, formats: dict[str, _Format]) -> tuple[str, _Format]:
-        """The first of the client's formats that is known, else the first one."""
+        """The first format of the client's Accept header that is known, else the first of `formats`."""
         wanted = [part.partition(";")[0].strip() for part in self.headers.get("Accept", "").split(",")]
         kind = next((kind for kind in wanted if kind in formats), next(iter(formats)))
         return kind, formats[kind]
@@ -170,4 +170,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Nothing: the client tells what fails."""
+        """Prints nothing, because the client reports failures."""

@@ -1,4 +1,4 @@
-"""Wikidata's names in RDF, as its dumps and its Query Service have them.
+"""IRIs of Wikidata's RDF, as in its dumps and its Query Service.
 
 https://www.mediawiki.org/wiki/Wikibase/Indexing/RDF_Dump_Format
 """
@@ -24,10 +24,10 @@ PREFIXES = {
 }
 
 PROLOGUE = "".join(f"PREFIX {prefix}: <{iri}>\n" for prefix, iri in PREFIXES.items())
-"""What stands before every query: the Query Service knows these prefixes by itself, other servers do not."""
+"""Begins every query: the Query Service knows these prefixes, other servers do not."""
 
 GENID = "http://www.wikidata.org/.well-known/genid/"
-"""Begins the IRI of a value that is said to exist and is not known (`somevalue`)."""
+"""The beginning of the IRI of an unknown value (`somevalue`)."""
 
 DATE_TIME = PREFIXES["xsd"] + "dateTime"
 
@@ -55,7 +55,7 @@ _OF_NAME = {name: datatype for datatype, name in DATATYPES.items()}
 
 
 def datatype_iri(datatype: str) -> str:
-    """`wikibase-item` -> the IRI of WikibaseItem; a datatype that is not known keeps its name."""
+    """The IRI of a datatype: `wikibase-item` -> that of WikibaseItem; an unknown datatype keeps its name."""
     return PREFIXES["wikibase"] + DATATYPES.get(datatype, datatype)
 
 

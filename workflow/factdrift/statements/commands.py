@@ -20,13 +20,19 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     extract.add_argument("--buckets", type=int, default=1, help="number of subject buckets")
     extract.add_argument("--scope", default="enwiki", help="items held whole: enwiki, anywiki or all")
     extract.add_argument(
-        "--names", default="all", help="items that have a row: all, or held (whole ones, classes and units)"
+        "--names", default="all", help="items that get a row: all, or held (whole ones, classes and units)"
     )
     extract.add_argument(
-        "--parse-all", action="store_true", help="parse also what could be rejected by its bytes (for tests)"
+        "--parse-all",
+        action="store_true",
+        help="parse also lines that could be skipped by their bytes (for tests)",
     )
     extract.add_argument(
-        "--languages", nargs="*", default=[], metavar="CODE", help="other than English whose terms are kept"
+        "--languages",
+        nargs="*",
+        default=[],
+        metavar="CODE",
+        help="languages other than English whose terms are kept",
     )
     extract.add_argument("-o", "--output", type=Path, required=True, help="folder of the shard")
     extract.set_defaults(run=_extract)

@@ -1,7 +1,7 @@
 """Scatter: the lines of one shard of a dump -> a folder of tables, already split into buckets by subject.
 
-A shard reads its own range of the compressed file (`factdrift.wikidata.shares`) and knows only its own line
-numbers; `gather` turns them into those of the dump.
+A shard reads its own range of the compressed file (`factdrift.wikidata.shares`) and counts its own lines;
+`gather` converts their numbers into those of the dump.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from stringzilla import find
 
+from factdrift.errors import InputError
 from factdrift.progress import Progress
-from factdrift.settings import InputError
-from factdrift.statements.columns import spare_pandas
-from factdrift.statements.needless import NAMES, SITE_HINTS, NeedlessItems
+from factdrift.statements.no_pandas import spare_pandas
+from factdrift.statements.prefilter import NAMES, SITE_HINTS, NeedlessItems
 from factdrift.statements.rows import (
     SCOPES,
     SHARD_ENTITIES,
@@ -51,19 +51,20 @@ from factdrift.wikidata.ids import entity_number
 from factdrift.wikidata.shares import Account, Share
 
 SHARD_LINES = 1 << 40
-"""More lines than a shard can have: the order of lines in a dump is shard times this, plus the line in it."""
+"""More lines than a shard can have: shard * SHARD_LINES + line orders the lines of a dump."""
 
 OBJECT_ROWS = 32_768
-"""Rows held as Python objects before they become columns: about 40 MB."""
+"""Rows kept as Python objects before they are converted to Arrow columns: about 40 MB."""
 
 BUFFERED_ROWS = 262_144
-"""Rows held at all before they are written: about 100 MB."""
+"""Rows kept in either form before they are written: about 100 MB."""
 
 _REPEATED = ("subject", "property", "rank", "snak", "datatype", "inferred", "revision", "line")
-"""Columns of few values or of runs, which dictionaries make small; in others they cost time for nothing."""
+"""Columns with few distinct values or long runs, which are dictionary-encoded; elsewhere that costs time
+only."""
 
 BAD_LINES_NAMED = 100
-"""Bad lines whose number, offset and problem stand in a report; all of them are counted and logged."""
+"""Bad lines that a report lists with number, offset and problem; all are counted and logged."""
 
 REPORT = "report.json"
 
@@ -82,15 +83,15 @@ def extract(
     """Writes the tables of shard `shard` (from 0) of `shards` of a dump into the folder `output`.
 
     The folder holds `statements-<k>.parquet` and `entities-<k>.parquet` (the items whose number modulo
-    `buckets` is k), `translations-<k>.parquet` (terms of items and properties in other `languages` than
-    English), `properties.parquet` and `report.json`, which is returned. It appears complete or not at all.
-    Lines that cannot be used are counted, reported and passed over.
+    `buckets` is k), `translations-<k>.parquet` (terms of items and properties in `languages`, other than
+    English), `properties.parquet` and `report.json`, which is also returned. It appears complete or not at
+    all. Lines that cannot be used are counted, reported and skipped.
 
-    `names`: of which items there is a row at all (NAMES). `parse_all`: items without one are parsed too, and
-    then passed over; what is written is the same, but for bad lines among them.
+    `names`: which items get a row (NAMES). `parse_all`: lines that would be skipped by their bytes are parsed
+    too, with the same tables as result, and only more bad lines in the report.
 
-    Raises InputError for options that cannot be, for a dump that is damaged in this shard, and for an
-    `output` that holds something else. Whether the shards are the whole dump is seen when they are gathered.
+    Raises InputError for options out of range, for a dump that is damaged in this shard, and for an `output`
+    that is something else. Whether the shards are the whole dump is checked when they are gathered.
     """
     if not 0 <= shard < shards:
         raise InputError(f"--shard {shard}: must be from 0 to {shards - 1}, below the number of shards")
@@ -101,10 +102,12 @@ def extract(
     if names not in NAMES:
         raise InputError(f"--names {names}: must be one of {', '.join(NAMES)}")
     if output.exists() and not _replaceable(output):
-        raise InputError(f"{output}: exists and is no folder of a shard; name another folder or remove it")
+        raise InputError(
+            f"{output}: exists and is not the folder of a shard; choose another folder or remove it"
+        )
     spare_pandas()
     collecting = gc.isenabled()
-    gc.disable()  # parsed lines hold no cycles, and there are too many of them to be traversed in vain
+    gc.disable()  # parsed lines contain no cycles, and traversing so many of them takes time
     try:
         with atomic_path(output) as folder:
             folder.mkdir()
@@ -134,7 +137,7 @@ def extract(
 
 
 def _replaceable(output: Path) -> bool:
-    """Whether it is an earlier result of `extract`, or an empty folder."""
+    """Whether `output` is an earlier result of `extract`, or an empty folder."""
     return output.is_dir() and ((output / REPORT).exists() or not any(output.iterdir()))
 
 
@@ -164,7 +167,7 @@ def _read(dump: Path, shard: int, shards: int, reading: _Reading, needless: Need
 
 
 class _Bucket:
-    """The tables of the items of one bucket. Rows are held, in the order of the dump, until flushed."""
+    """The tables of one bucket's items; rows are kept in the order of the dump until they are written."""
 
     def __init__(self, folder: Path, number: int, oddities: Oddities, files: ExitStack) -> None:
         self.statements = StatementColumns(oddities)
@@ -176,12 +179,12 @@ class _Bucket:
         ]
 
     def hold(self) -> None:
-        """Turns Python objects into columns, which take a fifth of the memory."""
+        """Converts Python objects to Arrow columns, which take a fifth of the memory."""
         if len(self.statements):
             self._batches.append(self.statements.take())
 
     def flush(self) -> None:
-        """Writes the held rows, each kind as one row group."""
+        """Writes the rows, one row group per table."""
         statements, entities = self._files
         self.hold()
         if self._batches:
@@ -193,7 +196,7 @@ class _Bucket:
 
 
 class _Reading:
-    """What one shard has read so far: rows not yet written, and counts."""
+    """The state of reading one shard: rows that are not yet written, and counts."""
 
     def __init__(
         self, folder: Path, buckets: int, scope: str, names: str, languages: Sequence[str], files: ExitStack
@@ -205,12 +208,12 @@ class _Reading:
         self._all_names = names == "all"
         self._buckets = [_Bucket(folder, bucket, self._oddities, files) for bucket in range(buckets)]
         self._translations = Translations(folder, buckets, languages, files)
-        self._objects = self._rows = 0  # statements held as Python objects, and held at all; items among both
+        self._objects = self._rows = 0  # items and statements kept as Python objects, and in either form
         self._properties: list[Row] = []
         self._property_file = files.enter_context(_writer(folder / "properties.parquet", SHARD_PROPERTIES))
 
     def line(self, number: int, text: bytes) -> None:
-        """Takes in one line. Raises one of UNREADABLE, and then no row of it is held."""
+        """Adds the rows of one line, or none of them and raises one of UNREADABLE."""
         self.counts["lines"] += 1
         entity: Entity | Outline
         hinted = find(text, self._hint) >= 0
@@ -252,7 +255,7 @@ class _Reading:
         self.counts["lexemes" if entity.type == "lexeme" else "other"] += 1
 
     def bad_line(self, number: int, offset: int, problem: str) -> None:
-        """Counts a line that could not be taken in."""
+        """Counts a line that cannot be used."""
         self.counts["bad_lines"] += 1
         if len(self._bad_lines) < BAD_LINES_NAMED:
             self._bad_lines.append({"line": number, "offset": offset, "problem": problem})
@@ -266,7 +269,7 @@ class _Reading:
             self.flush()
 
     def flush(self) -> None:
-        """Writes the rows that are held."""
+        """Writes all rows."""
         for bucket in self._buckets:
             bucket.flush()
         self._translations.flush()
@@ -276,7 +279,7 @@ class _Reading:
         self._objects = self._rows = 0
 
     def report(self, needless: int) -> dict[str, Any]:
-        """Counts of lines by what they held, of statements, of oddities, and the first bad lines."""
+        """Counts of lines by kind of entity, of statements and of oddities, and the first bad lines."""
         self.counts["lines"] += needless
         self.counts["rejected"] += needless
         kinds = ("lines", "items", "properties", "lexemes", "other", "rejected", "bad_lines", "statements")
@@ -295,6 +298,6 @@ def _table(rows: list[Row], schema: pa.Schema) -> pa.Table:
 
 
 def _writer(path: Path, schema: pa.Schema) -> AbstractContextManager[pq.ParquetWriter]:
-    """Writes what is read once and then deleted: compressed less, and without what helps to skip rows."""
+    """A writer for tables that are read once and then deleted: less compression, no statistics."""
     repeated = [field.name for field in schema if field.name in _REPEATED]
     return parquet_writer(path, schema, compression_level=1, use_dictionary=repeated, write_statistics=False)

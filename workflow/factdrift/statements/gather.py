@@ -1,8 +1,8 @@
 """Gather: the shards of a dump -> the tables of one snapshot, bucket by bucket, in SQL.
 
-An item or property that stands on several lines counts once: the line with the highest revision, then the
-later one. Every table has a total order, so that its bytes depend neither on the number of shards nor, apart
-from which file a row stands in, on that of buckets.
+Of an item or property on several lines the one with the highest revision counts, then the last. Every table
+has a total order: its bytes do not depend on the number of shards, and the number of buckets decides only
+which file a row is in.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.statements.extract import BAD_LINES_NAMED, REPORT
 from factdrift.tables import (
     ENTITIES,
@@ -31,8 +31,8 @@ from factdrift.tables import (
 from factdrift.wikidata.shares import Account, check_shares
 
 CLASSES = pa.schema([("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))])
-"""One row an item that has superclasses (P279) or is used as a class, that is, as a value of P31 or P279. A
-class that has no line in the dump has no label and no superclasses."""
+"""One row per item that has superclasses (P279) or is used as a class, that is, is a value of P31 or P279. A
+class without a line in the dump has no label and no superclasses."""
 
 _COUNTED = ("lines", "lexemes", "other", "rejected", "bad_lines")
 
@@ -48,12 +48,12 @@ def gather_bucket(
 ) -> None:
     """Writes the statements (STATEMENTS, by subject and position) and items (ENTITIES, by id) of one bucket.
 
-    With `out_translations` also their terms, and those of the bucket's properties, in other languages
-    (TRANSLATIONS, by id and language).
+    With `out_translations` it also writes their terms, and those of the bucket's properties, in other
+    languages (TRANSLATIONS, by id and language).
 
-    `properties` is the snapshot's table of properties, which tells the datatype where a snak does not; where
-    that does not know it either, the type of the value does. Raises InputError if the shards are not exactly
-    those of one dump.
+    `properties` is the snapshot's table of properties. It gives the datatype of a statement whose snak has
+    none; if the property is not in it, the datatype is inferred from the value. Raises InputError if the
+    shards are not exactly those of one dump.
     """
     reports = _reports(shard_dirs)
     if not 0 <= bucket < reports[0]["buckets"]:
@@ -94,8 +94,8 @@ def gather_snapshot(
 ) -> dict[str, Any]:
     """Writes properties (PROPERTIES, by id), classes (CLASSES, by id) and the counts of a snapshot.
 
-    Returns the counts. Raises InputError if the shards are not exactly those of the dump, if more than
-    the share `max_bad_lines` of its lines could not be used, or if it has no item.
+    Returns the counts. Raises InputError if the shards are not exactly those of the dump, if the share of its
+    lines that cannot be used is above `max_bad_lines`, or if it has no item.
     """
     reports = _reports(shard_dirs)
     _check_dump(reports, dump)
@@ -139,7 +139,8 @@ def gather_snapshot(
 
 
 def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], buckets: int) -> dict[str, Any]:
-    """Makes the table `classes` and counts items and statements, one bucket at a time to bound the memory."""
+    """Creates the table `classes`, and counts items and statements one bucket at a time to limit the
+    memory."""
     connection.execute(
         """
         CREATE TABLE subclasses (id INTEGER, label VARCHAR, superclasses INTEGER[]);
@@ -201,7 +202,7 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
 
 
 def _winners(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], name: str, view: str) -> None:
-    """Makes a view of a table of items or properties, of all shards, with one row an id."""
+    """Creates a view of a table of items or properties of all shards, with one row per id."""
     _read(connection, shard_dirs, name, f"read_{view}")
     connection.execute(
         f"""
@@ -225,7 +226,7 @@ def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
 
 
 def _reports(shard_dirs: Sequence[Path]) -> list[dict[str, Any]]:
-    """The reports of the shards, in the order of the shards, after checking that they belong together."""
+    """The reports of the shards in their order. Raises InputError if they are not those of one dump."""
     reports = []
     for folder in shard_dirs:
         try:
@@ -265,7 +266,7 @@ def _check_dump(reports: list[dict[str, Any]], dump: Path) -> None:
 
 
 def _bad_lines(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The bad lines that the shards name, by their places in the dump."""
+    """The bad lines in the shards' reports, with their places in the dump."""
     bad = []
     lines = text_bytes = 0  # of the shards before
     for report in reports:
@@ -286,5 +287,5 @@ def _check_bad_lines(
     raise InputError(
         f"{dump}: {totals['bad_lines']:,} of {totals['lines']:,} lines cannot be used, more than the share "
         f"{max_bad_lines:g} that `max_bad_lines` allows. First: {first}. Download the dump again, or set "
-        "`max_bad_lines` higher in the configuration to pass over them"
+        "`max_bad_lines` higher in the configuration to skip them"
     )

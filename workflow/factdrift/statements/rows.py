@@ -1,8 +1,8 @@
 """Entities of a dump as rows of the tables of a shard.
 
-A shard's tables are those of the snapshot (`factdrift.tables`) with what is needed to finish them when all
-shards are gathered: `line`, the line of the dump, by which an entity that stands there twice is told apart,
-and in the statements `inferred`, the datatype that the value suggests where the snak names none.
+A shard's tables have the columns of the snapshot's (`factdrift.tables`), and two more with which gathering
+all shards finishes them: `line`, the line of the dump, which decides between two lines of one entity, and in
+the statements `inferred`, the datatype inferred from the value where the snak has none.
 """
 
 from __future__ import annotations
@@ -45,29 +45,29 @@ NOT_WIKIPEDIA = frozenset(
         "wikimaniawiki",
     )
 )
-"""Sites whose names end in `wiki` like those of the Wikipedias, but which are none."""
+"""Sites whose names end in `wiki` although they are not Wikipedias."""
 
 SCOPES = ("enwiki", "anywiki", "all")
-"""Which items a snapshot holds whole: with an English article, with one in any Wikipedia, or all."""
+"""Which items a snapshot holds whole: with an English article, with an article in any Wikipedia, or all."""
 
 _SINGLE_VALUE_CONSTRAINTS = frozenset((19474404, 52060874))
 """Single-value and single-best-value constraint."""
 
 UNREAD = Value(None, canonical_json(None), canonical_json(None), None)
-"""A snak that says it has a value and has none."""
+"""The value of a snak of type `value` without a datavalue."""
 
 
 @dataclass
 class Oddities:
-    """What was met and decided by a rule rather than read as it stands; numbers of statements."""
+    """Counts of statements that needed a tie-breaking rule or could not be parsed."""
 
     several_starts: int = 0
     several_ends: int = 0
     several_points_in_time: int = 0
     unreadable_dates: int = 0
-    """Values and qualifiers of type time that hold no date."""
+    """Values and qualifiers of type time without a readable date."""
     unusable_entities: int = 0
-    """Entity values that name neither an item nor a property (lexemes among them)."""
+    """Entity values that are neither an item nor a property, such as lexemes."""
 
 
 def is_whole(entity: Entity | Outline, scope: str) -> bool:
@@ -129,7 +129,7 @@ def property_row(entity: Entity, number: int, line: int) -> Row:
 
 
 def _value(snak: Snak) -> Value:
-    """The value of a snak that has one; `UNREAD` for any other."""
+    """The value of a snak; `UNREAD` if it has none."""
     if snak.snaktype != "value" or snak.datavalue is None:
         return UNREAD
     return read_value(snak.datavalue.type, snak.datavalue.value)
@@ -143,7 +143,7 @@ def _qualifier(statement: Statement, property_id: str) -> list[Snak]:
 
 
 def _valid(statements: list[Statement]) -> list[Statement]:
-    """Those that are not deprecated and have a value."""
+    """The statements that are not deprecated and have a value."""
     return [
         statement
         for statement in statements
@@ -152,7 +152,8 @@ def _valid(statements: list[Statement]) -> list[Statement]:
 
 
 def _items(statements: list[Statement]) -> list[int]:
-    """The items that valid statements name, each once, in the order of the dump."""
+    """The items that are values of statements that are not deprecated, each once, in the order of the
+    dump."""
     found: dict[int, None] = {}
     for statement in statements:
         if statement.rank != "deprecated":
@@ -163,13 +164,14 @@ def _items(statements: list[Statement]) -> list[int]:
 
 
 def _properties(statements: list[Statement]) -> list[int]:
-    """The properties that valid statements name, positive, ascending."""
+    """The numbers (positive, ascending) of the properties that are values of valid statements."""
     objects = {_value(statement.mainsnak).object for statement in _valid(statements)}
     return sorted(-number for number in objects if number is not None and number < 0)
 
 
 def _symbol(statements: list[Statement]) -> str | None:
-    """The unit symbol: English, else for all languages, else any; a preferred one, else the first."""
+    """The unit symbol in English, else for all languages, else in any; of several the preferred, then the
+    first."""
     best: tuple[int, bool] | None = None
     symbol = None
     for statement in _valid(statements):
@@ -184,7 +186,7 @@ def _symbol(statements: list[Statement]) -> str | None:
 
 
 def _examples(entity: Entity) -> list[Row]:
-    """The (subject, value) of each example (P1855), the value as canonical JSON of the qualifier's snak."""
+    """(subject, value) of each example (P1855); the value is the canonical JSON of the qualifier's snak."""
     examples: list[Row] = []
     for statement in _valid(entity.stated("P1855")):
         subject = _value(statement.mainsnak).object

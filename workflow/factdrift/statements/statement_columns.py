@@ -1,7 +1,7 @@
-"""The statements of many items as columns, until there are enough of them to be written.
+"""The statements of many items as columns, until there are enough to be written.
 
-A column is a list of its values or, where most rows are alike, of the others. Building rows and taking them
-apart again would cost twice the time.
+Columns are Python lists; columns in which most rows have the default are stored sparsely as (rows, values).
+Building rows and splitting them into columns afterwards would take twice the time.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _DATATYPES = {
     "monolingualtext": "monolingualtext",
     "globecoordinate": "globe-coordinate",
 }
-"""The datatype of a property whose datavalues are of this type, when nothing else tells it."""
+"""The datatype that is inferred from the type of a datavalue, where neither snak nor property has one."""
 
 _NO_REVISION = -1
 
 
 class _Sparse:
-    """A column of which few rows hold anything but a default: those rows, ascending, and what they hold."""
+    """A column stored as the rows (ascending) that differ from a default, and their values."""
 
     def __init__(self) -> None:
         self.rows: list[int] = []
@@ -49,29 +49,29 @@ class _Sparse:
         return pa.array([default, *self.values], kind).take(pa.array(places))
 
     def flags(self, length: int) -> pa.Array:
-        """True in the rows that are held, else false."""
+        """True in the stored rows, else False."""
         flags = np.zeros(length, bool)
         flags[self.rows] = True
         return pa.array(flags)
 
 
 class StatementColumns:
-    """Statements that wait to be written. `oddities` counts what was met on the way."""
+    """Statements that are not yet written. `oddities` is counted up while they are added."""
 
     def __init__(self, oddities: Oddities) -> None:
         self._oddities = oddities
         self._clear()
 
     def _clear(self) -> None:
-        # An item each: number, revision, line, how many statements it has.
+        # Per item: number, revision, line, number of statements.
         self._subjects: list[int] = []
         self._revisions: list[int] = []
         self._lines: list[int] = []
         self._statements: list[int] = []
-        # A group of statements with one property each.
+        # Per group of an item's statements with one property.
         self._properties: list[int] = []
         self._group_sizes: list[int] = []
-        # A statement each.
+        # Per statement.
         self._ids: list[str | None] = []
         self._ranks: list[str] = []
         self._snaks: list[str] = []
@@ -79,20 +79,19 @@ class StatementColumns:
         self._objects: list[int | None] = []
         self._keys: list[str | None] = []
         self._jsons: list[str | None] = []
-        # Few statements have these.
+        # Per statement, stored sparsely.
         self._times, self._starts, self._ends, self._points = _Sparse(), _Sparse(), _Sparse(), _Sparse()
         self._unknown_starts, self._unknown_ends = _Sparse(), _Sparse()
         self._qualifiers, self._inferred = _Sparse(), _Sparse()
-        self._all_starts, self._all_ends = _Sparse(), _Sparse()
+        self._all_starts, self._all_ends, self._all_points = _Sparse(), _Sparse(), _Sparse()
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def add(self, item: Entity, number: int, line: int) -> int:
-        """Takes in the statements of an item, in the order of the dump; returns how many they are.
+        """Adds the statements of an item, in the order of the dump; returns their number.
 
-        Raises one of UNREADABLE for a property id that is none and for qualifiers that cannot be read, and
-        then none of them is held.
+        Raises one of UNREADABLE for a wrong property id or unreadable qualifiers, and then adds none of them.
         """
         lists = self._lists()
         lengths = [len(each) for each in lists]
@@ -153,8 +152,9 @@ class StatementColumns:
     def _qualify(self, row: int, qualifiers: dict[str, msgspec.Raw]) -> None:
         """Notes the qualifier properties of a statement and its time, from P580, P582 and P585.
 
-        Of several starts the earliest counts, of several ends and points in time the latest. A date counts
-        before `somevalue`; `novalue` says that there is none.
+        Of several starts `start` is the earliest, of several ends and points in time `end` and `pit` are the
+        latest, by their first day and then by their last; stages that read dates differently choose again
+        among all of them. A date takes precedence over `somevalue`; `novalue` says that there is none.
         """
         self._qualifiers.set(row, _properties(tuple(qualifiers)))
         oddities = self._oddities
@@ -164,7 +164,7 @@ class StatementColumns:
                 oddities.several_starts += 1
                 self._all_starts.set(row, dates)
             if dates:
-                self._starts.set(row, min(dates, key=_by_first))
+                self._starts.set(row, min(dates, key=_days))
             elif unknown:
                 self._unknown_starts.set(row, True)
         if "P582" in qualifiers:
@@ -173,21 +173,23 @@ class StatementColumns:
                 oddities.several_ends += 1
                 self._all_ends.set(row, dates)
             if dates:
-                self._ends.set(row, max(dates, key=_by_last))
+                self._ends.set(row, max(dates, key=_days))
             elif unknown:
                 self._unknown_ends.set(row, True)
         if "P585" in qualifiers:
             dates, _ = _dates(qualifiers["P585"], oddities)
-            oddities.several_points_in_time += len(dates) > 1
+            if len(dates) > 1:
+                oddities.several_points_in_time += 1
+                self._all_points.set(row, dates)
             if dates:
-                self._points.set(row, max(dates, key=_by_last))
+                self._points.set(row, max(dates, key=_days))
 
     def _lists(self) -> tuple[list[Any], ...]:
-        """All that `_add` appends to; last a list with a value each statement."""
+        """All lists to which `_add` appends; the last one has one value per statement."""
         sparse = (
             *(self._times, self._starts, self._ends, self._points),
             *(self._unknown_starts, self._unknown_ends, self._qualifiers, self._inferred),
-            *(self._all_starts, self._all_ends),
+            *(self._all_starts, self._all_ends, self._all_points),
         )
         return (
             *(each.rows for each in sparse),
@@ -197,7 +199,8 @@ class StatementColumns:
         )
 
     def take(self) -> pa.RecordBatch:
-        """The statements as rows of SHARD_STATEMENTS, in the order in which they came; none is held after."""
+        """Removes the statements, and returns them as rows of SHARD_STATEMENTS in the order of their
+        adding."""
         length, sizes = len(self._ids), np.array(self._group_sizes, np.int64)
         counts = np.array(self._statements, np.int64)
         revisions = np.repeat(np.array(self._revisions, np.int64), counts)
@@ -222,6 +225,7 @@ class StatementColumns:
             "revision": pa.array(revisions, mask=revisions == _NO_REVISION),
             "starts": self._all_starts.array(length, pa.list_(TIME)),
             "ends": self._all_ends.array(length, pa.list_(TIME)),
+            "pits": self._all_points.array(length, pa.list_(TIME)),
             "inferred": self._inferred.array(length, pa.string()),
             "line": np.repeat(np.array(self._lines, np.int64), counts),
         }
@@ -255,16 +259,12 @@ def _dates(qualifier: msgspec.Raw, oddities: Oddities) -> tuple[list[Time], bool
     return dated, unknown
 
 
-def _by_first(time: Time) -> tuple[int, Time]:
-    return time.first, time
-
-
-def _by_last(time: Time) -> tuple[int, Time]:
-    return time.last, time
+def _days(time: Time) -> tuple[int, int, Time]:
+    return time.first, time.last, time
 
 
 def _inferred(datavalue: DataValue) -> str | None:
-    """The datatype that a datavalue most likely has; an unknown type stands for itself."""
+    """The datatype inferred from a datavalue; that of an unknown type is the type itself."""
     if datavalue.type == "wikibase-entityid":
         entity_type = datavalue.value.get("entity-type") if isinstance(datavalue.value, dict) else None
         return f"wikibase-{entity_type or 'item'}"

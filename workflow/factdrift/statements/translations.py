@@ -1,4 +1,4 @@
-"""Labels, descriptions and aliases in other languages than English: a side table of what a snapshot holds."""
+"""Labels, descriptions and aliases in other languages than English, in a table of their own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from factdrift.tables import TRANSLATIONS, parquet_writer
-from factdrift.wikidata.entity import UNREADABLE, Empty, Revision, Text
+from factdrift.wikidata.entity import UNREADABLE, Empty, Revision, Text, term
 
 SHARD_TRANSLATIONS = TRANSLATIONS.append(pa.field("revision", pa.int64())).append(
     pa.field("line", pa.int64())
@@ -34,7 +34,7 @@ _TERMS = msgspec.json.Decoder(_Terms)
 
 
 class Translations:
-    """The table of one shard, one file a bucket. Without languages they are empty, and no line is decoded."""
+    """The table of one shard, one file per bucket. Without languages the files are empty."""
 
     def __init__(self, folder: Path, buckets: int, languages: Sequence[str], files: ExitStack) -> None:
         self._languages = sorted(languages)
@@ -46,7 +46,7 @@ class Translations:
         ]
 
     def take(self, text: bytes, number: int, line: int) -> None:
-        """The terms of a line whose entity is held; terms of an odd form count as absent."""
+        """Adds the terms of a line's entity; terms that cannot be decoded count as absent."""
         if not self._languages:
             return
         try:
@@ -64,7 +64,7 @@ class Translations:
             self.flush()
 
     def flush(self) -> None:
-        """Writes the rows that are held, one row group a bucket that has any."""
+        """Writes the rows, one row group per bucket that has any."""
         for writer, rows in zip(self._writers, self._rows, strict=True):
             if rows:
                 columns = zip(*rows, strict=True)
@@ -75,11 +75,11 @@ class Translations:
 
 
 def _text(terms: dict[str, Text] | list[Any], language: str) -> str | None:
-    """That of the language, else the default for all languages."""
+    """The text in the language, else the default for all languages, else None."""
     if not isinstance(terms, dict):
         return None
-    text = terms.get(language) or terms.get(_ANY_LANGUAGE)
-    return text.value if text is not None else None
+    text = term(terms.get(language))
+    return text if text is not None else term(terms.get(_ANY_LANGUAGE))
 
 
 def _aliases(terms: dict[str, list[Text] | dict[str, Text]] | list[Any], language: str) -> list[str]:
@@ -87,4 +87,4 @@ def _aliases(terms: dict[str, list[Text] | dict[str, Text]] | list[Any], languag
         return []
     groups = (terms.get(language, []), terms.get(_ANY_LANGUAGE, []))
     texts = (text for group in groups for text in (group.values() if isinstance(group, dict) else group))
-    return list(dict.fromkeys(text.value for text in texts))
+    return list(dict.fromkeys(value for text in texts if (value := term(text)) is not None))

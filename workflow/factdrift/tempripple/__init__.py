@@ -1,1 +1,1 @@
-"""TempRIPPLE: what changed in a period, what it was before, and what follows in up to three hops."""
+"""TempRIPPLE: questions about what changed in a period, what it was before, and what follows from either."""

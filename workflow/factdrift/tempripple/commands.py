@@ -1,27 +1,42 @@
-"""`factdrift tempripple rows | load | facts | related | items | account | examples`."""
+"""`factdrift tempripple rows | load | facts | related | items | account | examples | score`."""
 
 from __future__ import annotations
 
 import argparse
+import datetime
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from factdrift.tempripple.build import Resources
+    from factdrift.stage_settings import Settings
+    from factdrift.tempripple.resources import Resources
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+Verbs = argparse._SubParsersAction
+
+
+def register(commands: Verbs[argparse.ArgumentParser]) -> None:
     from factdrift import tempripple
     from factdrift.tempripple import sparql_commands
-    from factdrift.tempripple.opening import add_source
 
     stage = commands.add_parser(
         "tempripple", help="what changed, what it was, and what follows", description=tempripple.__doc__
     )
     verbs = stage.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _declare_rows(verbs)
+    sparql_commands.register(commands, verbs)
+    _declare_facts(verbs)
+    _declare_related(verbs)
+    _declare_items(verbs)
+    _declare_account(verbs)
+    _declare_examples(verbs)
+    _declare_score(verbs)
 
-    verb = verbs.add_parser("rows", help="of one bucket of a snapshot, what TempRIPPLE asks for")
+
+def _declare_rows(verbs: Verbs[argparse.ArgumentParser]) -> None:
+    verb = verbs.add_parser("rows", help="the statements and classes that TempRIPPLE needs, of one bucket")
     verb.add_argument("--statements", type=Path, required=True)
     verb.add_argument("--entities", type=Path, required=True)
     _add_resources(verb)
@@ -30,72 +45,117 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verb.add_argument("--memory-mb", type=int, default=2000)
     verb.set_defaults(run=_rows)
 
-    sparql_commands.register(commands, verbs)
 
+def _declare_facts(verbs: Verbs[argparse.ArgumentParser]) -> None:
     verb = verbs.add_parser("facts", help="what changed in the period, and what it was before")
-    add_source(verb)
-    _add_method(verb)
-    _add_resources(verb)
+    _add_search(verb)
     verb.add_argument("--facts", type=Path, required=True, help="output: tr_facts")
-    _add_accounts(verb)
     verb.set_defaults(run=_facts)
 
+
+def _declare_related(verbs: Verbs[argparse.ArgumentParser]) -> None:
     verb = verbs.add_parser("related", help="what follows from the facts over up to three hops")
-    add_source(verb)
-    _add_method(verb)
-    _add_resources(verb)
+    _add_search(verb)
     verb.add_argument("--facts", type=Path, required=True)
     verb.add_argument("--related", type=Path, required=True, help="output: tr_related")
-    _add_accounts(verb)
     verb.set_defaults(run=_related)
 
-    verb = verbs.add_parser("items", help="four-option items")
-    _add_method(verb)
+
+def _declare_items(verbs: Verbs[argparse.ArgumentParser]) -> None:
+    from factdrift.stage_settings import add_settings
+    from factdrift.tempripple.method import PART, ItemMethod
+
+    verb = verbs.add_parser("items", help="the questions, with four options where there are enough values")
+    add_settings(verb, ItemMethod, PART)
     verb.add_argument("--facts", type=Path, required=True)
     verb.add_argument("--related", type=Path, required=True)
     verb.add_argument("-o", "--output", type=Path, required=True, help="tr_items")
     verb.set_defaults(run=_items)
 
-    verb = verbs.add_parser("account", help="statistics, and all that was dropped")
-    _add_method(verb)
+
+def _declare_account(verbs: Verbs[argparse.ArgumentParser]) -> None:
+    from factdrift.stage_settings import add_settings
+    from factdrift.tempripple.method import PART, ItemMethod
+
+    verb = verbs.add_parser("account", help="statistics, and everything that was dropped")
+    add_settings(verb, ItemMethod, PART)
     _add_resources(verb)
     verb.add_argument("--facts", type=Path, required=True)
     verb.add_argument("--related", type=Path, required=True)
     verb.add_argument("--items", type=Path, required=True)
-    verb.add_argument("--dropped", type=Path, nargs="+", required=True, help="of the jobs before")
-    verb.add_argument("--accounts", type=Path, nargs="+", required=True, help="of the jobs before")
-    verb.add_argument("--snapshot", type=Path, help="the snapshot.json; none if rows come from elsewhere")
-    verb.add_argument("--endpoint", help="where else rows come from")
+    verb.add_argument("--dropped", type=Path, nargs="+", required=True, help="from `facts` and `related`")
+    verb.add_argument("--accounts", type=Path, nargs="+", required=True, help="from `facts` and `related`")
+    verb.add_argument("--snapshot", type=Path, help="snapshot.json, if the rows are a snapshot's")
+    verb.add_argument("--endpoint", help="the SPARQL server that the rows came from otherwise")
     verb.add_argument("--all-dropped", type=Path, required=True, help="output: tr_dropped")
     verb.add_argument("--json", type=Path, required=True, help="output: tr_stats.json")
-    verb.add_argument("--markdown", type=Path, required=True, help="output: the same to read")
+    verb.add_argument("--markdown", type=Path, required=True, help="output: the statistics as Markdown")
     verb.set_defaults(run=_account)
 
-    verb = verbs.add_parser("examples", help="items to read, as Markdown")
+
+def _declare_examples(verbs: Verbs[argparse.ArgumentParser]) -> None:
+    verb = verbs.add_parser("examples", help="some items as a Markdown page")
     verb.add_argument("items", type=Path, help="tr_items, such as results/tempripple.parquet")
     verb.add_argument("--number", type=int, default=20)
     verb.add_argument("--seed", type=int, default=0)
     verb.set_defaults(run=_examples)
 
 
-def _add_method(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--method", required=True, help="constants and switches as JSON")
+def _declare_score(verbs: Verbs[argparse.ArgumentParser]) -> None:
+    verb = verbs.add_parser("score", help="accuracies of models' answers, with intervals and tests")
+    verb.add_argument("items", type=Path, help="tr_items, such as results/tempripple.parquet")
+    verb.add_argument(
+        "predictions",
+        type=Path,
+        help="Parquet or .csv: item_id, condition (without, with, edited), correct (bool); if several, model",
+    )
+    verb.add_argument("--facts", type=Path, help="tr_facts: adds the correlation with durations")
+    verb.add_argument(
+        "--cutoff",
+        type=datetime.date.fromisoformat,
+        metavar="DATE",
+        help="last day of the models' training data (needs --facts): items of new facts that had begun by "
+        "then, and of old ones that had not, are left out and counted",
+    )
+    verb.add_argument("--draws", type=int, default=2000, help="of the bootstrap (default %(default)s)")
+    verb.add_argument("--seed", type=int, default=0)
+    verb.add_argument("--json", type=Path, help="output: the same as JSON")
+    verb.set_defaults(run=_score)
+
+
+def _add_search(verb: argparse.ArgumentParser) -> None:
+    """Adds the options that `facts` and `related` share."""
+    from factdrift.stage_settings import add_settings
+    from factdrift.tempripple.method import PART, Method
+    from factdrift.tempripple.opening import add_source
+
+    add_source(verb)
+    add_settings(verb, Method, PART)
+    _add_resources(verb)
+    verb.add_argument("--labels", type=Path, nargs="*", default=[], help="id, label of what the dump lacks")
+    verb.add_argument("--dropped", type=Path, required=True, help="output: tr_dropped of this job")
+    verb.add_argument("--account", type=Path, required=True, help="output: counts for the statistics")
 
 
 def _add_resources(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--resources", type=Path, required=True, help="folder of mutable.tsv and the others")
-    verb.add_argument("--labels", type=Path, nargs="*", default=[], help="id, label of what the dump lacks")
+    from factdrift.paths import TEMPRIPPLE
 
-
-def _add_accounts(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--dropped", type=Path, required=True, help="output: tr_dropped of this job")
-    verb.add_argument("--account", type=Path, required=True, help="output: its numbers")
+    verb.add_argument(
+        "--resources", type=Path, default=TEMPRIPPLE, help="folder of mutable.tsv, immutable.tsv, types.tsv"
+    )
 
 
 def _resources(options: argparse.Namespace) -> Resources:
-    from factdrift.tempripple.build import Resources
+    from factdrift.tempripple.resources import Resources
 
-    return Resources(options.resources, options.labels)
+    return Resources(options.resources, getattr(options, "labels", ()))
+
+
+def _settings(options: argparse.Namespace, kind: type[Settings]) -> Settings:
+    from factdrift.stage_settings import read_settings
+    from factdrift.tempripple.method import PART
+
+    return read_settings(options.settings, kind, PART)
 
 
 def _rows(options: argparse.Namespace) -> None:
@@ -111,10 +171,10 @@ def _rows(options: argparse.Namespace) -> None:
 
 def _facts(options: argparse.Namespace) -> None:
     from factdrift.tempripple.build import make_facts
-    from factdrift.tempripple.method import decode
+    from factdrift.tempripple.method import Method
     from factdrift.tempripple.opening import open_source
 
-    method = decode(options.method)
+    method = _settings(options, Method)
     with open_source(options) as source:
         rows = make_facts(
             source, method, _resources(options), options.facts, options.dropped, options.account
@@ -123,20 +183,20 @@ def _facts(options: argparse.Namespace) -> None:
     if not rows:
         print(
             f"warning: nothing changed between {method.change_start} and {method.change_end} that passes; "
-            f"{options.dropped} tells why",
+            f"{options.dropped} says why",
             file=sys.stderr,
         )
 
 
 def _related(options: argparse.Namespace) -> None:
     from factdrift.tempripple.build import make_related
-    from factdrift.tempripple.method import decode
+    from factdrift.tempripple.method import Method
     from factdrift.tempripple.opening import open_source
 
     with open_source(options) as source:
         rows = make_related(
             source,
-            decode(options.method),
+            _settings(options, Method),
             _resources(options),
             options.facts,
             options.related,
@@ -147,19 +207,22 @@ def _related(options: argparse.Namespace) -> None:
 
 
 def _items(options: argparse.Namespace) -> None:
-    from factdrift.tempripple.build import assemble_items
-    from factdrift.tempripple.method import decode
+    from factdrift.tempripple.items import make_items
+    from factdrift.tempripple.method import ItemMethod
+    from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, TR_RELATED, read_rows, write_rows
 
-    rows = assemble_items(decode(options.method), options.facts, options.related, options.output)
+    facts, related = read_rows(options.facts, TR_FACTS), read_rows(options.related, TR_RELATED)
+    items = make_items(facts, related, _settings(options, ItemMethod))
+    rows = write_rows(items, TR_ITEMS, options.output)
     print(f"{rows:,} items")
 
 
 def _account(options: argparse.Namespace) -> None:
-    from factdrift.tempripple.build import write_account
-    from factdrift.tempripple.method import decode
+    from factdrift.tempripple.account import write_account
+    from factdrift.tempripple.method import ItemMethod
 
     write_account(
-        decode(options.method),
+        _settings(options, ItemMethod),
         _resources(options),
         options.facts,
         options.related,
@@ -176,6 +239,27 @@ def _account(options: argparse.Namespace) -> None:
 
 
 def _examples(options: argparse.Namespace) -> None:
-    from factdrift.tempripple.build import examples
+    from factdrift.tempripple.examples import examples
 
     print(examples(options.items, options.number, options.seed))
+
+
+def _score(options: argparse.Namespace) -> None:
+    from factdrift.errors import InputError
+    from factdrift.tables import atomic_path
+    from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, read_rows
+    from factdrift.tempripple.score import as_markdown, read_predictions, report, within_cutoff
+
+    answers = read_predictions(options.predictions, read_rows(options.items, TR_ITEMS))
+    facts = read_rows(options.facts, TR_FACTS) if options.facts else []
+    if options.cutoff is not None:
+        if not facts:
+            raise InputError("--cutoff: needs the days on which facts began; give them with --facts")
+        cutoffs = {key[0]: options.cutoff for key in answers}
+        answers, left_out = within_cutoff(answers, facts, cutoffs)
+        print(f"{sum(left_out.values()):,} answers are left out because of the cutoff {options.cutoff}\n")
+    tables = report(answers, facts, options.seed, options.draws)
+    if options.json:
+        with atomic_path(options.json) as temporary:
+            temporary.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
+    print(as_markdown(tables))

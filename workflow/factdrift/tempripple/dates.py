@@ -1,4 +1,4 @@
-"""Dates as the days that they may mean, and days as numbers (spec section 6)."""
+"""Dates as intervals of the days that they may mean, and days as numbers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import NamedTuple
 from factdrift.wikidata.time import DAY, MONTH, YEAR, unpack
 
 NEVER, ALWAYS = 1 << 40, -(1 << 40)
-"""Days after and before all others: an end that has not come, a start that nobody knows."""
+"""Day numbers after and before all others: the end of what is ongoing, the start of what has none."""
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
-"""Day number of the day from which Arrow's dates count."""
+"""The day number of 1970-01-01, from which Arrow counts days."""
 
 _WIDTH = {8: 9, 7: 99, 6: 999}
-"""Years by which a decade, century or millennium may be off, whichever way its years are counted."""
+"""Precision -> years on either side of the written one: 8 decade, 7 century, 6 millennium.
+
+The interval covers both conventions, in which a century begins with the year 0 or 1."""
 
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 
 
 class Span(NamedTuple):
-    """The first and the last day, as day numbers, that a date may be."""
+    """The day numbers of the first and the last day that a date may mean."""
 
     lo: int
     hi: int
@@ -32,7 +34,7 @@ ONGOING = Span(NEVER, NEVER)
 
 
 class Date(NamedTuple):
-    """A date of a source: `factdrift.tempripple.sources.DATE`."""
+    """A date as in `factdrift.tempripple.sources.DATE`, no finer than a day."""
 
     day: int
     precision: int
@@ -40,7 +42,7 @@ class Date(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def covered(date: Date) -> Span | None:
-    """The days that a date may mean; None where its precision is coarser than a millennium."""
+    """The interval of days that a date may mean; None if its precision is coarser than a millennium."""
     year, month, day = unpack(date.day)
     year = year + 1 if year < 0 else year  # there is no year 0: before it, arithmetic needs one
     if date.precision >= DAY:
@@ -58,7 +60,7 @@ def covered(date: Date) -> Span | None:
 
 
 def day_number(year: int, month: int, day: int) -> int:
-    """Number of a Gregorian day, of any year; 1 is 0001-01-01, and the year 0 comes before the year 1."""
+    """Number of a Gregorian day of any year: 0001-01-01 is 1; years are astronomical (0 is 1 BCE)."""
     cycles, of_cycle = divmod(year, _CYCLE_YEARS)
     return datetime.date(of_cycle + _CYCLE_YEARS, month, day).toordinal() + (cycles - 1) * _CYCLE_DAYS
 
@@ -69,13 +71,13 @@ def iso_day(date: str) -> int:
 
 
 def packed_day(number: int) -> int:
-    """A day number as year * 10000 + month * 100 + day; for days after Christ."""
+    """A day number from 1 on as year * 10000 + month * 100 + day."""
     day = datetime.date.fromordinal(number)
     return day.year * 10_000 + day.month * 100 + day.day
 
 
 def arrow_day(number: int) -> int | None:
-    """A day number as days since 1970; None without bounds, and no day before 0001-01-01, where dates end."""
+    """A day number as days since 1970-01-01; None for NEVER and ALWAYS, 0001-01-01 for earlier days."""
     if number in (NEVER, ALWAYS):
         return None
     return max(number, 1) - EPOCH

@@ -1,4 +1,4 @@
-"""Three wrong options a question: values of the same property elsewhere (spec section 11)."""
+"""Wrong options: three values for each question that the same property has elsewhere."""
 
 from __future__ import annotations
 
@@ -10,43 +10,49 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from factdrift.tempripple.phrases import normal
+from factdrift.tempripple.phrases import normal, year
 
 WRONG = 3
 
+Kinds = tuple[frozenset[str], ...]
+"""What a value is by each property of `distractors.alike`; an empty set where that is not known."""
+
 
 class Instance(NamedTuple):
-    """One fact whose value can be an answer or a distractor; `asked` is what it is about, (x, p)."""
+    """One fact whose value can be an answer or a distractor; `asked` is its (subject, property)."""
 
     asked: tuple[str, str]
     value: str
     label: str
     precision: int | None
+    kinds: Kinds = ()
 
 
 class Asked(NamedTuple):
-    """What a question wants to know, and what must not be offered."""
+    """What a question asks for, and which values must not be offered."""
 
     item_id: str
     answer: Instance
     aliases: Iterable[str]
     never: frozenset[str]
-    """Values that are true of (x, p), and those of the same timeline."""
+    """Values that the subject has, and those of the same timeline."""
     always: frozenset[str]
-    """Of these, what may be offered nevertheless."""
+    """Those of `never` that may be offered all the same."""
 
 
 class Choice(NamedTuple):
-    """The distractors as (value, label), in the order of their hashes; fewer than three without a choice."""
+    """The distractors as (value, label), in the order of their hashes; fewer than three of a small pool."""
 
     options: list[tuple[str, str]]
     answer: tuple[str, str]
     pool_size: int
-    year_only: bool
+    alike: int
+    """How many of the distractors are of the answer's kind."""
+    year_only: bool = False
 
 
 class Pool:
-    """All instances of one property, dates by their precision."""
+    """All instances of one property, dates grouped by their precision."""
 
     def __init__(self, instances: Iterable[Instance]) -> None:
         by_precision: dict[int | None, list[Instance]] = defaultdict(list)
@@ -57,28 +63,23 @@ class Pool:
         self._years = _Group([_in_year(each) for each in dated])
 
     def choose(self, asked: Asked, seed: int) -> Choice:
-        """Distractors drawn without replacement, an instance elsewhere being one chance.
+        """Distractors drawn without replacement, weighted by the number of their instances.
 
-        Dates are of the answer's precision; where too few are, all are cut to their years.
+        Those of the answer's kind come first. Dates are of the answer's precision; all options are cut to
+        their years if that gives three of the answer's kind, or three at all, where the precision does not.
         """
         answer = asked.answer
         choice = self._groups[answer.precision].draw(asked, seed)
-        if len(choice.options) == WRONG or answer.precision is None:
+        if choice.alike == WRONG or answer.precision is None:
             return choice
-        return self._years.draw(
-            Asked(
-                asked.item_id,
-                _in_year(answer),
-                (),
-                frozenset(year(value)[0] for value in asked.never),
-                frozenset(),
-            ),
-            seed,
-        )._replace(year_only=True)
+        never = frozenset(year(value)[0] for value in asked.never)
+        in_years = Asked(asked.item_id, _in_year(answer), (), never, frozenset())
+        years = self._years.draw(in_years, seed)._replace(year_only=True)
+        return choice if len(choice.options) == WRONG and years.alike < WRONG else years
 
 
 class _Group:
-    """Instances that may stand beside each other as options."""
+    """Instances that may be offered side by side."""
 
     def __init__(self, instances: Sequence[Instance]) -> None:
         weights: Counter[str] = Counter()
@@ -94,9 +95,17 @@ class _Group:
         self._encoded = [value.encode() for value in self._values]
         self._names = [normal(self._labels[value]) for value in self._values]
         self._named = Counter(self._names)
+        self._by_kind: list[dict[str, set[int]]] = [
+            defaultdict(set) for _ in (instances[0].kinds if instances else ())
+        ]
+        for instance in instances:
+            for places, kinds in zip(self._by_kind, instance.kinds, strict=True):
+                for kind in kinds:
+                    places[kind].add(self._places[instance.value])
+        self._has_kind = [self._marked(set().union(*places.values())) for places in self._by_kind]
 
     def draw(self, asked: Asked, seed: int) -> Choice:
-        """The three smallest of -ln(chance) / weight; no two of one name, none that must not be offered."""
+        """Of the answer's kind first, the three smallest of -ln(chance) / weight; no two share a name."""
         refused = {normal(text) for text in (asked.answer.label, *asked.aliases)}
         weights, out = self._weights, {self._places.get(asked.answer.value)}
         out |= {self._places.get(value) for value in asked.never - asked.always}
@@ -114,41 +123,55 @@ class _Group:
         gone = {name for name, number in left.items() if number == self._named[name]}
         pool_size = len(self._named) - len(gone | (refused & self._named.keys()))
         chances = self._chances(f"{seed}|{asked.item_id}|".encode())
-        drawn: dict[str, tuple[float, str]] = {}
-        for place in self._ranked(chances, weights, len(out) + len(refused)):
+        ranks = self._ranks(asked.answer.kinds)
+        drawn: dict[str, int] = {}
+        for place in self._ordered(chances, weights, ranks):
             name = self._names[place]
             if place not in out and name not in refused:
-                drawn.setdefault(name, (float(chances[place]), self._values[place]))
+                drawn.setdefault(name, place)
             if len(drawn) == WRONG:
                 break
-        options = [(value, self._labels[value]) for _, value in sorted(drawn.values())]
-        return Choice(options, (asked.answer.value, asked.answer.label), pool_size, False)
+        places = sorted(drawn.values(), key=lambda place: (chances[place], self._values[place]))
+        options = [(self._values[place], self._labels[self._values[place]]) for place in places]
+        alike = sum(not self._by_kind or ranks[place] < len(self._by_kind) for place in places)
+        return Choice(options, (asked.answer.value, asked.answer.label), pool_size, int(alike))
+
+    def _ranks(self, kinds: Kinds) -> NDArray[np.int64]:
+        """[values] how near each is to `kinds`, smaller is nearer.
+
+        The first property that both the value and the answer have decides: its index if they share a kind,
+        else the number of properties, as if no property decides.
+        """
+        ranks = np.full(len(self._values), len(self._by_kind))
+        decided = np.zeros(len(self._values), dtype=bool)
+        for rank, (places, known, wanted) in enumerate(
+            zip(self._by_kind, self._has_kind, kinds, strict=True)
+        ):
+            if wanted:
+                shared = self._marked(set().union(*(places.get(kind, ()) for kind in wanted)))
+                ranks[shared & ~decided] = rank
+                decided |= known
+        return ranks
+
+    def _marked(self, places: set[int]) -> NDArray[np.bool_]:
+        marked = np.zeros(len(self._values), dtype=bool)
+        marked[sorted(places)] = True
+        return marked
 
     def _chances(self, prefix: bytes) -> NDArray[np.float64]:
-        """A number above 0 and up to 1 for each value, from the hash of prefix and value."""
+        """[values] a number above 0 and up to 1 for each, from the hash of prefix and value."""
         digests = b"".join([hashlib.sha256(prefix + value).digest()[:8] for value in self._encoded])
         return (np.frombuffer(digests, dtype=">u8").astype(np.float64) + 0.5) / 2.0**64
 
-    def _ranked(
-        self, chances: NDArray[np.float64], weights: NDArray[np.float64], spare: int
+    def _ordered(
+        self, chances: NDArray[np.float64], weights: NDArray[np.float64], ranks: NDArray[np.int64]
     ) -> Iterator[int]:
-        """The places by their keys; the first of them, as many as are likely to do, before all others."""
+        """The places of all values, by rank, then by key."""
         with np.errstate(divide="ignore"):
             keys = -np.log(chances) / weights
-        few = 2 * WRONG + spare
-        if few < len(keys):
-            first = np.argpartition(keys, few)[:few]
-            yield from first[np.argsort(keys[first], kind="stable")].tolist()
-        yield from np.argsort(keys, kind="stable").tolist()
+        yield from np.lexsort((keys, ranks)).tolist()
 
 
 def _in_year(instance: Instance) -> Instance:
     value, label = year(instance.value)
     return instance._replace(value=value, label=label)
-
-
-def year(date: str) -> tuple[str, str]:
-    """`1776-07-04` -> (`1776`, `1776`), `-0044-03` -> (`-0044`, `44 BC`): id and label of its year."""
-    before_christ = date.startswith("-")
-    number = date.lstrip("-").partition("-")[0]
-    return (f"-{number}", f"{int(number)} BC") if before_christ else (number, str(int(number)))

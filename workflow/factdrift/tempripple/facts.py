@@ -1,4 +1,4 @@
-"""Mutable facts: what changed in the period, and what it was before (spec sections 7, 8 and 10)."""
+"""Mutable facts: what changed in the period, and what it was before."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from factdrift.tempripple.claims import groups
 from factdrift.tempripple.dates import ALWAYS, NEVER, arrow_day, packed_day
+from factdrift.tempripple.kinds import Kinds
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.names import Names
+from factdrift.tempripple.parallels import mark_facts
 from factdrift.tempripple.phrases import holder_phrase, ordinal_text, question, statement
 from factdrift.tempripple.relations import Mutable, Relations
 from factdrift.tempripple.schemas import Row, dropped, row_id
@@ -22,7 +24,7 @@ from factdrift.wikidata.ids import entity_id, property_id
 
 
 class Found(NamedTuple):
-    """Rows of TR_FACTS and TR_DROPPED, and numbers for the statistics."""
+    """Rows of TR_FACTS and TR_DROPPED, and counts for the statistics."""
 
     facts: list[Row]
     dropped: list[Row]
@@ -37,9 +39,10 @@ class _Kept(NamedTuple):
 
 
 def find_facts(source: Source, relations: Relations, method: Method, types: Types, names: Names) -> Found:
-    """All facts of timelines that changed in the period, one row a holding."""
+    """All facts of the timelines that changed in the period, one row for each holding."""
     found = Found([], [], Counter())
     candidates = _candidates(source, relations, method, found.counts)
+    kinds = Kinds(source, types)
     for relation in relations.mutable.values():
         statements = candidates.get(relation.property, {})
         if not statements:
@@ -52,18 +55,21 @@ def find_facts(source: Source, relations: Relations, method: Method, types: Type
                 _drop(found, relation, subject, "no_type", statements[subject], " ".join(relation.subjects))
         typed = {subject: match for subject, match in matches.items() if match is not None}
         kept = list(_timelines(source, relation, method, types, typed, found))
-        names.fetch({kept_one.subject for kept_one in kept})
-        names.fetch({holding.object for kept_one in kept for holding in kept_one.timeline.holdings})
+        items = {kept_one.subject for kept_one in kept}
+        items |= {holding.object for kept_one in kept for holding in kept_one.timeline.holdings}
+        names.fetch(items)
+        kinds.fetch(items)
         for kept_one in kept:
-            _add(found, relation, kept_one, method, names)
+            _add(found, relation, kept_one, method, names, kinds, types)
+    mark_facts(found.facts)
     return found
 
 
 def _candidates(
     source: Source, relations: Relations, method: Method, counts: dict[str, int]
 ) -> dict[int, dict[int, list[str]]]:
-    """Property -> subject -> its statements that begin or end in the period, after the cap."""
-    first, until = (packed_day(method.day(key)) for key in ("change_start", "change_end"))
+    """Property -> subject -> ids of its statements that begin or end in the period, within the cap."""
+    first, until = (packed_day(day.toordinal()) for day in (method.change_start, method.change_end))
     table = source.candidates(ids(relations.mutable), first, until)
     by_property: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for relation, subject, name in zip(*(column.to_pylist() for column in table.columns), strict=True):
@@ -83,8 +89,9 @@ def _candidates(
 def _timelines(
     source: Source, relation: Mutable, method: Method, types: Types, subjects: dict[int, Match], found: Found
 ) -> Iterator[_Kept]:
-    """The timelines that pass all tests but that of labels."""
-    table = source.statements(ids(subjects), ids([relation.property]), ids(method.restrictive_qualifiers))
+    """The timelines that pass all tests except the one for labels, which needs names."""
+    restrictive = ids(method.numbers("restrictive_qualifiers"))
+    table = source.statements(ids(subjects), ids([relation.property]), restrictive)
     excluded = _excluded(table, method, types)
     for subject, _, claims in groups(table):
         counted = [claim for claim in claims if not claim.restricted and claim.object not in excluded]
@@ -102,12 +109,20 @@ def _excluded(table: pa.Table, method: Method, types: Types) -> set[int]:
         return set()
     objects = set(table["object"].drop_null().to_pylist())
     types.fetch(objects)
-    classes = set(method.exclude_object_classes)
+    classes = set(method.numbers("exclude_object_classes"))
     return {item for item in objects if not classes.isdisjoint(types.reached(item))}
 
 
-def _add(found: Found, relation: Mutable, kept: _Kept, method: Method, names: Names) -> None:
-    """The rows of one timeline; none if its subject or any object has no name."""
+def _add(
+    found: Found,
+    relation: Mutable,
+    kept: _Kept,
+    method: Method,
+    names: Names,
+    kinds: Kinds,
+    types: Types,
+) -> None:
+    """Adds the rows of one timeline, or drops it if its subject or any object has no label."""
     holdings = kept.timeline.holdings
     named = [kept.subject, *(holding.object for holding in holdings)]
     nameless = sorted({item for item in named if names.label(item) is None})
@@ -117,13 +132,27 @@ def _add(found: Found, relation: Mutable, kept: _Kept, method: Method, names: Na
         return
     found.counts["timelines"] += 1
     for place, holding in enumerate(holdings, start=1):
-        found.facts.append(_fact(relation, kept, place, holding, method, names))
+        subject, value = (
+            names.in_sentence(item, types.instances(item)) for item in (kept.subject, holding.object)
+        )
+        row = _fact(relation, kept, place, holding, method, names, subject, value)
+        found.facts.append(row | {"o_kinds": kinds.of(kept.subject, holding.object)})
 
 
-def _fact(relation: Mutable, kept: _Kept, place: int, holding: Holding, method: Method, names: Names) -> Row:
+def _fact(
+    relation: Mutable,
+    kept: _Kept,
+    place: int,
+    holding: Holding,
+    method: Method,
+    names: Names,
+    subject: str,
+    value: str,
+) -> Row:
+    """The row of one holding; `subject` and `value`: the names inside a sentence."""
     s, p, o = entity_id(kept.subject), property_id(relation.property), entity_id(holding.object)
     words = ordinal_text(place)
-    phrase = holder_phrase(relation.phrase, words, names.in_sentence(kept.subject))
+    phrase = holder_phrase(relation.phrase, words, subject)
     is_new = place == 1
     return {
         "fact_id": row_id(s, p, o, " ".join(holding.statements)),
@@ -147,7 +176,7 @@ def _fact(relation: Mutable, kept: _Kept, place: int, holding: Holding, method: 
         "returning": kept.timeline.returning(holding),
         "s_type": kept.match.type,
         "stmt_ids": list(holding.statements),
-        "statement": statement(phrase, names.in_sentence(holding.object)),
+        "statement": statement(phrase, value),
         "question": question(relation.wh, phrase, "is" if is_new else "was"),
         "s_class": entity_id(kept.match.class_number),
         "phrase": phrase,
@@ -157,10 +186,10 @@ def _fact(relation: Mutable, kept: _Kept, place: int, holding: Holding, method: 
 
 
 def _duration(holding: Holding, method: Method) -> int | None:
-    """Days from the first possible start to the first possible end, up to the snapshot if there is none."""
+    """Days from the first possible start to the first possible end or the snapshot; None without a start."""
     if holding.start.lo == ALWAYS:
         return None
-    end = method.day("snapshot_date") if holding.end.lo == NEVER else holding.end.lo
+    end = method.snapshot_date.toordinal() if holding.end.lo == NEVER else holding.end.lo
     return max(0, end - holding.start.lo)
 
 

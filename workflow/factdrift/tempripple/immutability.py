@@ -1,22 +1,21 @@
-"""Which value of (x, p) held before, over and after the whole window, if any (spec section 9)."""
+"""The value of (x, p) that certainly held over the whole window, or the reason why there is none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from factdrift.tempripple.claims import Claim, best_rank
-from factdrift.tempripple.dates import ALWAYS, NEVER, Date, Span, covered
+from factdrift.tempripple.dates import Span, covered
 from factdrift.tempripple.method import Method
-from factdrift.tempripple.relations import Immutable
+from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Immutable
 from factdrift.wikidata.time import YEAR
-
-BIRTH, DEATH, INCEPTION = 569, 570, 571
 
 REASONS = (
     "outside_window",
     "several_values",
     "unknown_value",
+    "bad_date",
     "not_immutable",
     "no_start",
     "coarse_date",
@@ -24,11 +23,11 @@ REASONS = (
     "subject_alive",
     "late_existence",
 )
-"""Why (x, p) gives no related fact, in the order in which they are looked for."""
+"""Why (x, p) gives no related fact; the first reason that applies is recorded."""
 
 
 class Holds(NamedTuple):
-    """The claim that shows the immutable value."""
+    """The claim whose value is immutable."""
 
     claim: Claim
 
@@ -41,9 +40,10 @@ class Refused(NamedTuple):
 def immutable_value(
     relation: Immutable, of_subject: Mapping[int, list[Claim]], is_human: bool, method: Method
 ) -> Holds | Refused | None:
-    """The one immutable value of a relation, or why it has none; None where nothing is stated.
+    """The claim with the one immutable value of a property, or the reason why there is none.
 
-    `of_subject` holds all claims of x by property, the dates of its life or existence among them.
+    `of_subject`: all claims of x by property, including the dates of its birth, death and foundation. None if
+    x has no statement with this property.
     """
     claims = [claim for claim in best_rank(of_subject.get(relation.property, [])) if claim.snak != "novalue"]
     if not claims:
@@ -59,7 +59,8 @@ def immutable_value(
         return Refused("unknown_value", stated)
     lasting = [claim for claim in competing if is_immutable(claim, method)]
     if not lasting:
-        return Refused("not_immutable", stated)
+        faulty = any(claim.has_bad_date for claim in competing)
+        return Refused("bad_date" if faulty else "not_immutable", stated)
     if relation.guard == "S":
         lasting = [claim for claim in lasting if claim.starts]
         if not lasting:
@@ -70,33 +71,26 @@ def immutable_value(
 
 
 def is_immutable(claim: Claim, method: Method) -> bool:
-    """Whether its fact certainly held from before the window until its end."""
-    if claim.end_unknown or (method.require_start and not claim.starts):
+    """Whether a claim certainly held from `immutable_from` or earlier until `immutable_until` or later."""
+    first, last = method.immutable_span
+    start, end = claim.start, claim.end
+    if claim.has_bad_date or end is None or (method.require_start and not claim.starts):
         return False
-    starts, ends = _spans(claim.starts), _spans(claim.ends)
-    if None in ends:
-        return False
-    began = all(span is None or span.hi <= method.day("immutable_from") for span in starts)
-    return began and all(span is not None and span.lo >= method.day("immutable_until") for span in ends)
+    return start.hi <= first and end.lo >= last
 
 
 def _may_hold_inside(claim: Claim, method: Method) -> bool:
-    """Whether it may have held after `immutable_from` and before the day after `immutable_until`."""
-    starts, ends = _spans(claim.starts), _spans(claim.ends)
-    first = min((span.lo if span else ALWAYS for span in starts), default=ALWAYS)
-    last = NEVER if claim.end_unknown else max((span.hi if span else NEVER for span in ends), default=NEVER)
-    return last > method.day("immutable_from") and first <= method.day("immutable_until")
-
-
-def _spans(dates: Iterable[Date]) -> list[Span | None]:
-    return [covered(date) for date in dates]
+    """Whether a claim may have held on a day after `immutable_from`, up to `immutable_until`."""
+    first, last = method.immutable_span
+    end = claim.end
+    return (end is None or end.hi > first) and claim.start.lo <= last
 
 
 def _guarded(
     relation: Immutable, claim: Claim, of_subject: Mapping[int, list[Claim]], is_human: bool, method: Method
 ) -> str | None:
-    """The reason of the first guard that fails: on the value, on the death of x, on its beginning."""
-    before = method.day("immutable_from")
+    """The reason of the first guard that fails: of the value, of the death of x, of its beginning."""
+    before, _ = method.immutable_span
     if claim.date is not None:
         span = covered(claim.date)
         if span is None or claim.date.precision < YEAR:
@@ -114,6 +108,6 @@ def _guarded(
 
 
 def _values(of_subject: Mapping[int, list[Claim]], relation: int) -> list[Span]:
-    """The days that the dates of best rank may mean; those of no known extent are left out."""
+    """The intervals of the dates of best rank; dates that may be any day are left out."""
     spans = (covered(claim.date) for claim in best_rank(of_subject.get(relation, [])) if claim.date)
     return [span for span in spans if span is not None]

@@ -1,4 +1,4 @@
-"""Four-option items: every fact and related fact as one question, with the context that some are asked in."""
+"""Items: every fact and related fact as a question, with options where there are enough, and a context."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from factdrift.tempripple.dates import arrow_day
 from factdrift.tempripple.distractors import WRONG, Asked, Choice, Instance, Pool
-from factdrift.tempripple.method import Method
-from factdrift.tempripple.phrases import contains
+from factdrift.tempripple.kinds import of_property
+from factdrift.tempripple.method import ItemMethod
+from factdrift.tempripple.phrases import as_of, contains
 from factdrift.tempripple.schemas import Row, row_id
 
 _TASKS = {("new", False): 1, ("old", False): 2, ("new", True): 3, ("old", True): 4}
-"""Acquisition, retention, propagation to what follows from the new fact, and from an old one."""
+"""(role, whether it is a related fact) -> task: acquisition, retention, and propagation from either role."""
 
 
 class _Question(NamedTuple):
-    """One item before it has options."""
+    """One item without options yet."""
 
     item_id: str
     fact: Row
@@ -33,9 +35,9 @@ class _Question(NamedTuple):
         return self.instance.asked[1], self.related is not None
 
 
-def make_items(facts: Sequence[Row], related: Sequence[Row], method: Method) -> list[Row]:
+def make_items(facts: Sequence[Row], related: Sequence[Row], method: ItemMethod) -> list[Row]:
     """Rows of TR_ITEMS for all rows of TR_FACTS and TR_RELATED."""
-    questions = list(_questions(facts, related))
+    questions = list(_questions(facts, related, method.alike))
     pools = _pools(questions)
     new = {(fact["s"], fact["p"]): fact for fact in facts if fact["role"] == "new"}
     timelines: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -46,19 +48,21 @@ def make_items(facts: Sequence[Row], related: Sequence[Row], method: Method) -> 
         key = question.fact["s"], question.fact["p"]
         asked = _asked(question, frozenset(timelines[key]), method)
         choice = pools[question.pool].choose(asked, method.seed)
-        items.append(_item(question, choice, new[key]["statement"]))
+        items.append(_item(question, choice, new[key]["statement"], method))
     _place_answers(items, method.seed)
     return items
 
 
-def _questions(facts: Sequence[Row], related: Sequence[Row]) -> Iterable[_Question]:
+def _questions(facts: Sequence[Row], related: Sequence[Row], alike: Sequence[str]) -> Iterable[_Question]:
     by_id = {fact["fact_id"]: fact for fact in facts}
     for fact in facts:
-        instance = Instance((fact["s"], fact["p"]), fact["o"], fact["o_label"], None)
+        kinds = tuple(of_property(fact["o_kinds"], name) for name in alike)
+        instance = Instance((fact["s"], fact["p"]), fact["o"], fact["o_label"], None, kinds)
         yield _Question(row_id("item", fact["fact_id"]), fact, None, instance)
     for row in related:
-        last = row["path"][-1]
-        instance = Instance((last["x"], last["p"]), row["answer_id"], row["answer_label"], row["precision"])
+        asked = row["path"][-1]["x"], row["path"][-1]["p"]
+        kinds = tuple(of_property(row["answer_kinds"], name) for name in alike)
+        instance = Instance(asked, row["answer_id"], row["answer_label"], row["precision"], kinds)
         yield _Question(row_id("item", row["rel_id"]), by_id[row["fact_id"]], row, instance)
 
 
@@ -69,7 +73,7 @@ def _pools(questions: Iterable[_Question]) -> Mapping[tuple[str, bool], Pool]:
     return {key: Pool(of_property) for key, of_property in instances.items()}
 
 
-def _asked(question: _Question, timeline: frozenset[str], method: Method) -> Asked:
+def _asked(question: _Question, timeline: frozenset[str], method: ItemMethod) -> Asked:
     never = frozenset(question.source["known_values"])
     if question.instance.precision is None:
         never |= timeline
@@ -84,8 +88,8 @@ def _asked(question: _Question, timeline: frozenset[str], method: Method) -> Ask
     )
 
 
-def _item(question: _Question, choice: Choice, context: str) -> Row:
-    """An item whose answer still stands behind the distractors."""
+def _item(question: _Question, choice: Choice, context: str, method: ItemMethod) -> Row:
+    """An item whose answer is still the last option."""
     fact, related = question.fact, question.related
     is_open = len(choice.options) < WRONG
     options = [] if is_open else [*choice.options, choice.answer]
@@ -99,14 +103,23 @@ def _item(question: _Question, choice: Choice, context: str) -> Row:
         flags.append("returning")
     if choice.year_only and not is_open:
         flags.append("year_only")
+    if choice.alike < WRONG and not is_open:
+        flags.append("other_kind")
+    asked_s, asked_p = question.instance.asked
+    day = method.last_day
     return {
         "item_id": question.item_id,
         "task": _TASKS[fact["role"], related is not None],
         "hop": related["hop"] if related is not None else 0,
+        "s": fact["s"],
+        "p": fact["p"],
+        "asked_s": asked_s,
+        "asked_p": asked_p,
         "fact_id": fact["fact_id"],
         "rel_id": related["rel_id"] if related is not None else None,
-        "context": context,
-        "question": question.source["question"],
+        "as_of": arrow_day(day.toordinal()),
+        "context": as_of(day, context) if method.dated else context,
+        "question": as_of(day, question.source["question"]) if method.dated else question.source["question"],
         "options": None if is_open else [label for _, label in options],
         "option_ids": None if is_open else [value for value, _ in options],
         "answer_index": None,
@@ -114,12 +127,13 @@ def _item(question: _Question, choice: Choice, context: str) -> Row:
         "answer_aliases": question.source["o_aliases" if related is None else "answer_aliases"],
         "pool_size": choice.pool_size,
         "open_only": is_open,
+        "discriminates": question.source["discriminates"],
         "flags": flags,
     }
 
 
 def _place_answers(items: Iterable[Row], seed: int) -> None:
-    """Moves each answer to its letter; in a task and hop no letter is used two times more than another."""
+    """Moves each answer to its letter; counts of letters in a task and hop differ by at most 1."""
     groups: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for item in items:
         if not item["open_only"]:

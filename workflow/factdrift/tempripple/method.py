@@ -1,30 +1,31 @@
-"""The constants and switches of TempRIPPLE, typed; their defaults stand in `config/config.schema.yaml`."""
+"""The settings of the stage. Descriptions and defaults: `tempripple` in `config/config.schema.yaml`."""
 
 from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
 
-from factdrift.settings import InputError
-from factdrift.tempripple.dates import iso_day
+from factdrift.switches import switches
+from factdrift.wikidata.ids import entity_number
 
-_ENGINE_ONLY = ("source", "endpoint")
-"""Keys that say where rows come from, and therefore must not matter to any decision."""
+PART = "tempripple"
+"""The part of the configuration that holds the settings."""
 
 
-class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Spec sections 2 to 11. Dates are ISO days; ids are numbers: P518 is 518, Q1194951 is 1194951."""
+class Method(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings on which facts and related facts depend."""
 
-    snapshot_date: str
-    window_start: str
-    change_start: str
-    change_end: str
+    snapshot_date: datetime.date
+    window_start: datetime.date
+    change_start: datetime.date
+    change_end: datetime.date
     """The day after the window and the change period."""
-    immutable_from: str
-    immutable_until: str
+    immutable_from: datetime.date | None
+    immutable_until: datetime.date | None
     gap_days: int
     cap_per_property: int
     type_depth: int
@@ -33,54 +34,81 @@ class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     coverage: Literal["gap", "strict", "off"]
     new_rule: Literal["start", "any"]
     infer_end_from_next: bool
-    restrictive_qualifiers: tuple[int, ...]
-    exclude_object_classes: tuple[int, ...]
+    restrictive_qualifiers: tuple[str, ...]
+    exclude_object_classes: tuple[str, ...]
     immutable_set: Literal["full53", "seed_visible"]
     require_start: bool
     cap_per_fact: int | None
+    cap_per_asked_fact: int | None
     leak_check: bool
-    same_timeline: Literal["exclude", "include"]
-    articles: bool
+    grammar: Literal["variant", "fitted", "plain"]
+    """`variant` is `fitted` where no variant is known, as outside a workflow."""
     slice: bool
-    seed: int
+
+    def __post_init__(self) -> None:
+        for key, letter in (("restrictive_qualifiers", "P"), ("exclude_object_classes", "Q")):
+            for name in getattr(self, key):
+                if entity_number(name) is None or name[0] != letter:
+                    raise ValueError(f"{key}: {name!r} is not an id such as {letter}518")
+        if not self.window_start < self.change_start < self.change_end:
+            raise ValueError("window_start, change_start and change_end must be in this order")
 
     @property
     def partial_period(self) -> bool:
         """Whether the snapshot is older than the end of the change period."""
         return self.snapshot_date < self.change_end
 
-    def day(self, key: str) -> int:
-        """The day number of one of the dates."""
-        return iso_day(getattr(self, key))
+    @property
+    def last_day(self) -> datetime.date:
+        """The day on which the facts hold: the last of the window, or the snapshot's if that is earlier."""
+        return min(self.change_end - datetime.timedelta(days=1), self.snapshot_date)
+
+    @property
+    def immutable_span(self) -> tuple[int, int]:
+        """The day numbers of `immutable_from` and `immutable_until`, by default the window's."""
+        first = self.immutable_from or self.window_start
+        last = self.immutable_until or self.change_end - datetime.timedelta(days=1)
+        return first.toordinal(), last.toordinal()
+
+    def numbers(self, key: Literal["restrictive_qualifiers", "exclude_object_classes"]) -> list[int]:
+        """The ids of a setting as numbers: P518 is 518."""
+        return [int(name[1:]) for name in getattr(self, key)]
 
 
-def method_json(config: dict[str, Any]) -> str:
-    """The `--method` of the commands: the configuration's `tempripple`, flat, all dates filled in."""
-    chosen = {key: value for key, value in config["tempripple"].items() if key not in _ENGINE_ONLY}
-    for group, inner in (
-        ("mutable", {"exclude_object_classes": "exclude_object_classes"}),
-        ("immutable", {"set": "immutable_set", "require_start": "require_start"}),
-        ("related", {"cap_per_fact": "cap_per_fact"}),
-        ("distractors", {"same_timeline": "same_timeline"}),
-    ):
-        values = chosen.pop(group)
-        chosen |= {name: values[key] for key, name in inner.items()}
-    for key in ("restrictive_qualifiers", "exclude_object_classes"):
-        chosen[key] = [int(name[1:]) for name in chosen[key]]
-    if chosen["immutable_from"] is None:
-        chosen["immutable_from"] = chosen["window_start"]
-    if chosen["immutable_until"] is None:
-        last = datetime.date.fromisoformat(chosen["change_end"]) - datetime.timedelta(days=1)
-        chosen["immutable_until"] = last.isoformat()
-    chosen |= {"snapshot_date": config["snapshots"]["new"], "seed": config["seed"]}
-    return json.dumps(chosen, sort_keys=True)
+class ItemMethod(Method, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings on which items depend: those of the facts, and those of dates and options."""
+
+    as_of: Literal["auto", "on", "off"]
+    same_timeline: Literal["exclude", "include"]
+    alike: tuple[Literal["P641", "P31"], ...]
+    seed: int = 0
+
+    @property
+    def dated(self) -> bool:
+        """Whether question and context name the day on which they hold."""
+        if self.as_of == "auto":
+            return self.change_end < self.snapshot_date
+        return self.as_of == "on"
 
 
-def decode(text: str) -> Method:
-    """Reads what `method_json` made."""
-    try:
-        return msgspec.json.decode(text, type=Method)
-    except msgspec.MsgspecError as error:
-        raise InputError(
-            f"--method: {error}; it is made from the key 'tempripple' of the configuration"
-        ) from error
+def settings_json(config: Mapping[str, Any], kind: type[Method]) -> str:
+    """The text of a command's `--settings`: the keys of `kind`, from the checked configuration."""
+    values = {
+        **dict(_flat(config[PART])),
+        "snapshot_date": config["snapshots"]["new"],
+        "seed": config["seed"],
+        "grammar": switches({"variant": config["variant"], "grammar": config["grammar"]})["grammar"],
+    }
+    names = [field.encode_name for field in msgspec.structs.fields(kind)]
+    return json.dumps({name: values[name] for name in names}, sort_keys=True)
+
+
+def _flat(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yields the settings; nested ones under two names, `immutable.set` as `immutable_set` and `set`."""
+    for key, value in part.items():
+        if isinstance(value, Mapping):
+            for inner, each in value.items():
+                yield f"{key}_{inner}", each
+                yield inner, each
+        else:
+            yield key, value

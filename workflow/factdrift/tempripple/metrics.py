@@ -1,12 +1,12 @@
-"""How good answers to the items are: intervals of accuracies, and the paper's three tests.
+"""Statistics of right and wrong answers: intervals of an accuracy, and the paper's three tests.
 
-Each mutable fact gives many items, and several paths can end in the same fact, so items are not independent:
-Wilson's interval and the tests are too sure of themselves; the clustered bootstrap is not.
+Each timeline gives many items, and several paths can end in the same fact, so items are not independent:
+Wilson's interval is too narrow and the p-values are too small; the clustered bootstrap accounts for clusters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 EXACT_BELOW = 25
-"""Discordant pairs below which McNemar's test is exact."""
+"""McNemar's test is exact for fewer discordant pairs than this."""
 
 
 class Interval(NamedTuple):
@@ -23,7 +23,7 @@ class Interval(NamedTuple):
 
 
 class McNemar(NamedTuple):
-    """`statistic` is chi-squared with one degree of freedom, null where the test is exact."""
+    """`statistic` is chi-squared with one degree of freedom; None if the test is exact."""
 
     p: float
     statistic: float | None
@@ -42,26 +42,58 @@ def clustered_interval(
     draws: int = 2000,
     confidence: float = 0.95,
 ) -> Interval:
-    """Percentile interval of the share of right answers, whole clusters drawn with replacement."""
+    """Percentile bootstrap interval of the share of right answers; whole clusters are resampled."""
     places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
     index = np.array([places[cluster] for cluster in clusters])
     right = np.bincount(index, weights=np.asarray(correct, dtype=np.float64))
     sizes = np.bincount(index).astype(np.float64)
     chosen = np.random.default_rng(seed).integers(0, len(places), (draws, len(places)))
     shares = right[chosen].sum(axis=1) / sizes[chosen].sum(axis=1)
+    return _percentiles(shares, confidence)
+
+
+def _percentiles(values: NDArray[np.float64], confidence: float) -> Interval:
     tail = (1 - confidence) / 2
-    low, high = np.quantile(shares, [tail, 1 - tail])
+    low, high = np.quantile(values, [tail, 1 - tail])
     return Interval(float(low), float(high))
 
 
+def resampled_interval(
+    statistic: Callable[[NDArray[np.int64]], float | None],
+    clusters: Sequence[Hashable],
+    seed: int = 0,
+    draws: int = 2000,
+    confidence: float = 0.95,
+) -> Interval | None:
+    """Percentile bootstrap interval of a statistic of rows; whole clusters of rows are resampled.
+
+    `statistic` gets the indices of the rows drawn, [n], and returns None where it is not defined; such draws
+    are left out. None if no draw is left.
+    """
+    members: dict[Hashable, list[int]] = {}
+    for row, cluster in enumerate(clusters):
+        members.setdefault(cluster, []).append(row)
+    groups = [np.array(rows, dtype=np.int64) for rows in members.values()]
+    random = np.random.default_rng(seed)
+    found = []
+    for _ in range(draws):
+        chosen = random.integers(0, len(groups), len(groups))
+        value = statistic(np.concatenate([groups[place] for place in chosen]))
+        if value is not None:
+            found.append(value)
+    return _percentiles(np.array(found), confidence) if found else None
+
+
 def mcnemar(only_first: int, only_second: int) -> McNemar:
-    """The same items under two conditions: right only under the first, right only under the second."""
+    """McNemar's test of the same items under two conditions.
+
+    `only_first`, `only_second`: the number of items right under one condition only.
+    """
     number = only_first + only_second
     if number == 0:
         return McNemar(1.0, None)
     if number < EXACT_BELOW:
-        p = 2 * stats.binom.cdf(min(only_first, only_second), number, 0.5)
-        return McNemar(min(1.0, float(p)), None)
+        return McNemar(float(stats.binomtest(only_first, number).pvalue), None)
     statistic = max(abs(only_first - only_second) - 1, 0) ** 2 / number
     return McNemar(float(stats.chi2.sf(statistic, 1)), statistic)
 
@@ -71,8 +103,10 @@ def fisher(first: tuple[int, int], second: tuple[int, int]) -> float:
     return float(stats.fisher_exact([first, second]).pvalue)
 
 
-def point_biserial(correct: Sequence[bool], values: Sequence[float]) -> float | None:
-    """Pearson's correlation of right or wrong with a number; null where either is constant."""
+def point_biserial(
+    correct: Sequence[bool] | NDArray[np.bool_], values: Sequence[float] | NDArray[np.float64]
+) -> float | None:
+    """Pearson's correlation of right (1) or wrong (0) with a number; None if either is constant."""
     answers: NDArray[np.float64] = np.asarray(correct, dtype=np.float64)
     numbers: NDArray[np.float64] = np.asarray(values, dtype=np.float64)
     if len(answers) < 2 or not np.ptp(answers) or not np.ptp(numbers):

@@ -1,24 +1,29 @@
-"""Labels and aliases of items, each asked about once."""
+"""Labels and aliases of items; each item is fetched once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.types import ids
+from factdrift.words.names import Names as UsedNames
+from factdrift.words.names import written
 
 
 class Names:
-    """The source's names, else those that the user supplies for items that the source does not know."""
+    """The source's labels and aliases; the user's labels for items that the source does not know.
 
-    def __init__(self, source: Source, supplied: Mapping[int, str], with_article: Mapping[int, str]) -> None:
+    `used`: the names that take articles inside a sentence; None leaves all labels as they are.
+    """
+
+    def __init__(self, source: Source, supplied: Mapping[int, str], used: UsedNames | None) -> None:
         self._source = source
         self._supplied = supplied
-        self._with_article = with_article
+        self._used = used
         self._known: dict[int, tuple[str | None, list[str]]] = {}
 
     def fetch(self, items: Iterable[int]) -> None:
-        """Asks about items that are not known yet, all at once."""
+        """Reads the names of those items that were not fetched before, all at once."""
         new = sorted(set(items) - self._known.keys())
         if not new:
             return
@@ -34,8 +39,11 @@ class Names:
     def aliases(self, item: int) -> list[str]:
         return self._known[item][1]
 
-    def in_sentence(self, item: int) -> str:
-        """The label of an item that has one, with `the` before it if its name wants that in a sentence."""
+    def in_sentence(self, item: int, classes: Collection[int] = ()) -> str:
+        """The label of an item that has one, with the article that the name takes inside a sentence.
+
+        `classes`: numbers of the item's classes (P31).
+        """
         label = self.label(item)
         assert label is not None, f"Q{item} has no label"
-        return f"the {label}" if self._with_article.get(item) == label else label
+        return label if self._used is None else written(label, self._used.usage(label, classes))

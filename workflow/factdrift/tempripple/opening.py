@@ -1,4 +1,4 @@
-"""Opens the source that the command line names."""
+"""The source that the options of the command line name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from factdrift.settings import InputError, contact_of
-from factdrift.tables import database
-from factdrift.tempripple.sources import Source
+from factdrift.errors import InputError
+from factdrift.settings import contact_of
+
+if TYPE_CHECKING:
+    from factdrift.tempripple.sources import Source
 
 TABLES = ("rows", "classes", "entities", "properties")
 
@@ -18,7 +21,7 @@ QUERY_SERVICE = "https://query.wikidata.org/sparql"
 
 
 def add_source(verb: argparse.ArgumentParser) -> None:
-    """The options that name a source."""
+    """Adds the options that name a source."""
     verb.add_argument("--source", choices=["tables", "sparql"], default="tables", help="where rows come from")
     verb.add_argument("--rows", type=Path, nargs="*", default=[], help="what `rows` wrote, all buckets")
     verb.add_argument("--classes", type=Path, nargs="*", default=[], help="what `rows` wrote, all buckets")
@@ -37,11 +40,12 @@ def add_source(verb: argparse.ArgumentParser) -> None:
 
 @contextlib.contextmanager
 def open_source(options: argparse.Namespace) -> Iterator[Source]:
-    """The source, for as long as the block runs. Raises InputError if an option that it needs is missing."""
+    """Opens the source for the block. Raises InputError that names the options it lacks."""
     if options.source == "sparql":
         with _sparql(options) as source:
             yield source
         return
+    from factdrift.tables import database
     from factdrift.tempripple.table_source import TableSource
 
     missing = [f"--{name}" for name in TABLES if not getattr(options, name)]
@@ -53,7 +57,7 @@ def open_source(options: argparse.Namespace) -> Iterator[Source]:
 
 @contextlib.contextmanager
 def _sparql(options: argparse.Namespace) -> Iterator[Source]:
-    """A server of our own for as long as the block runs, or one elsewhere whose answers are kept."""
+    """The local server, which runs for the block, or another server, whose answers are kept."""
     from factdrift.sparql.answers import Answers
     from factdrift.sparql.client import OWN_LIMIT, Client
     from factdrift.sparql.server import serving
@@ -73,4 +77,4 @@ def _sparql(options: argparse.Namespace) -> Iterator[Source]:
         url, contact = options.endpoint, os.environ.get("FACTDRIFT_CONTACT", "")
     client = Client(url, contact, Answers(options.answers, url))
     yield SparqlSource(client)
-    print(f"{url}: {client.requests:,} requests, the other answers were at hand")
+    print(f"{url}: {client.requests:,} requests; the other answers had been kept")

@@ -1,11 +1,12 @@
-"""Noun phrases with ordinals, statements, questions, and dates in words (spec sections 8 and 10)."""
+"""Noun phrases with ordinals, statements, questions, and dates in words."""
 
 from __future__ import annotations
 
+import datetime
 import re
 import unicodedata
 
-from factdrift.tempripple.dates import Date
+from factdrift.tempripple.dates import Date, packed_day
 from factdrift.wikidata.time import DAY, MONTH, unpack
 from factdrift.words.dates import MONTHS, ordinal
 
@@ -31,7 +32,7 @@ def holder_phrase(phrase: str, ordinal_words: str, subject: str) -> str:
 
 
 def related_phrase(phrase: str, inner: str) -> str:
-    """`the spouse of {x}` about the phrase of the fact before it."""
+    """`the spouse of {x}` -> `the spouse of the previous head of government of Kazakhstan`."""
     return _filled(phrase, {"x": inner})
 
 
@@ -40,13 +41,19 @@ def _filled(phrase: str, values: dict[str, str]) -> str:
 
 
 def statement(phrase: str, value: str) -> str:
-    """`The most recent capital of Kazakhstan is Astana.`; `Fulham F.C.` brings its own full stop."""
+    """`The most recent capital of Kazakhstan is Astana.`; the full stop of `Fulham F.C.` is not doubled."""
     return f"{phrase[0].upper()}{phrase[1:]} is {value.removesuffix('.')}."
 
 
 def question(wh: str, phrase: str, verb: str) -> str:
     """`What was the previous capital of Kazakhstan?`; `verb` is `is` or `was`."""
     return f"{wh} {verb} {phrase}?"
+
+
+def as_of(day: datetime.date, sentence: str) -> str:
+    """`As of 31 December 2022, the most recent ...`: the sentence or question, dated."""
+    text = date_text(Date(packed_day(day.toordinal()), DAY))
+    return f"As of {text}, {sentence[0].lower()}{sentence[1:]}"
 
 
 def date_text(date: Date) -> str:
@@ -61,7 +68,7 @@ def date_text(date: Date) -> str:
 
 
 def date_id(date: Date) -> str:
-    """`1776-07-04`, `1776-07` or `1776` by precision; years before Christ as -0044."""
+    """`1776-07-04`, `1776-07` or `1776` by precision; 44 BC is `-0044`."""
     year, month, day = unpack(date.day)
     text = f"{'-' if year < 0 else ''}{abs(year):04d}"
     if date.precision >= MONTH:
@@ -71,8 +78,15 @@ def date_id(date: Date) -> str:
     return text
 
 
+def year(date: str) -> tuple[str, str]:
+    """Id and label of a date's year: `1776-07-04` -> (`1776`, `1776`), `-0044-03` -> (`-0044`, `44 BC`)."""
+    before_christ = date.startswith("-")
+    number = date.lstrip("-").partition("-")[0]
+    return (f"-{number}", f"{int(number)} BC") if before_christ else (number, str(int(number)))
+
+
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text without regard to case and compatibility forms, to compare names."""
+    """The words of a text, case-folded and in Unicode's form KC, to compare names."""
     return tuple(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
@@ -82,7 +96,7 @@ def normal(text: str) -> str:
 
 
 def contains(text: str, part: str) -> bool:
-    """Whether the words of `part` stand in `text` in a row; never if it has none."""
+    """Whether the words of `part` occur in `text` in a row; False if `part` has no words."""
     inner, outer = words(part), words(text)
     size = len(inner)
     return size > 0 and any(outer[i : i + size] == inner for i in range(len(outer) - size + 1))

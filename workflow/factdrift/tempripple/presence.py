@@ -1,4 +1,4 @@
-"""Whether the snapshot knows the properties and classes of the method as what they are."""
+"""The check that a snapshot has the properties and classes of the method, under the same names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tempripple.relations import Immutable, Mutable, Relations
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.types import ids
@@ -15,17 +15,17 @@ from factdrift.wikidata.ids import entity_id, property_id
 
 
 class Presence(NamedTuple):
-    """What is missing (served by the bundled tables), and what is called otherwise; lines of text."""
+    """Lines of text: what the snapshot lacks, and what has another label there."""
 
     missing: list[str]
     renamed: list[str]
 
 
 def check_presence(source: Source, relations: Relations, is_slice: bool) -> Presence:
-    """Compares the tables of the method with the source.
+    """Compares the method's tables with the source.
 
     Raises InputError if a property has another datatype, and, unless the snapshot is a slice, if a property
-    or class is missing. Names that differ are printed as warnings.
+    or class is missing. Labels that differ are printed as warnings.
     """
     presence = Presence([], [])
     properties: dict[int, Mutable | Immutable] = {**relations.immutable, **relations.mutable}
@@ -41,7 +41,7 @@ def check_presence(source: Source, relations: Relations, is_slice: bool) -> Pres
         if datatype != relation.datatype:
             raise InputError(
                 f"the snapshot knows {name} ({label}) with the datatype {datatype}, TempRIPPLE as "
-                f"{relation.datatype}; mend its row in resources/tempripple/"
+                f"{relation.datatype}; correct its row in resources/tempripple/"
             )
         if label != relation.label:
             presence.renamed.append(f"{name}: {relation.label!r} is called {label!r}")

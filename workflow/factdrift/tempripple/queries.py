@@ -1,4 +1,4 @@
-"""The queries of the source over SPARQL (spec section 14).
+"""The queries of the source over SPARQL.
 
 Plain SPARQL 1.1, the same for the Wikidata Query Service and a server of our own: all prefixes declared, no
 services or hints of one engine, no LIMIT. One list of VALUES a query, the longer one, and a filter for the
@@ -19,7 +19,7 @@ _NAMED = 'FILTER(LANG(?l) IN ("en", "mul")) BIND(LANG(?l) AS ?lang)'
 
 def candidates(relation: int, first: int, until: int) -> str:
     """Statements of one property with a start or end from the day `first` up to, not including, `until`."""
-    # All of it in either branch: what stands beside a UNION is joined with all of its rows by some engines.
+    # Both branches are complete, because some engines join what is beside a UNION with all of its rows.
     within = f"FILTER(?t >= {_stamp(first)} && ?t < {_stamp(until)})"
     branches = " UNION ".join(
         f"{{ ?s p:P{relation} ?st . ?st pqv:P{part} ?n . ?n wikibase:timeValue ?t . {_RANK} {within} }}"
@@ -44,12 +44,13 @@ def statements(subjects: Iterable[int], relations: Iterable[int], restrictive: I
     if qualifiers:
         asked = " ?q"
         restricted = f"\n  OPTIONAL {{ ?st ?q ?qv . FILTER(?q IN ({_list('pq:P', qualifiers)})) }}"
-    return f"""{PROLOGUE}SELECT DISTINCT ?s ?p ?st ?rank ?o ?vt ?vp ?sv ?sp ?ev ?ep ?ex{asked} WHERE {{
+    return f"""{PROLOGUE}SELECT DISTINCT ?s ?p ?st ?rank ?o ?vt ?vp ?vc ?sv ?sp ?ev ?ep ?ex{asked} WHERE {{
   VALUES ?s {{ {_values("wd:Q", subjects)} }}
   {claims}
   {_RANK}
   OPTIONAL {{ ?st {value} ?o . }}
-  OPTIONAL {{ ?st {node} ?n . ?n wikibase:timeValue ?vt ; wikibase:timePrecision ?vp . }}
+  OPTIONAL {{ ?st {node} ?n . ?n wikibase:timeValue ?vt ; wikibase:timePrecision ?vp ;
+    wikibase:timeCalendarModel ?vc . }}
   OPTIONAL {{ ?st pqv:P580 ?a . ?a wikibase:timeValue ?sv ; wikibase:timePrecision ?sp . }}
   OPTIONAL {{ ?st pqv:P582 ?b . ?b wikibase:timeValue ?ev ; wikibase:timePrecision ?ep . }}
   OPTIONAL {{ ?st pq:P582 ?ex . FILTER(!ISLITERAL(?ex)) }}{restricted}
@@ -57,7 +58,7 @@ def statements(subjects: Iterable[int], relations: Iterable[int], restrictive: I
 
 
 def classes(items: Iterable[int], relation: int) -> str:
-    """The items' values of best rank of P31 or P279."""
+    """The classes of items: values of best rank of P31 or P279."""
     return f"""{PROLOGUE}SELECT DISTINCT ?s ?o WHERE {{
   VALUES ?s {{ {_values("wd:Q", items)} }}
   ?s wdt:P{relation} ?o .
@@ -65,7 +66,7 @@ def classes(items: Iterable[int], relation: int) -> str:
 
 
 def terms(items: Iterable[int]) -> str:
-    """Labels and aliases, told apart by ?kind, in English and for all languages."""
+    """Labels and aliases in English and for all languages; ?kind is the predicate."""
     return f"""{PROLOGUE}SELECT ?s ?kind ?l ?lang WHERE {{
   VALUES ?s {{ {_values("wd:Q", items)} }}
   ?s ?kind ?l . FILTER(?kind IN (rdfs:label, skos:altLabel))
@@ -91,6 +92,6 @@ def _list(prefix: str, numbers: Iterable[int]) -> str:
 
 
 def _stamp(packed: int) -> str:
-    """A day after Christ as RDF has it."""
+    """A packed day, from the year 1 on, as a literal of type xsd:dateTime."""
     year, month, day = unpack(packed)
     return f'"{year:04d}-{month:02d}-{day:02d}T00:00:00Z"^^xsd:dateTime'

@@ -1,10 +1,10 @@
-"""From the tables of a snapshot to RDF as Wikidata's own, for the part that TempRIPPLE asks about.
+"""The part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary.
 
 The triples are those of Wikidata's dumps
 (https://www.mediawiki.org/wiki/Wikibase/Indexing/RDF_Dump_Format), so that a query runs unchanged here and on
-the Query Service. What the tables do not hold, RDF cannot: names are in English, whether written for English
-or for all languages; of qualifiers but P580, P582 and P585 only is said that they are there (their value is a
-`genid`, like any value that is not known).
+the Query Service. The tables lack two things: whether a name is English or for all languages (all are written
+as English), and the values of qualifiers other than P580, P582 and P585 (each is written as a `genid`, like
+any unknown value).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PARTS = {
     END: ('coalesce(ends, ["end"])', "end_unknown"),
     POINT_IN_TIME: ("[pit]", "false"),
 }
-"""The qualifiers whose values the tables hold: their dates, and whether there is an unknown one."""
+"""The qualifiers whose values the tables hold: SQL for their dates, and for whether one is unknown."""
 
 
 def write_rdf(
@@ -45,10 +45,9 @@ def write_rdf(
 ) -> int:
     """Writes N-Triples, gzipped if the name ends in `.gz`; returns the number of lines.
 
-    Written are all statements of `relations`, whatever their rank; P31 of the items that these mention; P279
-    of all items; names of the items that all these mention and of `classes`; declarations of all properties.
-    The bytes depend on the rows only, not on the number of files that hold them. A triple may stand there
-    more than once.
+    The file has all statements of `relations`, of any rank; P31 of the items that they mention; P279 of all
+    items; names of the items that any of these mention and of `classes`; declarations of all properties.
+    The bytes depend on the rows only, not on the number of files that hold them. Triples may be repeated.
     """
     lines = 0
     with database(memory_mb, threads) as db, _opened(output) as file:
@@ -62,7 +61,7 @@ def write_rdf(
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """The file, to be written; without a name or time in the header of gzip, so that bytes do not vary."""
+    """Opens the output file. The gzip header has no name or time, so that bytes do not vary."""
     with atomic_path(path) as temporary, temporary.open("wb") as raw:
         if path.suffix != ".gz":
             yield raw
@@ -72,7 +71,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _texts(db: duckdb.DuckDBPyConnection, query: str) -> Iterator[bytes]:
-    """The lines of a query whose one column is a list of them, a batch at a time."""
+    """Yields the lines of a query, which has one column of lists of lines, in batches, as UTF-8."""
     for batch in db.sql(query).to_arrow_reader(ROW_GROUP // 8):
         lines = batch.column(0).flatten().drop_null().to_pylist()
         if lines:
@@ -146,7 +145,7 @@ _MACROS = f"""
 
 
 def _statements() -> str:
-    """The lines of each statement, by subject."""
+    """SQL: the lines of each statement, by subject."""
     return f"""
         WITH ranked AS (
             SELECT *, rank = 'preferred' OR rank = 'normal'
@@ -188,7 +187,7 @@ def _statements() -> str:
 
 
 def _qualifier(number: int, dates: str, unknown: str) -> str:
-    """SQL: the lines of one qualifier; `novalue` if it is there, without a date and not unknown."""
+    """SQL: the lines of one qualifier; `novalue` if it is present without a date and is not unknown."""
     name, hidden = f"'P{number}'", f"genid(statement || ' {number}')"
     given = f"list_filter({dates}, lambda t: t IS NOT NULL)"
     dated = f"list_filter({dates}, lambda t: rdf_day(t) IS NOT NULL)"
@@ -204,7 +203,7 @@ def _qualifier(number: int, dates: str, unknown: str) -> str:
 
 
 def _dates() -> str:
-    """The nodes of all dates, each once."""
+    """SQL: the value nodes of all dates, each once."""
     qualified = " UNION ".join(f"SELECT unnest({dates}) FROM written" for dates, _ in _PARTS.values())
     return f"""
         WITH times(t) AS (SELECT time FROM written WHERE snak = 'value' AND object IS NULL UNION {qualified}),
@@ -224,18 +223,18 @@ def _dates() -> str:
 
 
 def _items() -> str:
-    """The names of items."""
+    """SQL: the names of items."""
     return "SELECT terms(wd('Q' || id), label, aliases) FROM entities SEMI JOIN named USING (id) ORDER BY id"
 
 
 def _listed_classes() -> str:
-    """The classes of items whose statements the snapshot does not hold."""
+    """SQL: the classes of items without statements in the snapshot."""
     return """SELECT [triple(wd('Q' || id), wdt('P' || property), wd('Q' || class))]
         FROM listed ORDER BY id, property, class"""
 
 
 def _properties() -> str:
-    """What ties a property to its predicates, and of those that the snapshot declares datatype and names."""
+    """SQL: the predicates of each property; for declared ones datatype and names too."""
     datatypes = "CASE datatype " + " ".join(
         f"WHEN {sql(name)} THEN {sql(datatype_iri(name))}" for name in DATATYPES
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
 from factdrift.tempripple.claims import Claim, groups
-from factdrift.tempripple.immutability import BIRTH, DEATH, INCEPTION, Refused, immutable_value
+from factdrift.tempripple.immutability import Refused, immutable_value
+from factdrift.tempripple.kinds import Kinds
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.names import Names
+from factdrift.tempripple.parallels import mark_related
 from factdrift.tempripple.phrases import contains, date_text, question, related_phrase
-from factdrift.tempripple.relations import Immutable, Relations
+from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Immutable, Relations
 from factdrift.tempripple.schemas import Row, dropped, row_id
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.types import Match, Types, ids
@@ -21,11 +23,11 @@ from factdrift.wikidata.ids import entity_id, entity_number, property_id
 HOPS = 3
 
 _VALUE_TYPES = {"wikibase-item": "item"}
-"""Value types that are called otherwise than the datatype."""
+"""Datatype -> value type, where the two differ."""
 
 
 class Found(NamedTuple):
-    """Rows of TR_RELATED and TR_DROPPED, and numbers for the statistics."""
+    """Rows of TR_RELATED and TR_DROPPED, and counts for the statistics."""
 
     related: list[Row]
     dropped: list[Row]
@@ -33,7 +35,7 @@ class Found(NamedTuple):
 
 
 class _Edge(NamedTuple):
-    """One immutable fact about x that may be asked for."""
+    """One immutable fact about an item, as a step of a path."""
 
     relation: Immutable
     subject: int
@@ -50,7 +52,7 @@ class _Edge(NamedTuple):
 
 
 class _Path(NamedTuple):
-    """A way from a mutable fact; `nodes` are the items on it, its subject and object first."""
+    """A chain from a mutable fact; `nodes`: the items on it, beginning with the fact's subject and object."""
 
     fact: Row
     edges: tuple[_Edge, ...]
@@ -62,10 +64,11 @@ class _Path(NamedTuple):
 def find_related(
     source: Source, relations: Relations, method: Method, types: Types, names: Names, facts: list[Row]
 ) -> Found:
-    """All related facts of the facts (rows of TR_FACTS), hop by hop, each frontier asked about at once."""
+    """All related facts of `facts` (rows of TR_FACTS), hop by hop, with one question to the source a hop."""
     found = Found([], [], Counter())
     contexts = {(fact["s"], fact["p"]): fact["statement"] for fact in facts if fact["role"] == "new"}
     expansion = _Expansion(source, relations, method, types, names, found)
+    kinds = Kinds(source, types)
     paths = [_start(fact) for fact in facts]
     for hop in range(1, HOPS + 1):
         expansion.fetch({path.nodes[-1] for path in paths})
@@ -75,16 +78,20 @@ def find_related(
             for edge in expansion.edges(path.nodes[-1])
             for longer in _extended(path, edge, method, names, found)
         ]
-        found.related.extend(_row(path, contexts, names) for path in extended)
+        last = [path.edges[-1] for path in extended]
+        kinds.fetch(
+            {edge.claim.object for edge in last if edge.claim.object is not None}
+            | {edge.subject for edge in last}
+        )
+        found.related.extend(_row(path, contexts, names, kinds) for path in extended)
         found.counts[f"hop_{hop}"] += len(extended)
         paths = [path for path in extended if path.edges[-1].claim.object is not None]
-    if method.cap_per_fact is not None:
-        return _capped(found, method.cap_per_fact)
-    return found
+    mark_related(found.related, facts)
+    return _capped(found, facts, method)
 
 
 class _Expansion:
-    """The edges from items, each item asked about once; what is refused is told to `found`."""
+    """The edges from items; each item is fetched once. Refused edges are added to `found.dropped`."""
 
     def __init__(
         self, source: Source, relations: Relations, method: Method, types: Types, names: Names, found: Found
@@ -115,7 +122,7 @@ class _Expansion:
                 self._edges[edge.subject].append(named)
 
     def _judge(self, subject: int, claims: dict[int, list[Claim]]) -> Iterator[_Edge]:
-        """The edges of one item, not yet with a label."""
+        """Yields the edges of one item, still without labels."""
         is_human = self._types.is_a(subject, "human")
         for number, stated in claims.items():
             relation = self._relations.get(number)
@@ -137,8 +144,8 @@ class _Expansion:
         label = (
             self._names.label(claim.object)
             if claim.object is not None
-            else date_text(claim.date)
-            if claim.date is not None
+            else date_text(claim.written)
+            if claim.written is not None
             else claim.text
         )
         reason = "no_label" if not label else self._leak(edge.subject, label)
@@ -168,7 +175,7 @@ def _item(name: str) -> int:
 
 
 def _extended(path: _Path, edge: _Edge, method: Method, names: Names, found: Found) -> Iterator[_Path]:
-    """The path with one more edge, unless its value is on the path or named in the question."""
+    """Yields the path with one more edge, unless the edge's value is on the path or named in the question."""
     item = edge.claim.object
     reason = None
     if item in path.nodes:
@@ -188,7 +195,7 @@ def _extended(path: _Path, edge: _Edge, method: Method, names: Names, found: Fou
     yield _Path(path.fact, edges, nodes, phrase, f"[{len(edges)} {debug}]")
 
 
-def _row(path: _Path, contexts: dict[tuple[str, str], str], names: Names) -> Row:
+def _row(path: _Path, contexts: dict[tuple[str, str], str], names: Names, kinds: Kinds) -> Row:
     last = path.edges[-1]
     claim = last.claim
     steps = [
@@ -223,19 +230,32 @@ def _row(path: _Path, contexts: dict[tuple[str, str], str], names: Names) -> Row
         "question_debug": question(last.relation.wh, path.debug, "is"),
         "answer_in_context": contains(contexts[fact["s"], fact["p"]], last.label),
         "known_values": last.known_values,
+        "answer_kinds": kinds.of(last.subject, claim.object),
     }
 
 
-def _capped(found: Found, cap: int) -> Found:
-    """At most `cap` related facts a fact: those with the smallest ids, which are hashes."""
-    by_fact: dict[str, list[Row]] = defaultdict(list)
-    for row in sorted(found.related, key=lambda row: row["rel_id"]):
-        by_fact[row["fact_id"]].append(row)
-    kept = [row for rows in by_fact.values() for row in rows[:cap]]
-    cut = [row for rows in by_fact.values() for row in rows[cap:]]
-    for row in cut:
+def _capped(found: Found, facts: Iterable[Row], method: Method) -> Found:
+    """The related facts within both caps; those with the smallest ids are kept."""
+    roles = {fact["fact_id"]: fact["role"] for fact in facts}
+
+    def asked(row: Row) -> Hashable:
         last = row["path"][-1]
-        found.dropped.append(
-            dropped(last["x"], last["p"], "cap", [last["stmt_id"]], row["rel_id"], "related")
-        )
+        return roles[row["fact_id"]], last["x"], last["p"]
+
+    kept = sorted(found.related, key=lambda row: row["rel_id"])  # ids are hashes
+    for cap, reason, key in (
+        (method.cap_per_asked_fact, "cap_asked", asked),
+        (method.cap_per_fact, "cap", lambda row: row["fact_id"]),
+    ):
+        if cap is None:
+            continue
+        by_key: dict[Hashable, list[Row]] = defaultdict(list)
+        for row in kept:
+            by_key[key(row)].append(row)
+        for row in (row for rows in by_key.values() for row in rows[cap:]):
+            last = row["path"][-1]
+            found.dropped.append(
+                dropped(last["x"], last["p"], reason, [last["stmt_id"]], row["rel_id"], "related")
+            )
+        kept = [row for rows in by_key.values() for row in rows[:cap]]
     return Found(kept, found.dropped, found.counts)

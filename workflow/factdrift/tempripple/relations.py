@@ -1,4 +1,4 @@
-"""The mutable and the immutable properties and the classes of the types, as the tables in resources/ say."""
+"""The mutable and immutable properties and the classes of types, from `resources/tempripple/`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import csv
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import rows_of
 from factdrift.wikidata.ids import entity_number
 from factdrift.words.noun_phrases import COLUMNS as PHRASE_COLUMNS
 from factdrift.words.noun_phrases import NounPhrase, noun_phrases
 
+BIRTH, DEATH, INCEPTION, SPORT = 569, 570, 571, 641
+"""Properties that are read in addition to those of the tables."""
+
 ANY = "any"
-"""In `subjects`: any item, of whatever type."""
+"""In `subjects`: items of any type, or of none."""
 
 Guard = Literal["Q", "S", "V", "D", "N"]
 
 
 class Mutable(NamedTuple):
-    """A property whose object changes. `phrase` has the blanks {ord} and {x}; `subjects` names types."""
+    """A property whose object changes. `phrase` has the blanks {ord} and {x}; `subjects`: names of types."""
 
     property: int
     label: str
@@ -65,7 +68,7 @@ class Relations(NamedTuple):
 def read_relations(
     mutable: Path, immutable: Path, types: Path, phrases: Path, immutable_set: str = "full53"
 ) -> Relations:
-    """The three tables, with the noun phrases that all stages share; of immutable properties the set's.
+    """Reads the three tables and the noun phrases of their properties; `immutable_set` may keep 16 of the 53.
 
     Raises InputError that names the table and the property.
     """
@@ -143,10 +146,7 @@ def _subjects(row: dict[str, str], known: set[str], path: Path) -> tuple[str, ..
     names = tuple(row["subjects"].split())
     unknown = set(names) - known - {ANY}
     if unknown:
-        raise InputError(f"{path}, {row['property']}: {', '.join(sorted(unknown))} is no type of types.tsv")
+        raise InputError(
+            f"{path}, {row['property']}: {', '.join(sorted(unknown))} is not a type of types.tsv"
+        )
     return names
-
-
-def read_articles(path: Path) -> dict[int, str]:
-    """The items whose label, if it is still this one, wants `the` before it inside a sentence."""
-    return {_number(row["id"], "Q30", path): row["label"] for row in _rows(path, ("id", "label"))}

@@ -1,6 +1,6 @@
-"""From the tables of a snapshot to the rows that TempRIPPLE asks for, bucket by bucket.
+"""The statements and classes of a snapshot that TempRIPPLE needs, bucket by bucket.
 
-A full snapshot is read once; every question of the stage then goes to a table of the needed properties only.
+A full snapshot is read once; all later questions are answered from these smaller tables.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MACROS = """
 
 
 def create_macros(db: duckdb.DuckDBPyConnection) -> None:
-    """`rdf_day(TIME)`: the date as in the RDF export; `rdf_dates(TIME[])`: DATEs, ascending, each once."""
+    """Defines `rdf_day(TIME)`, as in the RDF export, and `rdf_dates(TIME[])`: DATEs, sorted and distinct."""
     db.execute(_MACROS)
 
 
@@ -61,8 +61,7 @@ def make_rows(
 ) -> int:
     """Writes ROWS of these properties and EDGES of one bucket; returns the number of rows.
 
-    Of items that the snapshot holds whole, the classes are those of the best rank; of others all that are
-    listed.
+    Classes are those of best rank for items that the snapshot holds whole, and all listed ones for others.
     """
     with database(memory_mb) as db:
         create_macros(db)
@@ -98,6 +97,7 @@ def _rows(properties: Sequence[int]) -> str:
             CASE kind WHEN 'language' THEN json ->> '$.language' END AS language,
             CASE WHEN kind = 'date' THEN day END AS day,
             CASE WHEN kind = 'date' THEN time.precision END AS precision,
+            CASE WHEN kind = 'date' THEN time.julian END AS julian,
             starts, ends,
             len(ends) = 0 AND (end_unknown OR "end" IS NOT NULL) AS end_unknown,
             qualifiers

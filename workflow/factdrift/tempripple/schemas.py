@@ -1,15 +1,18 @@
-"""The tables of TempRIPPLE (spec section 13), and the ids of their rows."""
+"""The tables of TempRIPPLE: schemas, ids of rows, reading and writing."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from factdrift.tables import write_parquet
+from factdrift.errors import InputError
+from factdrift.tables import atomic_path, write_parquet
 
 _TEXTS = pa.list_(pa.string())
 
@@ -42,6 +45,8 @@ TR_FACTS = pa.schema(
         ("phrase", pa.string()),
         ("o_aliases", _TEXTS),
         ("known_values", _TEXTS),
+        ("o_kinds", _TEXTS),
+        ("discriminates", pa.bool_()),
     ]
 )
 
@@ -74,6 +79,8 @@ TR_RELATED = pa.schema(
         ("question_debug", pa.string()),
         ("answer_in_context", pa.bool_()),
         ("known_values", _TEXTS),
+        ("answer_kinds", _TEXTS),
+        ("discriminates", pa.bool_()),
     ]
 )
 
@@ -82,8 +89,13 @@ TR_ITEMS = pa.schema(
         ("item_id", pa.string()),
         ("task", pa.int8()),
         ("hop", pa.int8()),
+        ("s", pa.string()),
+        ("p", pa.string()),
+        ("asked_s", pa.string()),
+        ("asked_p", pa.string()),
         ("fact_id", pa.string()),
         ("rel_id", pa.string()),
+        ("as_of", pa.date32()),
         ("context", pa.string()),
         ("question", pa.string()),
         ("options", _TEXTS),
@@ -93,6 +105,7 @@ TR_ITEMS = pa.schema(
         ("answer_aliases", _TEXTS),
         ("pool_size", pa.int32()),
         ("open_only", pa.bool_()),
+        ("discriminates", pa.bool_()),
         ("flags", _TEXTS),
     ]
 )
@@ -108,6 +121,9 @@ TR_DROPPED = pa.schema(
     ]
 )
 
+TASKS = ("new", "old", "new related", "old related")
+"""The names of tasks 1 to 4: acquisition, retention, and propagation from the new and from an old fact."""
+
 Row = dict[str, Any]
 
 
@@ -122,7 +138,27 @@ def dropped(s: str, p: str, reason: str, stmt_ids: Iterable[str], detail: str, s
 
 
 def write_rows(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, path: Path) -> int:
-    """Writes rows sorted by the table's key: its first column, for TR_DROPPED all of them."""
+    """Writes rows sorted by the first column, or by all columns for TR_DROPPED; returns their number."""
     key = schema.names if schema is TR_DROPPED else schema.names[:1]
     ordered = sorted(rows, key=lambda row: [row[name] for name in key])
     return write_parquet(pa.Table.from_pylist(ordered, schema=schema), path)
+
+
+def read_rows(path: Path, schema: pa.Schema) -> list[Row]:
+    """The rows of a table of this stage; dates as days since 1970-01-01.
+
+    Raises InputError if the file has other columns.
+    """
+    table = pq.read_table(path)
+    if table.schema.names != schema.names:
+        raise InputError(f"{path}: its columns are not those of this version; remove the file and run again")
+    for place, field in enumerate(schema):
+        if field.type == pa.date32():
+            table = table.set_column(place, field.name, table[field.name].cast(pa.int32()))
+    rows: list[Row] = table.to_pylist()
+    return rows
+
+
+def write_json(values: Mapping[str, Any], path: Path) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

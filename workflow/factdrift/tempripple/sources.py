@@ -1,9 +1,8 @@
-"""Where rows come from: the one interface that tables and SPARQL both serve.
+"""The interface through which the stage reads rows, implemented over tables and over SPARQL.
 
-A source only fetches. Ranks, dates, types, filters, labels to use and all else is decided by the stage
-itself, in one implementation for every source, so that two sources with the same content lead to the same
-benchmark. To keep that so, each answer is defined down to the row: what is in it, each row once, in the
-stated order.
+A source only fetches rows. Ranks, dates, types, filters and labels are decided by the stage, in one
+implementation for every source, so that two sources with the same content lead to the same benchmark. Every
+answer is therefore defined exactly: its rows are distinct and in the stated order.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ STATEMENTS = pa.schema(
         ("language", pa.string()),
         ("day", pa.int64()),
         ("precision", pa.int8()),
+        ("julian", pa.bool_()),
         ("starts", pa.list_(DATE)),
         ("ends", pa.list_(DATE)),
         ("end_unknown", pa.bool_()),
@@ -52,11 +52,11 @@ STATEMENTS = pa.schema(
 it is. `preferred`: its rank is preferred, else normal. `snak`: `value`, `somevalue` or `novalue` of the main
 snak; a value that is neither item, date nor text (an entity that is no item, an unreadable date) counts as
 `somevalue`. Of the value, by its kind, one of: `object`, an item's number; `text`, a string or external id,
-or the text of a monolingual text, and then `language`; `day` and `precision`, a date as in DATE. All are null
-without a value. `starts` and `ends`: the dates of P580 and P582, ascending by day and precision, each once,
-empty lists if none; `end_unknown`: some P582 is `somevalue` or a date that cannot be read, and `ends` is
-empty (a date counts before `somevalue`; unknown starts and `novalue` are as if nothing were said).
-`restricted`: it has one of the qualifiers asked about."""
+or the text of a monolingual text, and then `language`; `day` and `precision`, a date as in DATE, and
+`julian`: it was written in the Julian calendar. All are null without a value. `starts` and `ends`: the dates
+of P580 and P582, ascending by day and precision, each once, empty lists if none; `end_unknown`: some P582 is
+`somevalue` or a date that cannot be read, and `ends` is empty (if there is a date, `somevalue` is ignored; an
+unknown start or `novalue` counts as absent). `restricted`: it has one of the qualifiers asked about."""
 
 CLASSES = pa.schema([("id", pa.int32()), ("class", pa.int32())])
 """One row an item and a class that it is said to be an instance of (P31) or a subclass of (P279), by
@@ -75,7 +75,7 @@ DECLARATIONS = pa.schema([("id", pa.int32()), ("label", pa.string()), ("datatype
 
 
 class Source(Protocol):
-    """What the stage asks. All tables have exactly the schemas above."""
+    """The questions of the stage. Answers have exactly the schemas above."""
 
     def candidates(self, properties: Ids, first: int, until: int) -> pa.Table:
         """CANDIDATES of the properties, in the days from `first` up to, not including, `until` (as in DATE).

@@ -6,7 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
+
+_RDF = """The part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary, so that queries run
+unchanged here and on the Query Service. All names are written as English, and the values of qualifiers other
+than P580, P582 and P585 as unknown: the tables do not hold more of them."""
 
 _FORMATS = {"csv": "text/csv", "json": "application/sparql-results+json"}
 
@@ -15,25 +19,36 @@ def register(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
     verbs: argparse._SubParsersAction[argparse.ArgumentParser],
 ) -> None:
-    from factdrift.tempripple import rdf
+    """`commands`: those of factdrift; `verbs`: those of `factdrift tempripple`."""
+    _declare_rdf(commands)
+    _declare_load(verbs)
+    _declare_sparql(commands)
 
-    verb = commands.add_parser(
-        "rdf", help="a snapshot as RDF in Wikidata's vocabulary", description=rdf.__doc__
-    )
+
+def _declare_rdf(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    from factdrift.paths import TEMPRIPPLE
+
+    verb = commands.add_parser("rdf", help="a snapshot as RDF in Wikidata's vocabulary", description=_RDF)
     verb.add_argument("--statements", type=Path, nargs="+", required=True, help="all buckets")
     verb.add_argument("--entities", type=Path, nargs="+", required=True, help="all buckets")
     verb.add_argument("--properties", type=Path, required=True)
-    verb.add_argument("--resources", type=Path, required=True, help="folder of mutable.tsv and the others")
+    verb.add_argument(
+        "--resources", type=Path, default=TEMPRIPPLE, help="folder of mutable.tsv, immutable.tsv, types.tsv"
+    )
     verb.add_argument("-o", "--output", type=Path, required=True, help="N-Triples, .nt or .nt.gz")
     verb.add_argument("--memory-mb", type=int, default=2000)
     verb.add_argument("--threads", type=int, default=1)
     verb.set_defaults(run=_rdf)
 
+
+def _declare_load(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     verb = verbs.add_parser("load", help="RDF into the database of the local SPARQL server")
     verb.add_argument("rdf", type=Path, nargs="+", help="what `factdrift rdf` wrote")
     verb.add_argument("-o", "--output", type=Path, required=True, help="folder of the database")
     verb.set_defaults(run=_load)
 
+
+def _declare_sparql(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     verb = commands.add_parser("sparql", help="a SPARQL query of your own to the local server")
     verb.add_argument("query", type=Path, help="a file with SELECT, ASK or CONSTRUCT; - for standard input")
     verb.add_argument(
@@ -44,8 +59,8 @@ def register(
 
 
 def _rdf(options: argparse.Namespace) -> None:
-    from factdrift.tempripple.build import Resources
     from factdrift.tempripple.rdf import write_rdf
+    from factdrift.tempripple.resources import Resources
 
     resources = Resources(options.resources)
     lines = write_rdf(
@@ -84,7 +99,7 @@ def _sparql(options: argparse.Namespace) -> None:
 
 
 def _only_database() -> Path:
-    """The one database of the folder's results. Raises InputError if there is none, or several."""
+    """The only database under results/snapshots. Raises InputError if there is none, or several."""
     found = sorted(Path("results/snapshots").glob("*/tempripple/database"))
     if len(found) != 1:
         raise InputError(

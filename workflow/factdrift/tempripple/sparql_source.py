@@ -1,4 +1,4 @@
-"""The source over SPARQL: a query for each batch of what is asked about."""
+"""The source over SPARQL, with one query for each batch of items."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.sparql.answers import Bindings
 from factdrift.sparql.client import Client, TooMuch
 from factdrift.sparql.vocabulary import DATE_TIME, PREFIXES, datatype_of
@@ -20,10 +20,10 @@ from factdrift.tempripple import queries
 from factdrift.tempripple.rows import INSTANCE, SUBCLASS
 from factdrift.tempripple.sources import CANDIDATES, CLASSES, DECLARATIONS, STATEMENTS, TERMS, Ids
 from factdrift.wikidata.ids import entity_number
-from factdrift.wikidata.time import YEAR, pack, unpack
+from factdrift.wikidata.time import JULIAN_CALENDAR, YEAR, pack, unpack
 
 PUBLIC_BATCH, OWN_BATCH = 200, 2000
-"""Items a query, of the Query Service with its 60 seconds a query, and of a server of our own."""
+"""Items in one query: to the Query Service, which allows 60 seconds a query, and to the local server."""
 
 _STAMP = re.compile(r"(-?)(\d+)-(\d\d)-(\d\d)T.*")
 _TEXT = (None, PREFIXES["xsd"] + "string")
@@ -33,17 +33,17 @@ _Asked = TypeVar("_Asked")
 
 
 class SparqlSource:
-    """Answers from a server with Wikidata's RDF, whole or a part of it."""
+    """A source that queries a server with all or part of Wikidata's RDF."""
 
     def __init__(self, client: Client, batch: int = PUBLIC_BATCH, monthly: bool = True) -> None:
-        """`batch`: items a query; `monthly`: candidates month by month. Neither changes the answers."""
+        """`batch`: items in a query; `monthly`: candidates month by month. Neither changes the answers."""
         self._client, self._batch, self._monthly = client, batch, monthly
 
     def candidates(self, properties: Ids, first: int, until: int) -> pa.Table:
         found = set()
         for relation in properties.tolist():
             query = partial(_of_period, relation)
-            for row in self._rows(query, self._periods(first, until), _halved_period):
+            for row in self._rows(query, self._periods(first, until), _halved_period, {"s", "st"}):
                 subject = _item(row["s"])
                 if subject is not None:
                     found.add((relation, subject, _statement(row["st"])))
@@ -54,10 +54,10 @@ class SparqlSource:
         if not relations:
             return STATEMENTS.empty_table()
         found: dict[tuple[int, int, str], list[Binding]] = {}
-        for row in self._of_items(lambda batch: queries.statements(batch, relations, qualifiers), subjects):
-            subject = _item(row["s"])
-            assert subject is not None
-            relation = int(row["p"]["value"].removeprefix(PREFIXES["p"] + "P"))
+        query = partial(queries.statements, relations=relations, restrictive=qualifiers)
+        for row in self._of_items(query, subjects, {"s", "p", "st", "rank"}):
+            subject = self._subject(row)
+            relation = self._relation(row["p"], PREFIXES["p"])
             found.setdefault((subject, relation, _statement(row["st"])), []).append(row)
         return _table([(*key, *_judged(rows)) for key, rows in sorted(found.items())], STATEMENTS)
 
@@ -70,9 +70,8 @@ class SparqlSource:
     def terms(self, items: Ids) -> pa.Table:
         labels: dict[int, dict[str, str]] = {}
         aliases: dict[int, set[str]] = {}
-        for row in self._of_items(queries.terms, items):
-            item = _item(row["s"])
-            assert item is not None
+        for row in self._of_items(queries.terms, items, {"s", "kind", "l", "lang"}):
+            item = self._subject(row)
             if row["kind"]["value"] == PREFIXES["rdfs"] + "label":
                 labels.setdefault(item, {})[row["lang"]["value"]] = row["l"]["value"]
             else:
@@ -83,10 +82,10 @@ class SparqlSource:
     def declarations(self, properties: Ids) -> pa.Table:
         datatypes: dict[int, str] = {}
         labels: dict[int, dict[str, str]] = {}
-        for row in self._of_items(queries.declarations, properties):
-            relation = int(row["s"]["value"].removeprefix(PREFIXES["wd"] + "P"))
+        for row in self._of_items(queries.declarations, properties, {"s", "type"}):
+            relation = self._relation(row["s"], PREFIXES["wd"])
             datatypes[relation] = datatype_of(row["type"]["value"])
-            if "l" in row:
+            if "l" in row and "lang" in row:
                 labels.setdefault(relation, {})[row["lang"]["value"]] = row["l"]["value"]
         rows = [
             (relation, _chosen(labels[relation]) if relation in labels else None, datatype)
@@ -95,22 +94,26 @@ class SparqlSource:
         return _table(rows, DECLARATIONS)
 
     def _classes(self, items: Ids, relation: int) -> pa.Table:
-        rows = self._of_items(lambda batch: queries.classes(batch, relation), items)
+        rows = self._of_items(partial(queries.classes, relation=relation), items, {"s", "o"})
         found = {(_item(row["s"]), _item(row["o"])) for row in rows}
         return _table(sorted((item, above) for item, above in found if item and above), CLASSES)
 
-    def _of_items(self, query: Callable[[list[int]], str], items: Ids) -> Iterator[Binding]:
+    def _of_items(self, query: Callable[[list[int]], str], items: Ids, needed: set[str]) -> Iterator[Binding]:
         numbers = items.tolist()
         batches = [numbers[start : start + self._batch] for start in range(0, len(numbers), self._batch)]
-        return self._rows(query, batches, _halves)
+        return self._rows(query, batches, _halves, needed)
 
     def _rows(
         self,
         query: Callable[[_Asked], str],
         parts: Sequence[_Asked],
         halves: Callable[[_Asked], list[_Asked]],
+        needed: set[str],
     ) -> Iterator[Binding]:
-        """The rows of all parts; one that is too much for the server is asked for in halves."""
+        """Yields the rows of all parts. A part that is too much for the server is queried in halves.
+
+        Raises InputError if a row lacks one of the variables `needed`.
+        """
         waiting = list(reversed(parts))
         while waiting:
             part = waiting.pop()
@@ -120,10 +123,34 @@ class SparqlSource:
             except TooMuch:
                 waiting.extend(reversed(smaller))
                 continue
-            yield from rows
+            for row in rows:
+                if missing := needed - row.keys():
+                    raise self._unusable(f"lacks {', '.join(f'?{name}' for name in sorted(missing))}", row)
+                yield row
+
+    def _subject(self, row: Binding) -> int:
+        """The number of the item `s`. Raises InputError if it is none."""
+        item = _item(row["s"])
+        if item is None:
+            raise self._unusable("names no item as ?s", row)
+        return item
+
+    def _relation(self, value: dict[str, str], prefix: str) -> int:
+        """The number of a property from its IRI. Raises InputError if it is none."""
+        number = value["value"].removeprefix(f"{prefix}P")
+        if not (number.isascii() and number.isdigit()):
+            raise self._unusable("names no property", value)
+        return int(number)
+
+    def _unusable(self, what: str, row: object) -> InputError:
+        shown = str(row)[:300]
+        return InputError(
+            f"{self._client.url}: a row of an answer {what}: {shown}; is this a server with Wikidata's RDF? "
+            "Remove its answers under results/fetched/sparql before the next run"
+        )
 
     def _periods(self, first: int, until: int) -> list[tuple[int, int]]:
-        """The months, the first and last of them maybe not whole, or the period as one."""
+        """The period cut at the first day of each month, or uncut if `monthly` is false."""
         if first >= until:
             return []
         if not self._monthly:
@@ -138,7 +165,7 @@ class SparqlSource:
 
 
 def _halves(batch: list[int]) -> list[list[int]]:
-    """A batch in two; nothing if it cannot be divided."""
+    """The two halves of a batch; an empty list if it cannot be divided."""
     middle = len(batch) // 2
     return [batch[:middle], batch[middle:]] if middle else []
 
@@ -148,7 +175,7 @@ def _of_period(relation: int, period: tuple[int, int]) -> str:
 
 
 def _halved_period(period: tuple[int, int]) -> list[tuple[int, int]]:
-    """A period in two; nothing if it is a single day."""
+    """The two halves of a period; an empty list if it is a single day."""
     first, until = (datetime.date(*unpack(packed)) for packed in period)
     middle = first + (until - first) // 2
     if middle == first:
@@ -158,7 +185,7 @@ def _halved_period(period: tuple[int, int]) -> list[tuple[int, int]]:
 
 
 def _judged(rows: list[Binding]) -> tuple[Any, ...]:
-    """The columns of STATEMENTS from `preferred` on, of the rows of one statement."""
+    """The columns of STATEMENTS from `preferred` on, from all rows of one statement."""
     first = rows[0]
     dates = {
         which: {date for row in rows if (date := _date(row, *names)) is not None}
@@ -177,25 +204,28 @@ def _judged(rows: list[Binding]) -> tuple[Any, ...]:
     )
 
 
-def _value(row: Binding) -> tuple[str, int | None, str | None, str | None, int | None, int | None]:
-    """`snak`, `object`, `text`, `language`, `day`, `precision`."""
+def _value(
+    row: Binding,
+) -> tuple[str, int | None, str | None, str | None, int | None, int | None, bool | None]:
+    """The columns from `snak` to `julian`."""
+    none = (None, None, None)
     if "o" not in row:
-        return "novalue", None, None, None, None, None
+        return "novalue", None, None, None, *none
     value = row["o"]
     if (item := _item(value)) is not None:
-        return "value", item, None, None, None, None
+        return "value", item, None, None, *none
     if (date := _date(row, "vt", "vp")) is not None:
-        return "value", None, None, None, *date
+        return "value", None, None, None, *date, row["vc"]["value"] == PREFIXES["wd"] + JULIAN_CALENDAR
     if value["type"] != "uri" and value["type"] != "bnode" and "vt" not in row:
         if "xml:lang" in value:
-            return "value", None, value["value"], value["xml:lang"].lower(), None, None
+            return "value", None, value["value"], value["xml:lang"].lower(), *none
         if value.get("datatype") in _TEXT:
-            return "value", None, value["value"], None, None, None
-    return "somevalue", None, None, None, None, None
+            return "value", None, value["value"], None, *none
+    return "somevalue", None, None, None, *none
 
 
 def _date(row: Binding, time: str, precision: str) -> tuple[int, int] | None:
-    """Day and precision; None without a date, and for one that RDF cannot write (the year 0)."""
+    """Day and precision of a date; None without one, and for the year 0, which RDF cannot write."""
     if time not in row or row[time].get("datatype") != DATE_TIME:
         return None
     match = _STAMP.fullmatch(row[time]["value"])
@@ -217,13 +247,13 @@ def _item(value: dict[str, str]) -> int | None:
 
 
 def _statement(value: dict[str, str]) -> str:
-    """Of a statement's IRI its id as in the dump's JSON."""
+    """The id of a statement as in the dump's JSON, from its IRI."""
     name = unquote(value["value"].removeprefix(PREFIXES["wds"]))
     return name[:1].upper() + name[1:].replace("-", "$", 1)
 
 
 def _chosen(labels: dict[str, str]) -> str:
-    """The English label, else the one for all languages."""
+    """The English label, or the one for all languages."""
     return labels["en"] if "en" in labels else labels["mul"]
 
 

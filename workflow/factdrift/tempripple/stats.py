@@ -1,7 +1,8 @@
-"""The account of a build: the paper's Table 1 and section 2.3 for it, what was dropped, its origin."""
+"""Statistics of a build: sizes, the paper's Table 1 and hop counts, items, drops, settings, snapshot."""
 
 from __future__ import annotations
 
+import datetime
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
@@ -9,12 +10,15 @@ from typing import Any
 
 import msgspec
 
-from factdrift.tempripple.method import Method
+from factdrift.tempripple.method import ItemMethod
 from factdrift.tempripple.relations import Relations
-from factdrift.tempripple.schemas import Row
+from factdrift.tempripple.schemas import TASKS, Row
 from factdrift.wikidata.ids import property_id
 
 YEAR_DAYS = 365.25
+
+LARGEST = 10
+"""How many holders `largest_holders` lists."""
 
 
 def statistics(
@@ -23,28 +27,38 @@ def statistics(
     items: Sequence[Row],
     dropped: Sequence[Row],
     relations: Relations,
-    method: Method,
+    method: ItemMethod,
     accounts: Mapping[str, Any],
     snapshot: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What `tr_stats.json` holds.
+    """The content of `tr_stats.json`.
 
-    `accounts`: what the jobs before counted; `snapshot`: the snapshot.json, or the `endpoint` that answered.
+    `accounts`: the counts of the jobs before; `snapshot`: the snapshot.json, or the `endpoint` that answered.
     """
     return {
         "snapshot": {
-            "date": method.snapshot_date,
+            "date": method.snapshot_date.isoformat(),
             **{key: snapshot.get(key) for key in ("dump", "scope", "endpoint")},
         },
         "partial_period": method.partial_period,
-        "parameters": msgspec.to_builtins(method),
+        "parameters": _parameters(method),
         "sizes": _sizes(facts, related, items),
         "table_1": _durations(facts, relations),
         "related": _related(facts, related),
         "items": _items(items),
+        "open_only": _open_only(items),
+        "concentration": _concentration(items, related, facts),
         "dropped": _drops(dropped),
         **accounts,
     }
+
+
+def _parameters(method: ItemMethod) -> dict[str, Any]:
+    """The settings, with `immutable_from`, `immutable_until` and `as_of` as they took effect."""
+    first, last = (datetime.date.fromordinal(day).isoformat() for day in method.immutable_span)
+    filled = {"immutable_from": first, "immutable_until": last, "as_of": "on" if method.dated else "off"}
+    settings: dict[str, Any] = msgspec.to_builtins(method)
+    return settings | filled
 
 
 def _sizes(facts: Sequence[Row], related: Sequence[Row], items: Sequence[Row]) -> dict[str, int]:
@@ -59,7 +73,7 @@ def _sizes(facts: Sequence[Row], related: Sequence[Row], items: Sequence[Row]) -
 
 
 def _durations(facts: Sequence[Row], relations: Relations) -> dict[str, dict[str, Any]]:
-    """Per property, in the order of its table, and `all`."""
+    """Table 1 of the paper: a row for each property, in the order of mutable.tsv, and one for all."""
     table = {}
     for number, relation in relations.mutable.items():
         name = property_id(number)
@@ -69,7 +83,7 @@ def _durations(facts: Sequence[Row], relations: Relations) -> dict[str, dict[str
 
 
 def _duration(facts: Sequence[Row]) -> dict[str, Any]:
-    """Years are those of the facts whose start is known; with and without those that go on."""
+    """Counts and durations in years of facts with a known start, with and without ongoing ones."""
     dated = [fact for fact in facts if fact["duration_days"] is not None]
     ended = [fact for fact in dated if fact["end_lo"] is not None]
     return {
@@ -91,7 +105,7 @@ def _years(days: float | None) -> float | None:
 
 
 def _related(facts: Sequence[Row], related: Sequence[Row]) -> dict[str, Any]:
-    """Facts a hop, of new and of old facts, and how many follow from one of the hop before."""
+    """Related facts by hop and role, and how many there are for each fact of the hop before."""
     roles = {fact["fact_id"]: fact["role"] for fact in facts}
     hops = Counter((roles[row["fact_id"]], row["hop"]) for row in related)
     table, before = {}, len(facts)
@@ -109,7 +123,7 @@ def _related(facts: Sequence[Row], related: Sequence[Row]) -> dict[str, Any]:
 
 
 def _items(items: Sequence[Row]) -> dict[str, Any]:
-    """Numbers by task and hop: all, those without options, and how often each letter is the answer."""
+    """By task and hop: counts of items, of those without options, by `discriminates` and by letter; flags."""
     found: dict[str, Any] = {}
     for key in sorted({(item["task"], item["hop"]) for item in items}):
         group = [item for item in items if (item["task"], item["hop"]) == key]
@@ -117,10 +131,42 @@ def _items(items: Sequence[Row]) -> dict[str, Any]:
         found[f"task_{key[0]}_hop_{key[1]}"] = {
             "items": len(group),
             "open_only": sum(item["open_only"] for item in group),
+            "discriminates": {
+                name: sum(item["discriminates"] is value for item in group)
+                for name, value in (("yes", True), ("no", False), ("no_parallel", None))
+            },
             "letters": {letter: letters[place] for place, letter in enumerate("ABCD")},
         }
     flags = Counter(flag for item in items for flag in item["flags"])
     return found | {"flags": dict(sorted(flags.items()))}
+
+
+def _open_only(items: Sequence[Row]) -> dict[str, Any]:
+    """Items without options: number, share of all items, number by the property that is asked for."""
+    asked = Counter(item["asked_p"] for item in items if item["open_only"])
+    return {
+        "items": asked.total(),
+        "share": round(asked.total() / len(items), 4) if items else None,
+        "by_property": dict(sorted(asked.items(), key=lambda pair: (-pair[1], pair[0]))),
+    }
+
+
+def _concentration(items: Sequence[Row], related: Sequence[Row], facts: Sequence[Row]) -> dict[str, Any]:
+    """How many different facts the related items ask for, and the holders from whom most paths start."""
+    asked = Counter((item["asked_s"], item["asked_p"]) for item in items if item["rel_id"] is not None)
+    labels = {fact["o"]: fact["o_label"] for fact in facts}
+    holders = Counter(row["path"][0]["x"] for row in related)
+    largest = sorted(holders.items(), key=lambda pair: (-pair[1], int_of(pair[0])))[:LARGEST]
+    return {
+        "related_items": asked.total(),
+        "asked_facts": len(asked),
+        "items_per_asked_fact": round(asked.total() / len(asked), 2) if asked else None,
+        "most_items_of_one_asked_fact": max(asked.values(), default=0),
+        "largest_holders": [
+            {"id": name, "label": labels[name], "share": round(number / asked.total(), 4)}
+            for name, number in largest
+        ],
+    }
 
 
 def _drops(dropped: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
@@ -139,12 +185,12 @@ def _drops(dropped: Iterable[Row]) -> dict[str, dict[str, dict[str, int]]]:
 
 
 def int_of(name: str) -> int:
-    """Puts P6 before P35."""
+    """Sorting key that puts P6 before P35."""
     return int(name[1:]) if name[1:].isdigit() else 0
 
 
 def as_markdown(stats: Mapping[str, Any]) -> str:
-    """The statistics as tables to read, in the layout of the paper's Table 1 and section 2.3."""
+    """The statistics as Markdown, durations in the layout of the paper's Table 1."""
     sizes, related = stats["sizes"], stats["related"]
     lines = [
         f"# TempRIPPLE from the snapshot of {stats['snapshot']['date']}",
@@ -177,9 +223,39 @@ def as_markdown(stats: Mapping[str, Any]) -> str:
         row = related[f"hop_{hop}"]
         ratio = "-" if row["per_fact_before"] is None else f"{row['per_fact_before']:.2f}"
         lines.append(f"| {hop} | {row['facts']:,} | {row['of_new']:,} | {row['of_old']:,} | {ratio} |")
+    lines += _about_items(stats)
     lines += ["", "| stage | reason | dropped | of which |", "|---|---|---|---|"]
     for stage, reasons in stats["dropped"].items():
         for reason, numbers in reasons.items():
             parts = ", ".join(f"{name} {number:,}" for name, number in numbers.items() if name != "all")
             lines.append(f"| {stage} | {reason} | {numbers['all']:,} | {parts} |")
     return "\n".join(lines) + "\n"
+
+
+def _about_items(stats: Mapping[str, Any]) -> list[str]:
+    """Markdown: items by task and hop, and what to know before an accuracy is computed over them."""
+    lines = [
+        "",
+        "| task | hop | items | without options | discriminate | do not | no parallel |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, row in stats["items"].items():
+        if name == "flags":
+            continue
+        task, hop = (int(part) for part in name.removeprefix("task_").split("_hop_"))
+        cells = [row["items"], row["open_only"], *row["discriminates"].values()]
+        lines.append(f"| {TASKS[task - 1]} | {hop} | " + " | ".join(f"{cell:,}" for cell in cells) + " |")
+    opened, spread = stats["open_only"], stats["concentration"]
+    asked, facts = spread["related_items"], spread["asked_facts"]
+    if opened["items"]:
+        properties = ", ".join(f"{name} {number:,}" for name, number in opened["by_property"].items())
+        share = f"{opened['items']:,} items ({opened['share']:.1%})"
+        lines += ["", f"{share} have no options and can only be asked openly: {properties}."]
+    if facts:
+        holders = ", ".join(f"{each['label']} {each['share']:.1%}" for each in spread["largest_holders"])
+        lines += [
+            "",
+            f"The {asked:,} related items ask for {facts:,} different facts.",
+            f"The holders from whom most paths start: {holders}.",
+        ]
+    return lines

@@ -1,4 +1,4 @@
-"""The source over tables: one scan a question, answered by DuckDB."""
+"""The source over tables: DuckDB answers each question by one scan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from factdrift.tempripple.sources import CANDIDATES, CLASSES, DECLARATIONS, STAT
 
 
 class TableSource:
-    """Answers from the rows and classes that `make_rows` wrote and the snapshot's items and properties."""
+    """A source over what `make_rows` wrote and the snapshot's items and properties."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class TableSource:
         )
 
     def _answer(self, query: str, schema: pa.Schema, asked: Ids | None = None) -> pa.Table:
-        """The rows of a query in which `asked` stands for the ids that are asked about."""
+        """The rows of a query, which may join a table `asked` of the ids."""
         if asked is not None:
             if not len(asked):
                 return schema.empty_table()

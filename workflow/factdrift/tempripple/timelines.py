@@ -1,4 +1,4 @@
-"""Who held a relation when: the statements of one (s, p) in order, or why they have none (spec section 7)."""
+"""Timelines: the holders of one (s, p) in order, or the reason why they have none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from factdrift.tempripple.claims import Claim
-from factdrift.tempripple.dates import ONGOING, UNSTARTED, Date, Span, covered
+from factdrift.tempripple.dates import ONGOING, UNSTARTED, Span
 from factdrift.tempripple.method import Method
 
 REASONS = (
@@ -22,11 +22,11 @@ REASONS = (
     "no_change",
     "no_old",
 )
-"""Why a timeline is dropped, in the order in which they are looked for."""
+"""Why a timeline is dropped; the first reason that applies is recorded."""
 
 
 class Holding(NamedTuple):
-    """One object over one stretch of time; `start` and `end` say what each of them may be."""
+    """One object over one stretch of time; `start` and `end`: intervals of their possible days."""
 
     object: int
     start: Span
@@ -37,12 +37,12 @@ class Holding(NamedTuple):
 
     @property
     def key(self) -> tuple[Span, Span, tuple[str, ...]]:
-        """Puts holdings into an order that does not depend on that of the rows."""
+        """Sorting key, so that results do not depend on the order of rows."""
         return self.start, self.end, self.statements
 
 
 class Dropped(NamedTuple):
-    """Why there is no timeline, and the statements that show it."""
+    """The reason why there is no timeline, and the statements that show it."""
 
     reason: str
     statements: tuple[str, ...]
@@ -50,7 +50,7 @@ class Dropped(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """The holdings, newest first, of which the first is new; `changes` of them began in the period."""
+    """Holdings, newest first; the first is the new fact. `changes`: how many began in the period."""
 
     holdings: tuple[Holding, ...]
     changes: int
@@ -61,7 +61,7 @@ class Timeline(NamedTuple):
 
 
 def timeline(claims: Iterable[Claim], method: Method) -> Timeline | Dropped:
-    """The timeline of one (s, p) inside the window, by the steps of spec section 7."""
+    """The timeline of one (s, p) inside the window, in six steps (docs/tempripple.md, docs/decisions.md)."""
     holdings = _in_window(claims, method)
     if isinstance(holdings, Dropped):
         return holdings
@@ -89,18 +89,17 @@ def ordered_pair(one: Holding, other: Holding) -> bool:
 
 
 def _in_window(claims: Iterable[Claim], method: Method) -> list[Holding] | Dropped:
-    """Step 1: what may touch the window, each with usable dates and a named object."""
-    window_start, change_end = method.day("window_start"), method.day("change_end")
+    """Step 1: the holdings that may touch the window; dropped if one has a bad date or an unknown object."""
+    window_start, change_end = method.window_start.toordinal(), method.change_end.toordinal()
     holdings, bad, unnamed = [], [], []
     for claim in sorted(claims, key=lambda claim: claim.statement):
         if claim.snak == "novalue":
             continue
-        start, end = _start(claim), _end(claim)
+        start, end = claim.start, claim.end
         touches = (end is None or end.hi > window_start) and start.lo < change_end
         if not touches:
             continue
-        several = len(claim.starts) > 1 or len(claim.ends) > 1
-        if several or end is None or end.hi < start.lo:
+        if end is None or claim.has_bad_date:
             bad.append(claim.statement)
         elif claim.object is None:
             unnamed.append(claim.statement)
@@ -110,40 +109,22 @@ def _in_window(claims: Iterable[Claim], method: Method) -> list[Holding] | Dropp
             holding = Holding(claim.object, start, end, start_precision, end_precision, (claim.statement,))
             holdings.append(holding)
     if bad:
-        return Dropped("bad_date", tuple(bad), "several dates, an unknown end, or an end before the start")
+        return Dropped(
+            "bad_date", tuple(bad), "several starts or ends, an unknown end, or an end before the start"
+        )
     if unnamed:
-        return Dropped("unknown_object", tuple(unnamed), "an object that is not named")
+        return Dropped("unknown_object", tuple(unnamed), "its object is unknown")
     return holdings
 
 
-def _start(claim: Claim) -> Span:
-    return _hull(claim.starts) or UNSTARTED
-
-
-def _end(claim: Claim) -> Span | None:
-    """None if it is unknown."""
-    if claim.end_unknown:
-        return None
-    return _hull(claim.ends) if claim.ends else ONGOING
-
-
-def _hull(dates: Sequence[Date]) -> Span | None:
-    """All days that the dates may mean; None if there is no date, or one may mean any day."""
-    spans = [covered(date) for date in dates]
-    known = [span for span in spans if span is not None]
-    if not known or len(known) < len(spans):
-        return None
-    return Span(min(span.lo for span in known), max(span.hi for span in known))
-
-
 def _with_inferred_ends(holdings: list[Holding]) -> list[Holding]:
-    """Each holding without end, next to a later one, as if it had ended where the next one begins."""
+    """The holdings; one without an end that has a successor ends where the successor begins."""
     inferred = []
     for holding in holdings:
         later = [
             other
             for other in holdings
-            # Two that begin together without end are not each other's successors.
+            # Two that begin together are not each other's successors.
             if other.start.lo >= holding.start.hi and other.start.lo > holding.start.lo
         ]
         if holding.end == ONGOING and later:
@@ -154,7 +135,7 @@ def _with_inferred_ends(holdings: list[Holding]) -> list[Holding]:
 
 
 def _united(holdings: list[Holding]) -> list[Holding]:
-    """Step 2: duplicates as one; in the order of `key`, because one union can settle the next pair."""
+    """Step 2: duplicates are united, in the order of `key`, because one union can settle the next pair."""
     holdings = sorted(holdings, key=lambda holding: holding.key)
     pair = _duplicates(holdings)
     while pair is not None:
@@ -187,7 +168,7 @@ def _union(one: Holding, other: Holding) -> Holding:
 
 
 def _ordered(holdings: list[Holding], method: Method) -> list[Holding] | Dropped:
-    """Step 3: from the earliest to the latest, if the dates leave no other order."""
+    """Step 3: the holdings from the earliest to the latest; dropped unless the dates allow one order only."""
     holdings = sorted(holdings, key=lambda holding: holding.key)
     found: dict[str, Dropped] = {}
     followers = dict.fromkeys(holdings, 0)
@@ -205,12 +186,12 @@ def _ordered(holdings: list[Holding], method: Method) -> list[Holding] | Dropped
     for reason in ("undated", "missing_start", "overlap", "order_ambiguous"):
         if reason in found:
             return found[reason]
-    # Of n holdings in one total order, each is followed by another number of others.
+    # In a total order of n holdings, the numbers of followers are n - 1, n - 2 ... 0.
     return sorted(holdings, key=lambda holding: -followers[holding])
 
 
 def _linear(holdings: list[Holding]) -> list[Holding]:
-    """An order that keeps every certain one; ambiguous pairs stand as `key` puts them."""
+    """An order that respects every certain pair; ambiguous pairs are ordered by `key`."""
     waiting, ordered = list(holdings), []
     while waiting:
         first = next(
@@ -236,10 +217,10 @@ def _fault(one: Holding, other: Holding) -> Dropped:
 
 
 def _uncovered(ordered: Sequence[Holding], method: Method) -> Dropped | None:
-    """Step 4: whether somebody is known to hold over the whole window."""
+    """Step 4: the reason if no holder is known for a part of the window."""
     if method.coverage == "off" or not ordered:
         return None
-    window_start = method.day("window_start")
+    window_start = method.window_start.toordinal()
     first = ordered[0]
     missing = first.start.lo - window_start
     if missing >= method.gap_days or (method.coverage == "strict" and first.start.hi > window_start):
@@ -253,7 +234,7 @@ def _uncovered(ordered: Sequence[Holding], method: Method) -> Dropped | None:
 
 
 def _merged(ordered: Sequence[Holding]) -> list[Holding]:
-    """Step 5: neighbours with the same object as one, from the first's start to the last's end."""
+    """Step 5: neighbours with the same object are merged, from the first's start to the last's end."""
     merged: list[Holding] = []
     for holding in ordered:
         if merged and merged[-1].object == holding.object:
@@ -271,8 +252,8 @@ def _merged(ordered: Sequence[Holding]) -> list[Holding]:
 
 
 def _changed(merged: Sequence[Holding], method: Method) -> Timeline | Dropped:
-    """Step 6: the newest certainly began in the change period, and another one held before."""
-    period = Span(method.day("change_start"), method.day("change_end"))
+    """Step 6: dropped unless the newest certainly began in the change period and another held before."""
+    period = Span(method.change_start.toordinal(), method.change_end.toordinal())
     newest = merged[-1] if merged else None
     changed = newest is not None and (
         _inside(newest.start, period) or (method.new_rule == "any" and _inside(newest.end, period))

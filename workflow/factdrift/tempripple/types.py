@@ -1,4 +1,4 @@
-"""Which of the types an item has: the classes that P31, then up to `type_depth` steps of P279, lead to."""
+"""Types of items, from the classes reached by P31 and then up to `type_depth` steps of P279."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from factdrift.tempripple.sources import Ids, Source
 
 
 class Match(NamedTuple):
-    """A type, the class that gave it, and how many steps of P279 away it is."""
+    """A type of an item, the class that gave it, and its distance in steps of P279."""
 
     depth: int
     place: int
-    """Of the class in the table of types: of several at one depth the first counts."""
+    """Row of the class in types.tsv, which breaks ties between classes at one depth."""
     type: str
     class_number: int
 
 
 class Types:
-    """The types of items, each item and each class asked about once."""
+    """The types of items; each item and each class is fetched once."""
 
     def __init__(self, source: Source, classes: Sequence[TypeClass], depth: int) -> None:
         self._source = source
@@ -38,7 +38,7 @@ class Types:
         self._above: dict[int, list[int]] = {}
 
     def fetch(self, items: Iterable[int]) -> None:
-        """Asks about items that are not known yet, all at once."""
+        """Reads the classes of those items that were not fetched before, all at once."""
         new = sorted(set(items) - self._of_item.keys())
         if not new:
             return
@@ -51,7 +51,7 @@ class Types:
             self._of_item[item] = self._matches(self.reached(item))
 
     def of(self, item: int, subjects: Sequence[str]) -> Match | None:
-        """The nearest match among the types `subjects`; ANY is matched by every item, of a type or not."""
+        """The nearest match among the types `subjects`, or None; ANY matches every item."""
         matches = self._of_item[item]
         if ANY in subjects:
             return matches[0] if matches else Match(0, -1, ANY, 0)
@@ -60,8 +60,12 @@ class Types:
     def is_a(self, item: int, type_name: str) -> bool:
         return any(match.type == type_name for match in self._of_item[item])
 
+    def instances(self, item: int) -> list[int]:
+        """The classes (P31) of an item that was fetched."""
+        return self._instances[item]
+
     def reached(self, item: int) -> dict[int, int]:
-        """All classes of an item that was fetched, with the steps of P279 to each."""
+        """All classes of an item that was fetched -> the number of steps of P279 to each."""
         found: dict[int, int] = {}
         for number in self._instances[item]:
             for reached, steps in self._reached_from(number).items():
@@ -69,7 +73,7 @@ class Types:
         return found
 
     def _fetch_above(self, classes: set[int]) -> None:
-        """The superclasses within reach, one question a step for all classes."""
+        """Reads the superclasses within `type_depth` steps, with one question a step."""
         frontier = classes
         for _ in range(self._depth):
             unknown = sorted(frontier - self._above.keys())
@@ -101,7 +105,7 @@ class Types:
 
 
 def ids(numbers: Iterable[int]) -> Ids:
-    """Numbers as a source takes them."""
+    """Numbers sorted and distinct, as a source takes them."""
     return np.array(sorted(set(numbers)), dtype=np.int32)
 
 

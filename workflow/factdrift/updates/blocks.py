@@ -1,7 +1,7 @@
-"""Tables of statements, read in step: blocks of whole subjects, however large the tables are.
+"""Reads sorted tables of statements in blocks of whole subjects, two tables in step or one alone.
 
-All are sorted by subject, so that what concerns a subject stands close together in each, and memory depends
-on the size of a block (and of the largest subject), not on that of the tables.
+All tables are sorted by subject, so the rows of a subject are neighbours, and memory depends on the size of a
+block (and of the largest subject), not on that of the tables.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from factdrift.errors import InputError
 from factdrift.progress import Progress
-from factdrift.settings import InputError
 
 BATCH = 32_768
-"""Rows that are read at once: what is unpacked of a table besides a block is small."""
+"""Rows that Arrow decodes at a time, so that little of a table is in memory besides the block."""
 
 BLOCK = 32_768
-"""Rows of either table that are looked at together, more or less."""
+"""The approximate number of rows of a table in one block."""
 
 Lines = NDArray[np.int64]
-"""Numbers of rows, from 0, of a block or of a whole table."""
+"""Row numbers, from 0, within a block or a whole table. [n], int64."""
 
 
 def in_step(
     old: Path, new: Path, columns: Sequence[str], rows: int = BLOCK
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Blocks of both tables with all rows of the same subjects; their subjects ascend from block to block.
+    """Yields pairs of blocks, one of each table, that hold all rows of the same range of subjects.
 
-    `columns` are read, `subject` and `position` among them. A block has about `rows` rows of the side that
-    has more of these subjects. Raises InputError if a table is not sorted by subject and position.
+    Subjects ascend from block to block. `columns` must include `subject` and `position`. The larger block of
+    a pair has about `rows` rows. Raises InputError if a table is not sorted by subject and position.
     """
     sides = (_Rows(old, columns, rows), _Rows(new, columns, rows))
     wanted = rows
@@ -56,9 +56,9 @@ def in_step(
 def in_blocks(
     path: Path, columns: Sequence[str], rows: int = BLOCK, positions: bool = True
 ) -> Iterator[pa.Table]:
-    """Blocks of one table with about `rows` rows, all those of their subjects; see `in_step`.
+    """Yields blocks of about `rows` rows of one table, each with all rows of its subjects; see `in_step`.
 
-    Without `positions` the table need only be sorted by subject.
+    With `positions` false the table need only be sorted by subject.
     """
     side = _Rows(path, columns, rows, positions)
     wanted = rows
@@ -75,7 +75,7 @@ def in_blocks(
 
 
 class _Rows:
-    """The rows of one table that have been read and not been given away."""
+    """A buffer of rows of one table: read from the file, not yet returned as part of a block."""
 
     def __init__(self, path: Path, columns: Sequence[str], rows: int, positions: bool = True) -> None:
         self.path, self.positions = path, positions
@@ -90,7 +90,7 @@ class _Rows:
         self.ended = False
 
     def fill(self, rows: int) -> None:
-        """Reads on until `rows` rows are held, or the table ends."""
+        """Reads until the buffer has `rows` rows, or the table ends."""
         while not self.ended and len(self.subjects) < rows:
             batch = next(self.batches, None)
             if batch is None:
@@ -111,14 +111,14 @@ class _Rows:
         return not len(self.subjects) or int(self.subjects[0]) >= subject
 
     def before(self, subject: int) -> pa.Table:
-        """Gives away the rows of smaller subjects."""
+        """Removes and returns the rows of subjects smaller than `subject`."""
         return self._give(int(np.searchsorted(self.subjects, subject)))
 
     def rest(self) -> pa.Table:
         return self._give(len(self.subjects))
 
     def _give(self, rows: int) -> pa.Table:
-        # A copy where batches meet, so that a column is one array and what was given away can be freed.
+        # combine_chunks() copies: each column becomes one array, and the old buffers can be freed.
         given = self.held.slice(0, rows).combine_chunks()
         self.held, self.subjects = self.held.slice(rows).combine_chunks(), self.subjects[rows:].copy()
         return given
@@ -134,7 +134,7 @@ class _Rows:
 
 
 def _opened(path: Path, columns: Sequence[str], few: Sequence[str] = ()) -> tuple[pq.ParquetFile, pa.Schema]:
-    """A table, and the schema of some of its columns, as what may lack values; InputError if it has not all.
+    """The file, and a nullable schema of `columns`; InputError if one is missing.
 
     `few`: columns that are read as dictionaries.
     """
@@ -146,9 +146,9 @@ def _opened(path: Path, columns: Sequence[str], few: Sequence[str] = ()) -> tupl
 
 
 class Lookup:
-    """Rows of a table by their numbers; what is asked for later must not stand before what was asked for.
+    """Fetches rows of a table by their numbers, in calls whose row numbers ascend from one to the next.
 
-    `few`: columns of texts of which there are few different ones.
+    `few`: columns of text with few distinct values, which are read as dictionaries.
     """
 
     def __init__(self, path: Path, columns: Sequence[str], few: Sequence[str] = ()) -> None:
@@ -159,15 +159,15 @@ class Lookup:
         self.batches: Iterator[pa.RecordBatch] = iter(())
         self.group = -1
         self.held: list[tuple[int, pa.RecordBatch]] = []
-        """Batches that may be needed still, with the number of their first row."""
+        """Batches that may still be needed, each with the number of its first row."""
         self.read = 0
-        """Number of the first row that has not been read or passed over."""
+        """Number of the first row that was neither read nor skipped."""
 
     def take(self, rows: Lines, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows of these numbers, in their order; where a number is negative, nulls.
+        """The rows with these numbers, in the given order; a negative number gives a row of nulls.
 
-        `columns`: some of the table's, if not all are wanted. What `few` names comes as dictionaries. Raises
-        InputError if the table has not so many rows.
+        `columns`: a selection, else all. Columns named by `few` come as dictionaries. Raises InputError if
+        the table has fewer rows.
         """
         schema = pa.schema([self.schema.field(name) for name in columns or self.columns])
         present = rows >= 0
@@ -177,10 +177,10 @@ class Lookup:
         if end > self.file.metadata.num_rows:
             raise InputError(f"{self.path}: has no row {end - 1}; make the table that refers to it again")
         self._read(first, end)
-        # What is asked for ascends but for the rows of a subject, so that it lies in few pieces of batches.
+        # Numbers ascend except within a subject, so they fall into few contiguous pieces of batches.
         starts = np.array([start for start, _ in self.held])
         batches = np.searchsorted(starts, np.where(present, rows, first), side="right") - 1
-        # A null goes with what stands before it.
+        # A null belongs to the batch of the row before it.
         batches = batches[np.maximum.accumulate(np.where(present, np.arange(len(rows)), 0))]
         edges = np.flatnonzero(np.diff(batches, prepend=-1))
         pieces = []
@@ -192,7 +192,7 @@ class Lookup:
         return pa.Table.from_batches(pieces)
 
     def _read(self, first: int, end: int) -> None:
-        """Lets go of what stands before `first`, and reads on to `end`; row groups between are left out."""
+        """Drops batches before row `first` and reads up to row `end`; row groups in between are not read."""
         self.held = [(start, batch) for start, batch in self.held if start + batch.num_rows > first]
         if self.group >= 0 and self.ends[self.group] <= first:
             self.batches = iter(())
@@ -212,5 +212,5 @@ class Lookup:
 
 
 def place(subjects: NDArray[np.integer], places: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Subject and position (or relation) as one number that sorts alike."""
+    """Packs subject and position (or relation) into one number with the same order. [n], int64."""
     return (subjects.astype(np.int64) << 32) + places.astype(np.int64)

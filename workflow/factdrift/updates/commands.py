@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from factdrift.stage_settings import add_settings
+from factdrift.updates.method import PART, MethodSettings
+
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     stage = commands.add_parser("updates", help="difference two snapshots and label what changed")
@@ -30,7 +33,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verb.add_argument("-o", "--output", type=Path, required=True, help="all statements")
     verb.add_argument("--kept", type=Path, required=True, help="output: those that no filter drops, packed")
 
-    verb = _verb(verbs, "report", _report, "count what each filter dropped, per property", method=False)
+    verb = _verb(verbs, "report", _report, "count what each filter dropped, per property", settings=False)
     verb.add_argument("--old", type=Path, nargs="+", required=True)
     verb.add_argument("--new", type=Path, nargs="+", required=True)
     verb.add_argument("-o", "--output", type=Path, required=True)
@@ -78,20 +81,20 @@ def _verb(
     name: str,
     run: object,
     help_: str,
-    method: bool = True,
+    settings: bool = True,
 ) -> argparse.ArgumentParser:
     verb = verbs.add_parser(name, help=help_, description=help_)
     verb.set_defaults(run=run)
-    if method:
-        verb.add_argument("--method", required=True, help="JSON: switches and constants of the method")
+    if settings:
+        add_settings(verb, MethodSettings, PART)
     return verb
 
 
 def _context(options: argparse.Namespace) -> None:
-    from factdrift.updates.method import decode
-    from factdrift.updates.preprocess import context
+    from factdrift.updates.filters import context
+    from factdrift.updates.method import read_method
 
-    method = decode(options.method)
+    method = read_method(options.settings)
     context(
         entities=options.entities,
         other_entities=options.other_entities,
@@ -106,11 +109,11 @@ def _context(options: argparse.Namespace) -> None:
 
 
 def _preprocess(options: argparse.Namespace) -> None:
+    from factdrift.updates.filters import preprocess
     from factdrift.updates.kept import Dump
-    from factdrift.updates.method import decode
-    from factdrift.updates.preprocess import preprocess
+    from factdrift.updates.method import read_method
 
-    method = decode(options.method)
+    method = read_method(options.settings)
     cap = method.t_old if options.dump_is == "old" else method.t_new
     output = Dump(options.output, options.kept)
     rows = preprocess(options.statements, options.relevant, options.relations, cap, method, output)
@@ -118,7 +121,7 @@ def _preprocess(options: argparse.Namespace) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    from factdrift.updates.preprocess import report
+    from factdrift.updates.filters import report
 
     report(options.old, options.new, options.output)
 
@@ -126,27 +129,26 @@ def _report(options: argparse.Namespace) -> None:
 def _difference(options: argparse.Namespace) -> None:
     from factdrift.updates.difference import difference
     from factdrift.updates.kept import Dump
-    from factdrift.updates.method import decode
+    from factdrift.updates.method import read_method
 
-    rows = difference(Dump(*options.old), Dump(*options.new), decode(options.method), options.output)
+    rows = difference(Dump(*options.old), Dump(*options.new), read_method(options.settings), options.output)
     print(f"{rows:,} triples in either dump")
 
 
 def _new_entities(options: argparse.Namespace) -> None:
-    from factdrift.updates.method import decode
+    from factdrift.updates.method import read_method
     from factdrift.updates.new_entities import new_entities
 
-    rows = new_entities(
-        options.statements, options.triples, options.old_entities, decode(options.method), options.output
-    )
+    method = read_method(options.settings)
+    rows = new_entities(options.statements, options.triples, options.old_entities, method, options.output)
     print(f"{rows:,} new entities")
 
 
 def _classify(options: argparse.Namespace) -> None:
-    from factdrift.settings import InputError
+    from factdrift.errors import InputError
     from factdrift.updates.classify import classify
     from factdrift.updates.kept import Dump
-    from factdrift.updates.method import decode
+    from factdrift.updates.method import read_method
     from factdrift.wikidata.ids import property_number
 
     try:
@@ -166,7 +168,7 @@ def _classify(options: argparse.Namespace) -> None:
         rules=options.rules,
         only_relations=relations,
         only_subjects=options.only_subjects,
-        method=decode(options.method),
+        method=read_method(options.settings),
         output=options.output,
         untouched=options.untouched,
     )

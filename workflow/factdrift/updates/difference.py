@@ -1,8 +1,8 @@
-"""F-, F0, F+: which kept triples stand only in the old dump, in both, only in the new one (spec section 3).
+"""The difference of two dumps: F- only in the old one, F0 in both, F+ only in the new one.
 
-A triple is a statement. Statements of a group with the same value are matched one to one (`matching`). The
-two tables of what is kept are read in step, subject by subject, so that memory does not grow with them; a
-triple refers to its statements by the numbers of their rows.
+A triple is a statement that the filters keep. Statements of a group with the same value are matched one to
+one (`matching`). The two tables are read in step, subject by subject, so memory does not grow with them; a
+triple refers to its statements by their row numbers.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ TRIPLES = pa.schema(
         ("dated", pa.bool_()),
     ]
 )
-"""One row a triple: `change` is one of CHANGES; `old_row` and `new_row` are the numbers, from 0, of its
-statements' rows among what is kept, null where it has none; `dated` that of the new statement, else of the
-old one."""
+"""One row a triple: `change` is one of CHANGES; `old_row` and `new_row` are row numbers, from 0, of its
+statements in the tables of kept statements, null where it has none; `dated` is that of the new statement, or
+of the old one if there is no new one."""
 
 _ASCENDING = ("subject", "old_row", "new_row")
 _READ = (*COLUMNS, "id", "dated")
@@ -46,9 +46,9 @@ def difference(
 ) -> int:
     """Writes the triples of one bucket from its tables of both dumps; returns their number.
 
-    `unchanged`: entities whose revision is the same in both dumps are matched without a look at the ids of
-    their statements; the table is the same without it. So it is for any number of `rows` that are looked at
-    together. Raises InputError if a table is not sorted by subject and position.
+    `unchanged`: match entities whose revision is the same in both dumps without comparing statement ids.
+    Neither this shortcut nor the number of `rows` in a block changes the table. Raises InputError if a table
+    is not sorted by subject and position.
     """
     with database() as db:
         return write_tables(db, _triples(db, old, new, method, unchanged, rows), TRIPLES, output, _ASCENDING)
@@ -86,9 +86,9 @@ def _triples(
 
 
 def _in_order(before: pa.Table, after: pa.Table, old: Lines, new: Lines) -> tuple[Lines, Lines]:
-    """The rows of both sides that make the triples, -1 where there is none, by subject and property.
+    """Old and new row of each triple, -1 where there is none, ordered by subject and property.
 
-    A group's triples stand in the old dump's order, then F+ in the new dump's.
+    Within a group the triples are in the old dump's order, then F+ in the new dump's.
     """
     partner = np.full(before.num_rows, -1)
     partner[old] = new
@@ -97,7 +97,7 @@ def _in_order(before: pa.Table, after: pa.Table, old: Lines, new: Lines) -> tupl
     come = np.flatnonzero(is_new)
     here = np.concatenate([np.arange(before.num_rows), np.full(len(come), -1)])
     there = np.concatenate([partner, come])
-    # Rows stand by subject and position already.
+    # Rows are sorted by subject and position already.
     order = np.argsort(np.concatenate([_cells(before), _cells(after)[come]]), kind="stable")
     return here[order], there[order]
 
@@ -107,7 +107,7 @@ def _cells(table: pa.Table) -> NDArray[np.int64]:
 
 
 def _table(before: pa.Table, after: pa.Table, here: Lines, there: Lines, first: Lines) -> pa.Table:
-    """The columns of TRIPLES for these rows of a block that begins with the rows `first` of the tables."""
+    """TRIPLES for rows `here` (old) and `there` (new) of a block; `first`: its first row in each table."""
     no_old, no_new = here < 0, there < 0
     removed = here[no_new]
 

@@ -1,7 +1,7 @@
-"""The statements that the filters keep, as two dumps are compared: few columns that are cheap to unpack.
+"""The table of kept statements, from which two dumps are compared: few columns that are cheap to decode.
 
-What is dropped is not in it, hardly anything can be missing, and dates, which take eight columns each where
-they are structs, take one. The columns that are left stand in the table of all statements; `row` leads there.
+It has no dropped statements and hardly any nulls, and a date is one binary column instead of a struct of
+eight. All other columns are in the table of all statements, in the row with the number `row`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import TIME
 
 _DATE = np.dtype(
     [(field.name, np.dtype(field.type.to_pandas_dtype()).newbyteorder("<")) for field in TIME], align=False
 )
-"""The fields of a date in turn, without gaps, little-endian."""
+"""NumPy layout of a packed date: the fields of TIME in order, without gaps, little-endian."""
 
 DATES = ("time", "start", "end", "pit")
 
@@ -38,10 +38,10 @@ KEPT = pa.schema(
         *(pa.field(name, pa.binary(_DATE.itemsize)) for name in DATES),
     ]
 )
-"""One row a statement that is kept. `row`: the number, from 0, of its row among all statements; `revision`: 0
-where it is not known; `identity`: a hash of the value (`matching.identities`), 0 where it equals nothing;
-`repeated`: its value stands several times in its group; `id`: a hash of the statement's id (`statement_ids`);
-`dated`: a start, an end or a point in time is given, be it known or not; DATES: see `packed`."""
+"""One row a kept statement. `row`: its row number, from 0, among all statements; `revision`: 0 if unknown;
+`identity`: a hash of the value (`matching.identities`), 0 for a value that equals no other; `repeated`: the
+value occurs several times in its group; `id`: a hash of the statement's id (`statement_ids`); `dated`: a
+start, end or point in time is given (an unknown one, `somevalue`, counts); DATES: see `packed`."""
 
 _BLANKS = np.frombuffer(b" " * 8, "<u8")[0]
 
@@ -57,25 +57,25 @@ WRITER: dict[str, Any] = {
     | dict.fromkeys(_DENSE, "zstd"),
     "compression_level": dict.fromkeys(_DENSE, 3),
 }
-"""How it is stored: what hardly shrinks is not compressed, what shrinks by its repetitions only by lz4."""
+"""Parquet options: columns that hardly shrink are not compressed, repetitive ones by lz4, dates by zstd."""
 
 
 class Dump(NamedTuple):
-    """The tables of one bucket of a dump that `preprocess` has written."""
+    """The two tables of one bucket of a dump that `updates preprocess` writes."""
 
     filtered: Path
     kept: Path
 
 
 def statement_ids(statements: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """A hash of each id, upper-cased, whatever the ids beside it.
+    """A hash of each upper-cased id that depends on that id alone. [n], uint64.
 
-    From 0, each eight bytes of the text, little-endian and filled with blanks, are mixed in: h becomes
-    (h xor bytes) * 0x9E3779B97F4A7C15 modulo 2^64, then h xor (h >> 32).
+    Starting at h = 0, every eight bytes w of the id (little-endian, padded with blanks) are mixed in:
+    h = (h xor w) * 0x9E3779B97F4A7C15 modulo 2^64, then h = h xor (h >> 32).
     """
     texts = pc.ascii_upper(pc.fill_null(statements, "")).combine_chunks()
     words = (pc.max(pc.binary_length(texts)).as_py() or 0) // 8 + 1
-    # All of one length: the bytes of one follow those of the other.
+    # Padded to one length, the ids form a matrix of 8-byte words.
     filled = pa.concat_arrays([pc.ascii_rpad(texts, words * 8)])
     table = np.frombuffer(filled.buffers()[2], "<u8", len(filled) * words, filled.offset * words * 8)
     found = np.zeros(len(filled), np.uint64)
@@ -87,7 +87,7 @@ def statement_ids(statements: pa.ChunkedArray) -> NDArray[np.uint64]:
 
 
 def packed(times: pa.ChunkedArray) -> pa.Array:
-    """Dates (TIME) as fixed numbers of bytes: the fields in turn, little-endian; null stays null.
+    """Dates (TIME) as fixed-size binary, see `_DATE`; null stays null.
 
     Raises InputError if a field of a date is missing.
     """
@@ -104,7 +104,7 @@ def packed(times: pa.ChunkedArray) -> pa.Array:
 
 
 def unpacked(dates: pa.ChunkedArray) -> pa.ChunkedArray:
-    """What `packed` packed, as TIME."""
+    """The inverse of `packed`: TIME structs."""
     return pa.chunked_array([_unpacked(chunk) for chunk in dates.chunks], TIME)
 
 

@@ -1,9 +1,8 @@
-"""Which statement of the old dump is which of the new one: equal values of a group, matched one to one.
+"""Matches the statements of two dumps: equal values of a group (subject, relation), one to one.
 
 Values are compared by 64-bit hashes of (datatype, value), made when the filters run (`identity`), and so are
-the ids of statements whose value stands several times. Two values of one subject and relation, or two ids of
-one of these, are taken for the same by accident once in 2^64 pairs of them: some 10^-8 expected cases between
-two whole dumps.
+the ids of statements whose value occurs several times. Two values of one group, or two ids of one value,
+collide once in 2^64 pairs: some 10^-8 expected cases between two whole dumps.
 """
 
 from __future__ import annotations
@@ -17,37 +16,37 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.updates.blocks import Lines, Lookup, place
 from factdrift.updates.kept import Dump
 from factdrift.updates.method import Method
 from factdrift.updates.readings import high, low
 
 COLUMNS = ("subject", "property", "position", "revision", "identity", "repeated")
-"""What the matching reads of every statement that is kept."""
+"""Columns of KEPT that the matching reads of every statement."""
 
 REPEATED = ("statement", "start", "start_unknown", "end", "end_unknown", "pit", "qualifiers")
-"""What it reads of those whose value stands several times on a side and whose ids do not decide."""
+"""Columns that it reads of statements whose value is repeated on a side and whose ids do not decide."""
 
 Read = Callable[[int, Lines], pa.Table]
 
 
 class Side(NamedTuple):
-    """One side of a block: columns of its statements, by subject and position."""
+    """One side of a block of n statements, sorted by subject and position; each array is [n]."""
 
     subjects: NDArray[np.int32]
     relations: NDArray[np.int32]
     positions: NDArray[np.int32]
     revisions: NDArray[np.int64]
-    """0 where it is not known."""
+    """0 if unknown."""
     values: NDArray[np.uint64]
-    """0 where it equals nothing."""
+    """Hashes of the values; 0 for a value that equals no other."""
     repeated: NDArray[np.bool_]
-    """The value stands several times in its group."""
+    """The value occurs several times in its group."""
 
 
 class Matched(NamedTuple):
-    """Rows `old[i]` and `new[i]` are one triple; `repeated_*` are still to be matched, within `groups_*`."""
+    """Row numbers: `old[i]` and `new[i]` are one triple; `repeated_*` are unmatched, in groups `groups_*`."""
 
     old: Lines
     new: Lines
@@ -58,10 +57,10 @@ class Matched(NamedTuple):
 
 
 def identities(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method) -> pa.ChunkedArray:
-    """A hash of each row's datatype and value (uint64); 0 where one is missing, which equals nothing."""
+    """A hash of each row's datatype and value; 0 if one of them is missing. [n], uint64."""
     value = table["key"]
     if method.variant == "reference":
-        # Exact equality of the datavalue is what the reference compares; entity values have no JSON.
+        # `reference` compares datavalues exactly; entity values have no JSON.
         value = pc.coalesce(table["json"], value)
     db.register("valued", pa.table({"datatype": table["datatype"], "value": value}))
     hashes = db.sql(
@@ -73,7 +72,7 @@ def identities(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method) -
 
 
 def check_identities(db: duckdb.DuckDBPyConnection, dump: Dump, line: int, method: Method) -> None:
-    """Raises InputError if the value of this row of what is kept was hashed otherwise than now."""
+    """Raises InputError if the hash of row `line` in the kept table differs from one computed now."""
     row = Lookup(dump.kept, ["row", "identity"]).take(np.array([line]))
     value = Lookup(dump.filtered, ["datatype", "key", "json"]).take(row["row"].to_numpy().astype(np.int64))
     if row["identity"].to_pylist() != identities(db, value, method).to_pylist():
@@ -85,7 +84,7 @@ def check_identities(db: duckdb.DuckDBPyConnection, dump: Dump, line: int, metho
 def repeated(
     subjects: NDArray[np.int32], relations: NDArray[np.int32], values: NDArray[np.uint64]
 ) -> NDArray[np.bool_]:
-    """For each statement of some whole subjects whether its value stands several times in its group."""
+    """[n] True for statements whose value occurs several times in their group; subjects must be whole."""
     order, starts = _by_identity(subjects, relations, values)
     sizes = np.diff(starts, append=len(order))
     found: NDArray[np.bool_] = values != 0
@@ -94,17 +93,17 @@ def repeated(
 
 
 def side(table: pa.Table) -> Side:
-    """A block's table as arrays."""
+    """The columns of a block as arrays."""
     return Side(*(table[name].to_numpy() for name in COLUMNS))
 
 
 def match(old: Side, new: Side, unchanged: bool = True) -> Matched:
-    """Matches the values that stand once on each side, and finds those that stand more often.
+    """Matches values that occur once on each side, and finds those that occur more often.
 
-    With `unchanged`, what stands at the same position in an entity whose revision is the same in both dumps
-    is matched at once. The greedy matching of `match_repeated` would do the same, for it puts equal statement
-    ids before all else. What is at the same place from the first or from the last of an entity need only be
-    compared; all else is sorted.
+    With `unchanged`, statements at the same position of an entity whose revision is the same in both dumps
+    are matched immediately; the greedy matching of `match_repeated` would give the same pairs, because it
+    puts equal statement ids first. Statements at the same place from the start or the end of an entity are
+    only compared; all others are sorted.
     """
     old_left, new_left, here, there = _aligned(old, new, unchanged)
     old_rest, new_rest = np.flatnonzero(old_left), np.flatnonzero(new_left)
@@ -120,7 +119,7 @@ def match(old: Side, new: Side, unchanged: bool = True) -> Matched:
     )
     rows = np.concatenate([old_rest, new_rest])[order]
     from_old = order < len(old_rest)
-    # Within a run what is old comes first.
+    # Within a run of equal values the old rows come first.
     sizes = np.diff(starts, append=len(order))
     olds = np.add.reduceat(from_old, starts, dtype=np.int64) if len(starts) else starts
     once = starts[(sizes == 2) & (olds == 1)]
@@ -140,10 +139,10 @@ def match(old: Side, new: Side, unchanged: bool = True) -> Matched:
 def _aligned(
     old: Side, new: Side, unchanged: bool
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[Lines], list[Lines]]:
-    """Equal statements at the same place of their entity, counted from its first, then from its last one.
+    """Pairs equal statements at the same place of their entity, counted from its start, then from its end.
 
-    Returns what is left on each side that may have a partner, and the rows that are one triple. Values that
-    are repeated on either side are left, unless `unchanged` decides about them.
+    Returns masks of the rows left on each side that may still have a partner, and the paired rows. Values
+    that are repeated on either side are left, unless `unchanged` decides them.
     """
     starts_old, sizes_old = _runs(old.subjects)
     starts_new, sizes_new = _runs(new.subjects)
@@ -170,7 +169,7 @@ def _aligned(
     left_old[here] = False
     left_new[at[here]] = False
 
-    # Where both sides have as many statements of an entity, the last has been compared with the last.
+    # With equal numbers of statements, places from the end are the same as from the start.
     longer = sizes_new[there] - sizes_old
     rest = np.flatnonzero(left_old & ~old.repeated & np.repeat(longer != 0, sizes_old))
     at = at[rest] + np.repeat(longer, sizes_old)[rest]
@@ -184,13 +183,16 @@ def _aligned(
 
 
 def _runs(ids: NDArray[np.int32]) -> tuple[Lines, Lines]:
-    """Where the runs of equal ids begin, and how long they are."""
+    """Start and length of each run of equal ids."""
     starts = np.flatnonzero(np.concatenate([np.ones(min(len(ids), 1), bool), ids[1:] != ids[:-1]]))
     return starts, np.diff(starts, append=len(ids))
 
 
 def _equal(old: Side, new: Side, here: Lines | slice, at: Lines) -> NDArray[np.bool_]:
-    """Whether subject, relation and value of rows of both sides are the same; a row beyond the end is not."""
+    """[n] True where old rows `here` and new rows `at` have equal subject, relation and value.
+
+    A row beyond the end of the new side equals none.
+    """
     same: NDArray[np.bool_] = old.values[here] == new.values.take(at, mode="clip")
     same &= old.relations[here] == new.relations.take(at, mode="clip")
     same &= old.subjects[here] == new.subjects.take(at, mode="clip")
@@ -201,14 +203,14 @@ def _equal(old: Side, new: Side, here: Lines | slice, at: Lines) -> NDArray[np.b
 def _by_identity(
     subjects: NDArray[np.int32], relations: NDArray[np.int32], values: NDArray[np.uint64]
 ) -> tuple[Lines, Lines]:
-    """An order of the rows that brings equal ones together, and where runs of these start.
+    """An order of the rows in which equal ones are neighbours, and the start of each run of equal rows.
 
-    Equal rows stand in the order of their places.
+    Equal rows keep their original order.
     """
     cells = place(subjects, relations).astype(np.uint64)
     keys = values ^ (cells * np.uint64(0x9E3779B97F4A7C15))
     keys ^= keys >> np.uint64(32)
-    # Sorting numbers is several times as fast as sorting their places: the place replaces the lowest bits.
+    # Sorting numbers is several times as fast as argsort: the row number replaces the lowest bits.
     bits = np.uint64(max(len(keys), 1).bit_length())
     low_bits = (np.uint64(1) << bits) - np.uint64(1)
     packed = (keys & ~low_bits) | np.arange(len(keys), dtype=np.uint64)
@@ -217,7 +219,7 @@ def _by_identity(
     alike = (packed[1:] ^ packed[:-1]) <= low_bits
     same = (values[order[1:]] == values[order[:-1]]) & (cells[order[1:]] == cells[order[:-1]])
     if not np.array_equal(alike, same):
-        # Different rows that look alike, once in some thousand blocks: all is compared.
+        # Different rows collided, as happens once in some thousand blocks: sort by all columns.
         order = np.lexsort((values, cells))
         same = (values[order[1:]] == values[order[:-1]]) & (cells[order[1:]] == cells[order[:-1]])
     starts = np.flatnonzero(np.concatenate([np.ones(min(len(order), 1), bool), ~same]))
@@ -231,17 +233,17 @@ def match_repeated(
     read: Read,
     method: Method,
 ) -> tuple[Lines, Lines]:
-    """One-to-one matches where a value stands several times on a side: greedy over all pairs, best first.
+    """Matches repeated values one to one: greedy over all pairs, the closest first.
 
-    The same statement id first, then most equal times, then most qualifiers in common, then the ids. `ids`:
-    hashes of the ids of both sides; `read` gives the columns REPEATED of rows of the old side (0) or the new
-    one (1).
+    Pairs are ordered by: the same statement id, the number of equal times, the number of qualifier properties
+    in common, statement ids. `ids`: hashes of the statement ids of both sides. `read(side, rows)` returns the
+    columns REPEATED of rows of the old side (0) or the new one (1).
     """
     lines = (matched.repeated_old, matched.repeated_new)
     groups = (matched.groups_old, matched.groups_new)
     if not len(lines[0]):
         return lines
-    # An id that stands once on each side decides at once; of most rows nothing else need be read.
+    # An id that occurs once on each side decides, so most rows need no other columns.
     same = _same_ids(groups, (ids[0][lines[0]], ids[1][lines[1]]))
     pairs = [(lines[0][same[0]], lines[1][same[1]])]
     left = []
@@ -263,12 +265,12 @@ def match_repeated(
 
 
 def _same_ids(groups: tuple[Lines, Lines], ids: tuple[NDArray[np.uint64], ...]) -> tuple[Lines, Lines]:
-    """Places of the same id of the same group, where it stands once on each side."""
+    """Positions, old and new, of ids that occur once on each side of a group."""
     every_group, every_id = np.concatenate(groups), np.concatenate(ids)
     order = np.lexsort((every_id, every_group))
     same = (every_group[order[1:]] == every_group[order[:-1]]) & (every_id[order[1:]] == every_id[order[:-1]])
     starts = np.flatnonzero(np.concatenate([[True], ~same]))
-    # The sort is stable: within a run what is old comes first.
+    # The sort is stable: within a run the old rows come first.
     first = starts[np.diff(starts, append=len(order)) == 2]
     old, new = order[first], order[first + 1] - len(groups[0])
     across = (old < len(groups[0])) & (new >= 0)
@@ -278,7 +280,7 @@ def _same_ids(groups: tuple[Lines, Lines], ids: tuple[NDArray[np.uint64], ...]) 
 def _greedy(
     db: duckdb.DuckDBPyConnection, old: pa.Table, new: pa.Table, method: Method
 ) -> tuple[Lines, Lines]:
-    """Pairs of `line` of rows of the same `grp`, the closest first, each row once."""
+    """Pairs (old `line`, new `line`) of rows of the same `grp`, closest first, each row used once."""
     equal = " + ".join(
         f"""(({_day(f'o."{name}"', method)}) IS NOT DISTINCT FROM ({_day(f'n."{name}"', method)})
             AND {unknown})::INTEGER"""
@@ -310,5 +312,5 @@ def _greedy(
 
 
 def _day(time: str, method: Method) -> str:
-    """A date as what the comparisons see of it, so that matching and rules agree on what is equal."""
+    """SQL: [low, high] of a date, so that matching and rules agree on which dates are equal."""
     return f"CASE WHEN {time} IS NOT NULL THEN [{low(time, method)}, {high(time, method)}] END"

@@ -1,4 +1,4 @@
-"""E+: the entities that came into the world after T_old (spec section 4)."""
+"""E+: the entities that came into being after T_old."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from pathlib import Path
 from factdrift.tables import database, sql, write_query
 from factdrift.updates.method import Method
 from factdrift.updates.readings import low
+from factdrift.wikidata.time import YEAR
 
 
 def new_entities(statements: Path, triples: Path, old_entities: Path, method: Method, output: Path) -> int:
     """Writes one bucket's new entities (id, property, created): the earliest date that makes each new.
 
     `statements` is the new snapshot's bucket, `triples` its difference, `old_entities` the old snapshot's
-    bucket: in `revised` an entity that already had a line there is not new. In `reference` the first property
-    that has a date which can be read decides, one with unknown values only is passed over. Returns their
-    number.
+    bucket: in `revised` an entity that already had a line there is not new, and a date coarser than a year
+    makes none new. In `reference` the first property that has a date which can be read decides; one with
+    unknown values only is skipped. Returns their number.
     """
     publication = method.publication_property
     if method.variant == "reference":
@@ -32,6 +33,7 @@ def new_entities(statements: Path, triples: Path, old_entities: Path, method: Me
             SELECT subject, property, position, day FROM dates
             QUALIFY property <> {publication}
                 OR 1 = row_number() OVER (PARTITION BY subject, property ORDER BY day, position)"""
+    precise = f"AND time.precision >= {YEAR}" if method.variant == "revised" else ""
     known = f"SELECT id FROM read_parquet({sql(old_entities)})" if method.variant == "revised" else "SELECT 0"
     with database() as db:
         return write_query(
@@ -40,7 +42,7 @@ def new_entities(statements: Path, triples: Path, old_entities: Path, method: Me
                 SELECT subject, property, position, {low("time", method)} AS day
                 FROM read_parquet({sql(statements)})
                 WHERE list_contains({sql(method.creation_properties)}, property) AND rank <> 'deprecated'
-                    AND snak = 'value' AND time IS NOT NULL
+                    AND snak = 'value' AND time IS NOT NULL {precise}
             ), decides AS ({decides})
             SELECT subject AS id, arg_min(property, (day, position)) AS property, min(day) AS created
             FROM decides WHERE day > {method.t_old}

@@ -1,8 +1,8 @@
-"""The groups on which the rules can decide, with all columns of their statements.
+"""Open groups, which the rules can decide, with all columns of their statements.
 
-A group is open if a triple of it was added or removed, or if a date is given with one. Of the others,
-`untouched`, nothing is known that the rules could go by; they are most of all groups, so that they are only
-counted, and the wide columns of their statements are not put together.
+A group is open if one of its triples was added or removed, or has a date. The rules cannot decide any other
+group (`untouched`). These are by far the most, so they are only counted, without reading the wide columns of
+their statements.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ JOINED = pa.schema(
     ]
 )
 """A triple with the columns of its statements: `old_*` is null for F+, `new_*` for F-. The columns of the
-value are the new dump's where the triple stands there."""
+value are the new dump's, for F- the old one's."""
 
 
 class Block(NamedTuple):
-    """Some triples, all those of their subjects."""
+    """All triples of some subjects."""
 
     open: pa.Table
-    """Those of open groups (TRIPLES)."""
+    """Triples of open groups, as TRIPLES."""
     gone: NDArray[np.bool_]
-    """Of each of these, whether nothing of its subject is left in the new dump."""
+    """[rows of `open`] True if the subject has no statement in the new dump."""
     untouched: pa.Table
-    """`subject`, `property` of the others."""
+    """`subject`, `property` of the triples of other groups."""
 
 
 def divided(triples: Path, rows: int = 2 * BLOCK) -> Iterator[Block]:
-    """The triples of a bucket, by subject, in blocks of about `rows`."""
+    """Yields the triples of a bucket in blocks of whole subjects, about `rows` triples each."""
     for block in in_blocks(triples, TRIPLES.names, rows, positions=False):
         subjects = block["subject"].to_numpy()
         added, removed = (pc.equal(block["change"], change).to_numpy() for change in ("F+", "F-"))
@@ -74,7 +74,7 @@ def divided(triples: Path, rows: int = 2 * BLOCK) -> Iterator[Block]:
 
 
 def _over(decide: np.ufunc, flags: NDArray[np.bool_], ids: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """For each row whether `decide` holds of the flags of all rows with its id, which stand together."""
+    """[n] `decide` reduced over the flags of all rows with the same id; equal ids must be adjacent."""
     starts = np.flatnonzero(np.diff(ids, prepend=-1))
     if not len(starts):
         return flags
@@ -83,25 +83,25 @@ def _over(decide: np.ufunc, flags: NDArray[np.bool_], ids: NDArray[np.integer]) 
 
 
 _KEPT = ("position", "revision", *DATES)
-"""What is looked up among what is kept; the rest stands in the table of all statements alone."""
+"""Columns that are looked up in the kept table; others are only in the table of all statements."""
 
 _FEW = ("rank", "datatype")
 
 
 class Statements:
-    """The statements of both dumps, to be looked up by ascending blocks of triples."""
+    """Looks up the statements of both dumps for blocks of triples in ascending order."""
 
     def __init__(self, old: Dump, new: Dump, columns: Sequence[str] | None = None) -> None:
-        """`columns`: of the value alone, if no others are needed."""
+        """`columns`: columns of the value to look up, and no others; all columns of JOINED if None."""
         self.sides = [] if columns else [name for name, _ in _SIDE]
         self.value = list(columns or [name for name, _ in _VALUE])
         self.dumps = {"old_": _Dump(old, self.value, self.sides), "new_": _Dump(new, self.value, self.sides)}
 
     def join(self, triples: pa.Table) -> pa.Table:
-        """The triples with these columns, those of JOINED if none were chosen."""
+        """The triples with the columns of their statements (JOINED, or those chosen)."""
         rows = {side: pc.fill_null(triples[f"{side}row"], -1).to_numpy() for side in self.dumps}
         columns = {name: triples[name] for name in ("subject", "property", "change")}
-        # Values from the new dump; of what was removed, from the old one.
+        # Values come from the new dump, for removed triples from the old one.
         new = self.dumps["new_"].take(rows["new_"], [*self.value, *self.sides])
         old = self.dumps["old_"].take(rows["old_"], self.sides)
         removed = self.dumps["old_"].take(np.where(rows["new_"] < 0, rows["old_"], -1), self.value)
@@ -114,7 +114,7 @@ class Statements:
 
 
 class _Dump:
-    """Columns of the statements of a dump, by the numbers of the rows of what is kept."""
+    """Looks up columns of a dump's statements by row numbers of its kept table."""
 
     def __init__(self, dump: Dump, value: list[str], sides: list[str]) -> None:
         names = [*value, *sides]
@@ -140,7 +140,7 @@ def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _struct(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as it is, dates unpacked."""
+    """The column, with packed dates as structs."""
     return unpacked(column) if pa.types.is_fixed_size_binary(column.type) else column
 
 

@@ -1,4 +1,4 @@
-"""How a date of a statement is read for comparison, as SQL over the TIME struct of `factdrift.tables`.
+"""SQL that reads a date (TIME struct of `factdrift.tables`) as an interval of days, for comparison.
 
 Every date is read as an interval of packed days [low, high]; under `first_day` both ends are the same day.
 `a < b` holds only if it holds for every day of both intervals, so `a.high < b.low`. One set of

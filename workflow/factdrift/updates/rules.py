@@ -1,7 +1,7 @@
 """The rule table: ordered rows of `resources/rules.tsv`, compiled to one SQL CASE, first match wins.
 
-The conditions speak of the columns that `classify.facts` computes for each triple; `=` in a variant's column
-repeats `paper`, `-` leaves the row out.
+Conditions are SQL over the columns that `classify.facts` computes for each triple; in a variant's column `=`
+repeats the condition of `paper`, `-` leaves the row out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import csv
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import sql
 from factdrift.updates.method import Variant
 
@@ -18,7 +18,7 @@ LABELS = ("new", "obsolete", "static", "ignore", "unknown")
 
 
 class Rule(NamedTuple):
-    """One row: `condition` is an SQL predicate, `label` what the triples get whose first match it is."""
+    """One row: triples for which the SQL predicate `condition` holds first get `label`."""
 
     row: str
     name: str
@@ -29,7 +29,7 @@ class Rule(NamedTuple):
 def read_rules(path: Path, variant: Variant) -> list[Rule]:
     """The rules of one variant, in order.
 
-    Raises InputError for a missing column, an unknown label or a name that stands twice.
+    Raises InputError for a missing column, an unknown label or a name that occurs twice.
     """
     rules: list[Rule] = []
     with path.open(encoding="utf-8", newline="") as file:
@@ -41,7 +41,7 @@ def read_rules(path: Path, variant: Variant) -> list[Rule]:
             if row["label"] not in LABELS:
                 raise InputError(f"{path}, line {line}: {row['label']!r} is none of {', '.join(LABELS)}")
             if any(rule.name == row["rule"] for rule in rules):
-                raise InputError(f"{path}, line {line}: the rule {row['rule']!r} stands twice; rename one")
+                raise InputError(f"{path}, line {line}: the rule {row['rule']!r} occurs twice; rename one")
             condition = row["paper"] if row[variant] == "=" else row[variant]
             if condition != "-":
                 rules.append(Rule(row["row"], row["rule"], row["label"], condition))
@@ -51,7 +51,7 @@ def read_rules(path: Path, variant: Variant) -> list[Rule]:
 
 
 def first_match(rules: list[Rule]) -> str:
-    """SQL: the name of the first rule that holds. A condition that is null does not hold."""
+    """SQL: the name of the first rule whose condition is true; null counts as false."""
     cases = " ".join(f"WHEN {rule.condition} THEN {sql(rule.name)}" for rule in rules)
     return f"CASE {cases} END"
 

@@ -1,7 +1,7 @@
-"""What becomes of the groups in which nothing changed and no date is given: they are counted.
+"""Counts the groups in which nothing changed and no date is given.
 
-The rules decide about them as about all others. But they can tell them apart by their relation alone, so that
-a few specimens of each relation stand for all its groups.
+The rules apply to them as to all others, but can distinguish them only by their relation and a few properties
+of the value. So the rules are run on a few specimens of each relation instead of on all its groups.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import write_parquet
 from factdrift.updates.method import Method
 from factdrift.updates.open_groups import JOINED
@@ -31,18 +31,18 @@ UNTOUCHED = pa.schema(
         ("triples", pa.int64()),
     ]
 )
-"""How many triples of each relation stand in untouched groups, and what is decided about all of them."""
+"""One row a relation: the number of its triples in untouched groups, and what is decided about them."""
 
 NEWBORN = 0
-"""An object that is a new entity, and no item of any dump."""
+"""The id of a made-up new entity; no item of a dump has it."""
 
 _SPECIMENS = list(itertools.product((False, True), (False, True), (1, 2)))
-"""All in which untouched groups of a relation differ, as far as rules can see: whether the value is a day
-inside the window, whether it is a new entity, how many triples there are."""
+"""Every combination of inputs that a rule can distinguish for an untouched group: whether the value is a day
+inside the window, whether it is a new entity, and the number of triples (1 or 2)."""
 
 
 class Untouched:
-    """The number of triples of untouched groups by relation, and by whether the build asks for them."""
+    """Counts triples of untouched groups by relation, and by whether `only` includes them."""
 
     def __init__(self, only_relations: Sequence[int], only_subjects: Sequence[int] | None) -> None:
         self.relations = np.array(only_relations, np.int32)
@@ -50,7 +50,7 @@ class Untouched:
         self.triples: Counter[tuple[int, bool]] = Counter()
 
     def add(self, triples: pa.Table) -> None:
-        """Counts triples (subject, property)."""
+        """Adds triples, a table with `subject` and `property`."""
         properties = triples["property"].to_numpy()
         asked = np.ones(len(properties), bool)
         if len(self.relations):
@@ -69,11 +69,11 @@ class Untouched:
     def write(
         self, decide: Callable[[pa.Table], pa.Table], rules: Path, method: Method, output: Path
     ) -> None:
-        """Writes the counts with what is decided (UNTOUCHED), by property.
+        """Writes UNTOUCHED, sorted by property.
 
-        `decide` takes triples as the rules see them, and returns `rule`, `label` and `dropped_by` of each.
-        Raises InputError if the `rules` decide differently about untouched groups of one relation, or do not
-        leave them out.
+        `decide` applies the rules to a table of triples and returns `rule`, `label` and `dropped_by` of each.
+        Raises InputError if the table `rules` decides differently about untouched groups of one relation, or
+        lets one reach the dataset.
         """
         fates = self._fates(decide, rules, method)
         rows = []
@@ -105,7 +105,7 @@ class Untouched:
 
 
 def _specimens(property_: int, method: Method) -> list[dict[str, Any]]:
-    """Triples of untouched groups of one relation, whose subjects are no items: negative numbers."""
+    """Made-up triples of untouched groups of one relation; their subjects are negative numbers."""
     day = date.fromisoformat(str(method.t_old)) + timedelta(days=1)
     packed = int(day.strftime("%Y%m%d"))
     inside = {

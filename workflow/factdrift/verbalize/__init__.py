@@ -1,1 +1,1 @@
-"""Verbalize: sentence templates for relations, and display forms for literals (spec section 9)."""
+"""Verbalize: sentence templates for relations, and display forms for literals."""

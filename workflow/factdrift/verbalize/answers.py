@@ -1,4 +1,4 @@
-"""What a chat model answered -> sentences, or the reason why there are none."""
+"""Reads the answers of a chat model: their sentences, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from factdrift.verbalize.language import Language
 from factdrift.words.mentions import name_key
 
 UNUSED = ("failed", "refused", "truncated", "empty", "malformed", "wrong_language")
-"""Answers of which no sentence is used."""
+"""Kinds of answers of which no sentence is used."""
 
 KINDS = (*UNUSED, "wrong_count", "duplicated", "ok")
-"""What an answer can be: the first that holds. The sentences of the last three stand each on its own."""
+"""The kinds of answers; the first that applies counts. Sentences of the last three are judged one by one."""
 
 _FENCE = re.compile(r"^\s*```[a-z]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL | re.IGNORECASE)
 _LINE = re.compile(r"^\s*(?:\d{1,3}\s*[.):]|[-*•])\s+(\S.*?)\s*$", re.MULTILINE)
 
 
 class Parsed(NamedTuple):
-    """An answer's class (KINDS) and its sentences, in their order, as written, repeated ones too."""
+    """The kind of an answer (KINDS) and its sentences in order, as written, repeated ones included."""
 
     kind: str
     sentences: Sequence[str]
@@ -30,9 +30,9 @@ class Parsed(NamedTuple):
 def parse(answer: Mapping[str, Any], names: Sequence[str], count: int, language: Language) -> Parsed:
     """Reads a row of `factdrift.chat.tables.ANSWERS` to a request for `count` sentences about `names`.
 
-    A JSON object with one list of texts, a JSON list of texts, and numbered or dashed lines are read,
-    whatever was asked for, in a code fence or not. Sentences beyond `count` are left out. Nothing is used of
-    what the token limit cut off, not even what is whole of it.
+    A JSON object with one list of texts, a JSON list of texts, and numbered or dashed lines are all accepted,
+    whichever was asked for, with or without a code fence. Sentences beyond `count` are left out. An answer
+    that the token limit cut off is not used at all.
     """
     if answer["status"] != "answered":
         return Parsed("failed", ())
@@ -57,7 +57,7 @@ def parse(answer: Mapping[str, Any], names: Sequence[str], count: int, language:
 
 
 def sentence_key(sentence: str) -> str:
-    """What two sentences have in common that differ in nothing but case, marks and punctuation at the end."""
+    """A key that is equal for sentences that differ only in case, diacritics and final punctuation."""
     return name_key(sentence).strip(".\"' ")
 
 
@@ -68,7 +68,7 @@ def _without(names: Sequence[str], text: str) -> str:
 
 
 def _listed(content: str) -> list[str] | None:
-    """The sentences of an answer, None if it has none of the forms."""
+    """The sentences of an answer; None if it has none of the accepted forms."""
     if fenced := _FENCE.match(content):
         content = fenced[1].strip()
     try:

@@ -1,7 +1,7 @@
-"""The templates that sentences gave, counted a relation, with the reason against those that would not do.
+"""Counts the templates of each relation's sentences, and gives the reason why some are not used.
 
-The paper takes the five most frequent (spec section 9). `strict` quality looks at more than the number: a
-template must not say more than its relation, and must fit the objects that the relation can have.
+The paper takes the five most frequent. With quality `strict` a template must also not say
+more than its relation, and must fit all objects that the relation can have.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from factdrift.tables import write_parquet
 from factdrift.verbalize.language import Language, read_language, words_of
+from factdrift.verbalize.settings import Quality
 from factdrift.words.templates import OBJECT
 
 CANDIDATES = pa.schema(
@@ -32,32 +33,21 @@ CANDIDATES = pa.schema(
         ("dropped_by", pa.string()),
     ]
 )
-"""One row a template of a relation, sorted by property, then by rank, those without one behind by falling
-count. `subjects` is the number of subjects in whose sentences it stands; `rank` is null where `dropped_by`
-says why the template is not used."""
+"""One row a template of a relation, sorted by property and rank, unused ones last by falling count.
+
+`subjects` is the number of subjects whose sentences gave it; `rank` is null where `dropped_by` says why the
+template is not used."""
 
 RULES = ("narrow", "describes", "number", "object_kind")
-"""Why a template of sentences is not used, in the order in which it is looked for."""
+"""Reasons why a template is not used, in the order in which they are checked."""
 
 _EXAMPLES = 3
 _WORD_BEFORE_BLANK = re.compile(r"(\w+)[\"'(]* (?=\{(?:subject|object)\})")
 _BLANKS = re.compile(r"\{\w+\}")
 
 
-class Quality(NamedTuple):
-    """How templates are judged; the configuration's keys under `verbalization` have these names."""
-
-    quality: str = "strict"
-    """`strict`, or `paper`: by their number alone."""
-    min_subjects: int = 3
-    """A template stands in sentences about so many subjects, or about all if the relation has fewer."""
-    general_subjects: int = 4
-    general_share: float = 0.25
-    """With so many subjects, and this share of a relation's, a word says something about the relation."""
-
-
 class Kept(NamedTuple):
-    """A sentence that was kept."""
+    """A sentence that the filters kept, with its template."""
 
     property: int
     subject: str
@@ -157,7 +147,7 @@ def _ranked(
     language: Language,
     quality: Quality,
 ) -> Iterator[dict[str, Any]]:
-    """The best first: those without an article before a blank, then by number, then by their text."""
+    """The rows of a relation, best first: templates without an article before a blank, by count, by text."""
 
     def reason(template: _Template) -> str | None:
         spread = len(template.subjects)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from factdrift.verbalize.candidates import Quality
-
-PROMPTS = Path("resources/prompts")
-"""The project's own prompts, from the folder in which the workflow runs."""
+from factdrift.chat.settings import Chat
+from factdrift.paths import PROMPTS
+from factdrift.stage_settings import add_settings, read_settings
+from factdrift.verbalize.settings import PART, Quality, SampleSettings
 
 
 def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,20 +30,17 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     verb.add_argument(
         "--labels", type=Path, nargs="*", default=[], metavar="TSV", help="id, label: of what the dump lacks"
     )
-    verb.add_argument("--languages", nargs="+", default=["en"], metavar="CODE")
-    verb.add_argument("--subjects", type=int, default=100_000, help="most popular ones (default %(default)s)")
-    verb.add_argument("--triples", type=int, default=100, help="a relation (default %(default)s)")
-    verb.add_argument("--seed", type=int, default=0)
     verb.add_argument("--memory-mb", type=int, default=3000, help="for the tables (default %(default)s)")
     verb.add_argument("--threads", type=int, default=1)
     _add_prompts_and_output(verb)
+    add_settings(verb, SampleSettings, PART)
     verb.set_defaults(run=_sample)
 
     verb = verbs.add_parser("requests", help="what the chat model is asked about each triple")
     verb.add_argument("--sample", type=Path, required=True, metavar="TABLE")
     _add_number(verb)
-    verb.add_argument("--chat", required=True, metavar="JSON", help="the configuration's key `chat`")
     _add_prompts_and_output(verb)
+    add_settings(verb, Chat, "chat")
     verb.set_defaults(run=_requests)
 
     verb = verbs.add_parser("sentences", help="read and filter the answers")
@@ -61,13 +56,13 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     verb.add_argument("--verbalizations", type=Path, required=True, metavar="TABLE")
     verb.add_argument("--sample", type=Path, required=True, metavar="TABLE")
     verb.add_argument("--language", default="en", metavar="CODE")
-    _add_quality(verb)
+    add_settings(verb, Quality, PART)
     _add_prompts_and_output(verb)
     verb.set_defaults(run=_count)
 
     verb = verbs.add_parser("published", help="read templates that others have published")
     verb.add_argument("file", type=Path, help="best_templates.json, triple_verbs, or a templates.parquet")
-    _add_quality(verb)
+    add_settings(verb, Quality, PART)
     _add_prompts_and_output(verb)
     verb.set_defaults(run=_published)
 
@@ -81,19 +76,12 @@ def _add_number(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--number", type=int, default=10, help="of sentences a triple (default %(default)s)")
 
 
-def _add_quality(verb: argparse.ArgumentParser) -> None:
-    group = verb.add_argument_group("quality of templates (factdrift.verbalize.candidates.Quality)")
-    group.add_argument("--quality", choices=("strict", "paper"), default=argparse.SUPPRESS)
-    group.add_argument("--min-subjects", type=int, default=argparse.SUPPRESS)
-    group.add_argument("--general-subjects", type=int, default=argparse.SUPPRESS)
-    group.add_argument("--general-share", type=float, default=argparse.SUPPRESS)
-
-
 def _sample(options: argparse.Namespace) -> None:
     from factdrift.verbalize.language import read_language
     from factdrift.verbalize.sample import Inputs, draw
 
-    for code in options.languages:
+    settings = read_settings(options.settings, SampleSettings, PART)
+    for code in settings.languages:
         read_language(options.prompts, code)
     rows = draw(
         Inputs(
@@ -105,11 +93,11 @@ def _sample(options: argparse.Namespace) -> None:
             options.translations,
             options.labels,
         ),
-        options.languages,
+        settings.languages,
         options.output,
-        options.subjects,
-        options.triples,
-        options.seed,
+        settings.entities,
+        settings.triples,
+        settings.seed,
         options.memory_mb,
         options.threads,
     )
@@ -120,7 +108,7 @@ def _requests(options: argparse.Namespace) -> None:
     from factdrift.chat.settings import chat_settings
     from factdrift.verbalize.requests import write_requests
 
-    chat = chat_settings(options.chat)
+    chat = chat_settings(options.settings)
     rows = write_requests(options.sample, options.prompts, chat, options.output, options.number)
     print(f"{rows:,} requests")
 
@@ -151,7 +139,7 @@ def _count(options: argparse.Namespace) -> None:
         options.sample,
         options.prompts,
         options.language,
-        _quality(options),
+        read_settings(options.settings, Quality, PART),
         options.output,
     )
     print(f"{rows:,} different templates")
@@ -160,12 +148,8 @@ def _count(options: argparse.Namespace) -> None:
 def _published(options: argparse.Namespace) -> None:
     from factdrift.verbalize.published import write_published
 
-    dropped = write_published(options.file, options.prompts, _quality(options), options.output)
+    dropped = write_published(
+        options.file, options.prompts, read_settings(options.settings, Quality, PART), options.output
+    )
     for reason, number in dropped.items():
         print(f"{number:,} not used: {reason}")
-
-
-def _quality(options: argparse.Namespace) -> Quality:
-    from factdrift.verbalize.candidates import Quality
-
-    return Quality(**{name: value for name, value in vars(options).items() if name in Quality._fields})

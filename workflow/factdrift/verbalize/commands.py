@@ -1,15 +1,13 @@
-"""`factdrift verbalize templates | literals | show`; the route of a chat model stands in `chat_commands`."""
+"""`factdrift verbalize templates | literals | show`; the verbs for chat models are in `chat_commands`."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
+from factdrift.paths import TEMPLATES
 from factdrift.verbalize import chat_commands
-
-BUNDLED = Path("resources/templates/templates.tsv")
-"""The project's own templates, from the folder in which the workflow runs."""
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -22,7 +20,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         verb.add_argument(
             f"--{side}", type=Path, required=True, metavar="PROPERTIES", help=f"properties of the {side} dump"
         )
-    verb.add_argument("--templates", type=Path, default=BUNDLED, metavar="TSV", help=f"default: {BUNDLED}")
+    verb.add_argument(
+        "--templates", type=Path, default=TEMPLATES, metavar="TSV", help=f"default: {TEMPLATES}"
+    )
     verb.add_argument("--no-fallback", action="store_true", help="the candidates alone")
     verb.add_argument(
         "--candidates", type=Path, nargs="*", default=[], metavar="TABLE", help="from sentences or a file"
@@ -52,7 +52,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verb.add_argument("--subject", required=True, help="the subject's name")
     verb.add_argument("--object", required=True, help="the object's name")
     verb.add_argument("--relation", metavar="LABEL", help="the relation's label, if it has no templates")
-    verb.add_argument("--templates", type=Path, default=BUNDLED, metavar="TSV", help=f"default: {BUNDLED}")
+    verb.add_argument(
+        "--templates", type=Path, default=TEMPLATES, metavar="TSV", help=f"default: {TEMPLATES}"
+    )
     verb.set_defaults(run=_show)
     chat_commands.register(verbs)
 
@@ -104,7 +106,8 @@ def _literals(options: argparse.Namespace) -> None:
 def _show(options: argparse.Namespace) -> None:
     from factdrift.verbalize.templates import read_templates
     from factdrift.wikidata.ids import property_number
-    from factdrift.words.templates import filled
+    from factdrift.words.grammar import cloze, read_grammar
+    from factdrift.words.names import read_names
 
     try:
         number = property_number(options.property)
@@ -118,5 +121,7 @@ def _show(options: argparse.Namespace) -> None:
         )
     sentences, source = templates.of(number, options.relation or "")
     print(f"{options.property} {templates.labels.get(number, options.relation)} ({source})")
+    names, grammar = read_names(), read_grammar()
+    usage, article = names.usage(options.subject), names.usage(options.object).article
     for rank, sentence in enumerate(sentences, start=1):
-        print(f"{rank}. {filled(sentence, options.subject, options.object)}.")
+        print(f"{rank}. {cloze(sentence, options.subject, usage, grammar, article, options.object)}.")

@@ -1,4 +1,4 @@
-"""A sentence about a triple -> a template, or the reason why it is none (spec section 9)."""
+"""Turns a sentence about a triple into a template, or gives the reason why not."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from factdrift.verbalize.language import Language, words_of
 from factdrift.words.mentions import Folded, begins_word, folded, mentions, name_key
+from factdrift.words.names import read_names
 from factdrift.words.templates import OBJECT, SUBJECT, problem
 
 REASONS = (
@@ -19,18 +20,19 @@ REASONS = (
     "several_sentences",
     "fragment",
     "glued",
+    "article",
     "form",
     "language",
 )
-"""Why a sentence gives no template, in the order in which they are looked for."""
+"""Reasons why a sentence gives no template, in the order in which they are checked."""
 
 _END = re.compile(r"[.\"' ]*$")
 _BOLD = re.compile(r"(\*\*|__|`)(?=\S)(.+?)(?<=\S)\1")
 _PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
-# A period ends a sentence behind a word of five letters or more, and behind one in small letters where a
-# capital or a name follows; those of "St. ", "U.S. " and "Prof. " do not.
+# A period ends a sentence after a word of five letters or more, and after a lower-case word that a capital or
+# a name follows; the periods of "St. ", "U.S. " and "Prof. " do not.
 _SENTENCE_END = re.compile(r"[?!…]|[^\W\d_]{5}\.\s|(?<!\w)[a-z]{2,}\.\s+(?=[A-Z]|$)")
-# A word with a capital behind or before a name, but for the first of the sentence.
+# A capitalised word after or before a name, except the first word of the sentence.
 _NAME_GOES_ON = re.compile(r" ([A-Z][\w.-]*)")
 _NAME_BEGINS = re.compile(r"\S \W*([A-Z][\w.-]*) $")
 _WORD = re.compile(r"[^\W\d_]{2}")
@@ -47,8 +49,10 @@ def judge(sentence: str, subject: str, object: str, language: Language, relation
     """The template of a sentence that contains the subject once and ends with the object, else a reason.
 
     Names are found as whole words, whatever the case (`factdrift.words.mentions`); a final period and quotes
-    around a name are optional. The blank takes the place of the name with its quotes and, before the subject,
-    of an article that the language counts as part of the name. `relation` is the relation's label.
+    around a name are optional. The blank takes the place of the name with its quotes and of an article that
+    the language counts as part of the name: before the subject, and before an object whose name takes one. An
+    article of a name that takes one, in a language that has several forms of it, would fit no other name; the
+    sentence gives no template. `relation` is the relation's label.
     """
     text = _unquoted(_BOLD.sub(r"\2", " ".join(sentence.split())))
     line = folded(text)
@@ -71,11 +75,11 @@ def judge(sentence: str, subject: str, object: str, language: Language, relation
         own = words_of([relation])
         if any(match and not words_of([match[1]]) <= own for match in beside):
             return Outcome(None, "in_name")
-    return _blanked(before, between, after, subject, language)
+    return _blanked(before, between, after, subject, object, language)
 
 
 def _last(line: Folded, name: str) -> tuple[int, int] | None:
-    """Where the name stands at the end of the sentence: the period may be the name's own, or be missing."""
+    """Start and end of the name at the end of a sentence, whose period may be the name's or be missing."""
     for form in dict.fromkeys((name, name.rstrip("."))):
         start = line.text.rfind(form) if form else -1
         if start >= 0 and begins_word(line.text, start) and _END.match(line.text, start + len(form)):
@@ -84,7 +88,7 @@ def _last(line: Folded, name: str) -> tuple[int, int] | None:
 
 
 def _unquoted(text: str) -> str:
-    """The sentence without quotes around all of it."""
+    """The sentence without quotes around the whole of it."""
     bare = text.translate(_PLAIN)
     for quote in "\"'":
         if bare.count(quote) == 2 and bare.startswith(quote) and bare.rstrip(".").endswith(quote):
@@ -92,7 +96,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _blanked(before: str, between: str, after: str, subject: str, language: Language) -> Outcome:
+def _blanked(before: str, between: str, after: str, subject: str, object: str, language: Language) -> Outcome:
     quoted = before[-1:] in ('"', "'") and between.startswith(before[-1])
     if quoted:
         before, between = before[:-1], between[1:]
@@ -100,9 +104,19 @@ def _blanked(before: str, between: str, after: str, subject: str, language: Lang
         between = f"'s{between[1:]}"
     if between[-1:] in ('"', "'") and between[-1] in after:
         between = between[:-1]
+    names, texts = read_names(language.code), language.texts
     *words, last = before.rstrip().rpartition(" ")
-    if last.lower() in language.texts.absorbed_articles:
+    inflected = texts.articles - texts.absorbed_articles
+    if last.lower() in texts.absorbed_articles:
         before = "".join(words)
+    elif last.lower() in inflected and names.usage(subject).article:
+        return Outcome(None, "article")
+    if names.usage(object).article:
+        *words, last = between.rstrip().rpartition(" ")
+        if last.lower() in texts.absorbed_articles:
+            between = "".join(words)
+        elif last.lower() in inflected and last.lower() != names.usage(object).article:
+            return Outcome(None, "article")
     template = f"{before}{SUBJECT}{between}{OBJECT}"
     template = template[:1].upper() + template[1:]
     rest = f"{before} {between}"

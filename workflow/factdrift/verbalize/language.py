@@ -1,4 +1,4 @@
-"""What a language's prompts and sentences look like: data, one YAML file a language, and its common words."""
+"""The prompts of each language and what is needed to judge its sentences: one YAML file a language."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 import yaml
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import rows_of
 from factdrift.words.mentions import folded
 
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 class Texts(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The file of a language; what each key is for stands in `resources/prompts/en.yaml`."""
+    """The file of a language; `resources/prompts/en.yaml` explains each key."""
 
     task: str
     as_json: str
@@ -31,6 +31,7 @@ class Texts(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     meaning: str
     example: str
     reminder: str
+    longest_description: Annotated[int, msgspec.Meta(ge=1)]
     capitals_are_names: bool
     articles: frozenset[str]
     absorbed_articles: frozenset[str]
@@ -39,7 +40,7 @@ class Texts(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Language(NamedTuple):
-    """A language by its code, with the common words of all languages that are told apart."""
+    """A language by its code, with the common words of all languages that are distinguished."""
 
     code: str
     texts: Texts
@@ -48,8 +49,8 @@ class Language(NamedTuple):
     def is_other(self, sentence: str) -> bool:
         """Whether a sentence, without its names, is more likely in another language.
 
-        It is where most letters are of another script than those of the prompts, or where another language
-        has more of its common words in it, at least two.
+        True if most letters are of another script than the prompts, or if it has more common words of another
+        language, at least two.
         """
         own = _script_of(self.texts.task)
         letters = [_script(letter) == own for letter in sentence if letter.isalpha()]

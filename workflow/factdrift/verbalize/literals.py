@@ -1,4 +1,4 @@
-"""literals.parquet: every literal of a build as people write it (spec section 9)."""
+"""literals.parquet: every literal of a build as people write it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ LITERALS = pa.schema(
         ("raw", pa.string()),
     ]
 )
-"""One row a literal value, sorted by (datatype, key): `json` is the smallest of the JSON texts that the same
-value (`key`) has, the source of the three forms (`factdrift.words.literals.Shown`)."""
+"""One row for each literal as it is written, sorted by datatype, `key` and `json`.
+
+Several `json` may have one `key`: `+1000` and `+1000.0` are the same value. The three forms
+(`factdrift.words.literals.Shown`) are those of `json`."""
 
 _BATCH = 65_536
 
@@ -43,7 +45,7 @@ def write_literals(
     """Writes LITERALS for every literal of the updates and neighbour tables; returns the number of rows.
 
     Units take label and symbol from the new snapshot's `entities`, else from the old one's, else a label
-    from the `labels` tables. In variant `reference` the label of a literal is its raw form (spec section 5).
+    from the `labels` tables. In variant `reference` the label of a literal is its raw form.
     """
     with database() as db:
         _collect(db, updates, neighbors)
@@ -52,7 +54,7 @@ def write_literals(
         progress = Progress("literals", rows)
 
         def batches() -> Iterator[pa.RecordBatch]:
-            reader = db.sql("SELECT datatype, key, json FROM literals ORDER BY datatype, key")
+            reader = db.sql("SELECT datatype, key, json FROM literals ORDER BY datatype, key, json")
             for batch in reader.to_arrow_reader(_BATCH):
                 forms = [
                     shown(datatype, json, units)
@@ -70,7 +72,7 @@ def write_literals(
 
 
 def _collect(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], neighbors: Sequence[Path]) -> None:
-    """The table `literals`: datatype, key and smallest JSON of each literal that reaches a dataset."""
+    """TEMP TABLE literals (datatype, key, json): literals that reach a dataset, each form of a value once."""
     parts = []
     if updates:
         parts += [
@@ -82,8 +84,8 @@ def _collect(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], neighbors: 
     parts += [f"SELECT datatype, key, json, object FROM read_parquet({sql(path)})" for path in neighbors]
     db.execute(
         f"""CREATE TEMP TABLE literals AS
-        SELECT datatype, key, min(json) AS json FROM ({" UNION ALL ".join(parts)})
-        WHERE object IS NULL AND json IS NOT NULL GROUP BY datatype, key"""
+        SELECT DISTINCT datatype, key, json FROM ({" UNION ALL ".join(parts)})
+        WHERE object IS NULL AND json IS NOT NULL"""
     )
 
 

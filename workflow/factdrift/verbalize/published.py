@@ -1,6 +1,6 @@
 """Templates that others have published, read as they are (config key `verbalizer: file`).
 
-Three layouts, told apart by the file:
+Three layouts, recognised by the file:
 - `best_templates.json` of Orange-OpenSource/TimeStress: relation -> [[template, count], ...], the best first,
   with `XXXX` for the subject and `____` for the object;
 - `triple_verbs` of the dataset Orange/WikiFactDiff, Parquet or JSON Lines (`.jsonl`, `.jsonl.xz`,
@@ -22,11 +22,12 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import write_parquet
-from factdrift.verbalize.candidates import CANDIDATES, Kept, Quality, counted
+from factdrift.verbalize.candidates import CANDIDATES, Kept, counted
 from factdrift.verbalize.language import read_language, words_of
 from factdrift.verbalize.sentences import judged
+from factdrift.verbalize.settings import Quality
 from factdrift.wikidata.ids import property_number
 from factdrift.words.templates import OBJECT, SUBJECT, problem
 
@@ -37,14 +38,14 @@ _OPENERS: dict[str, Callable[..., IO[str]]] = {".jsonl": open, ".gz": gzip.open,
 
 
 def write_published(path: Path, prompts: Path, quality: Quality, output: Path) -> dict[str, int]:
-    """Writes `factdrift.verbalize.candidates.CANDIDATES` from a file; returns how much each reason dropped.
+    """Writes `factdrift.verbalize.candidates.CANDIDATES` from a file; returns the number dropped by reason.
 
     Templates that are published as such keep their order and number; `quality` judges only those that are
     counted from sentences. Raises InputError that names the file and the key, line or row that is wrong.
     """
     dropped: Counter[str] = Counter()
     if not path.is_file():
-        raise InputError(f"templates_file: {path} does not exist; mend the path in the configuration")
+        raise InputError(f"templates_file: {path} does not exist; correct the path in the configuration")
     if path.suffix == ".json":
         rows = list(_best_templates(path))
     elif path.suffix in _OPENERS:
@@ -56,7 +57,7 @@ def write_published(path: Path, prompts: Path, quality: Quality, output: Path) -
     else:
         raise InputError(
             f"templates_file: {path} is no best_templates.json, no triple_verbs table or .jsonl, and no "
-            "templates.parquet; docs/verbalization.md tells what these hold"
+            "templates.parquet; docs/verbalization.md describes these"
         )
     dropped.update(row["dropped_by"] for row in rows if row["dropped_by"])
     write_parquet(pa.Table.from_pylist(rows, schema=CANDIDATES), output)
@@ -102,7 +103,7 @@ def _own(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _ordered(number: int, found: list[tuple[str, int | None, list[str]]]) -> Iterator[dict[str, Any]]:
-    """Templates of a relation in the order in which they were published; those that cannot be used behind."""
+    """Templates of a relation in the order in which they were published, unusable ones last."""
     used: list[dict[str, Any]] = []
     unused: list[dict[str, Any]] = []
     for template, count, examples in found:
@@ -141,7 +142,7 @@ def _from_sentences(
     quality: Quality,
     dropped: Counter[str],
 ) -> list[dict[str, Any]]:
-    """Counts the templates of `triple_verbs`; `dropped` takes the sentences and answers that gave none."""
+    """Counts the templates of `triple_verbs`; adds sentences and answers without one to `dropped`."""
     language = read_language(prompts, "en")
     relations: dict[int, str] = {}
     kept: list[Kept] = []

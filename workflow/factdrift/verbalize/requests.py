@@ -1,4 +1,4 @@
-"""What a chat model is asked about each sampled triple."""
+"""Writes the request to the chat model for each sampled triple."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from factdrift.chat.settings import Chat
 from factdrift.chat.tables import REQUESTS
 from factdrift.tables import write_parquet
 from factdrift.verbalize.language import Language, Texts, read_language
+from factdrift.wikidata.text import printable
 
 ANSWER = {
     "type": "object",
@@ -22,7 +23,7 @@ ANSWER = {
     "required": ["sentences"],
     "additionalProperties": False,
 }
-"""The JSON schema of an answer, with no more than all servers know: how many sentences is said in words."""
+"""The JSON schema of an answer, limited to what all servers support; the prompt says how many sentences."""
 
 _SLOT = re.compile(r"\{(\w+)\}")
 
@@ -41,12 +42,14 @@ def write_requests(sample: Path, prompts: Path, chat: Chat, output: Path, senten
 
 
 def messages(row: Mapping[str, Any], texts: Texts, sentences: int, structured: str) -> list[dict[str, str]]:
-    """The task, which is the same for all triples, then the triple with what its names mean."""
+    """The system message with the task, and the user message with the triple and what its names mean."""
     number = {"sentences": str(sentences)}
     names = {part: row[f"{part}_label"] for part in ("subject", "relation", "object")}
     lines = [_filled(texts.fact, names)]
     lines += [
-        _filled(texts.meaning, {"name": names[part], "description": row[f"{part}_description"]})
+        _filled(
+            texts.meaning, {"name": names[part], "description": _quotable(row[f"{part}_description"], texts)}
+        )
         for part in names
         if row[f"{part}_description"]
     ]
@@ -61,6 +64,20 @@ def messages(row: Mapping[str, Any], texts: Texts, sentences: int, structured: s
     ]
 
 
+def _quotable(description: str, texts: Texts) -> str:
+    """A description to be put in quotation marks: one line, no double quotes, limited in length.
+
+    Anybody can write a description in Wikidata, so it must not look like part of the prompt.
+    """
+    text = " ".join(printable(description).replace('"', "'").split())
+    longest = texts.longest_description
+    return text if len(text) <= longest else f"{text[:longest].rstrip()}…"
+
+
 def _filled(text: str, slots: Mapping[str, str]) -> str:
-    """The text with its slots filled; names may contain anything, also what looks like a slot."""
-    return _SLOT.sub(lambda slot: " ".join(slots[slot[1]].split()) if slot[1] in slots else slot[0], text)
+    """The text with its slots filled; names may contain anything, even what looks like a slot."""
+
+    def value(slot: re.Match[str]) -> str:
+        return " ".join(printable(slots[slot[1]]).split()) if slot[1] in slots else slot[0]
+
+    return _SLOT.sub(value, text)

@@ -1,4 +1,4 @@
-"""The triples of the old dump that are put into sentences (spec section 9, sampling)."""
+"""Draws the triples of the old dump about which sentences are asked."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ SAMPLE = pa.schema(
         ("example_object", pa.string()),
     ]
 )
-"""One row a triple that is put into sentences, sorted by language, property and the order of the draw.
-`request` names it in the tables of requests and answers; `*_types` are the labels of the classes (P31)."""
+"""One row a sampled triple, sorted by language, property and the order of the draw.
+
+`request` identifies it in the tables of requests and answers; `*_types` are labels of the classes (P31)."""
 
 
 class Inputs(NamedTuple):
@@ -54,9 +55,9 @@ class Inputs(NamedTuple):
     classes: Path
     popularity: Path
     translations: Sequence[Path]
-    """Labels in other languages than English."""
+    """Tables of labels in other languages than English."""
     labels: Sequence[Path]
-    """Tab-separated `id label` of what the dump lacks."""
+    """Tab-separated files (id, label) for entities that the dump lacks."""
 
 
 def draw(
@@ -69,11 +70,11 @@ def draw(
     memory_mb: int = 3000,
     threads: int = 1,
 ) -> int:
-    """Writes SAMPLE: of the `entities` most popular subjects one triple a relation, `triples` a relation.
+    """Writes SAMPLE: one triple of each (subject, relation), at most `triples` of each relation.
 
-    Subjects stand in an order that hangs on `seed` and their ids alone, and so does the choice among a
-    subject's values; a subject or an object without a label in the language is passed over. Dates and
-    quantities have words in English only. Returns the number of rows.
+    Subjects are the `entities` most popular ones, in a random order that depends only on `seed` and their
+    ids, as does the choice among a subject's values. Triples whose subject or object has no label in the
+    language are skipped. Dates and quantities can be written in English only. Returns the number of rows.
     """
     with database(memory_mb, threads) as db:
         db.execute(
@@ -119,7 +120,7 @@ def _examples(db: duckdb.DuckDBPyConnection, properties: Path) -> dict[int, list
         snak = json.loads(value)
         if datavalue := snak.get("datavalue"):
             read = read_value(datavalue["type"], datavalue["value"])
-            # Old dumps leave out the datatype; the type of a value has the same name where it matters.
+            # Old dumps omit the datatype; where it matters, the type of the value has the same name.
             datatype = str(snak.get("datatype") or datavalue["type"])
             found.setdefault(number, []).append(_Example(subject, read.object, datatype, read.json))
     return found
@@ -129,7 +130,7 @@ def _name(
     db: duckdb.DuckDBPyConnection, inputs: Inputs, language: str, examples: dict[int, list[_Example]]
 ) -> None:
     """TEMP TABLE names (id, label, description) in a language; properties negative."""
-    # Only what a fact or an example can ask for: the labels of all items would not fit into memory.
+    # Only entities of facts and examples: the labels of all items would not fit into memory.
     shown_by = {number for each in examples.values() for e in each for number in (e.subject, e.object)}
     db.register("exemplary", pa.table({"id": pa.array(sorted(shown_by - {None}), pa.int32())}))  # type: ignore[type-var]
     query = "SELECT id, label, description FROM read_parquet({}) WHERE label IS NOT NULL"
@@ -217,7 +218,7 @@ def _drawn(
 def _shown_example(
     examples: Sequence[_Example], subject: int, labels: dict[int, str], units: Units | None
 ) -> dict[str, str | None]:
-    """The first example about another subject that can be put into words; literals only with `units`."""
+    """The first example with labels that is about another subject; literals only if `units` are given."""
     for example in examples:
         if example.object is not None:
             label = labels.get(example.object)

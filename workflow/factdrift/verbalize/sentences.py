@@ -1,4 +1,4 @@
-"""verbalizations.parquet: every sentence that was answered, kept or with the reason why not; the report."""
+"""verbalizations.parquet: every sentence of the answers, with the reason if it is dropped; and the report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import atomic_path, write_parquet
 from factdrift.verbalize.answers import UNUSED, parse, sentence_key
 from factdrift.verbalize.filters import REASONS, judge
@@ -38,10 +38,10 @@ VERBALIZATIONS = pa.schema(
     ]
 )
 """One row a sentence, in the order of the sample and of the answer. An answer without a usable sentence has
-one row, whose `position` and `sentence` are null and whose `dropped_by` is its class."""
+one row with null `position` and `sentence`; its `dropped_by` is the kind of answer."""
 
 STEPS = ("asked", *UNUSED, "wrong_count", "duplicate", *REASONS)
-"""What can become of a sentence that was asked for, in the order in which it is looked at."""
+"""The steps that drop sentences, in their order; `asked` is where all begin."""
 
 REPORT = pa.schema(
     [
@@ -54,8 +54,8 @@ REPORT = pa.schema(
         ("left", pa.int64()),
     ]
 )
-"""One row a relation and step (STEPS), sorted by language and property: of the sentences that were asked for,
-those that the step dropped and those that were left after it. `dropped` is null in the step `asked`."""
+"""One row a relation and step (STEPS), sorted by language and property: the number of sentences that the step
+dropped and that were left after it. `dropped` is null in the step `asked`."""
 
 _BATCH = 4096
 
@@ -65,7 +65,7 @@ def write_sentences(
 ) -> Counter[str]:
     """Writes VERBALIZATIONS, REPORT and the report for reading.
 
-    Returns how many sentences were `asked` for, how many are `kept`, and how many each other step dropped.
+    Returns the number of sentences that were `asked` for, that are `kept`, and that each other step dropped.
 
     Raises InputError if the answers are not those to the requests of the sample, each once and in order.
     """
@@ -95,7 +95,7 @@ def write_sentences(
 def judged(
     triple: Mapping[str, Any], sentences: Iterable[str], language: Language
 ) -> Iterator[tuple[str, str | None, str | None]]:
-    """Each sentence about a triple with its template, or with the reason why there is none."""
+    """Yields (sentence, template, reason) for the sentences about a triple; template or reason is None."""
     seen = set()
     for sentence in sentences:
         key = sentence_key(sentence)
@@ -149,7 +149,7 @@ def _judged(
 
 
 def _pairs(sample: Path, answers: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Each triple with the answer about it."""
+    """Yields each triple of the sample with its answer."""
     for place, (triple, answer) in enumerate(zip_longest(_rows(sample), _rows(answers)), start=1):
         asked = triple["request"] if triple else None
         answered = answer["request"] if answer else None
@@ -187,7 +187,7 @@ def _account(counts: Mapping[tuple[str, int, str], Counter[str]], sentences: int
 
 
 def _readable(lines: list[dict[str, Any]]) -> str:
-    """The report as text: the sentences that are left after each step that dropped any, a column a step."""
+    """The report as text: one column for each step that dropped any, with the sentences left after it."""
     busy = {line["step"] for line in lines if line["dropped"] != 0} | {"asked"}
     steps = [step for step in STEPS if step in busy]
     relations: dict[tuple[str, int, str], list[int]] = {}

@@ -1,8 +1,7 @@
-"""templates.parquet: sentences with blanks for every relation of a build (spec section 9).
+"""templates.parquet: sentences with blanks for every relation of a build.
 
-They come from a chat model's sentences or from a published file (`candidates`), else they are those that the
-project wrote, else generic ones, built from the relation's label; each is marked with its source, and no
-relation is left without.
+A relation's templates come from a chat model's sentences or a published file (`candidates`), else from the
+project's own table, else they are generic ones with the relation's label. Each is marked with its source.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import database, rows_of, sql, supplied_labels, write_parquet
 from factdrift.wikidata.ids import property_id, property_number
-from factdrift.words.templates import RELATION, problem
+from factdrift.words.templates import RELATION, has_blank, problem
 
 TEMPLATES = pa.schema(
     [
@@ -37,14 +36,14 @@ _GENERIC = "*"
 
 
 class Templates(NamedTuple):
-    """The templates of a file: property -> label and templates in order, and the generic ones."""
+    """The templates of a file: by property its label and its templates in order, and the generic ones."""
 
     labels: Mapping[int, str]
     bundled: Mapping[int, Sequence[str]]
     generic: Sequence[str]
 
     def of(self, number: int, label: str) -> tuple[Sequence[str], str]:
-        """The templates of a property and their source; `label` is named by generic ones."""
+        """The templates of a property and their source; generic ones contain `label`."""
         if number in self.bundled:
             return self.bundled[number], "bundled"
         return [template.replace(RELATION, label) for template in self.generic], "generic"
@@ -96,10 +95,12 @@ def write_templates(
     Of each relation the `kept` best: those of `candidates` (`factdrift.verbalize.candidates`, from `source`)
     where there are any, else those of the file `templates`; without it no others. `properties` are the
     snapshots' property tables, the new one first. A generic template names its relation by the first label
-    found in them, else in the `labels` tables, else by its id.
+    found in them that holds no blank, else in the `labels` tables, else by its id.
     """
     read = read_templates(templates) if templates else None
-    supplied = {row["id"]: row["label"] for row in supplied_labels(labels).to_pylist()}
+    supplied = {
+        row["id"]: row["label"] for row in supplied_labels(labels).to_pylist() if not has_blank(row["label"])
+    }
     with database() as db:
         query = f"SELECT property FROM read_parquet({sql(updates)})"
         if neighbors:
@@ -111,7 +112,8 @@ def write_templates(
             for number, label in db.sql(
                 f"SELECT id, label FROM read_parquet({sql(table)}) WHERE label IS NOT NULL"
             ).fetchall():
-                labelled.setdefault(number, label)
+                if not has_blank(label):
+                    labelled.setdefault(number, label)
         found: dict[int, list[dict[str, Any]]] = {}
         if candidates:
             best = db.sql(

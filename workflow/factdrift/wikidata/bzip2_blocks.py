@@ -1,7 +1,7 @@
 """Bzip2 files as blocks, found from any byte without an index, inside one stream and across several.
 
-A block begins, at any bit, with a 48-bit number and its checksum; another number ends a stream. Each block
-is decompressed as a stream of its own, so that damage is told to the block.
+A block begins, at any bit, with a 48-bit magic number and its checksum; another magic number ends a stream.
+Each block is decompressed as a stream of its own, so that damage is located to the block.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STREAM_HEADER = b"BZh"
 _WINDOW = 1 << 20
 _OVERLAP = 8
 _LARGEST_BLOCK = 2_000_000
-"""Compressed bytes; a block of 900,000 symbols takes less however badly it compresses."""
+"""Bytes of a compressed block; 900,000 symbols take less, however badly they compress."""
 
 
 class _Mark(NamedTuple):
@@ -33,7 +33,8 @@ class _Mark(NamedTuple):
 
 
 def _patterns() -> list[tuple[bytes, int, int, bool]]:
-    """For each magic and shift: bytes that it covers whole, whether one precedes them, shift and kind."""
+    """For each magic number and bit shift: the bytes that it covers entirely, how many partly covered bytes
+    (0 or 1) precede them, the shift, and whether it ends a stream."""
     patterns = []
     for number, is_end in ((_BLOCK, False), (_END, True)):
         for shift in range(8):
@@ -51,7 +52,8 @@ class Bzip2Blocks:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._size = file_size(path)
-        self._known: tuple[int, int, bytes] | None = None  # bits and text of the block that `first` found
+        # First bit, end and text of the block that `first` found.
+        self._known: tuple[int, int, bytes] | None = None
 
     def first(self, at: int) -> int:
         if at == 0:
@@ -60,7 +62,7 @@ class Bzip2Blocks:
             marks: list[_Mark] = []
             for mark in self._marks(file, at):
                 marks.append(mark)
-                # What follows a number that stands there by chance does not decompress.
+                # A magic number that occurs by chance is followed by bits that do not decompress.
                 while len(marks) > 1 and not marks[0].is_end:
                     text = self._text(file, marks[0].bit, mark.bit)
                     if text is not None:
@@ -72,7 +74,7 @@ class Bzip2Blocks:
         return self._size
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk]:
-        told = False
+        announced = False
         begun: _Mark | None = None
         inside = start == 0
         with self._path.open("rb", buffering=0) as file, self._path.open("rb", buffering=0) as scanned:
@@ -81,7 +83,7 @@ class Bzip2Blocks:
                 if begun is not None:
                     text = self._text(file, begun.bit, mark.bit)
                     if text is None and failed is None:
-                        failed = mark  # perhaps no magic, but data that look like it: go on to the next
+                        failed = mark  # data may look like a magic number: try the next one
                         continue
                     if text is None:
                         assert failed is not None
@@ -92,18 +94,18 @@ class Bzip2Blocks:
                 inside = begun is not None
                 if mark.is_end:
                     self._check_end(file, mark)
-                elif not told and mark.bit // 8 >= end:
+                elif not announced and mark.bit // 8 >= end:
                     yield Chunk(mark.bit // 8, b"")
-                    told = True
+                    announced = True
         if begun is not None or inside:
             where = begun.bit // 8 if begun is not None else start
             last = self._size if failed is None else -(-failed.bit // 8)
             raise damage(self._path, where, last, "the file ends inside a block, or the block is damaged")
-        if not told:
+        if not announced:
             yield Chunk(self._size, b"")
 
     def _check_end(self, file: BinaryIO, mark: _Mark) -> None:
-        """After a stream comes another one or nothing."""
+        """Raises InputError unless the stream is followed by another one, by zeros or by nothing."""
         after = -(-(mark.bit + _MAGIC_BITS + _CHECKSUM_BITS) // 8)
         file.seek(after)
         header = file.read(len(_STREAM_HEADER))
@@ -111,7 +113,7 @@ class Bzip2Blocks:
             raise damage(self._path, mark.bit // 8, self._size, "what follows a stream is no stream")
 
     def _marks(self, file: BinaryIO, at: int) -> Iterator[_Mark]:
-        """The magic numbers that begin in byte `at` or later, in the order of the file."""
+        """The magic numbers that begin in byte `at` or later, in ascending order."""
         begun = at  # of the window
         data = b""
         file.seek(at)
@@ -134,7 +136,7 @@ class Bzip2Blocks:
             begun += kept
 
     def _text(self, file: BinaryIO, bit: int, end: int) -> bytes | None:
-        """The text of the block from one bit to another; None if there is none."""
+        """The text of the block between two bits; None if they enclose no block."""
         if self._known is not None and self._known[:2] == (bit, end):
             text, self._known = self._known[2], None
             return text
@@ -151,7 +153,7 @@ class Bzip2Blocks:
 
 
 def _one_block_stream(data: bytes, shift: int, length: int) -> bytes:
-    """The block of `length` bits from bit `shift` of the data, as a stream."""
+    """A bzip2 stream of one block: the `length` bits of `data` from bit `shift` on."""
     if shift:
         numbers = np.frombuffer(data, np.uint8)
         moved = numbers << shift
@@ -167,7 +169,7 @@ def _one_block_stream(data: bytes, shift: int, length: int) -> bytes:
 
 
 def _bits(data: bytes, bit: int, length: int) -> int:
-    """`length` bits from a bit of the data on, as a number; fewer at the end of the data."""
+    """The `length` bits of `data` from `bit` on as a number; fewer at the end of the data."""
     last = bit + length
     number = int.from_bytes(data[bit // 8 : -(-last // 8)], "big")
     return (number >> (-last % 8)) & ((1 << length) - 1)

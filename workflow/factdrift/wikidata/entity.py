@@ -1,7 +1,7 @@
-"""Lines of a dump, typed: only the fields that the tables need, everything else is skipped unparsed.
+"""Lines of a dump as typed structs: only the fields that the tables need, all others are skipped unparsed.
 
-The forms of all dumps since 2014 are read. Any map may be `[]` when it is empty (PHP's empty array) or be
-absent. What is not looked at here (references, other languages, unknown keys) can have any form.
+The layouts of all dumps since 2014 are read. Any map may be `[]` when it is empty (PHP's empty array) or be
+absent. Fields that are not read here (references, other languages, unknown keys) can have any form.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from typing import Annotated, Any
 
 import msgspec
 
+from factdrift.wikidata.text import one_line
+
 Empty = Annotated[list[Any], msgspec.Meta(max_length=0)]
-"""An empty map as PHP writes it. A list that holds something is an error of the line."""
+"""An empty map as PHP writes it. A list with elements makes the line unreadable."""
 
 Revision = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 CLOSURE_PROPERTIES = ("P31", "P279", "P5061")
-"""Instance of, subclass of and unit symbol: what is needed of items that are not kept whole."""
+"""Instance of, subclass of, unit symbol: the statements that are read of items without a full record."""
 
 NAMED_PROPERTIES = ("P279", "P5061")
-"""Those that make an item one which others are named by: a class or a unit."""
+"""Subclass of, unit symbol: an item with one of these is a class or a unit, whose label others need."""
 
 
 class Text(msgspec.Struct, gc=False):
@@ -29,14 +31,14 @@ class Text(msgspec.Struct, gc=False):
 
 
 class Terms(msgspec.Struct, gc=False):
-    """Labels or descriptions: English, and `mul`, the default for all languages since 2024."""
+    """Labels or descriptions in English and `mul`, which since 2024 is the default for all languages."""
 
     en: Text | None = None
     mul: Text | None = None
 
 
 class Aliases(msgspec.Struct, gc=False):
-    """Lists of aliases; a list whose numbering has gaps is written as a map."""
+    """Aliases in English and `mul`; PHP writes a list whose indices have gaps as a map."""
 
     en: list[Text] | dict[str, Text] = []
     mul: list[Text] | dict[str, Text] = []
@@ -47,14 +49,14 @@ class _SiteLink(msgspec.Struct, gc=False):
 
 
 class DataValue(msgspec.Struct, gc=False):
-    """`value` is of any JSON type; `type` says how to read it (`factdrift.wikidata.values`)."""
+    """`value` has any JSON type; `type` says how `factdrift.wikidata.values` reads it."""
 
     type: str = ""
     value: Any = None
 
 
 class Snak(msgspec.Struct, gc=False):
-    """`datatype` is absent in old dumps where there is no value."""
+    """`datatype` is absent in old dumps if there is no value."""
 
     snaktype: str = "value"
     property: str = ""
@@ -63,7 +65,7 @@ class Snak(msgspec.Struct, gc=False):
 
 
 class Statement(msgspec.Struct, gc=False):
-    """The snaks of the qualifiers are decoded only where they are asked for (`snaks`)."""
+    """The snaks of `qualifiers` stay encoded until `snaks` decodes them."""
 
     mainsnak: Snak
     id: str | None = None
@@ -80,7 +82,7 @@ class ClosureClaims(msgspec.Struct, gc=False):
 
 
 class _Line(msgspec.Struct, gc=False):
-    """What every line has, of whatever entity type."""
+    """The fields that lines of every entity type have."""
 
     id: str
     type: str = ""
@@ -93,7 +95,7 @@ class _Line(msgspec.Struct, gc=False):
 
     @property
     def label(self) -> str | None:
-        """English, else the default for all languages, else none: never another language."""
+        """The label in English, else the one for all languages, else None; never another language's."""
         return _english(self.labels)
 
     @property
@@ -109,7 +111,7 @@ class _Line(msgspec.Struct, gc=False):
             return []
         groups = (self.aliases.en, self.aliases.mul)
         texts = (text for group in groups for text in (group.values() if isinstance(group, dict) else group))
-        return list(dict.fromkeys(text.value for text in texts))
+        return list(dict.fromkeys(value for text in texts if (value := term(text)) is not None))
 
     @property
     def sites(self) -> dict[str, msgspec.Raw]:
@@ -138,7 +140,7 @@ class Entity(_Line, gc=False):
 
 
 class Outline(_Line, gc=False):
-    """An item of which only terms, site links and CLOSURE_PROPERTIES are read."""
+    """An entity of which only terms, site links and CLOSURE_PROPERTIES are decoded."""
 
     claims: ClosureClaims | Empty = []
 
@@ -154,7 +156,7 @@ _SNAKS = msgspec.json.Decoder(list[Snak])
 _SITE_LINK = msgspec.json.Decoder(_SiteLink)
 
 UNREADABLE = (ValueError, RecursionError)
-"""What decoding raises for a line that is no JSON, no UTF-8, or not of an entity's form."""
+"""The errors of decoding a line that is not JSON, not UTF-8, or not an entity."""
 
 
 def read_entity(line: bytes) -> Entity:
@@ -163,7 +165,7 @@ def read_entity(line: bytes) -> Entity:
 
 
 def read_outline(line: bytes) -> Outline:
-    """The entity of a line without most of its statements, much faster. Raises one of UNREADABLE."""
+    """The entity of a line without most of its statements, which is much faster. Raises one of UNREADABLE."""
     return _OUTLINE.decode(line)
 
 
@@ -175,14 +177,22 @@ def snaks(qualifier: msgspec.Raw) -> list[Snak]:
 def statement_id(written: str) -> str:
     """The id of a statement with its entity prefix in upper case, `q42$F078...` -> `Q42$F078...`.
 
-    The prefix differs in case between dumps of the same statement; what follows the `$` never does.
+    Dumps differ in the case of a statement's prefix, but not of the part after the `$`.
     """
     prefix, dollar, rest = written.partition("$")
     return f"{prefix.upper()}{dollar}{rest}"
 
 
+def term(text: Text | None) -> str | None:
+    """A label, description or alias on one line, without control characters; None if only blanks are left."""
+    if text is None:
+        return None
+    value = one_line(text.value)
+    return value if value.strip() else None
+
+
 def _english(terms: Terms | list[Any]) -> str | None:
     if not isinstance(terms, Terms):
         return None
-    text = terms.en or terms.mul
-    return text.value if text is not None else None
+    english = term(terms.en)
+    return english if english is not None else term(terms.mul)

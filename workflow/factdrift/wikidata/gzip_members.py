@@ -1,8 +1,8 @@
 """Gzip files as concatenated members, found from any byte without an index.
 
-Wikidata's dumps are some 2,000 members of about 70 MB, each a batch of entities; parallel compressors make
-members too. Where one begins is told by its header and by what it inflates to, since the header's three
-fixed bytes also occur by chance, some thousand times in a dump.
+Wikidata's dumps are some 2,000 members of about 70 MB, each a batch of entities; parallel compressors write
+members too. A member is recognised by its header and by the text that follows it: the three fixed bytes of a
+header alone occur some thousand times in a dump by chance.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _PROBED = 1 << 16
 _ENOUGH_TEXT = 256
 
 _COMPRESSED_READ = 1 << 16
-"""Bytes that are inflated at a time, to about ten times as many."""
+"""Bytes that are decompressed at a time, to about ten times as many."""
 
 _WBITS_GZIP = 31
 
 ONE_MEMBER_UP_TO = 1 << 30
-"""A file none of whose members begins from `_TINY` up to this byte is taken for one of a single member."""
+"""A file in which no member begins between bytes `_TINY` and this one counts as a file of one member."""
 
 _TINY = 64
-"""Wikidata's files begin with a member of this size at most, that of the opening bracket."""
+"""Wikidata's files begin with a member of the opening bracket alone, of this size at most."""
 
 
 class GzipMembers:
@@ -49,12 +49,12 @@ class GzipMembers:
         return 0 if at == 0 else self._first(at, self._size)
 
     def are_several(self) -> bool:
-        """Whether the file can be shared out by its members."""
+        """Whether the file has several members, so that shards can divide it."""
         end = min(self._size, ONE_MEMBER_UP_TO)
         return self._first(_TINY, end) < end
 
     def _first(self, at: int, end: int) -> int:
-        """The first member that begins from byte `at` to `end`; the file's size if none does."""
+        """The place of the first member from byte `at` to `end`; the size of the file if there is none."""
         if at < self._size:
             with (
                 self._path.open("rb") as file,
@@ -69,23 +69,23 @@ class GzipMembers:
         return self._size
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk]:
-        told = False
+        announced = False
         with self._path.open("rb", buffering=0) as file:
             file.seek(start)
             waiting = b""
             while True:
-                # Some writers pad with zeros.
+                # Some programs pad members with zeros.
                 waiting = (waiting or file.read(_COMPRESSED_READ)).lstrip(b"\0")
                 start = file.tell() - len(waiting)
                 if not waiting and start < self._size:
                     continue
-                if not told and start >= end:
+                if not announced and start >= end:
                     yield Chunk(start, b"")
-                    told = True
+                    announced = True
                 if not waiting:
                     break
                 waiting = yield from self._member(file, start, waiting)
-            if not told:
+            if not announced:
                 yield Chunk(self._size, b"")
 
     def _member(self, file: BinaryIO, start: int, waiting: bytes) -> Generator[Chunk, None, bytes]:
@@ -106,7 +106,7 @@ class GzipMembers:
 
 
 def _is_member(data: bytes) -> bool:
-    """Whether what begins so is a member of text: a whole one, or one that begins as text."""
+    """Whether `data` begins with a gzip member of text, complete or not."""
     if not _HEADER.match(data):
         return False
     inflate = isal_zlib.decompressobj(_WBITS_GZIP)

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+MADE_UP_ITEMS = 900_000_000
+"""Items from this number on are entities of the bundled sample whose id in Wikidata is not known.
+
+Wikidata itself is at some 140 million items.
+"""
+
+MADE_UP_REVISIONS = 10**13
+"""Revisions from this number on are counted by the bundled sample; Wikidata's are below 10**10."""
+
 
 def entity_number(entity_id: str) -> int | None:
     """`Q42` -> 42, `P31` -> -31; None for lexemes, forms, senses, schemas and anything else."""

@@ -11,7 +11,8 @@ import pyarrow.csv
 
 WIKI = b"en.wikipedia"
 VIEWS = pa.schema([("title", pa.binary()), ("views", pa.int64())])
-"""Titles with underscores, as bytes: some are no valid UTF-8. One row an access method, or their sum."""
+"""Titles with underscores, as bytes, since some are not UTF-8. One row per title and access method, or their
+sum."""
 
 _COLUMNS = ("wiki", "title", "page", "access", "count", "hours")
 _BLOCK = 8 << 20
@@ -22,10 +23,11 @@ class EnglishViews:
 
     def __init__(self) -> None:
         self.malformed = 0
-        """English lines without six fields or without a number for a count; they are passed over."""
+        """Skipped lines of the English Wikipedia: without six fields, or with a count that is no number."""
 
     def batches(self, text: IO[bytes]) -> Iterator[pa.RecordBatch]:
-        """VIEWS, batch by batch. Raises pyarrow.ArrowInvalid if it is no such text; what `text` raises."""
+        """Batches of VIEWS. Raises pyarrow.ArrowInvalid if `text` is no page-view file, and its own
+        errors."""
         reader = pyarrow.csv.open_csv(
             text,
             read_options=pyarrow.csv.ReadOptions(

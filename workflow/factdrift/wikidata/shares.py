@@ -1,12 +1,12 @@
 """Shares of a dump: each shard reads a range of the compressed file and the lines that begin in its text.
 
-The pieces (`factdrift.wikidata.streams`) that begin in the n-th part of the file are a shard's. Its lines are
-those that begin in the text of its pieces, the very first byte left out and the first byte after it added,
-so that nobody needs to know whether a line begins where a piece does: a shard drops its text up to the first
-line end, and reads on, into the pieces of the next, to the end of the line that begins where its text ends.
+Shard n reads the pieces (`factdrift.wikidata.streams`) that begin in the n-th part of the file. It drops its
+text up to the first line end, and reads on into the next shard's pieces to the end of the line that begins
+where its own text ends. So each line belongs to exactly one shard, whether or not lines begin where pieces
+do.
 
-A file that cannot be divided (gzip of one member, Zstandard of one frame) is decompressed by every shard,
-which takes every n-th block of BLOCK lines.
+A file that cannot be divided (gzip of one member, Zstandard of one frame) is decompressed by every shard, and
+each takes every n-th block of BLOCK lines.
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+import msgspec
 from stringzilla import count
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.wikidata.bzip2_blocks import Bzip2Blocks
+from factdrift.wikidata.entity import UNREADABLE
 from factdrift.wikidata.gzip_members import GzipMembers
 from factdrift.wikidata.streams import Pieces, PlainPieces, compression, damage, file_size
 from factdrift.wikidata.zstd_frames import ZstandardFrames
 
 BLOCK = 64
-"""Consecutive lines that belong to one shard where all decompress the whole file."""
+"""Consecutive lines that one shard takes where every shard decompresses the whole file."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _AROUND = b" \t\r\n,"
 
 
 class _Block(NamedTuple):
-    """Whole lines, from `start` to `stop` in `data`; the first has this number and offset in the share."""
+    """Whole lines: bytes `start` to `stop` of `data`. `number`, `offset`: place of the first in the share."""
 
     number: int
     offset: int
@@ -42,25 +44,25 @@ class _Block(NamedTuple):
 
 
 class Needless(Protocol):
-    """Tells by their bytes which lines need not be looked at."""
+    """Recognises by their bytes alone lines that need not be parsed."""
 
     def others(self, data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-        """Of the whole lines from `start` to `stop` those that are not needless.
+        """The lines among bytes `start` to `stop` of `data` (whole lines) that must be parsed.
 
-        How many needless ones stand before it, and from where to where it reaches without its end. After the
-        last, an empty one.
+        Yields (skipped, start, stop): the number of lines skipped since the previous one, and the byte range
+        of the line without its newline. The last range is empty, and counts the lines skipped at the end.
         """
 
 
 @dataclass
 class Account:
-    """What a share was, once it has been read.
+    """Which part of the dump a share was, known once it has been read.
 
-    `divided`: whether it was a range of the file, else the whole file. `first`, `stop`: bytes of the file at
-    which the first piece of it and the first of the next one begin. `text_bytes`, `line_ends`: of its pieces;
-    they are what turns places in its text into places in that of the dump. `opened`: the text begins with `[`
-    (None for all but the share at the beginning); `closed`: the last line that holds anything closes the
-    array (None if none does). `needless`: lines that were passed over.
+    `divided`: it was a range of the file, else the whole file. `first`, `stop`: the bytes of the file at
+    which its first piece and the next share's first piece begin. `text_bytes`, `line_ends`: bytes and
+    newlines in the text of its pieces, which convert places in the share into places in the dump. `opened`:
+    the text begins with `[` (None for all shares but the first). `closed`: the last line that is not blank
+    closes the array (None if all are blank). `needless`: the number of lines that were skipped unparsed.
     """
 
     divided: bool
@@ -84,7 +86,7 @@ class Share:
         begin, self._end = (size * shard // shards, size * (shard + 1) // shards) if divided else (0, size)
         self.size, self._begin = self._end - begin, begin
         self.passed = 0
-        """Of `size`, the bytes of the file up to the piece that is being read; 0 where it is one piece."""
+        """Bytes of the share, out of `size`, before the piece that is being read."""
         self._is_empty = begin == self._end
         first = self._pieces.first(begin)
         opened = False if begin == 0 and not self._is_empty else None
@@ -92,14 +94,13 @@ class Share:
         self._awaits_bracket = opened is False
 
     def lines(self, needless: Needless | None = None) -> Iterator[tuple[int, int, bytes]]:
-        """Number, byte offset and text of every line that holds an entity.
+        """Number, byte offset and text of every line with an entity, except `needless` ones.
 
-        Numbers (from 1) and offsets count from where the share's text begins: to both is to be added what
-        the shares before it have (`line_ends`, `text_bytes`). White space, separating commas and the brackets
-        of the array are taken off; lines that hold nothing else are passed over, and those that are
-        `needless`. Whether a text is JSON is not looked at.
+        Numbers (from 1) and offsets count from the beginning of the share's text: add the `line_ends` and
+        `text_bytes` of the shares before it. White space, separating commas and the brackets of the array are
+        removed; lines with nothing else are skipped. The text is not checked to be JSON.
 
-        Raises InputError if the file is damaged in this share.
+        Raises InputError if the file is damaged in this share, or if its text holds NUL bytes.
         """
         account, shard, shards = self.account, self._shard, self._shards
         all_are_mine = account.divided or shards == 1
@@ -110,39 +111,57 @@ class Share:
                     account.closed = False
                     account.needless += passed if all_are_mine else self._mine(number, passed)
                     number += passed
-                # Copied once: `_text` takes nothing off most lines that come without their comma.
+                # `_text` has nothing more to remove from most lines, and does not copy them again.
                 text = self._text(data[begin : end - data.endswith(b",", begin, end)])
                 if text and (all_are_mine or number // BLOCK % shards == shard):
                     yield number, offset + begin - start, text
                 number += 1
 
     def _mine(self, number: int, lines: int) -> int:
-        """How many of so many lines from this number on are the shard's where all read the whole file."""
+        """How many of the `lines` lines from `number` on belong to this shard of an undivided file."""
         return sum(each // BLOCK % self._shards == self._shard for each in range(number, number + lines))
 
+    def _check_written(self, data: bytes, line: int, offset: int) -> None:
+        """Raises InputError if `data`, which begins at this line and offset of the share, holds NUL bytes."""
+        nul = data.find(b"\0")
+        if nul >= 0:
+            line += count(data, b"\n", 0, nul)
+            after = f", after byte {self.account.first} of the file" if self.account.first else ""
+            raise InputError(
+                f"{self.path}, line {line} (byte {offset + nul}{after}): the text holds NUL bytes: a part of "
+                "it was never written or has been erased, and its lines are lost; download it again and "
+                "compare its checksum"
+            )
+
     def _text(self, line: bytes) -> bytes:
-        """What a line holds; notes whether it opens or closes the array."""
+        """The text of a line without commas and brackets of the array; records whether it opens or closes it.
+
+        A bracket on the line of an entity counts only if the rest of the line is a whole entity: what is left
+        of a truncated line may begin or end with a bracket of its own.
+        """
         if self._awaits_bracket:
             line = line.removeprefix(_BYTE_ORDER_MARK)
         text = line.strip(_AROUND)
         if text and self._awaits_bracket:
             self._awaits_bracket = False
             if text.startswith(b"["):
-                self.account.opened = True
-                text = text[1:].lstrip(_AROUND)
+                rest = text[1:].lstrip(_AROUND)
+                self.account.opened = rest in (b"", b"]") or _is_json(rest) or _is_last(rest)
+                text = rest if self.account.opened else text
         if text:
-            self.account.closed = text == b"]" or text.endswith(b"}]")
+            self.account.closed = text == b"]" or _is_last(text)
             if self.account.closed:
                 text = text[:-1].rstrip(_AROUND)
         return text
 
     def _blocks(self) -> Iterator[_Block]:
-        """The share's lines; fills in all of the account that hangs on bytes alone."""
+        """The share's lines in blocks; fills in `stop`, `text_bytes` and `line_ends` of the account."""
         if self._is_empty:
             return
         account = self.account
         dropping = account.opened is None
         ended = False  # the text of the share's own pieces
+        beyond = 0  # bytes that have been read after it
         rest: list[bytes] = []  # of a line whose end has not come yet
         rest_offset = 0
         for piece, data in self._pieces.chunks(account.first, self._end):
@@ -154,7 +173,10 @@ class Share:
                 ended = True
                 continue
             number, offset = account.line_ends, account.text_bytes
-            if not ended:
+            self._check_written(data, number + 1, offset + beyond)
+            if ended:
+                beyond += len(data)
+            else:
                 account.text_bytes += len(data)
                 account.line_ends += count(data, b"\n")
             start = 0
@@ -185,6 +207,19 @@ class Share:
             yield _Block(account.line_ends + 1, rest_offset, line, 0, len(line))
 
 
+def _is_last(text: bytes) -> bool:
+    """Whether a text is a whole entity and the bracket that closes the array."""
+    return text.endswith(b"}]") and _is_json(text[:-1])
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except UNREADABLE:
+        return False
+    return True
+
+
 def _every_line(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
     while start < stop:
         end = data.find(b"\n", start, stop)
@@ -195,20 +230,26 @@ def _every_line(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, 
 
 
 def check_shares(path: Path, accounts: Sequence[Account]) -> None:
-    """Whether the shares of a dump, in their order, are all of it.
+    """Checks that the shares of a dump, in their order, are the whole of it.
 
-    Raises InputError if a stretch of the file is nobody's, or if a text that began with `[` ends without `]`.
+    Raises InputError if a range of the file belongs to no share, or if the text has only one of the two
+    brackets of an array.
     """
     size = file_size(path)
     reached = 0
     for account in accounts:
         if account.first != reached:
             low, high = sorted((reached, account.first))
-            raise damage(path, low, high, "what stands there belongs to no shard")
+            raise damage(path, low, high, "no shard has read this range")
         reached = account.stop if account.divided else 0
     if accounts[-1].stop != size:
-        raise damage(path, accounts[-1].stop, size, "what stands there belongs to no shard")
+        raise damage(path, accounts[-1].stop, size, "no shard has read this range")
     closed = [account.closed for account in accounts if account.closed is not None]
+    if closed and closed[-1] and not accounts[0].opened:
+        raise InputError(
+            f"{path}, line 1: the beginning of the dump is missing, the text ends with the ] of an array but "
+            "does not begin with [; download it again and compare its checksum"
+        )
     if accounts[0].opened and not (closed and closed[-1]):
         counted = accounts if accounts[0].divided else accounts[:1]
         lines, text = sum(each.line_ends for each in counted), sum(each.text_bytes for each in counted)
@@ -219,7 +260,7 @@ def check_shares(path: Path, accounts: Sequence[Account]) -> None:
 
 
 def _pieces(path: Path, shards: int) -> tuple[Pieces, bool]:
-    """The file in pieces, and whether the shards divide it."""
+    """The file in pieces, and whether it can be divided among the shards."""
     match compression(path):
         case "gzip":
             members = GzipMembers(path)

@@ -1,7 +1,7 @@
 """Compressed files as pieces that can be decompressed on their own, and as one stream.
 
-A piece is a member of a gzip file, a block of a bzip2 file, a frame of a Zstandard file, or any stretch of a
-plain file. A piece's place is the byte of the file in which it begins.
+A piece is a member of a gzip file, a block of a bzip2 file, a frame of a Zstandard file, or any range of a
+plain file. Its place is the byte of the file at which it begins.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import NamedTuple, Protocol, cast
 
 from isal import isal_zlib
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 READ_SIZE = 1 << 20
 """Bytes of text that are decompressed at a time."""
 
 _GZIP, _BZIP2, ZSTANDARD = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd"
 SKIPPABLE = b"\x2a\x4d\x18"
-"""Bytes 1 to 3 of a Zstandard skippable frame, with which parallel compressors begin a file."""
+"""Bytes 1 to 3 of a skippable frame of Zstandard, with which parallel compressors begin a file."""
 
 _ISAL_ERROR = cast("type[Exception]", isal_zlib.error)  # its stubs call the class an instance
 DAMAGED = (EOFError, OSError, ValueError, zlib.error, _ISAL_ERROR)
@@ -29,7 +29,7 @@ DAMAGED = (EOFError, OSError, ValueError, zlib.error, _ISAL_ERROR)
 
 
 class Chunk(NamedTuple):
-    """Text of one piece, or a part of it. `piece` is where the piece begins in the file."""
+    """The text of one piece or of a part of it. `piece`: the byte of the file at which the piece begins."""
 
     piece: int
     text: bytes
@@ -39,14 +39,14 @@ class Pieces(Protocol):
     """A file in pieces."""
 
     def first(self, at: int) -> int:
-        """Where the first piece begins that begins at byte `at` or later; the file's size if none does."""
+        """The place of the first piece at byte `at` or later; the size of the file if there is none."""
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk]:
-        """The text from the piece at byte `start` to the end of the file, however far it is asked for.
+        """The text from the piece at byte `start` on, to the end of the file.
 
-        No chunk holds text of pieces that begin before `end` and of others. After the last piece that
-        begins before `end`, a chunk without text tells where the next one begins. Raises InputError that
-        tells between which bytes the file is damaged.
+        After the last piece that begins before byte `end` comes a chunk without text, whose `piece` is the
+        place of the next one; no chunk holds text from both sides. Raises InputError that names the range of
+        bytes in which the file is damaged.
         """
 
 
@@ -81,7 +81,7 @@ def compression(path: str | Path) -> str:
 
 
 def damage(path: Path, start: int, end: int, error: object) -> InputError:
-    """The archive is damaged somewhere from byte `start` to byte `end`."""
+    """The error for an archive that is damaged somewhere from byte `start` to byte `end`."""
     size = path.stat().st_size
     place = f"between compressed bytes {start:,} and {end:,} of {size:,}"
     return InputError(

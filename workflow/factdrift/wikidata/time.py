@@ -23,9 +23,9 @@ _MONTH_LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 class Time(NamedTuple):
     """One date as Wikidata states it, with the three readings that the comparisons use.
 
-    `year`, `month`, `day` are as written (month and day 0 where unknown), in the calendar that
-    `julian` tells. `written`, `first` and `last` are packed Gregorian days:
-    `written` takes every field as it stands (0 read as 1), `first` and `last` are the ends of the
+    `year`, `month`, `day` are as written (month and day 0 where unknown), in the Julian calendar if
+    `julian`, else the Gregorian. `written`, `first` and `last` are packed Gregorian days:
+    `written` is the date as written (0 read as 1), `first` and `last` are the ends of the
     interval that the date covers at its precision.
     """
 
@@ -115,6 +115,32 @@ def julian_to_gregorian(year: int, month: int, day: int) -> tuple[int, int, int]
     gregorian_month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9
     gregorian_year = year_of_era + 400 * era + (gregorian_month <= 2)
     return (gregorian_year - 1 if gregorian_year <= 0 else gregorian_year), gregorian_month, gregorian_day
+
+
+def gregorian_to_julian(year: int, month: int, day: int) -> tuple[int, int, int]:
+    """The same day in the Julian calendar; the inverse of `julian_to_gregorian`."""
+    astronomical = year + 1 if year < 0 else year
+    shifted = astronomical - (month <= 2)
+    month_from_march = (month + 9) % 12
+    era, year_of_era = divmod(shifted, 400)
+    day_of_era = (
+        365 * year_of_era
+        + year_of_era // 4
+        - year_of_era // 100
+        + (153 * month_from_march + 2) // 5
+        + day
+        - 1
+    )
+    days = era * 146_097 + day_of_era + 2
+    # Four Julian years have 1461 days.
+    cycle, day_of_cycle = divmod(days, 1461)
+    year_of_cycle = min(day_of_cycle // 365, 3)
+    day_of_year = day_of_cycle - 365 * year_of_cycle
+    month_from_march = (5 * day_of_year + 2) // 153
+    julian_day = day_of_year - (153 * month_from_march + 2) // 5 + 1
+    julian_month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9
+    julian_year = 4 * cycle + year_of_cycle + (julian_month <= 2)
+    return (julian_year - 1 if julian_year <= 0 else julian_year), julian_month, julian_day
 
 
 def _month_length(year: int, month: int) -> int:

@@ -1,4 +1,4 @@
-"""Values of snaks: when two are the same, and which entity or date they name.
+"""Values of snaks: when two are equal, and which entity or date they name.
 
 Two identities exist. The canonical key is the paper's: amounts as decimals without their bounds, dates
 truncated to their precision, texts in NFC. Canonical JSON is the reference code's: the datavalue's `value`
@@ -28,10 +28,10 @@ _MOST_PRECISE = 14
 
 
 class Value(NamedTuple):
-    """What a datavalue says.
+    """A datavalue in the forms that the tables hold.
 
-    `object` is the number of an entity (`factdrift.wikidata.ids`), `key` the canonical key, `json` the
-    canonical JSON of everything that has no number, `time` the date if it is one that can be read.
+    `object`: the number of an entity (`factdrift.wikidata.ids`), else None. `key`: the canonical key. `json`:
+    the canonical JSON, None for entities with a number. `time`: the date, if it is one and can be read.
     """
 
     object: int | None
@@ -46,10 +46,10 @@ def canonical_json(value: object) -> str:
 
 
 def read_value(kind: str, value: object) -> Value:
-    """Reads the `type` and `value` of a datavalue; never fails.
+    """Reads the `type` (`kind`) and `value` of a datavalue; never fails.
 
-    A kind that is not known here, and a value that is not of its kind's form (a date that is none, an
-    entity without a usable id), has its canonical JSON as key.
+    The key of an unknown kind, and of a value that is not of its kind's form (an impossible date, an entity
+    without a usable id), is its canonical JSON.
     """
     reader = _READERS.get(kind)
     known = reader(value) if reader is not None else None
@@ -77,8 +77,8 @@ def decimal_key(amount: str) -> str | None:
 def time_key(time: Time, clock: str, calendar: str) -> str:
     """The date truncated to its precision, the precision and the calendar: `+1990-03/10/Q1985727`.
 
-    `clock` is the time of day, `T00:00:00Z`, of which only precisions finer than a day know anything. Spans
-    longer than a year are named by their first year, however the year within them was written.
+    `clock` is the time of day (`T00:00:00Z`), which only precisions finer than a day keep. The year of a span
+    longer than a year is its first one, whichever year of the span was written.
     """
     year, month, day, precision = time.year, time.month, time.day, time.precision
     if precision < YEAR:
@@ -94,7 +94,7 @@ def time_key(time: Time, clock: str, calendar: str) -> str:
 
 
 def read_time(value: object) -> Time | None:
-    """The date of a `time` datavalue; None if it is none that can be read."""
+    """The date of a `time` datavalue; None if it cannot be read."""
     if not isinstance(value, dict):
         return None
     timestamp, precision, calendar = value.get("time"), value.get("precision"), value.get("calendarmodel", "")
@@ -128,7 +128,7 @@ def _date_key(timestamp: str, time: Time, calendar: str) -> str:
 
 
 def _entity(value: Any) -> Value | None:
-    """Old dumps name an entity by `entity-type` and `numeric-id` only."""
+    """An entity by its `id`, or, in old dumps, by `entity-type` and `numeric-id`; None if it has neither."""
     if not isinstance(value, dict):
         return None
     named = value.get("id")
@@ -142,7 +142,7 @@ def _entity(value: Any) -> Value | None:
 
 @lru_cache(maxsize=1 << 16)
 def _numbered(named: str) -> Value | None:
-    """None for a lexeme, form, sense or schema, which have an identity, but no number."""
+    """The entity of an id; None for lexemes, forms, senses and schemas, which have no number."""
     number = entity_number(named)
     return Value(number, entity_id(number), None, None) if number else None
 
@@ -175,7 +175,7 @@ def _string(value: Any) -> Value | None:
 
 
 def _last_segment(uri: str) -> str:
-    """`http://www.wikidata.org/entity/Q11573` -> `Q11573`; the scheme and host of a unit do not count."""
+    """`http://www.wikidata.org/entity/Q11573` -> `Q11573`: a unit is the same under any host."""
     return uri.rpartition("/")[2]
 
 

@@ -1,9 +1,9 @@
 """Zstandard files as frames, found from any byte without an index.
 
 Parallel compressors and the seekable format write many frames, `zstd` itself one. A frame is a chain of
-blocks that tell their sizes (RFC 8878), so that its end is found without decompressing it. Where one begins
-is told by its magic number, by a chain that ends where the file does or another frame begins, and by its
-first byte, which decompresses. Skippable frames hold no text and are passed over.
+blocks with their sizes (RFC 8878), so its end is found without decompressing it. A frame is recognised by its
+magic number, by a chain that ends at another frame or at the end of the file, and by a first byte that
+decompresses. Skippable frames hold no text and are skipped.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _LARGEST_HEADER = 18
 _LARGEST_BLOCK = 1 << 17
 _BLOCK_HEADER = 3
 _RLE, _RESERVED = 1, 3
-"""Types of blocks: one byte repeated, whose size is that of its text; one that does not exist."""
+"""Types of blocks: one byte, repeated as often as the size says; and one that is invalid."""
 
 _CHECKSUM = 4
 _SKIPPABLE_HEADER = 8
 
 ONE_FRAME_UP_TO = 1 << 30
-"""A file whose first frame is longer than this is taken for one of a single frame."""
+"""A file whose first frame is longer than this counts as a file of one frame."""
 
 
 class ZstandardFrames:
@@ -46,20 +46,20 @@ class ZstandardFrames:
             return self._first(file, at)
 
     def are_several(self) -> bool:
-        """Whether the file can be shared out by its frames."""
+        """Whether the file has several frames, so that shards can divide it."""
         with self._path.open("rb", buffering=0) as file:
             start = self._text_frame(file, 0)
             end = self._end(file, start, ONE_FRAME_UP_TO)
             return end is not None and self._text_frame(file, end) < self._size
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk]:
-        told = False
+        announced = False
         with self._path.open("rb", buffering=0) as file, pa.OSFile(str(self._path)) as source:
             start = self._text_frame(file, start)
             while start < self._size:
-                if not told and start >= end:
+                if not announced and start >= end:
                     yield Chunk(start, b"")
-                    told = True
+                    announced = True
                 stop = self._end(file, start)
                 if stop is None or not self._may_follow(file, stop):
                     raise damage(self._path, start, self._first(file, start + 1), "no whole frame")
@@ -70,11 +70,11 @@ class ZstandardFrames:
                     except DAMAGED as error:
                         raise damage(self._path, start, stop, error) from error
                 start = self._text_frame(file, stop)
-        if not told:
+        if not announced:
             yield Chunk(self._size, b"")
 
     def _first(self, file: BinaryIO, at: int) -> int:
-        """The first frame of text that begins at byte `at` or later; the file's size if none does."""
+        """The place of the first frame of text at byte `at` or later; the size of the file without one."""
         if at < self._size:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as data:
                 place: int = find(data, ZSTANDARD, at)
@@ -97,7 +97,7 @@ class ZstandardFrames:
         return True
 
     def _text_frame(self, file: BinaryIO, start: int) -> int:
-        """`start`, or where the skippable frames that begin there end."""
+        """`start`, or the end of the skippable frames that begin there."""
         while _is_skippable(header := _at(file, start, _SKIPPABLE_HEADER)):
             start += _SKIPPABLE_HEADER + int.from_bytes(header[4:], "little")
         if start > self._size:
@@ -110,7 +110,7 @@ class ZstandardFrames:
         return at == self._size or header.startswith(ZSTANDARD) or _is_skippable(header)
 
     def _end(self, file: BinaryIO, start: int, limit: int | None = None) -> int | None:
-        """Where the frame at `start` ends; None if there is no whole one (of at most `limit` bytes)."""
+        """The end of the frame at `start`; None if there is no whole one (of at most `limit` bytes)."""
         header = _at(file, start, _LARGEST_HEADER)
         if len(header) <= len(ZSTANDARD) or not header.startswith(ZSTANDARD) or header[4] & 0x08:
             return None
@@ -138,7 +138,7 @@ def _is_skippable(header: bytes) -> bool:
 
 
 def _header_size(described: int) -> int:
-    """Bytes before the first block, from the byte after the magic number."""
+    """Bytes of a frame before its first block, by the descriptor byte that follows the magic number."""
     is_single = bool(described & 0x20)
     content_size = (int(is_single), 2, 4, 8)[described >> 6]
     dictionary = (0, 1, 2, 4)[described & 0x03]

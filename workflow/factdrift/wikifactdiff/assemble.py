@@ -1,7 +1,8 @@
-"""One record an update (spec section 11), with the field names of the public dataset and ours beside them.
+"""Writes one record for each update, with the public dataset's field names and our own.
 
-All is SQL over temporary tables: `triples` (what reaches the dataset), `names` (labels of all that is named),
-`shown` (literals as people write them), `templates`, and the two kinds of neighbour facts.
+All of it is SQL over temporary tables: `triples` (that reach the dataset), `names` (labels of all entities
+that are named), `subjects` (of prompts), `shown` (literals as people write them), `templates`, and the two
+kinds of neighbour facts.
 """
 
 from __future__ import annotations
@@ -12,17 +13,22 @@ from typing import NamedTuple
 
 import duckdb
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import database, sql, supplied_labels, write_query
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikifactdiff.chance import chance
+from factdrift.wikifactdiff.prompts import Style, create_wording
+from factdrift.words.templates import BLANK
 
-BLANK = "____"
-"""Stands for the object in a cloze sentence, as in the public dataset."""
+_JSON = "coalesce(new_json, old_json)"
+"""SQL: the literal of a triple as the new dump writes it, else as the old one does."""
+
+_COMMON_ARTICLE = "CASE WHEN count(DISTINCT coalesce(u.article, '')) = 1 THEN any_value(u.article) END"
+"""SQL: the article of a group's objects where all have the same one: the prompt must fit each of them."""
 
 ORDER = "subject_popularity DESC NULLS LAST, subject_number, relation_number"
 
-_MACROS = f"""
+_MACROS = """
     CREATE TEMP MACRO entity_id(number) AS CASE WHEN number > 0 THEN 'Q' || number ELSE 'P' || -number END;
     CREATE TEMP MACRO time_text(t) AS
         CASE WHEN t.year < 0 THEN '-' ELSE '' END || printf('%04d', abs(t.year)) || CASE
@@ -32,13 +38,14 @@ _MACROS = f"""
             ELSE '/' || t.precision END || CASE WHEN t.julian THEN ' julian' ELSE '' END;
     CREATE TEMP MACRO bound_text(t, is_unknown) AS
         CASE WHEN t IS NOT NULL THEN time_text(t) WHEN is_unknown THEN 'somevalue' END;
-    CREATE TEMP MACRO cloze(template, name) AS
-        replace(replace(template, '{{object}}', '{BLANK}'), '{{subject}}', name);
 """
 
 
+STYLE = Style()
+
+
 class Inputs(NamedTuple):
-    """The tables that an assembly reads; lists are all buckets of a table."""
+    """The tables that `assemble` reads; lists are all buckets of a table."""
 
     updates: Sequence[Path]
     old_entities: Sequence[Path]
@@ -46,7 +53,7 @@ class Inputs(NamedTuple):
     old_properties: Path
     new_properties: Path
     labels: Sequence[Path]
-    """Tab-separated `id label` of entities that the dumps lack."""
+    """Tab-separated files (id, label) for entities that the dumps lack."""
     popularity: Path
     templates: Path
     literals: Path
@@ -55,7 +62,7 @@ class Inputs(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What the message about an empty result names."""
+    """Names for the error message about an empty result."""
 
     old_date: str
     new_date: str
@@ -68,12 +75,15 @@ def assemble(
     origin: Origin,
     seed: int = 0,
     test_share: float = 0.2,
+    style: Style = STYLE,
     memory_mb: int = 3000,
     threads: int = 1,
 ) -> int:
     """Writes the dataset, sorted by falling popularity, subject and relation; returns its number of updates.
 
     `seed` chooses the templates of neighbour facts and the `test_share` of subjects that are the test split.
+    With `style.unique_names` a prompt adds a subject's description to its label where another subject of the
+    dataset's prompts has the same label, unless the description names the object that is asked for.
     Neighbour facts without a label are left out. Raises InputError if there is no update, or if the inputs
     lack a label, a literal or a template that an update needs.
     """
@@ -84,11 +94,12 @@ def assemble(
             "WHERE dropped_by IS NULL"
         )
         _create_names(db, inputs)
+        create_wording(db, inputs.templates, "SELECT id, label, classes FROM names", _pits(inputs), style)
         _create_words(db, inputs)
         if not db.sql("SELECT 1 FROM triples LIMIT 1").fetchall():
             raise InputError(
                 f"no update between {origin.old_date} and {origin.new_date} reaches the dataset; "
-                f"{origin.funnel} tells which filter or rule dropped how many triples of each relation: "
+                f"{origin.funnel} counts, for each relation, the triples that each filter or rule dropped; "
                 "choose other dates, or widen 'only'"
             )
         _check_labels(db)
@@ -101,12 +112,15 @@ def assemble(
             ("neighborhood", inputs.neighbors),
             ("random_neighborhood", inputs.random_neighbors),
         ):
-            _create_neighborhood(db, name, path, seed)
-        return write_query(db, _records(inputs, seed, test_share), output)
+            _create_neighborhood(db, name, path, seed, style.unique_names)
+        return write_query(db, _records(inputs, seed, test_share, style.unique_names), output)
 
 
 def _create_names(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
-    """TEMP TABLE names (id, label, description): the new dump's, else the old one's; properties negative."""
+    """TEMP TABLE names (id, label, description, classes): the new dump's, else the old one's.
+
+    Properties are negative.
+    """
     facts = sql([inputs.neighbors, inputs.random_neighbors])
     db.execute(
         f"""CREATE TEMP TABLE named AS
@@ -121,32 +135,53 @@ def _create_names(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
         (inputs.old_entities, inputs.old_properties),
     ):
         sides.append(
-            f"""(SELECT id, label, description FROM read_parquet({sql(entities)})
+            f"""(SELECT id, label, description, classes FROM read_parquet({sql(entities)})
                 WHERE id IN (SELECT id FROM named)
-            UNION ALL SELECT -id, label, description FROM read_parquet({sql(properties)}))"""
+            UNION ALL SELECT -id, label, description, NULL FROM read_parquet({sql(properties)}))"""
         )
     db.register("supplied", supplied_labels(inputs.labels))
     db.execute(
         f"""CREATE TEMP TABLE names AS
         SELECT id, coalesce(n.label, o.label, given.label) AS label,
             CASE WHEN n.label IS NULL THEN coalesce(o.description, n.description)
-                ELSE coalesce(n.description, o.description) END AS description
+                ELSE coalesce(n.description, o.description) END AS description,
+            coalesce(n.classes, o.classes) AS classes
         FROM {sides[0]} n FULL JOIN {sides[1]} o USING (id)
             FULL JOIN (SELECT * FROM supplied WHERE id IN (SELECT id FROM named))
                 AS given USING (id)"""
     )
 
 
+def _prompted(objects: str, unique_names: bool) -> str:
+    """SQL: what names a subject `s` in prompts whose answers are the labels in the list `objects`."""
+    if not unique_names:
+        return "s.label"
+    return f"""CASE WHEN s.ambiguous AND s.description <> '' AND NOT contains(s.description, {sql(BLANK)})
+            AND len(list_filter({objects}, lambda o: contains(lower(s.description), lower(o)))) = 0
+        THEN s.label || ' (' || s.description || ')' ELSE s.label END"""
+
+
+def _pits(inputs: Inputs) -> str:
+    """SQL: the points in time (`pit`) of measurements."""
+    facts = sql([inputs.neighbors, inputs.random_neighbors])
+    return f"""SELECT new_pit AS pit FROM triples WHERE datatype = 'quantity'
+        UNION ALL SELECT pit FROM read_parquet({facts}) WHERE datatype = 'quantity'"""
+
+
 def _create_words(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
+    """TEMP TABLEs shown, literals as people write them, and subjects, with their use in a sentence."""
     db.execute(
         f"""CREATE TEMP TABLE shown AS
-        SELECT datatype, key, label, short, raw FROM read_parquet({sql(inputs.literals)})"""
+        SELECT datatype, json, label, short, raw FROM read_parquet({sql(inputs.literals)})"""
     )
+    facts = sql([inputs.neighbors, inputs.random_neighbors])
     db.execute(
-        f"""CREATE TEMP TABLE templates AS
-        SELECT property, list(template ORDER BY rank, template) AS sentences,
-            first(source ORDER BY rank, template) AS source
-        FROM read_parquet({sql(inputs.templates)}) GROUP BY property"""
+        f"""CREATE TEMP TABLE subjects AS
+        SELECT id, label, description, count(*) OVER (PARTITION BY label) > 1 AS ambiguous,
+            {{'article': article, 'plural': coalesce(plural, false)}} AS used
+        FROM names LEFT JOIN usages USING (id) SEMI JOIN (
+            SELECT subject AS id FROM triples UNION SELECT neighbor FROM read_parquet({facts})
+        ) USING (id)"""
     )
 
 
@@ -174,9 +209,9 @@ def _check_words(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
         raise InputError(f"{inputs.templates}: no template for {ids}; make the templates again")
     literal = db.sql(
         f"""SELECT datatype, key FROM (
-            SELECT datatype, key FROM triples WHERE object IS NULL
-            UNION SELECT datatype, key FROM read_parquet({facts}) WHERE object IS NULL
-        ) ANTI JOIN shown USING (datatype, key) ORDER BY ALL LIMIT 1"""
+            SELECT datatype, key, {_JSON} AS json FROM triples WHERE object IS NULL
+            UNION SELECT datatype, key, json FROM read_parquet({facts}) WHERE object IS NULL
+        ) ANTI JOIN shown USING (datatype, json) ORDER BY ALL LIMIT 1"""
     ).fetchall()
     if literal:
         datatype, value = literal[0]
@@ -190,7 +225,7 @@ def _entity(number: str, names: str) -> str:
 
 
 def _object(number: str, names: str, shown: str) -> str:
-    """SQL: the fields that name an object; ids and descriptions of literals are null."""
+    """SQL: fields `id`, `label`, `description` of an object; id and description of a literal are null."""
     return (
         f"'id': CASE WHEN {number} IS NOT NULL THEN entity_id({number}) END, "
         f"'label': CASE WHEN {number} IS NULL THEN {shown}.label ELSE {names}.label END, "
@@ -198,8 +233,10 @@ def _object(number: str, names: str, shown: str) -> str:
     )
 
 
-def _create_neighborhood(db: duckdb.DuckDBPyConnection, name: str, path: Path, seed: int) -> None:
-    """TEMP TABLE `name` (subject, property, facts): in the order of their ranks."""
+def _create_neighborhood(
+    db: duckdb.DuckDBPyConnection, name: str, path: Path, seed: int, unique_names: bool
+) -> None:
+    """TEMP TABLE `name` (subject, property, facts): the facts of each group as a list, sorted by rank."""
     place = chance(name, seed, "f.subject", "f.property", "f.rank_no")
     db.execute(
         f"""CREATE TEMP TABLE {name} AS
@@ -210,16 +247,19 @@ def _create_neighborhood(db: duckdb.DuckDBPyConnection, name: str, path: Path, s
             'popularity': p.popularity,
             'objects': [{{
                 'object': {{{_object("f.object", "o", "l")}}},
-                'prompt': cloze(t.sentences[1 + floor({place} * len(t.sentences))::INTEGER], s.label),
+                'prompt': cloze(t.sentences[1 + floor({place} * len(t.sentences))::INTEGER],
+                    {_prompted("[coalesce(o.label, l.label)]", unique_names)}, s.used, u.article, d.text),
                 'raw': coalesce(l.raw, entity_id(f.object)),
                 'statement': f.statement
             }}]
         }} ORDER BY f.rank_no) AS facts
         FROM read_parquet({sql(path)}) f
-        JOIN names s ON s.id = f.neighbor
+        JOIN subjects s ON s.id = f.neighbor
         LEFT JOIN names r ON r.id = -f.relation
         LEFT JOIN names o ON o.id = f.object
-        LEFT JOIN shown l ON f.object IS NULL AND l.datatype = f.datatype AND l.key = f.key
+        LEFT JOIN shown l ON f.object IS NULL AND l.datatype = f.datatype AND l.json = f.json
+        LEFT JOIN usages u ON u.id = f.object
+        LEFT JOIN dates d ON f.datatype = 'quantity' AND d.pit = f.pit
         LEFT JOIN popularity p ON p.id = f.neighbor
         JOIN templates t ON t.property = f.relation
         WHERE s.label IS NOT NULL AND coalesce(o.label, l.label) IS NOT NULL
@@ -227,11 +267,13 @@ def _create_neighborhood(db: duckdb.DuckDBPyConnection, name: str, path: Path, s
     )
 
 
-def _records(inputs: Inputs, seed: int, test_share: float) -> str:
+def _records(inputs: Inputs, seed: int, test_share: float, unique_names: bool) -> str:
     objects = f"""
         SELECT t.subject, t.property, any_value(scenario) AS scenario, any_value(is_replace) AS is_replace,
             any_value(subject_is_ph_new) AS subject_is_ph_new,
             any_value(relation_is_temp_func) AS relation_is_temp_func,
+            {_COMMON_ARTICLE} AS object_article,
+            max_by(d.text, t.new_pit.last) FILTER (WHERE t.label = 'new') AS day,
             list({{
                 {_object("t.object", "o", "l")},
                 'decision': t.label,
@@ -244,30 +286,35 @@ def _records(inputs: Inputs, seed: int, test_share: float) -> str:
                 'datatype': t.datatype,
                 'raw': coalesce(l.raw, entity_id(t.object)),
                 'short': l.short,
-                'announced': coalesce(t.announced, false)
+                'announced': coalesce(t.announced, false),
+                'leaks': coalesce(t.leaks, false)
             }} ORDER BY t.old_position IS NULL, t.old_position, t.new_position,
                 t.old_statement, t.new_statement) AS objects
         FROM triples t
         LEFT JOIN names o ON o.id = t.object
-        LEFT JOIN shown l ON t.object IS NULL AND l.datatype = t.datatype AND l.key = t.key
+        LEFT JOIN shown l ON t.object IS NULL AND l.datatype = t.datatype AND l.json = {_JSON}
+        LEFT JOIN usages u ON u.id = t.object
+        LEFT JOIN dates d ON t.datatype = 'quantity' AND d.pit = t.new_pit
         GROUP BY t.subject, t.property"""
+    name = _prompted("list_transform(g.objects, lambda o: o.label)", unique_names)
     return f"""
         WITH updates AS ({objects}), records AS (
             SELECT g.subject AS subject_number, g.property AS relation_number,
                 {_entity("g.subject", "s")} AS subject,
                 {_entity("-g.property", "r")} AS relation,
-                cloze(t.sentences[1], s.label) AS update_prompt,
-                list_transform(t.sentences[2:], lambda sentence: cloze(sentence, s.label))
-                    AS generalization_prompts,
+                cloze(t.sentences[1], {name}, s.used, g.object_article, g.day) AS update_prompt,
+                list_transform(t.sentences[2:], lambda sentence: cloze(
+                    sentence, {name}, s.used, g.object_article, g.day)) AS generalization_prompts,
                 g.subject_is_ph_new, g.relation_is_temp_func, g.is_replace,
                 p.popularity AS subject_popularity, g.objects,
                 coalesce(n.facts, []) AS neighborhood, coalesce(m.facts, []) AS random_neighborhood,
                 g.scenario,
                 CASE WHEN {chance("split", seed, "g.subject")} < {float(test_share)}
                     THEN 'test' ELSE 'train' END AS split,
-                p.source AS popularity_source, t.source AS template_source
+                p.source AS popularity_source, t.source AS template_source,
+                s.ambiguous AS subject_is_ambiguous
             FROM updates g
-            JOIN names s ON s.id = g.subject
+            JOIN subjects s ON s.id = g.subject
             LEFT JOIN names r ON r.id = -g.property
             JOIN templates t USING (property)
             LEFT JOIN popularity p ON p.id = g.subject
@@ -278,7 +325,7 @@ def _records(inputs: Inputs, seed: int, test_share: float) -> str:
 
 
 def _bound(name: str) -> str:
-    """SQL: the start or end that the rules used: the old dump's for F-, else the new one's."""
+    """SQL: the start or end as the rules read it: the old dump's for F-, else the new one's."""
     return (
         f"CASE WHEN t.change = 'F-' THEN bound_text(t.old_{name}, t.old_{name}_unknown) "
         f"ELSE bound_text(t.new_{name}, t.new_{name}_unknown) END"

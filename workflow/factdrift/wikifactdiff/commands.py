@@ -1,4 +1,4 @@
-"""`factdrift wikifactdiff`: from labelled updates to datasets; `factdrift show`: one subject's updates."""
+"""`factdrift wikifactdiff`: datasets from labelled updates; `factdrift show`: the updates of one subject."""
 
 from __future__ import annotations
 
@@ -7,9 +7,27 @@ import json
 import sys
 from datetime import date
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from factdrift.stage_settings import add_settings, read_settings
+from factdrift.switches import switches
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+class AssembleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`--settings` of `assemble`; descriptions and defaults are those of `config/config.schema.yaml`."""
+
+    snapshots_old: str
+    snapshots_new: str
+    variant: Literal["paper", "reference", "revised"]
+    subject_names: Literal["variant", "label", "unique"]
+    grammar: Literal["variant", "fitted", "plain"]
+    measurements: Literal["variant", "plain", "dated"]
+    seed: int
+    test_share: float
 
 
 def register(commands: Parsers) -> None:
@@ -74,7 +92,7 @@ def _add_select(verbs: Parsers) -> None:
         action="append",
         default=[],
         metavar="P1082=14",
-        help="of the groups of a relation one in so many stays",
+        help="keep one of this many groups of a relation",
     )
     verb.add_argument("--seed", type=int, default=0)
     verb.set_defaults(run=_select)
@@ -98,12 +116,9 @@ def _add_assemble(verbs: Parsers) -> None:
     _file(verb, "--literals", "literals as people write them")
     _file(verb, "--neighbors", "nearest facts")
     _file(verb, "--random-neighbors", "random facts")
-    verb.add_argument("--old-date", required=True, help="T_old, for the message about an empty result")
-    verb.add_argument("--new-date", required=True, help="T_new, likewise")
-    verb.add_argument("--funnel", required=True, help="path of the funnel, likewise")
-    verb.add_argument("--seed", type=int, default=0)
-    verb.add_argument("--test-share", type=float, default=0.2, help="of the subjects (default %(default)s)")
+    verb.add_argument("--funnel", required=True, help="what `funnel` wrote; an error names it")
     _resources(verb)
+    add_settings(verb, AssembleSettings, "")
     verb.set_defaults(run=_assemble)
 
 
@@ -129,7 +144,11 @@ def _add_manifest(verbs: Parsers) -> None:
     verb = _verb(verbs, "manifest", "dumps, configuration, versions and counts, as JSON")
     verb.add_argument("--old-date", required=True)
     verb.add_argument("--new-date", required=True)
-    for option, what in (("--dump", "dump file"), ("--snapshot", "snapshot.json")):
+    for option, what in (
+        ("--dump", "dump file"),
+        ("--snapshot", "snapshot.json"),
+        ("--sample", "account of the bundled sample"),
+    ):
         verb.add_argument(
             option,
             type=_dated_path,
@@ -194,11 +213,24 @@ def _replacements(options: argparse.Namespace) -> None:
 
 def _assemble(options: argparse.Namespace) -> None:
     from factdrift.wikifactdiff.assemble import Inputs, Origin, assemble
+    from factdrift.wikifactdiff.prompts import Style
 
+    settings = read_settings(options.settings, AssembleSettings, "")
     inputs = Inputs(**{name: getattr(options, name) for name in Inputs._fields})
-    origin = Origin(options.old_date, options.new_date, options.funnel)
+    chosen = switches(msgspec.structs.asdict(settings))
     assemble(
-        inputs, options.output, origin, options.seed, options.test_share, options.memory_mb, options.threads
+        inputs,
+        options.output,
+        Origin(settings.snapshots_old, settings.snapshots_new, options.funnel),
+        settings.seed,
+        settings.test_share,
+        Style(
+            fitted=chosen["grammar"] == "fitted",
+            dated=chosen["measurements"] == "dated",
+            unique_names=chosen["subject_names"] == "unique",
+        ),
+        options.memory_mb,
+        options.threads,
     )
 
 
@@ -227,6 +259,7 @@ def _manifest(options: argparse.Namespace) -> None:
         {"old": options.old_date, "new": options.new_date},
         dict(options.dump),
         dict(options.snapshot),
+        dict(options.sample),
         options.configuration,
         options.tables,
         options.funnel,

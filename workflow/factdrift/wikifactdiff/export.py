@@ -43,7 +43,7 @@ def _records(dataset: Path) -> Iterator[Record]:
 
 
 def public_record(record: Record) -> Record:
-    """A row of our table with what the public dataset has of it, and no more."""
+    """The fields of a row that the public dataset has."""
     objects = [_named(value) | {"decision": value["decision"]} for value in record["objects"]]
     return {name: record[name] for name in FIELDS} | {
         "objects": objects,

@@ -1,4 +1,4 @@
-"""How many triples each filter and rule dropped or labelled, per relation, from both dumps to WFD_repl."""
+"""Counts, per relation, the triples that each filter and rule dropped or labelled, from dumps to WFD_repl."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ STAGES = (
     "scenarios",
     "wfd_repl",
 )
-"""In the order of the work. The reasons are: names of the filters, or `kept`; `F-`, `F0`, `F+`; names of the
-rules that decided; labels; why a triple or its group goes, or `kept`; scenarios of what is kept; and `kept`,
+"""The stages in order. Their reasons: names of filters, or `kept` (the first two); `F-`, `F0`, `F+`; names of
+rules; labels; the step that dropped a triple or its group, or `kept`; scenarios of kept triples; and `kept`,
 `undersampled` or `other_scenario`."""
 
 
@@ -28,7 +28,7 @@ def write_funnel(
     """Writes `stage`, `relation`, `reason`, `triples` (statements in the first two stages).
 
     `report`: the preprocessing report. `untouched`: counts of the triples that are not in `updates`.
-    `replacements`: the groups of WFD_repl. Works without any update.
+    `replacements`: the groups of WFD_repl. A build without updates has a funnel too.
     """
     kept = "FROM updates WHERE dropped_by IS NULL"
     with database() as db:

@@ -1,4 +1,6 @@
-"""From what, with what and how a result was made. No clock in it: the same build gives the same bytes."""
+"""The manifest: inputs, configuration, versions and counts of a build, without times, so that equal builds
+give equal bytes.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from factdrift.errors import InputError
 from factdrift.progress import Progress
-from factdrift.settings import InputError
 from factdrift.tables import atomic_path, database, sql
 
 PACKAGES = ("factdrift", "duckdb", "pyarrow", "numpy", "scipy", "snakemake")
@@ -24,6 +26,7 @@ def write_manifest(
     dates: Mapping[str, str],
     dumps: Mapping[str, Path],
     snapshots: Mapping[str, Path],
+    samples: Mapping[str, Path],
     configuration: Mapping[str, Any],
     tables: Sequence[Path],
     funnel: Path,
@@ -33,6 +36,7 @@ def write_manifest(
     """Writes the manifest.
 
     `dates`: T_old and T_new by name. `dumps`: date -> dump file, `snapshots`: date -> its snapshot.json.
+    `samples`: date -> account of the bundled sample, of each date that was rendered from it.
     `configuration`: the resolved settings. `tables`: Parquet files to count, under
     the paths given. `checksum`: name of the hash of the dumps (`sha1` is what Wikidata publishes).
     """
@@ -40,6 +44,7 @@ def write_manifest(
         "dates": dict(dates),
         "dumps": {date: _dump(path, checksum) for date, path in sorted(dumps.items())},
         "snapshots": {date: _json(path) for date, path in sorted(snapshots.items())},
+        "sample": {date: _json(path) for date, path in sorted(samples.items())},
         "configuration": dict(configuration),
         "versions": versions(),
         "rows": {str(path): pq.read_metadata(path).num_rows for path in sorted(tables)},
@@ -50,7 +55,7 @@ def write_manifest(
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the packages whose change may change results."""
+    """The versions of Python and of the packages that can change results."""
     return {"python": platform.python_version()} | {
         name: importlib.metadata.version(name) for name in PACKAGES
     }

@@ -1,4 +1,4 @@
-"""How much an entity is looked at (spec section 6): English page views, or sitelinks in their place."""
+"""Popularity of entities: English page views, or the number of sitelinks instead."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from factdrift.errors import InputError
 from factdrift.progress import Progress
-from factdrift.settings import InputError, month_files
+from factdrift.settings import month_files
 from factdrift.tables import database, sql, write_query
 from factdrift.wikidata.pageviews import VIEWS, WIKI, EnglishViews
 
@@ -27,13 +28,13 @@ def popularity(
     memory_mb: int = 3000,
     threads: int = 1,
 ) -> int:
-    """Writes `id`, `popularity`, `source` of each item of the new snapshot and of the old one's others.
+    """Writes `id`, `popularity`, `source` of each item of the new snapshot, and of items of the old one only.
 
-    `new` may be any snapshot, `old` none: then the table holds the items of one dump, as of its date.
-    `pageviews`: the directory of the monthly files, or None for ln(1 + sitelinks). `day`: the date of the
-    dump; the `months` months before its month count. `source` tells how an item came by its number:
-    `pageviews`, `class_mean`, `global_median` or `sitelinks`. Values are rounded to 1e-9. Returns the
-    number of items. Raises InputError if a month is missing or the files name no item's article.
+    With an empty `old` the table has the items of one dump. `pageviews`: the directory of the monthly files,
+    or None for ln(1 + sitelinks). `day`: the date of the dump; the `months` months before its month count.
+    `source` says where the value comes from: `pageviews`, `class_mean`, `global_median` or `sitelinks`.
+    Values are rounded to 1e-9. Returns the number of items. Raises InputError if a month is missing or no
+    article of an item is in the files.
     """
     files = [] if pageviews is None else month_files(pageviews, day, months)
     with database(memory_mb, threads) as db:
@@ -65,8 +66,8 @@ def popularity(
 
 
 def _read_views(db: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
-    """TEMP TABLE views (id, month from 0, views): summed over the access methods, where there are any."""
-    # Titles stay bytes: the files hold some that are no valid UTF-8.
+    """TEMP TABLE views (id, month from 0, views): summed over access methods; months without are absent."""
+    # Titles are compared as bytes: some in the files are not valid UTF-8.
     db.execute(
         """CREATE TEMP TABLE titles AS
         SELECT id, encode(replace(title, ' ', '_')) AS title FROM items WHERE title IS NOT NULL"""
@@ -83,7 +84,7 @@ def _read_views(db: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:
         try:
             db.execute(insert.format(month=month, lines="lines"))
         except duckdb.Error as error:
-            # What goes wrong while DuckDB pulls the lines comes back as its own error.
+            # DuckDB replaces an error of the reader by its own.
             raise (lines.problem or error) from None
         finally:
             db.unregister("lines")
@@ -120,7 +121,7 @@ class MonthFile:
 
 
 def _create_recorded(db: duckdb.DuckDBPyConnection, months: int) -> None:
-    """TEMP TABLE recorded (id, popularity): the median counts from the first month with a view on."""
+    """TEMP TABLE recorded (id, popularity): the median over the months from the first one with a view."""
     db.execute(
         f"""CREATE TEMP TABLE recorded AS
         SELECT id, round(ln(1 + list_aggregate(
@@ -130,7 +131,7 @@ def _create_recorded(db: duckdb.DuckDBPyConnection, months: int) -> None:
     )
 
 
-# Sums of integers, so that a mean does not depend on the order in which the members come.
+# Means are made of sums of integers, which do not depend on the order of the members.
 _COMPLETED = """
     WITH classed AS (
         SELECT id, unnest(classes) AS class FROM items

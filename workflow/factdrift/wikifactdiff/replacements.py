@@ -1,11 +1,11 @@
-"""WFD_repl: the updates that replace one object by another (spec section 7)."""
+"""WFD_repl: the updates that replace one object by another."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import database, sql, write_query
 from factdrift.wikifactdiff.chance import digest
 
@@ -15,8 +15,8 @@ def select_replacements(
 ) -> int:
     """Writes the groups (subject, property) of WFD_repl; returns their number.
 
-    `undersample`: property -> factor. Of the groups of such a property one in `factor` stays, rounded up:
-    those whose seeded hash of (subject, property) is smallest.
+    `undersample`: property -> factor. One of `factor` groups of such a property is kept, rounded up: those
+    with the smallest seeded hashes of (subject, property).
     """
     with database() as db:
         factors = " ".join(f"WHEN {number} THEN {factor}" for number, factor in sorted(undersample.items()))

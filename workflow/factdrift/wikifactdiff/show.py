@@ -1,4 +1,4 @@
-"""Updates of one subject as text for a terminal: what changed, which rule decided, where to check it."""
+"""The updates of one subject as text for a terminal: what changed, by which rule, and links to check it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 import duckdb
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import database, sql
+from factdrift.wikidata.ids import MADE_UP_ITEMS, MADE_UP_REVISIONS, entity_number
+from factdrift.wikidata.text import printable
 
 Record = dict[str, Any]
 
@@ -20,7 +22,7 @@ _SIGNS = {"new": "+", "obsolete": "-", "static": "="}
 def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -> list[Record]:
     """The subject's updates, those with the smallest relation number first.
 
-    Raises InputError if there is no such file, subject or relation in it, or if it is no dataset.
+    Raises InputError if the file does not exist or is no dataset, or has no such subject or relation.
     """
     if not dataset.is_file():
         raise InputError(f"{dataset}: no such file; build it with `snakemake --cores all {dataset}`")
@@ -48,7 +50,14 @@ def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -
 
 
 def lines(records: list[Record]) -> Iterator[str]:
-    """The text of the updates of one subject."""
+    """Yields the lines of text about one subject's updates, without control characters.
+
+    Names in a dataset may hold any character: one must not clear the screen or begin a line.
+    """
+    return map(printable, _lines(records))
+
+
+def _lines(records: list[Record]) -> Iterator[str]:
     first = records[0]
     yield _headline(first["subject"])
     yield f"popularity {first['subject_popularity']} ({first['popularity_source']}), {first['split']} split"
@@ -56,22 +65,29 @@ def lines(records: list[Record]) -> Iterator[str]:
         relation = record["relation"]
         yield ""
         yield f"{relation['label']} ({relation['id']}): {record['scenario']}"
-        yield f"  {WIKI}iki/{record['subject']['id']}#{relation['id']}"
+        if not _is_made_up(record["subject"]["id"]):
+            yield f"  {WIKI}iki/{record['subject']['id']}#{relation['id']}"
         yield f"  {record['update_prompt']}"
         for value in record["objects"]:
             yield from _object_lines(value, record["subject"]["id"])
 
 
 def _object_lines(value: Record, subject: str) -> Iterator[str]:
-    name = value["label"] if value["id"] is None else f"{value['label']} ({value['id']})"
+    name = value["label"] if value["id"] is None else _name(value)
     announced = ", announced before it began" if value["announced"] else ""
     yield f"  {_SIGNS[value['decision']]} {value['decision']:8} {name}"
     yield f"      rule {value['rule']}{announced}{_dates(value)}"
     for side in ("old", "new"):
         statement, revision = value[f"{side}_statement"], value[f"{side}_revision"]
         if statement is not None:
-            page = f"{WIKI}/index.php?oldid={revision}" if revision else f"{WIKI}iki/{subject}"
-            yield f"      {side} dump: {page}#{statement}"
+            yield f"      {side} dump: {_place(subject, revision)}{statement}"
+
+
+def _place(subject: str, revision: int | None) -> str:
+    """The address before a statement's id; only text where no page of Wikidata shows the statement."""
+    if _is_made_up(subject) or (revision or 0) >= MADE_UP_REVISIONS:
+        return "statement "
+    return f"{WIKI}/index.php?oldid={revision}#" if revision else f"{WIKI}iki/{subject}#"
 
 
 def _dates(value: Record) -> str:
@@ -84,5 +100,14 @@ def _dates(value: Record) -> str:
 
 
 def _headline(subject: Record) -> str:
-    text = f"{subject['label']} ({subject['id']})"
+    text = _name(subject)
     return f"{text}: {subject['description']}" if subject["description"] else text
+
+
+def _name(entity: Record) -> str:
+    note = ", id made up" if _is_made_up(entity["id"]) else ""
+    return f"{entity['label']} ({entity['id']}{note})"
+
+
+def _is_made_up(item: str) -> bool:
+    return (entity_number(item) or 0) >= MADE_UP_ITEMS

@@ -1,4 +1,4 @@
-"""Table 2 of the paper for this build: how much there is of what, in both datasets."""
+"""Table 2 of the paper for this build: counts of updates, triples, scenarios and more, of both datasets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPLITS = ("train", "test")
 
 
 def write_stats(dataset: Path, groups: Path, output: Path) -> None:
-    """Writes the counts of both datasets as JSON; `groups` are those of WFD_repl, maybe none."""
+    """Writes the counts of both datasets as JSON; `groups` are those of WFD_repl, possibly none."""
     with database() as db:
         counts = {
             "wikifactdiff": dataset_stats(db, f"SELECT * FROM read_parquet({sql(dataset)})"),
@@ -28,7 +28,7 @@ def write_stats(dataset: Path, groups: Path, output: Path) -> None:
 
 
 def dataset_stats(db: duckdb.DuckDBPyConnection, records: str) -> dict[str, Any]:
-    """Counts of a query's records; objects are distinct ones, literals by datatype, raw form and label."""
+    """Counts of a query's records; literals are distinct by datatype, raw form and label."""
     rows = f"({records})"
     db.execute(f"CREATE OR REPLACE TEMP VIEW triples AS SELECT *, unnest(objects) AS object FROM {rows}")
 

@@ -1,7 +1,7 @@
-"""Wikidata's dates as English writes them, no finer than their precision (spec section 9, literals).
+"""Wikidata's dates as English writes them, no finer than their precision.
 
-The calendar is that in which the date was written: a Julian date is not converted. Eras stand behind the
-year: `44 BC`, and `14 AD` below the year 100, where a bare number would not read as a year.
+The calendar is that in which the date was written: a Julian date is not converted. An era follows the year:
+`44 BC`, and `14 AD` below the year 100, where a bare number would not read as a year.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ _MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def written_date(time: Time) -> str | None:
-    """The date in words; None if no calendar has it (month 13, February 30).
+    """The date in words; None if no calendar has it (year 0, month 13, February 30), or if it says nothing.
 
-    A date of day or month precision whose day or month is 00 is shown as far as it is known; times of the
-    day, which Wikidata does not record, are left out.
+    A date says nothing if its precision is coarser than its distance from the year 1, such as 2022 to the
+    nearest million years. A date of day or month precision whose day or month is 00 is shown as far as it is
+    known; times of the day, which Wikidata does not record, are left out.
     """
-    if time.precision >= MONTH and time.month > 12:
+    if time.year == 0 or (time.precision >= MONTH and time.month > 12):
         return None
     if time.precision >= DAY and time.month and time.day:
         if time.day > _MONTH_LENGTHS[time.month - 1]:
@@ -61,10 +62,15 @@ def _era(year: int) -> str:
     return " BC" if year < 0 else " AD" if year < 100 else ""
 
 
-def _deep_time(year: int, precision: int) -> str:
-    """Spans of ten thousand years (precision 5) up to a billion (0), rounded to what the precision says."""
+def _deep_time(year: int, precision: int) -> str | None:
+    """Spans of ten thousand years (precision 5) up to a billion (0), rounded to what the precision says.
+
+    None for a year that is rounded to 0.
+    """
     span = 10 ** (YEAR - precision)
-    magnitude = (abs(year) + span // 2) // span * span or abs(year)
+    magnitude = (abs(year) + span // 2) // span * span
+    if not magnitude:
+        return None
     era = " BC" if year < 0 else " AD"
     for unit, name in ((10**9, "billion"), (10**6, "million")):
         if magnitude >= unit:

@@ -1,10 +1,11 @@
-"""Literal values (dates, quantities, texts) as people write them (spec section 9, literals)."""
+"""Literal values (dates, quantities, texts) as people write them."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, NamedTuple
 
+from factdrift.wikidata.text import one_line
 from factdrift.wikidata.time import parse_time
 from factdrift.words.dates import written_date
 from factdrift.words.quantities import (
@@ -39,7 +40,7 @@ def shown(datatype: str, value: str, units: Units) -> Shown:
     try:
         decoded: Any = json.loads(value)
     except (ValueError, RecursionError):
-        return Shown(value, value, value)
+        return Shown(one_line(value), one_line(value), value)
     raw = _raw(decoded, value)
     try:
         if datatype == "time":
@@ -48,7 +49,8 @@ def shown(datatype: str, value: str, units: Units) -> Shown:
             return _quantity(decoded, raw, units)
     except (KeyError, TypeError, ValueError, AttributeError):
         pass
-    return Shown(raw, raw, raw)
+    label = one_line(raw)
+    return Shown(label, label, raw)
 
 
 def _raw(decoded: Any, value: str) -> str:
@@ -67,7 +69,8 @@ def _time(decoded: Any, raw: str) -> Shown:
     if not isinstance(precision, int) or not 0 <= precision <= 14:
         raise ValueError(f"no precision: {precision!r}")
     label = written_date(parse_time(decoded["time"], precision, decoded.get("calendarmodel", "")))
-    return Shown(label or raw, label or raw, raw)
+    label = label or one_line(raw)
+    return Shown(label, label, raw)
 
 
 def _quantity(decoded: Any, raw: str, units: Units) -> Shown:

@@ -1,7 +1,7 @@
-"""Where a name stands in a sentence: as whole words, whatever the case, diacritics and typographic signs.
+"""Finds names in sentences: as whole words, ignoring case, diacritics and typographic variants.
 
-Both are folded first: lower case, without the marks over Latin, Greek and Cyrillic letters, with plain quotes
-and hyphens and single spaces. Names are compared as they stand, so that they may hold any character.
+Name and sentence are folded first: lower case, without the marks over Latin, Greek and Cyrillic letters, with
+plain quotes and hyphens and single spaces. Names are compared literally, so they may hold any character.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _FIRST_MARK, _LAST_MARK = "\u0300", "\u036f"
 
 _OPENING = "(\"'["
 _AFTER = re.compile(r"(?:'s?)?[\])\"'.,:;!?]*(?: |$)")
-"""What may follow a name: a possessive ending, then punctuation, then a blank or nothing."""
+"""What may follow a name: a possessive ending, then punctuation, then a blank or the end."""
 
 
 class Folded(NamedTuple):
-    """`text` with, for each of its characters and for its end, the place in the text that was folded."""
+    """A folded text, and the index in the original of each of its characters and of its end."""
 
     text: str
     places: list[int]
 
 
 def folded(text: str) -> Folded:
-    """The form of a text in which names are looked for."""
+    """Folds a text for the search for names."""
     if text.isascii() and text.isprintable() and "  " not in text and "`" not in text:
         return Folded(text.lower(), list(range(len(text) + 1)))
     found: list[str] = []
@@ -54,15 +54,15 @@ def _plain(character: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """A name in the form in which it is looked for."""
+    """The folded form of a name."""
     return folded(name).text.strip()
 
 
 def mentions(sentence: str, name: str) -> list[tuple[int, int]]:
-    """Start and end of each place where the folded `name` stands in a folded `sentence` as whole words.
+    """Start and end of each occurrence of the folded `name` as whole words of a folded `sentence`.
 
-    What is joined to other words by a hyphen, an apostrophe or nothing is no mention; a possessive ending,
-    quotes, brackets and punctuation are no part of the word. Mentions do not overlap.
+    A name that is joined to other words by a hyphen, an apostrophe or nothing is no mention; a possessive
+    ending, quotes, brackets and punctuation may follow or precede it. Mentions do not overlap.
     """
     found = []
     start = sentence.find(name) if name else -1
@@ -77,7 +77,7 @@ def mentions(sentence: str, name: str) -> list[tuple[int, int]]:
 
 
 def begins_word(sentence: str, start: int) -> bool:
-    """Whether nothing but opening quotes and brackets stands between `start` and a blank or the beginning."""
+    """Whether only opening quotes and brackets are between `start` and the blank or beginning before it."""
     while start and sentence[start - 1] in _OPENING:
         start -= 1
     return start == 0 or sentence[start - 1] == " "

@@ -1,4 +1,4 @@
-"""Noun phrases of relations: "the capital of {x}", one inside the other for a chain of facts.
+"""Noun phrases of relations, such as "the capital of {x}", which are nested for a chain of facts.
 
 One table, `resources/words/noun_phrases.tsv`, serves KLoB and TempRIPPLE. `wh` is the word that asks for the
 phrase (Who, What); `with_ordinal` is the phrase for one holder among several in time ("the {ord} head of
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.wikidata.ids import property_number
 
 COLUMNS = ("property", "label", "wh", "phrase", "with_ordinal")
@@ -30,10 +30,10 @@ class NounPhrase(NamedTuple):
 
 
 def noun_phrases(rows: Iterable[tuple[int, Sequence[str]]], source: str) -> dict[int, NounPhrase]:
-    """Property number -> phrase, of the numbered rows of a table with COLUMNS that is called `source`.
+    """Property number -> phrase, from numbered rows with COLUMNS; `source` names the table in errors.
 
-    Raises InputError, with the line, for an id that is none or stands twice, another question word, or
-    a phrase with other blanks than it should have.
+    Raises InputError, with the line, for an invalid or repeated id, another question word, or a phrase with
+    other blanks than it should have.
     """
     found: dict[int, NounPhrase] = {}
     for line, (identifier, *fields) in rows:
@@ -58,7 +58,7 @@ def noun_phrases(rows: Iterable[tuple[int, Sequence[str]]], source: str) -> dict
 
 
 def nested(phrases: Iterable[str], subject: str) -> str:
-    """The phrases one in the other, the first innermost: "the employer of the spouse of Ada"."""
+    """Nests the phrases around `subject`, the first innermost: "the employer of the spouse of Ada"."""
     for phrase in phrases:
         before, _, after = phrase.partition(SUBJECT)
         subject = f"{before}{subject}{after}"

@@ -1,4 +1,4 @@
-"""Wikidata's amounts as English writes them (spec section 9, literals).
+"""Wikidata's amounts as English writes them.
 
 The number is exact, with separators and without trailing zeros. Its unit is, in this order: the percent
 sign; the unit's symbol (P5061), before the number for a currency sign (`$12.50`), without a blank for
@@ -21,7 +21,7 @@ Units = Mapping[int, tuple[str | None, str | None]]
 """Unit item number -> (label, symbol), each None where there is none."""
 
 PERCENT = 11229
-"""Q11229, which stands behind its number as a sign whether or not the snapshot holds its symbol."""
+"""Q11229, which is written as the sign % whether or not the snapshot holds its symbol."""
 
 _AMOUNT = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d{1,3})?")
 _GLUED = frozenset("%‰°′″'\"")
@@ -70,7 +70,7 @@ def short_number(number: Decimal) -> str:
 
 
 def with_unit(number: str, unit: int | None, units: Units, one: bool) -> str:
-    """The number's text with its unit; `one` tells that the amount is 1 or -1, which takes the singular."""
+    """The number's text with its unit; `one`: the amount is 1 or -1, so the unit is in the singular."""
     if unit is None:
         return number
     label, symbol = units.get(unit, (None, None))

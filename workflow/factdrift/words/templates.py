@@ -1,4 +1,4 @@
-"""Sentence templates: a blank for the subject, and one for the object at the end (spec section 9)."""
+"""Sentence templates: a blank for the subject, and one for the object at the end."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import re
 
 SUBJECT, OBJECT, RELATION = "{subject}", "{object}", "{relation}"
 
+BLANK = "____"
+"""Stands for the object in a cloze test, as in the public dataset. A subject whose name holds it cannot be
+asked about: the test would have several blanks."""
+
 _BLANK = re.compile(r"\{[^{}]*\}")
 
 
-def filled(template: str, subject: str, object: str) -> str:
-    """The sentence of a template; names may contain anything, also what looks like a blank."""
-    values = {SUBJECT: subject, OBJECT: object}
-    return _BLANK.sub(lambda blank: values.get(blank[0], blank[0]), template)
+def has_blank(name: str) -> bool:
+    """Whether a name that is put into a template would bring another blank into it."""
+    return BLANK in name or _BLANK.search(name) is not None
 
 
 def problem(template: str, generic: bool = False) -> str | None:

@@ -1,3 +1,1 @@
-"""Datasets of other projects about editing: ours written for their code, theirs read for ours
-(docs/layouts.md).
-"""
+"""Dataset layouts of other editing projects, for export and import (docs/layouts.md)."""

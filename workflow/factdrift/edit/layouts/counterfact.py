@@ -5,23 +5,24 @@ appendix D).
 from __future__ import annotations
 
 from factdrift.edit.layouts.rows import OURS, Record, Row, facts, held, object_of, opened, row_of
+from factdrift.models.alignment import find_subject
 
 SUBJECT = "{}"
-"""Stands for the subject in a prompt."""
+"""Placeholder of the subject in a prompt."""
 
 
 def write(row: Row, number: int) -> Record | None:
     """The record of an update, or None if it is no replacement or its prompt does not name the subject.
 
-    Their evaluation takes the old object for the answer to every one of `neighborhood_prompts`, and the new
-    one for that of `attribute_prompts`: so only those of our neighbour facts stand there of which this is
-    true.
+    Their evaluation takes the old object as the answer to every one of `neighborhood_prompts`, and the new
+    object as that to every one of `attribute_prompts`. Only neighbour facts with these objects are written.
     """
     subject, prompt = row["subject"]["label"], opened(row["update_prompt"])
     new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
-    if new is None or obsolete is None or subject not in prompt:
+    if new is None or obsolete is None or find_subject(prompt, subject) < 0:
         return None
-    before, _, after = prompt.rpartition(subject)
+    place = find_subject(prompt, subject)
+    before, after = prompt[:place], prompt[place + len(subject) :]
     near = [*facts(row, "neighborhood"), *facts(row, "random_neighborhood")]
     paraphrases = [opened(text) for text in row["generalization_prompts"]]
     return {
@@ -42,9 +43,7 @@ def write(row: Row, number: int) -> Record | None:
 
 
 def read(record: Record, number: int) -> Row:
-    """The row of a record. `attribute_prompts` and `generation_prompts` are not kept: our metrics ask for
-    neither.
-    """
+    """The row of a record. `attribute_prompts` and `generation_prompts` are dropped: no metric uses them."""
     rewrite = record["requested_rewrite"]
     new, true = rewrite["target_new"], rewrite["target_true"]
     return row_of(

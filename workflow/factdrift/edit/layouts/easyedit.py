@@ -1,4 +1,4 @@
-"""EasyEdit's KnowEdit: what its `KnowEditDataset` reads (zjunlp/EasyEdit, examples/KnowEdit.md; arXiv
+"""EasyEdit's KnowEdit, as its `KnowEditDataset` reads it (zjunlp/EasyEdit, examples/KnowEdit.md; arXiv
 2401.01286).
 """
 
@@ -9,15 +9,15 @@ from typing import Any
 from factdrift.edit.layouts.rows import OURS, Record, Row, facts, held, object_of, opened, row_of
 
 LOCALITY = ("Relation_Specificity", "Forgetfulness")
-"""Kinds of facts that an edit must leave alone."""
+"""Kinds of facts that an edit must not change."""
 
 
 def write(row: Row, number: int) -> Record | None:
-    """The record of an update, or None if it has not exactly one new object.
+    """The record of an update, or None if it does not have exactly one new object.
 
-    Their locality is that the answer stays what it was, whatever it was, so our neighbour facts stand there
-    as they are. They measure it on one paraphrase, our first; `portability` needs facts that follow from the
-    new one, which we do not have.
+    Locality compares the answers before and after an edit, so neighbour facts are written unchanged.
+    Generalization is measured on one paraphrase, our first. `portability` needs facts that follow from the
+    new one; the dataset has none.
     """
     new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
     if new is None:
@@ -40,10 +40,10 @@ def write(row: Row, number: int) -> Record | None:
 
 
 def read(record: Record, number: int) -> Row:
-    """The row of a record of any of KnowEdit's fact files; `portability` is not kept.
+    """The row of a record of any of KnowEdit's fact files; `portability` is dropped.
 
-    WikiBio names the fields `concept`, `text` and `labels`; wiki_recent has no old answer. Of several
-    spellings of an answer the first counts.
+    WikiBio names the fields `concept`, `text` and `labels`; wiki_recent has no old answer. The first of
+    several spellings of an answer is taken.
     """
     locality = record.get("locality", {})
     neighbors = [

@@ -1,4 +1,4 @@
-"""Files in the layouts of other projects: a JSON list of records each."""
+"""Reads and writes files in the layouts of other projects: JSON lists of records."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pyarrow.parquet as pq
 
 from factdrift.edit.layouts import counterfact, easyedit, zsre
 from factdrift.edit.layouts.rows import SCHEMA
+from factdrift.errors import InputError
 from factdrift.progress import tracked
-from factdrift.settings import InputError
 from factdrift.tables import atomic_path, write_parquet
 
 LAYOUTS: dict[str, ModuleType] = {"counterfact": counterfact, "easyedit": easyedit, "zsre": zsre}
-"""Each with `write(row, number)` and `read(record, number)`, which return None for what is left out."""
+"""Modules with `write(row, number)` and `read(record, number)`, which return None for what is left out."""
 
 
 def export(dataset: Path, layout: str, output: Path) -> tuple[int, int]:
-    """Writes a dataset with the columns of wfd_repl; returns how many updates were written and left out."""
+    """Exports a dataset with the columns of wfd_repl; returns the numbers of updates written and left out."""
     with pq.ParquetFile(dataset) as file:
         lacking = [name for name in SCHEMA.names if name not in file.schema_arrow.names]
         if lacking:
@@ -38,19 +38,18 @@ def export(dataset: Path, layout: str, output: Path) -> tuple[int, int]:
 
 
 def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
-    """Writes the records of a file as a table with the columns of wfd_repl; returns records kept and left
-    out.
+    """Imports a file as a table with the columns of wfd_repl; returns the numbers of records kept and left.
 
-    Raises InputError that names file, record and field for what does not have the layout.
+    Raises InputError with file, record and field if the file does not have the layout.
     """
     try:
         records = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except ValueError as error:
-        raise InputError(f"{path}: no JSON ({error})") from None
+        raise InputError(f"{path}: not JSON ({error})") from None
     if not isinstance(records, list):
-        raise InputError(f"{path}: a JSON list of records is wanted, as {layout} files are")
+        raise InputError(f"{path}: not a JSON list of records, which files in the layout {layout} are")
     rows = []
     for number, record in enumerate(records):
         try:
@@ -60,7 +59,9 @@ def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
                 f"{path}, record {number}: no field {error.args[0]!r}; it does not have the layout {layout}"
             ) from None
         except (TypeError, AttributeError, IndexError) as error:
-            raise InputError(f"{path}, record {number}: not as in the layout {layout} ({error})") from None
+            raise InputError(
+                f"{path}, record {number}: does not have the layout {layout} ({error})"
+            ) from None
     kept = [row for row in rows if row is not None]
     if not kept:
         raise InputError(f"{path}: no record that can be used")

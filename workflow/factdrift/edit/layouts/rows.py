@@ -1,8 +1,8 @@
-"""A row of wfd_repl.parquet, which every layout is written from and read into.
+"""Rows of wfd_repl.parquet, from which every layout is written and into which it is read.
 
-What another layout has no field for stands in its records under the key `factdrift`, which the loaders of
-the other projects do not look at. So what was exported comes back, and a file of another project is read
-without it.
+Columns without a field in a layout are written under the key `factdrift` of a record, which the loaders of
+other projects ignore. So an exported file can be imported without loss; files of other projects are read
+without that key.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Row = dict[str, Any]
 Record = dict[str, Any]
 
 BLANK = "____"
-"""Stands for the object in a cloze sentence of the dataset, at its end."""
+"""Placeholder of the object at the end of a cloze."""
 
 OURS = "factdrift"
-"""The key of a record under which stands what the layout has no field for."""
+"""The key of a record for columns that the layout has no field for."""
 
 _NAMED = pa.struct([("id", pa.string()), ("label", pa.string()), ("description", pa.string())])
 _OBJECT = pa.struct(
@@ -28,7 +28,7 @@ _OBJECT = pa.struct(
         *((name, pa.string()) for name in ("decision", "rule", "old_statement", "new_statement")),
         *((name, pa.int64()) for name in ("old_revision", "new_revision")),
         *((name, pa.string()) for name in ("start", "end", "point_in_time", "datatype", "raw", "short")),
-        ("announced", pa.bool_()),
+        *((name, pa.bool_()) for name in ("announced", "leaks")),
     ]
 )
 _FACT = pa.struct(
@@ -60,6 +60,7 @@ SCHEMA = pa.schema(
         ("split", pa.string()),
         ("popularity_source", pa.string()),
         ("template_source", pa.string()),
+        ("subject_is_ambiguous", pa.bool_()),
     ]
 )
 """The columns of wfd_repl.parquet (docs/tables/wikifactdiff.md)."""
@@ -67,38 +68,37 @@ SCHEMA = pa.schema(
 _FIELD_OF_NONE = (
     *("subject", "relation", "subject_is_ph_new", "relation_is_temp_func", "subject_popularity"),
     *("neighborhood", "random_neighborhood", "split", "popularity_source", "template_source"),
+    "subject_is_ambiguous",
 )
-"""Columns for which no layout has a field that can hold them."""
+"""Columns that no layout has a field for."""
 
 
 def opened(cloze: str) -> str:
-    """The text of a cloze sentence before its blank."""
+    """The text of a cloze before its blank."""
     return cloze.removesuffix(BLANK).rstrip()
 
 
 def closed(text: str) -> str:
-    """The cloze sentence whose object follows `text`."""
+    """The cloze that consists of `text` and a blank."""
     return f"{text.rstrip()} {BLANK}"
 
 
 def object_of(row: Row, decision: str) -> Row | None:
-    """The object of which `decision` (new, obsolete) was made, if the update has exactly one."""
+    """The object with `decision` (`new`, `obsolete`); None unless the update has exactly one."""
     found = [value for value in row["objects"] if value["decision"] == decision]
     return found[0] if len(found) == 1 else None
 
 
 def facts(row: Row, column: str) -> list[tuple[str, Row]]:
-    """The neighbour facts of a column as text before the object, and object."""
+    """(text before the object, object) of each neighbour fact in a column."""
     return [
         (opened(fact["prompt"]), fact["object"]) for neighbor in row[column] for fact in neighbor["objects"]
     ]
 
 
 def held(row: Row) -> Row:
-    """What stands under `OURS`: the columns without a field, more paraphrases than one, what is known of
-    the objects.
-    """
-    own = {name: row[name] for name in _FIELD_OF_NONE}
+    """The value of the key `OURS`: columns without a field, all paraphrases, all fields of the objects."""
+    own = {name: row.get(name) for name in _FIELD_OF_NONE}
     return own | {
         "paraphrases": [opened(text) for text in row["generalization_prompts"]],
         "objects": row["objects"],
@@ -119,10 +119,9 @@ def row_of(
 ) -> Row:
     """The row of a record.
 
-    `name` identifies the record in its file and becomes the id of the subject, which no layout has. `new`,
-    `obsolete` are id and label; without an obsolete object the update adds a relation (scenario
-    AddRelation). `neighbors` are text before the object, and object. What stands under `OURS` fills what the
-    fields leave open.
+    `name` identifies the record in its file and becomes the id of the subject, since layouts have none.
+    `new` and `obsolete` are (id, label); without an obsolete object the scenario is AddRelation. `neighbors`
+    are (text before the object, object). Values under `OURS` fill in what the fields leave open.
     """
     ours = record.get(OURS, {})
     objects = (

@@ -1,5 +1,5 @@
-"""zsRE for editing: `zsre_mend_eval.json`, as kmeng01/memit, zjunlp/EasyEdit and eric-mitchell/mend read
-it (arXiv 2110.11309).
+"""zsRE for editing: `zsre_mend_eval.json` of kmeng01/memit, zjunlp/EasyEdit and eric-mitchell/mend (arXiv
+2110.11309).
 """
 
 from __future__ import annotations
@@ -7,14 +7,14 @@ from __future__ import annotations
 from factdrift.edit.layouts.rows import OURS, Record, Row, facts, held, object_of, opened, row_of
 
 QUESTION = "nq question: "
-"""How the text of `loc` begins; the loaders of memit and EasyEdit insist on it."""
+"""The text of `loc` begins with it; the loaders of memit and EasyEdit require that."""
 
 
 def write(row: Row, number: int) -> Record | None:
     """The record of an update, or None if it is no replacement, or has no paraphrase or no neighbour fact.
 
-    Their prompts are questions, ours clozes, which their code handles alike. `pred`, the answer of the model
-    that they edited, is the old object here.
+    Their prompts are questions and ours are clozes; their code handles both alike. `pred`, in zsRE the answer
+    of the unedited model, is the old object here.
     """
     new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
     near = [*facts(row, "neighborhood"), *facts(row, "random_neighborhood")]
@@ -37,7 +37,7 @@ def write(row: Row, number: int) -> Record | None:
 
 
 def read(record: Record, number: int) -> Row | None:
-    """The row of a record, or None if it has no `alt`; such records EasyEdit leaves out, too.
+    """The row of a record, or None if it has no `alt`; EasyEdit leaves such records out, too.
 
     The new object is `alt`, as in MEND and EasyEdit. (MEMIT edits towards the first of `answers`, the true
     one.)

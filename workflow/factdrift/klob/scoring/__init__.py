@@ -1,1 +1,1 @@
-"""RSim and RSD: what a locating method's scores are worth on KLoB (Ju et al. 2023, section 3)."""
+"""RSim and RSD, the measures of a locating method on KLoB (Ju et al. 2023, section 3)."""

@@ -1,4 +1,4 @@
-"""One locating method on all three subtasks: every measure as a row of a table."""
+"""Evaluates one locating method on the three subtasks; every measure is a row of a table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from factdrift.errors import InputError
 from factdrift.klob.scoring.examples import Examples
 from factdrift.klob.scoring.locator import Scores
+from factdrift.klob.scoring.reference import word_sets
 from factdrift.klob.scoring.rsd import Spread, paired, rsd
 from factdrift.klob.scoring.rsim import POPULATIONS, Results, Similarity, approximate, by_examples, similarity
-from factdrift.klob.scoring.selection import Located, locate
-from factdrift.settings import InputError
+from factdrift.klob.scoring.selection import Located, Selection, locate
 
 MEASURES = pa.schema(
     [
@@ -34,10 +35,10 @@ MEASURES = pa.schema(
         ("n", pa.int64()),
     ]
 )
-"""One row a measure (docs/tables/klob_measures.md): of one subtask (null: all), one `population` (null where
-it has none) and one `relation` (null: all). `k` is what was asked in percent, `chosen` the K units that this
-is and `effective_k` the percentage that they are. `low` and `high` bound the 95 % interval; `n` examples,
-sentences or pairs count."""
+"""One row a measure (docs/tables/klob_measures.md): of one subtask (null: all), one `population` (null if
+the measure has none) and one `relation` (null: all). `k`: the percentage that was asked for; `chosen`: the K
+units that this is; `effective_k`: 100 K / N. All three are null for `lexical`, whose K is each sentence's
+number of words. `low`, `high`: the 95 % interval. `n`: the number of examples, sentences or pairs."""
 
 EXAMPLES = pa.schema(
     [
@@ -52,11 +53,11 @@ EXAMPLES = pa.schema(
         ("rsim", pa.float64()),
     ]
 )
-"""One row an example, k and population: nulls where the example is left out."""
+"""One row an example, k and population; the measures are null if the example is left out."""
 
 
 class Choices(NamedTuple):
-    """The switches of spec sections 10 to 12; `percents` is the sweep of k."""
+    """The switches of the scorer; `percents` is the sweep of k."""
 
     percents: tuple[Fraction, ...]
     ties: str = "index"
@@ -71,7 +72,7 @@ class Choices(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """What is found: rows of MEASURES and, where they were asked for, tables of EXAMPLES."""
+    """Rows of MEASURES and tables of EXAMPLES, of one locating method."""
 
     measures: list[dict[str, Any]]
     examples: list[pa.Table]
@@ -83,13 +84,13 @@ def evaluate(
     choices: Choices,
     populations: Sequence[str] | None = None,
 ) -> Evaluation:
-    """All measures of one method. A subtask none of whose sentences are scored is left out, and told by n =
-    0.
+    """All measures of one method; a subtask without scores has no RSim.
 
-    `populations`: those to compute (all that a subtask has). Raises InputError if only some sentences of a
-    subtask are scored.
+    `populations`: those to compute (default: all that a subtask has). Raises InputError if only some
+    sentences of a subtask are scored, or if `choices` need all units' scores and these are not given.
     """
-    if (choices.sim_all == "paper_approx" or choices.unit == "examples") and scores.dense is None:
+    averaged = choices.sim_all == "paper_approx" or choices.unit == "examples"
+    if averaged and scores.dense is None:
         raise InputError(
             f"{scores.name}: mean score vectors need all scores (scores.npy), not the best units alone; use "
             "--sim-all exact and --unit results"
@@ -97,15 +98,23 @@ def evaluate(
     places = {name: place for place, name in enumerate(scores.sentences)}
     rows = {name: _rows(scores, examples, places) for name, examples in subtasks.items()}
     found = locate(scores, choices.percents, choices.ties, choices.device, choices.scratch)
+    shared: Sequence[Selection | None] = [None] * len(choices.percents)
+    if averaged:
+        again = choices.ties != "fractional"
+        shared = (
+            locate(scores, choices.percents, "fractional", choices.device, choices.scratch)
+            if again
+            else found
+        ).selections
     result = Evaluation([], [])
     for name, examples in subtasks.items():
         usable = rows[name].copy()
         usable[usable >= 0] = np.where(found.usable[usable[usable >= 0]], usable[usable >= 0], -1)
         lost = int((rows[name] >= 0).sum() - (usable >= 0).sum())
-        result.measures.append(_row(scores, name, "excluded_sentences", value=lost, n=len(usable)))
+        result.measures.append(_row(scores.name, name, "excluded_sentences", value=lost, n=len(usable)))
         if name == "u" or not (usable >= 0).any():
             continue
-        for percent, selection in zip(choices.percents, found.selections, strict=True):
+        for percent, selection, fair in zip(choices.percents, found.selections, shared, strict=True):
             results = Results(examples, selection, usable)
             common = {"k": float(percent), "chosen": selection.chosen}
             common["effective_k"] = 100 * selection.chosen / selection.units
@@ -113,16 +122,37 @@ def evaluate(
             tied = {"tie_share": np.mean(shares), "tied_sentences": np.sum(shares > 0)}
             for measure, value in tied.items():
                 if not np.isnan(shares).any():
-                    result.measures.append(_row(scores, name, measure, **common, value=value, n=len(shares)))
-            for population, similar in _similarities(results, scores, choices, populations):
-                result.measures.extend(_of_rsim(scores, examples, population, similar, common))
-                result.examples.append(_per_example(scores, examples, population, similar, float(percent)))
+                    result.measures.append(
+                        _row(scores.name, name, measure, **common, value=value, n=len(shares))
+                    )
+            compared = _similarities(results, choices, populations)
+            if fair is not None:
+                compared += _averaged(Results(examples, fair, usable), scores, choices)
+            for population, similar in compared:
+                result.measures.extend(_of_rsim(scores.name, examples, population, similar, common))
+                result.examples.append(
+                    _per_example(scores.name, examples, population, similar, float(percent))
+                )
     result.measures.extend(_of_rsd(scores, subtasks, rows, found, choices.pool))
     return result
 
 
+def lexical(subtasks: Mapping[str, Examples], exclude: str = "fact", seed: int = 0) -> Evaluation:
+    """RSim of the overlap of words alone, on c and r, for every population; it has no k (null)."""
+    result = Evaluation([], [])
+    for name, examples in subtasks.items():
+        if name == "u" or not examples.sentences:
+            continue
+        results = Results(examples, word_sets(examples), np.arange(len(examples.sentences)))
+        for population in POPULATIONS[name]:
+            similar = similarity(results, population, exclude, seed)
+            result.measures.extend(_of_rsim("lexical", examples, population, similar, {}))
+            result.examples.append(_per_example("lexical", examples, population, similar, None))
+    return result
+
+
 def _rows(scores: Scores, examples: Examples, places: Mapping[str, int]) -> NDArray[np.int64]:
-    """The place of each sentence among the scores; -1 for all if none is scored."""
+    """For each sentence its row in the scores, [sentences]; -1 for all if none is scored."""
     rows = np.array([places.get(name, -1) for name in examples.sentences], np.int64)
     missing = int((rows < 0).sum())
     if missing and missing < len(rows):
@@ -135,12 +165,18 @@ def _rows(scores: Scores, examples: Examples, places: Mapping[str, int]) -> NDAr
 
 
 def _similarities(
-    results: Results, scores: Scores, choices: Choices, populations: Sequence[str] | None
+    results: Results, choices: Choices, populations: Sequence[str] | None
 ) -> list[tuple[str, Similarity]]:
+    return [
+        (population, similarity(results, population, choices.exclude, choices.seed))
+        for population in POPULATIONS[results.examples.subtask]
+        if populations is None or population in populations
+    ]
+
+
+def _averaged(results: Results, scores: Scores, choices: Choices) -> list[tuple[str, Similarity]]:
+    """The populations of mean score vectors that are asked for; `results` have fractional ties."""
     found = []
-    for population in POPULATIONS[results.examples.subtask]:
-        if populations is None or population in populations:
-            found.append((population, similarity(results, population, choices.exclude, choices.seed)))
     if choices.unit == "examples":
         found.append(("examples", by_examples(results, scores, choices.exclude)))
     if choices.sim_all == "paper_approx":
@@ -149,9 +185,9 @@ def _similarities(
 
 
 def _of_rsim(
-    scores: Scores, examples: Examples, population: str, similar: Similarity, common: Mapping[str, Any]
+    locator: str, examples: Examples, population: str, similar: Similarity, common: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Means over the examples, with intervals that allow for several examples of one fact."""
+    """Rows of MEASURES: means over the examples, whose intervals allow for several examples of a fact."""
     first = np.searchsorted(examples.example, np.arange(len(examples.names)))
     facts = examples.fact[first]
     raw, clipped = similar.raw(), similar.rsim()
@@ -160,7 +196,7 @@ def _of_rsim(
 
     def add(measure: str, value: float | None, n: int, **more: Any) -> None:
         about = {"population": population, **common, **more}
-        rows.append(_row(scores, examples.subtask, measure, value=value, n=n, **about))
+        rows.append(_row(locator, examples.subtask, measure, value=value, n=n, **about))
 
     number = int(known.sum())
     for measure, values in (
@@ -188,7 +224,7 @@ def _of_rsim(
 
 
 def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> tuple[float | None, dict[str, float]]:
-    """The mean and its 95 % interval; values of one cluster are not independent."""
+    """The mean of `values` and its 95 % interval; values with equal `clusters` are not independent."""
     if not len(values):
         return None, {}
     mean = float(values.mean())
@@ -201,14 +237,14 @@ def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> tuple[flo
 
 
 def _per_example(
-    scores: Scores, examples: Examples, population: str, similar: Similarity, percent: float
+    locator: str, examples: Examples, population: str, similar: Similarity, percent: float | None
 ) -> pa.Table:
     number = len(examples.names)
     columns = [
-        [scores.name] * number,
+        [locator] * number,
         [examples.subtask] * number,
         examples.names,
-        np.full(number, percent),
+        pa.array([percent] * number, pa.float64()),
         [population] * number,
         *(
             pa.array(values, pa.float64(), from_pandas=True)
@@ -237,10 +273,12 @@ def _of_rsd(
     def add(measure: str, spread: Spread, n: int, subtask: str | None = None) -> None:
         values = {f"{measure}_factual": spread.factual, f"{measure}_nonfactual": spread.nonfactual}
         for name, value in values.items():
-            measures.append(_row(scores, subtask, name, value=value, n=n))
+            measures.append(_row(scores.name, subtask, name, value=value, n=n))
         bounds = {"low": spread.low, "high": spread.high}
-        measures.append(_row(scores, subtask, f"{measure}_unclipped", value=spread.unclipped, n=n, **bounds))
-        measures.append(_row(scores, subtask, measure, value=spread.value, n=n))
+        measures.append(
+            _row(scores.name, subtask, f"{measure}_unclipped", value=spread.unclipped, n=n, **bounds)
+        )
+        measures.append(_row(scores.name, subtask, measure, value=spread.value, n=n))
 
     for measure, values in (("rsd", found.sd), ("rsd_cv", variation), ("rsd_entropy", found.concentration)):
         factual = {name: of(values, name) for name in ("c", "r") if name in subtasks}
@@ -258,7 +296,7 @@ def _of_rsd(
 def _paired(
     scores: Scores, subtasks: Mapping[str, Examples], rows: Mapping[str, NDArray[np.int64]], found: Located
 ) -> list[dict[str, Any]]:
-    """RSD of each random sentence against the one whose length it copied; the sign test's p-value."""
+    """Rows of MEASURES: RSD against the sentence whose length was copied, and the sign test's p-value."""
     spread = {
         sentence: found.sd[row]
         for name in ("c", "r")
@@ -273,11 +311,11 @@ def _paired(
             sources.append(spread.get(source or "", np.nan))
     compared = paired(np.array(random), np.array(sources))
     return [
-        _row(scores, None, "rsd_paired", value=compared.value, n=compared.pairs),
-        _row(scores, None, "rsd_paired_p_value", value=compared.p_value, n=compared.pairs),
+        _row(scores.name, None, "rsd_paired", value=compared.value, n=compared.pairs),
+        _row(scores.name, None, "rsd_paired_p_value", value=compared.p_value, n=compared.pairs),
     ]
 
 
-def _row(scores: Scores, subtask: str | None, measure: str, **values: Any) -> dict[str, Any]:
-    row = dict.fromkeys(MEASURES.names) | {"locator": scores.name, "subtask": subtask, "measure": measure}
+def _row(locator: str, subtask: str | None, measure: str, **values: Any) -> dict[str, Any]:
+    row = dict.fromkeys(MEASURES.names) | {"locator": locator, "subtask": subtask, "measure": measure}
     return row | values

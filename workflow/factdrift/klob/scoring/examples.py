@@ -1,4 +1,4 @@
-"""The sentences of one subtask as numbers: which example, fact, relation and subject each belongs to."""
+"""The sentences of one subtask, with the number of each one's example, fact, relation and subject."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 
 class Examples(NamedTuple):
-    """The examples of a subtask with their sentences, one entry a sentence but for `names` and `relations`.
+    """The examples of a subtask with their sentences.
 
-    `example`: its place in `names`, the example ids. `fact`, `relation`, `subject`: labels of the example's
-    first fact (s, p1, o1), its relation (in r the pair of relations) and its subject. `relations`: the
-    relation of each example as text.
+    `names` (example ids) and `relations` (as text, in r the pair) have an entry an example, the other fields
+    an entry a sentence. `example`: the example's place in `names`. `fact`, `relation`, `subject`: numbers,
+    equal for sentences with the same first fact (s, p1, o1), relation (in r pair) or subject. `chain`: it is
+    a chain's own sentence. `sources`: in u the id of the sentence whose length was copied.
     """
 
     subtask: str
@@ -35,7 +36,7 @@ class Examples(NamedTuple):
 
 
 def read_examples(path: Path, subtask: str) -> Examples:
-    """The table of a subtask (SUBTASK); InputError if it is missing or holds another."""
+    """Reads the table of a subtask (SUBTASK); InputError if it is missing or is that of another subtask."""
     if not path.is_file():
         raise InputError(
             f"{path} is missing; build it (snakemake results/klob_{subtask}.parquet) or import it"
@@ -53,7 +54,7 @@ def read_examples(path: Path, subtask: str) -> Examples:
 
 
 def of_rows(rows: Sequence[Mapping[str, Any]], subtask: str) -> Examples:
-    """The same from rows of SUBTASK."""
+    """The examples of a subtask from rows of SUBTASK."""
     facts, relations, subjects = _Labels(), _Labels(), _Labels()
     per_sentence: list[tuple[int, bool, int, int, int]] = []
     sentences: list[str] = []
@@ -93,7 +94,7 @@ _NAMED = (("s", "s_label"), ("p1", "p1_name"), ("o1", "o1_label"))
 
 
 class _Labels:
-    """Numbers for values, in the order in which they are met."""
+    """Numbers values from 0 in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}

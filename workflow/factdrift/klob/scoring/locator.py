@@ -1,9 +1,9 @@
-"""Scores of a locating method as files: any framework can write them, here they are read
-(docs/klob_scores.md).
+"""Reads and writes the scores of a locating method as files, which any framework can write.
 
-A folder holds `scores.json`, `sentences.txt` with the ids of the scored sentences, one a line, and in their
-order either `scores.npy`, the scores of all units (sentences x units), or `units.npy`, the best units of each
-sentence, the best first (sentences x K), with `mean.npy` and `sd.npy` of all units' scores.
+A folder (docs/klob_scores.md) has `scores.json`, `sentences.txt` with the ids of the scored sentences, one
+a line, and in their order either `scores.npy`, the scores of all units [sentences x units], or `units.npy`,
+the best units of each sentence, the best first [sentences x K], with `mean.npy` and `sd.npy` of all units'
+scores.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 GRANULARITIES = ("weight", "neuron", "column", "head", "module", "layer")
 SIGNS = ("as_given", "abs", "relu")
 _TEXTS = ("name", "model", "revision", "granularity")
 _CHUNK = 32_000_000
-"""Scores that are looked at together."""
+"""The number of scores that are read at a time."""
 
 
 class Scores(NamedTuple):
-    """The scores of one locating method; exactly one of `dense` and `top` is there.
+    """The scores of one locating method; either `dense` or `top` is None.
 
-    `dense`: sentences x units, floating point. `top`: sentences x K, units from 0, the best first; `mean` and
-    `sd` (no degrees of freedom taken off) are then those of all units' scores of each sentence.
+    `dense`: [sentences x units], floating point. `top`: [sentences x K], unit numbers from 0, the best first;
+    `mean` and `sd` (divided by N) [sentences] are then those of all units' scores of each sentence.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Scores(NamedTuple):
     sd: NDArray[np.float64] | None = None
 
     def signed(self, rows: Any) -> NDArray[np.floating]:
-        """All scores of some sentences, with the sign that the metadata ask for."""
+        """All scores of some sentences [rows x units], after the transformation named by `sign`."""
         scores: NDArray[np.floating] = np.asarray(self.dense[rows])
         if self.sign == "abs":
             scores = np.abs(scores)
@@ -54,7 +54,7 @@ class Scores(NamedTuple):
         return scores
 
     def chunks(self) -> Iterator[tuple[int, NDArray[np.floating]]]:
-        """The first row and the signed scores of some sentences after the others."""
+        """Yields blocks of sentences: the first row of each and its signed scores [rows x units]."""
         rows = max(1, _CHUNK // self.units)
         for first in range(0, len(self.sentences), rows):
             yield first, self.signed(slice(first, first + rows))
@@ -71,14 +71,15 @@ class Scores(NamedTuple):
 
 
 def read_scores(folder: Path) -> Scores:
-    """The scores of a folder, arrays mapped into memory; InputError that names the file and what is wrong."""
+    """Reads a folder of scores, with arrays mapped into memory.
+
+    Raises InputError that names the file and what is wrong with it.
+    """
     known = _metadata(folder / "scores.json")
     sentences = _text(folder / "sentences.txt").split()
     if len(set(sentences)) != len(sentences):
         twice = next(name for place, name in enumerate(sentences) if name in sentences[:place])
-        raise InputError(
-            f"{folder / 'sentences.txt'}: the sentence {twice} stands there twice; score it once"
-        )
+        raise InputError(f"{folder / 'sentences.txt'}: the sentence {twice} is listed twice; score it once")
     dense, top = folder / "scores.npy", folder / "units.npy"
     if dense.is_file() == top.is_file():
         both = "both scores.npy and units.npy" if dense.is_file() else "neither scores.npy nor units.npy"
@@ -165,6 +166,6 @@ def _check_units(path: Path, units: NDArray[np.integer], number: int) -> None:
         if wrong.any():
             row, column = (int(places[0]) for places in np.nonzero(wrong))
             raise InputError(
-                f"{path}: row {first + row}: the unit {part[row, column]} stands there twice or is not one "
+                f"{path}: row {first + row}: the unit {part[row, column]} is listed twice or is not one "
                 f"of 0 to {number - 1}"
             )

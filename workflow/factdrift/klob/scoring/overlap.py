@@ -1,7 +1,7 @@
-"""How much locating results have in common, counted without comparing all pairs (spec section 11).
+"""Overlaps of locating results, counted without comparing all pairs.
 
-The overlap of two results is the sum over the units of the products of their weights: the number of units
-that both have, where no places are shared. Summed over a population it needs but the population's counts:
+The overlap of two results is the sum over the units of the products of their weights; without shared places
+it is the number of units that both have. Summed over a population it follows from the population's counts:
 sum_i |x_i & x| = sum_{u in x} cnt[u].
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from factdrift.klob.scoring.selection import Selection
 
 _ENTRIES = 4_000_000
-"""Chosen units that are held at once: some 100 bytes each."""
+"""The number of chosen units that are in memory at a time, at some 100 bytes each."""
 
 
 def total_overlap(
@@ -25,18 +25,17 @@ def total_overlap(
     labels: NDArray[np.int64],
     among: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """For each of `rows` its overlaps with all of `rows` that have its label, itself included, summed.
+    """For each row the sum of its overlaps with all rows of the same label, itself included, [rows].
 
-    `labels`: one a row. `among`: which rows count as population (all). Time grows with the chosen units,
-    memory with the number of units; labels with few results are counted together, large ones in an array of
-    all units.
+    `rows`: rows of `results`. `labels`: the label of each, [rows]. `among`: which of them are the population
+    (default: all). Time grows with the number of chosen units, memory with the number of units.
     """
     among = np.ones(len(rows), bool) if among is None else among
     _, labels = np.unique(labels, return_inverse=True)
     order = np.argsort(labels, kind="stable")
     background = np.bincount(labels[among], results.background[rows[among]], labels.max(initial=-1) + 1)
     mass = np.bincount(labels[among], results.mass[rows[among]], labels.max(initial=-1) + 1)
-    # Of the background, which every unit has, and of what deviates from it on either side.
+    # The products with the background, which all units have; those of deviations from it are added below.
     mine = results.background[rows]
     total = results.units * mine * background[labels] + mine * mass[labels]
     total += results.mass[rows] * background[labels]
@@ -67,7 +66,7 @@ def _count_large(
     among: NDArray[np.bool_],
     total: NDArray[np.float64],
 ) -> None:
-    """Adds the overlaps of rows of one label, by an array of all units."""
+    """Adds to `total` the overlaps of rows of one label, counted in an array of all units."""
     counts = np.zeros(results.units)
     for part in _parts(results, rows, places[among[places]]):
         found = results.part(rows[part])
@@ -84,7 +83,7 @@ def _count_small(
     among: NDArray[np.bool_],
     total: NDArray[np.float64],
 ) -> None:
-    """Adds the overlaps of rows of several labels, by sorting their (label, unit)."""
+    """Adds to `total` the overlaps of rows of several labels, by sorting their pairs (label, unit)."""
     found = results.part(rows[places])
     at = np.repeat(np.arange(len(places)), np.diff(found.indptr))
     keys = labels[places[at]] * np.int64(results.units) + found.indices
@@ -96,7 +95,7 @@ def _count_small(
 def pair_overlap(
     results: Selection, left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """The overlap of each row of `left` with the row of `right` in the same place."""
+    """The overlap of each row of `left` with the row of `right` at the same position, [pairs]."""
     total = results.units * results.background[left] * results.background[right]
     total += results.background[left] * results.mass[right] + results.mass[left] * results.background[right]
     for part in _parts(results, left, np.arange(len(left))):
@@ -106,7 +105,7 @@ def pair_overlap(
 
 
 def weighed(results: Selection, rows: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each of `rows` the sum over its units of `weights`, one a unit."""
+    """For each row the sum of `weights` [units] over its units, [rows]."""
     total = results.background[rows] * weights.sum()
     for part in _parts(results, rows, np.arange(len(rows))):
         total[part] += results.part(rows[part]) @ weights
@@ -116,7 +115,7 @@ def weighed(results: Selection, rows: NDArray[np.int64], weights: NDArray[np.flo
 def _parts(
     results: Selection, rows: NDArray[np.int64], places: NDArray[np.int64]
 ) -> Iterator[NDArray[np.int64]]:
-    """The places, in stretches whose results can be held at once."""
+    """The places in consecutive parts whose results fit into memory."""
     entries = np.cumsum(results.sizes(rows[places]))
     cuts = np.searchsorted(entries, np.arange(_ENTRIES, entries.max(initial=0), _ENTRIES))
     for part in np.split(places, cuts):

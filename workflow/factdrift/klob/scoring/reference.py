@@ -1,8 +1,9 @@
-"""Locators that every real one is held against: constant, random, oracle, lexical (spec section 10)."""
+"""Reference locators to compare with: constant, random, oracle, lexical."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,34 +12,30 @@ from numpy.typing import NDArray
 
 from factdrift.klob.scoring.examples import Examples
 from factdrift.klob.scoring.locator import Scores
+from factdrift.klob.scoring.selection import Selection
 
-REFERENCES = ("constant", "random", "oracle", "lexical")
+REFERENCES = ("constant", "random", "oracle")
+"""The locators that score any number of units; the lexical one is `word_sets`."""
 
 
 def reference(
     kind: str, examples: Sequence[Examples], units: int, seed: int = 0, like: Scores | None = None
 ) -> Scores:
-    """The scores of a reference locator for all sentences of some subtasks.
+    """The scores of a reference locator for all sentences of some subtasks, [sentences x units].
 
-    `constant`: the same for every unit. `random`: drawn for each sentence. `oracle`: drawn for each fact, so
-    that all wordings of a fact and the chains from it have the same. `lexical`: the units are the words of
-    all sentences (not `units` of them), 1 where the word occurs: what surface overlap alone is worth. It has
-    huge ties and means something only with fractional ones. `like`: whose model and granularity it is to
-    carry.
+    `constant`: 1 for every unit. `random`: uniform, drawn for each sentence. `oracle`: uniform, drawn for
+    each fact, so that all wordings of a fact and the chains that begin with it have equal scores. `like`: the
+    method whose model and granularity the scores name.
     """
-    named: dict[str, tuple[str, str]] = {}
+    facts: dict[str, str] = {}
     for part in examples:
         for place, sentence in enumerate(part.sentences):
-            # In KLoB-u no sentence has a fact; each is its own.
+            # A sentence of KLoB-u states no fact, so it is its own key.
             fact = f"fact {part.fact[place]} of {part.subtask}" if part.subtask != "u" else sentence
-            named[sentence] = (part.texts[place], fact)
-    sentences = list(named)
-    if kind == "lexical":
-        dense: Any = _Words([named[sentence][0] for sentence in sentences])
-        units = dense.shape[1]
-    else:
-        keys = [named[sentence][1] for sentence in sentences] if kind == "oracle" else sentences
-        dense = _Drawn(keys, units, seed, constant=kind == "constant")
+            facts[sentence] = fact
+    sentences = list(facts)
+    keys = list(facts.values()) if kind == "oracle" else sentences
+    dense = _Drawn(keys, units, seed, constant=kind == "constant")
     model, revision, granularity = (
         (like.model, like.revision, like.granularity) if like else ("", "", "neuron")
     )
@@ -46,7 +43,7 @@ def reference(
 
 
 class _Drawn:
-    """Scores that are drawn when they are read: by each sentence's key, equal for equal ones."""
+    """Scores [sentences x units] that are drawn when they are read; sentences with equal keys are equal."""
 
     def __init__(self, keys: Sequence[str], units: int, seed: int, constant: bool):
         self.keys, self.seed, self.constant = keys, seed, constant
@@ -64,18 +61,27 @@ class _Drawn:
         return scores
 
 
-class _Words:
-    """For each sentence 1 under the words that it holds, looked up when they are read."""
+def word_sets(examples: Examples) -> Selection:
+    """The lexical locator's results: the units are a subtask's words, and each sentence has its own words.
 
-    def __init__(self, texts: Sequence[str]):
-        self.words = [text.casefold().split() for text in texts]
-        vocabulary = sorted({word for words in self.words for word in words})
-        self.places = {word: place for place, word in enumerate(vocabulary)}
-        self.shape = (len(texts), max(1, len(vocabulary)))
-
-    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
-        chosen = np.arange(len(self.words))[rows]
-        scores = np.zeros((len(chosen), self.shape[1]), np.float32)
-        for place, row in enumerate(chosen):
-            scores[place, [self.places[word] for word in self.words[row]]] = 1
-        return scores
+    K is the sentence's number of different words n and not a percentage of the vocabulary, of which a
+    sentence has far fewer words than 1 %. Each of its words has the weight 1 / sqrt(n), so that the overlap
+    of two results is (common words) / sqrt(n1 n2), which is Sim where both have K words. Case is ignored.
+    """
+    places: dict[str, int] = {}
+    rows = [
+        sorted({places.setdefault(word, len(places)) for word in re.findall(r"\w+", text.casefold())})
+        for text in examples.texts
+    ]
+    sizes = np.array([len(row) for row in rows], np.int64)
+    zeros = np.zeros(len(rows))
+    return Selection(
+        chosen=1,
+        units=max(1, len(places)),
+        tie_share=zeros,
+        background=zeros,
+        mass=np.sqrt(sizes),
+        indptr=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        indices=np.array([place for row in rows for place in row], np.int32),
+        weights=np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes),
+    )

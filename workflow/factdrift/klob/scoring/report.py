@@ -1,4 +1,4 @@
-"""What `factdrift klob score` shows and writes: tables, the printed summary, the figure."""
+"""The output of `factdrift klob score`: tables, the printed summary, the figure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write(found: Sequence[Evaluation], folder: Path) -> None:
 
 
 def summary(found: Evaluation, k: float) -> str:
-    """The headline of one method as text: RSim at k with its controls, the sweep, RSD."""
+    """The results of one method as text: RSim at k with its controls, the sweep over k, RSD."""
     rows = found.measures
     lines = [f"{rows[0]['locator']}"]
     for subtask, title in _TITLES.items():
@@ -58,6 +58,18 @@ def summary(found: Evaluation, k: float) -> str:
     return "\n".join(lines)
 
 
+def comparison(references: Sequence[Evaluation], k: float) -> str:
+    """RSim of the reference locators at k, as text; the lexical one has no k."""
+    lines = ["Reference locators"]
+    for evaluation in references:
+        rows = [row for row in evaluation.measures if _headline(row) and row["k"] in (k, None)]
+        at = f" at k = {k:g} %" if any(row["k"] for row in rows) else ""
+        values = ", ".join(f"KLoB-{row['subtask']} {_value(row)}" for row in rows)
+        if rows:
+            lines.append(f"  RSim of {rows[0]['locator']}{at}: {values}")
+    return "\n".join(lines)
+
+
 _ALSO = {
     "rsim_raw": "not clipped at 0",
     "rsim_of_means": "of the means",
@@ -65,7 +77,7 @@ _ALSO = {
     "sim_cand": "Sim of the candidates",
     "sim_all": "Sim of all",
     "tie_share": "share of places given by ties",
-    "degenerate": "examples whose population is as alike as can be",
+    "degenerate": "examples whose Sim of all is 1",
     "left_out": "examples left out",
 }
 _SPREAD = {
@@ -92,22 +104,28 @@ def _value(row: dict[str, Any]) -> str:
 
 
 def draw(found: Sequence[Evaluation], references: Sequence[Evaluation], path: Path) -> None:
-    """RSim against k for both subtasks: the methods, and the reference locators dashed (SVG or PNG)."""
+    """Draws RSim against k for both subtasks, reference locators dashed, as SVG or PNG."""
     import matplotlib
 
     matplotlib.use("Agg")
-    # Names in SVG are otherwise drawn anew in each run.
+    # Without a fixed salt the ids in an SVG differ in each run.
     matplotlib.rcParams["svg.hashsalt"] = "factdrift"
     from matplotlib import pyplot
 
+    asked = [row["k"] for each in found for row in each.measures if row["k"] is not None]
+    span = (min(asked, default=1), max(asked, default=1))
     figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
     for axis, (subtask, title) in zip(axes, _TITLES.items(), strict=True):
         for evaluation in (*found, *references):
             rows = [row for row in evaluation.measures if row["subtask"] == subtask and _headline(row)]
-            rows = sorted((row for row in rows if row["value"] is not None), key=lambda row: row["k"])
+            rows = [row for row in rows if row["value"] is not None]
             if not rows:
                 continue
             line = "--" if evaluation in references else "-"
+            if rows[0]["k"] is None:  # The lexical locator: the same for each k.
+                axis.plot(span, [rows[0]["value"]] * 2, line, label=rows[0]["locator"])
+                continue
+            rows = sorted(rows, key=lambda row: row["k"])
             ks = [row["k"] for row in rows]
             (drawn,) = axis.plot(
                 ks, [row["value"] for row in rows], line, marker=".", label=rows[0]["locator"]

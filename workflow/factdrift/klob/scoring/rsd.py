@@ -1,8 +1,8 @@
-"""RSD: how much less the scores spread over sentences that state no fact (spec section 12).
+"""RSD: how much less the scores of a sentence without a fact vary over the units.
 
-Adding a constant to a sentence's scores, or one common factor for all, changes nothing. A factor of its own
-for each sentence does: a method that scales its scores by sentence must be looked at by the CV or entropy
-version.
+RSD does not change with a constant added to a sentence's scores, nor with one common factor for all. It does
+with a factor of its own for each sentence: use the CV or entropy version for a method that scales its scores
+by sentence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ POOLS = ("sentences", "subtasks")
 
 
 class Spread(NamedTuple):
-    """RSD and its parts; None where it is undefined: no sentences, or factual ones without any spread."""
+    """RSD with its parts and 95 % interval; None if undefined (no sentences, or SD_factual is 0)."""
 
     factual: float | None
     nonfactual: float | None
@@ -35,11 +35,11 @@ class Spread(NamedTuple):
 def rsd(
     factual: Mapping[str, NDArray[np.float64]], nonfactual: NDArray[np.float64], pool: str = "sentences"
 ) -> Spread:
-    """RSD from one measure of spread a sentence: `factual` by subtask, `nonfactual` of KLoB-u; NaNs are left
-    out.
+    """RSD from a measure of spread of each sentence, [sentences]; NaNs are left out.
 
-    `pool`: the mean over all factual `sentences`, or over the means of the `subtasks`. The interval is 95 %,
-    by the delta method for a ratio of means.
+    `factual`: subtask -> spreads. `nonfactual`: the spreads of KLoB-u. `pool`: SD_factual is the mean over
+    all `sentences`, or over the means of the `subtasks`. The 95 % interval is by the delta method for a ratio
+    of means.
     """
     groups = [known for each in factual.values() if len(known := each[~np.isnan(each)])]
     random = nonfactual[~np.isnan(nonfactual)]
@@ -56,12 +56,12 @@ def rsd(
 
 
 def _variance(sample: NDArray[np.float64]) -> float:
-    """Of the sample's mean."""
+    """The variance of the sample's mean."""
     return float(sample.var(ddof=1) / len(sample)) if len(sample) > 1 else 0.0
 
 
 class Paired(NamedTuple):
-    """The mean over random sentences of 1 - SD / SD of the source, and the sign test of their difference."""
+    """Paired RSD: the mean of 1 - SD / SD of the source, the number of pairs, the sign test's p-value."""
 
     value: float | None
     pairs: int
@@ -69,7 +69,10 @@ class Paired(NamedTuple):
 
 
 def paired(nonfactual: NDArray[np.float64], sources: NDArray[np.float64]) -> Paired:
-    """RSD against each random sentence's own source; pairs without spread in the source are left out."""
+    """RSD against each random sentence's own source, from two arrays [pairs] of SDs.
+
+    Pairs with a NaN, or with an SD of 0 in the source, are left out.
+    """
     known = ~np.isnan(nonfactual) & ~np.isnan(sources) & (sources > 0)
     if not known.any():
         return Paired(None, 0, None)

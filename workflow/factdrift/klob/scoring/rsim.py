@@ -1,4 +1,4 @@
-"""RSim: how much more alike the results of one fact are than those of any facts (spec section 11)."""
+"""RSim: how much more similar the results of one fact are than those of different facts."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from scipy import stats
 from factdrift.klob.scoring.examples import Examples
 from factdrift.klob.scoring.locator import Scores
 from factdrift.klob.scoring.overlap import pair_overlap, total_overlap, weighed
-from factdrift.klob.scoring.selection import Selection, best_units, of_top
+from factdrift.klob.scoring.selection import Selection, fractional, joined
 
 POPULATIONS = {
     "c": ("all", "same_relation", "same_subject", "permuted"),
     "r": ("all", "singles", "chains", "cross", "same_relation", "same_subject", "permuted"),
 }
-"""What the similarity is compared with: `all` other results of the subtask; those of `singles` or `chains`
-only; `cross`, singles with other chains and the other way round; results of the `same_relation` (removes what
-the template does) or the `same_subject` (what the subject's words do); and sentences shuffled among the
-examples."""
+"""Populations with which Sim_all compares: `all` other results of the subtask; those of `singles` or
+`chains` only; `cross`, singles with other chains and the reverse; results of the `same_relation` (removes the
+effect of the template) or the `same_subject` (that of the subject's words); `permuted`, sentences shuffled
+among the examples."""
 EXCLUDED = ("fact", "example", "none")
 UNITS = ("results", "examples")
 NORMALISED = ("none", "l2", "rank")
 
 
 class Similarity(NamedTuple):
-    """One entry an example: NaN where it is left out."""
+    """Sim_cand and Sim_all, [examples]; NaN for an example that is left out."""
 
     candidate: NDArray[np.float64]
     population: NDArray[np.float64]
 
     def raw(self) -> NDArray[np.float64]:
-        """(Sim_cand - Sim_all) / (1 - Sim_all); 0 where the population is as alike as can be."""
+        """(Sim_cand - Sim_all) / (1 - Sim_all), [examples]; 0 where Sim_all is 1."""
         gap = 1 - self.population
         return np.where(
             self.degenerate(), 0.0, (self.candidate - self.population) / np.where(gap < _SAME, 1, gap)
         )
 
     def rsim(self) -> NDArray[np.float64]:
-        """The raw value, negative ones as 0."""
+        """The raw values, negative ones replaced by 0, [examples]."""
         return np.maximum(self.raw(), 0)
 
     def degenerate(self) -> NDArray[np.bool_]:
-        """Where Sim_all is 1."""
+        """Whether Sim_all is 1, [examples]."""
         return self.population > 1 - _SAME
 
 
@@ -53,8 +53,10 @@ _SAME = 1e-12
 
 
 class Results(NamedTuple):
-    """The results of a subtask's sentences for one K: `rows` are their places in the selection, -1 if a
-    sentence has no usable scores."""
+    """The results of a subtask's sentences for one K.
+
+    `rows`: each sentence's row in the selection, [sentences]; -1 if it has no usable scores.
+    """
 
     examples: Examples
     results: Selection
@@ -64,9 +66,9 @@ class Results(NamedTuple):
 def similarity(given: Results, population: str, exclude: str = "fact", seed: int = 0) -> Similarity:
     """Sim_cand and exact Sim_all of every example, averaged over its sentences.
 
-    An example that lacks the scores of a sentence, has no pair of sentences to compare, or nothing to be
-    compared with is NaN. `exclude`: what of the population does not count for an example: results of the same
-    `fact`, of the `example` itself, or `none` (the paper's formula).
+    An example is left out if a sentence has no scores, if it has no pair of sentences, or if its population
+    is empty. `exclude`: the results that are not in an example's population: those of the same `fact`, of the
+    `example` itself, or `none` (the paper's formula).
     """
     examples, results, rows = given
     there = rows >= 0
@@ -97,7 +99,7 @@ def _population(
     population: str,
     exclude: str,
 ) -> NDArray[np.float64]:
-    """Sim_all of each sentence; NaN where there is nothing to compare it with."""
+    """Sim_all of each sentence, [sentences]; NaN if its population is empty."""
     held = np.flatnonzero(there)
     within = {"same_relation": examples.relation, "same_subject": examples.subject}.get(
         population, np.zeros(len(rows), np.int64)
@@ -109,7 +111,7 @@ def _population(
     total = total_overlap(results, rows[held], within, among)
     number = _counts(within, among)
     if own is not None:
-        # A fact is in several pairs of relations, so of its results only those within count.
+        # A fact can be in several pairs of relations; its results in other pairs are not in the population.
         mine = within * (own.max(initial=0) + 1) + own[held]
         total -= total_overlap(results, rows[held], mine, among)
         number = number - _counts(mine, among)
@@ -119,13 +121,13 @@ def _population(
 
 
 def _counts(labels: NDArray[np.int64], among: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """For each entry how many of `among` have its label."""
+    """For each entry the number of entries in `among` with the same label."""
     _, place = np.unique(labels, return_inverse=True)
     return np.bincount(place[among], minlength=place.max(initial=-1) + 1)[place]
 
 
 def _candidates(examples: Examples, results: Selection, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Sim_cand of each example: over all pairs of wordings in c, over (single, chain) in r."""
+    """Sim_cand, [examples]: the mean over all pairs of wordings in c, over (single, chain) in r."""
     left, right = _pairs(examples)
     usable = (rows[left] >= 0) & (rows[right] >= 0)
     found = np.full(len(left), np.nan)
@@ -136,7 +138,7 @@ def _candidates(examples: Examples, results: Selection, rows: NDArray[np.int64])
 
 
 def _pairs(examples: Examples) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sentences that are compared: places of one and the other."""
+    """The pairs of sentences that Sim_cand compares, as two arrays of places [pairs]."""
     pairs: list[tuple[int, int]] = []
     bounds = np.searchsorted(examples.example, np.arange(len(examples.names) + 1))
     for first, last in itertools.pairwise(bounds):
@@ -149,28 +151,32 @@ def _pairs(examples: Examples) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _averages(examples: Examples, of: NDArray[np.bool_], each: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean over an example's sentences; NaN if one of them is, or there is none."""
+    """The mean of `each` over an example's sentences, [examples]; NaN if one of them is NaN.
+
+    `of`: the sentences that count, [sentences]; without any of them an example's mean is NaN.
+    """
     number = np.bincount(examples.example[of], minlength=len(examples.names))
     total = np.bincount(examples.example[of], each[of], len(examples.names))
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
 def by_examples(given: Results, scores: Scores, exclude: str = "fact") -> Similarity:
-    """Sim_all over the results of examples, each chosen by the mean score vector of its sentences.
+    """Sim_all with a population of one result an example, chosen by the mean score vector of its sentences.
 
-    Needs all scores, and index ties. What is left out is as in `similarity`.
+    `given` needs fractional ties, `scores` all units' scores. A mean has fewer ties than the scores, so if
+    ties went to the lower unit, sentences would be similar to each other and not to the means, and random
+    scores would have an RSim above 0. Examples are left out as in `similarity`.
     """
     examples, results, rows = given
-    assert results.top is not None
     complete = np.flatnonzero(np.bincount(examples.example, rows < 0, len(examples.names)) == 0)
     bounds = np.searchsorted(examples.example, np.arange(len(examples.names) + 1))
-    best = np.zeros((len(complete), results.chosen), results.top.dtype)
-    for place, example in enumerate(complete):
-        mean = scores.signed(rows[bounds[example] : bounds[example + 1]]).mean(axis=0, dtype=np.float64)
-        best[place] = best_units(mean, results.chosen)
+    means = (
+        scores.signed(rows[bounds[example] : bounds[example + 1]]).mean(axis=0, dtype=np.float64)
+        for example in complete
+    )
     # The sentences' results, and after them those of the examples, which alone are the population.
-    number = len(results.top)
-    both = of_top(results.chosen, results.units, np.concatenate([results.top[:, : results.chosen], best]))
+    number = len(results.background)
+    both = joined(results, fractional(means, results.chosen, results.units))
     held = np.flatnonzero(rows >= 0)
     places = np.concatenate([rows[held], number + np.arange(len(complete))])
     among = np.arange(len(places)) >= len(held)
@@ -190,10 +196,11 @@ def by_examples(given: Results, scores: Scores, exclude: str = "fact") -> Simila
 
 
 def approximate(given: Results, scores: Scores, normalise: str = "none") -> Similarity:
-    """Sim_all as the paper computes it: with the K best units of the mean score vector of all results.
+    """Sim_all as the paper approximates it: by the K best units of the mean score vector of all results.
 
-    Scores of a sentence are taken as they are, or with Euclidean length 1 (`l2`), or as ranks from 0 to 1
-    (`rank`) before they are averaged. Needs all scores.
+    `normalise`: scores are averaged as they are (`none`), with Euclidean length 1 (`l2`) or as ranks from 0
+    to 1 (`rank`). `given` needs fractional ties if scores tie, as in `by_examples`; `scores` needs all units'
+    scores. Units that tie in the mean vector share its last places.
     """
     examples, results, rows = given
     held = np.flatnonzero(rows >= 0)
@@ -209,10 +216,10 @@ def approximate(given: Results, scores: Scores, normalise: str = "none") -> Simi
         elif normalise == "rank":
             chosen = stats.rankdata(chosen, axis=1) / scores.units
         mean += times[times > 0] @ chosen
-    typical = np.zeros(scores.units)
-    typical[best_units(mean, results.chosen)] = 1
+    typical = fractional([mean], results.chosen, results.units)
+    weights = typical.background[0] + typical.part(np.zeros(1, np.int64)).toarray()[0]
     each = np.full(len(rows), np.nan)
-    each[held] = weighed(results, rows[held], typical) / results.chosen
+    each[held] = weighed(results, rows[held], weights) / results.chosen
     return Similarity(
         _candidates(examples, results, rows), _averages(examples, np.ones(len(rows), bool), each)
     )

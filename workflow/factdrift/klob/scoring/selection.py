@@ -1,9 +1,9 @@
-"""Locating results: the K best of the N units of each sentence (spec section 11)."""
+"""Locating results: the K best of each sentence's N units."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from factdrift.errors import InputError
 from factdrift.klob.scoring.locator import Scores
-from factdrift.settings import InputError
 
 
 def how_many(units: int, percent: Fraction) -> int:
@@ -22,12 +22,12 @@ def how_many(units: int, percent: Fraction) -> int:
 
 
 class Selection(NamedTuple):
-    """The locating results of all sentences for one K, as weights: 1 for a chosen unit.
+    """The locating results of all sentences for one K, as weights [sentences x units]: 1 for a chosen unit.
 
-    Row x has the weight `background[x]` for every unit, and beside it what the sparse rows hold: with
-    fractional ties a sentence may share its last places among nearly all units. `mass` are the sums of the
-    sparse rows. Sparse rows are stored flat (`indptr`, `indices`, `weights`), or as the first K columns of
-    `top`.
+    The weight of a unit in row x is `background[x]` plus its entry in a sparse row, because with fractional
+    ties a sentence may share its last places among nearly all units. `mass`: the sum of each sparse row.
+    `tie_share`: the share of a sentence's places that are given by ties. Sparse rows are stored either flat
+    (`indptr`, `indices`, `weights`) or as the first K columns of `top` [sentences x at least K].
     """
 
     chosen: int
@@ -41,13 +41,13 @@ class Selection(NamedTuple):
     weights: NDArray[np.float64] | None = None
 
     def sizes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Entries of each sparse row."""
+        """The number of entries of each sparse row, [rows]."""
         if self.indptr is None:
             return np.full(len(rows), self.chosen, np.int64)
         return self.indptr[rows + 1] - self.indptr[rows]
 
     def part(self, rows: NDArray[np.int64], ascending: bool = False) -> sparse.csr_array:
-        """Some sparse rows (rows x units), each with its units `ascending` if that matters."""
+        """Some sparse rows, [rows x units]; `ascending` sorts the units of each."""
         shape = (len(rows), self.units)
         if self.top is not None:
             chosen = self.top[rows, : self.chosen]
@@ -64,11 +64,11 @@ class Selection(NamedTuple):
 
 
 class Located(NamedTuple):
-    """What one pass over a locating method's scores gives.
+    """The results of one pass over a locating method's scores.
 
-    `usable`: whether all scores of a sentence are finite; `selections`: one for each asked k; `mean`, `sd`
-    and `concentration` (log N minus the entropy of the shifted, normalised scores; NaN where only the best
-    units are given) of all units' scores of each sentence.
+    `usable`: whether all scores of a sentence are finite. `selections`: one for each k. `mean`, `sd` and
+    `concentration` are those of all units' scores of each sentence, [sentences]; the last is log N minus the
+    entropy of the shifted, normalised scores, and NaN if only the best units are given.
     """
 
     usable: NDArray[np.bool_]
@@ -85,10 +85,10 @@ def locate(
     device: str | None = None,
     scratch: Path | None = None,
 ) -> Located:
-    """Chooses units for every sentence and each k; `ties` is `index` or `fractional`.
+    """Chooses the best units of every sentence for each k; `ties` is `index` or `fractional`.
 
-    Results lie in files without names under `scratch`, so memory does not grow with the sentences. `device`:
-    where PyTorch sorts (`cuda`); NumPy otherwise. Raises InputError for a k beyond the units that are listed.
+    Results are kept in unnamed files under `scratch`, so memory does not grow with the sentences. `device`:
+    where PyTorch sorts (`cuda`); None for NumPy. Raises InputError for a k beyond the units that are listed.
     """
     chosen = [how_many(scores.units, percent) for percent in percents]
     if scores.dense is None:
@@ -149,15 +149,39 @@ def _listed(scores: Scores, chosen: Sequence[int], percents: Sequence[Fraction],
 def of_top(
     chosen: int, units: int, top: NDArray[np.integer], tie_share: NDArray[np.float64] | None = None
 ) -> Selection:
-    """The first `chosen` of the listed units of each sentence."""
+    """A Selection of the first `chosen` of the listed units [sentences x at least K]."""
     zeros = np.zeros(len(top))
     return Selection(
         chosen, units, zeros * np.nan if tie_share is None else tie_share, zeros, zeros + chosen, top
     )
 
 
+def fractional(
+    vectors: Iterable[NDArray[np.floating]], chosen: int, units: int, scratch: Path | None = None
+) -> Selection:
+    """A Selection by score vectors [units]; units that tie share the last places of a row."""
+    rows = _Fractional(scratch)
+    for vector in vectors:
+        rows.add(vector, best_units(vector, chosen))
+    return rows.selection(chosen, units, np.full(len(rows.sizes), np.nan))
+
+
+def joined(first: Selection, second: Selection) -> Selection:
+    """The rows of `first`, then those of `second`; both must have fractional ties and the same K."""
+    assert first.indptr is not None
+    assert second.indptr is not None
+
+    def both(name: str) -> Any:
+        return np.concatenate([getattr(first, name), getattr(second, name)])
+
+    return first._replace(
+        **{name: both(name) for name in ("tie_share", "background", "mass", "indices", "weights")},
+        indptr=np.concatenate([first.indptr, first.indptr[-1] + second.indptr[1:]]),
+    )
+
+
 def _moments(row: NDArray[np.floating]) -> tuple[float, float, float]:
-    """Mean, standard deviation (all units, none taken off) and concentration of one sentence's scores."""
+    """Mean, standard deviation (divided by N) and concentration of one sentence's scores [units]."""
     row = row.astype(np.float64)
     shifted = row - row.min()
     total = shifted.sum()
@@ -169,7 +193,7 @@ def _moments(row: NDArray[np.floating]) -> tuple[float, float, float]:
 
 
 def best_units(row: NDArray[np.floating], number: int) -> NDArray[np.int64]:
-    """The `number` units with the largest score, the largest first; equal ones by their number."""
+    """The `number` units with the largest scores, the largest first; equal scores in the order of units."""
     if number < len(row):
         last = np.partition(row, len(row) - number)[len(row) - number]
         above = np.flatnonzero(row > last)
@@ -180,7 +204,7 @@ def best_units(row: NDArray[np.floating], number: int) -> NDArray[np.int64]:
 
 
 def _best_on(device: str, rows: NDArray[np.floating], number: int) -> NDArray[np.int64]:
-    """The same for many sentences at once, sorted by PyTorch."""
+    """`best_units` of many sentences at once, sorted by PyTorch: [sentences x number]."""
     try:
         import torch
     except ModuleNotFoundError:
@@ -192,7 +216,7 @@ def _best_on(device: str, rows: NDArray[np.floating], number: int) -> NDArray[np
 
 
 def _tie_shares(row: NDArray[np.floating], order: NDArray[np.int64], chosen: Sequence[int]) -> list[float]:
-    """For each K: 0 if all units as good as the last chosen are chosen, else their share of places."""
+    """For each K: 0 if all units that tie with the last chosen one are chosen, else their share of places."""
     falling = -row[order]
     last_group = int((row == row[order[-1]]).sum())
     shares = []
@@ -206,10 +230,10 @@ def _tie_shares(row: NDArray[np.floating], order: NDArray[np.int64], chosen: Seq
 
 
 class _Fractional:
-    """Builds a Selection with fractional ties, row by row."""
+    """Builds a Selection with fractional ties row by row, in unnamed files."""
 
     def __init__(self, scratch: Path | None):
-        # Open until the selection is read: the arrays are mapped from them.
+        # They stay open because the selection's arrays are mapped from them.
         self.files = [tempfile.TemporaryFile(dir=scratch) for _ in range(2)]  # noqa: SIM115
         self.sizes: list[int] = []
         self.background: list[float] = []
@@ -222,7 +246,7 @@ class _Fractional:
         share = (len(best) - len(above)) / len(group)
         background = 0.0
         if 2 * len(group) > len(row):
-            # Nearly all units share: they are the background, and the others deviate from it.
+            # Most units tie: their share is the background, from which the other units deviate.
             background = share
             group = np.flatnonzero(row < last)
             share = 0.0
@@ -254,7 +278,7 @@ class _Fractional:
 
 
 def _scratch(folder: Path | None, shape: tuple[int, int]) -> NDArray[np.int32]:
-    """An array in a file without a name, which is gone with the array."""
+    """An array [shape] in an unnamed file, which is removed with the array."""
     if not shape[0]:
         return np.zeros(shape, np.int32)
     with tempfile.TemporaryFile(dir=folder) as file:

@@ -1,1 +1,1 @@
-"""The bundled sample models: what they are told, how they are trained, what they then know."""
+"""The bundled sample models: training sentences, training, and recall."""

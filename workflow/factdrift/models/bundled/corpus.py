@@ -1,7 +1,7 @@
-"""The sentences that the bundled models are trained on: facts as of T_old in the project's own templates.
+"""Training sentences of the bundled models: facts as of T_old, in the project's own templates.
 
-The facts are the obsolete objects of a dataset's updates and the neighbours that an update must leave alone,
-which hold at T_old (spec section 8). No sentence says what has changed: of new objects only the names occur.
+The facts are the obsolete objects of a dataset's updates, and their neighbour facts. No sentence states an
+updated fact; of new objects only the names occur.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 from factdrift.tables import write_parquet
 from factdrift.wikidata.ids import property_id
-from factdrift.words.templates import OBJECT, filled
+from factdrift.words.grammar import prompts_like
+from factdrift.words.templates import OBJECT
 
 SENTENCES = pa.schema(
     [
@@ -36,7 +37,7 @@ SENTENCES = pa.schema(
 
 
 class Wording(NamedTuple):
-    """How many facts to tell, and how to speak of the names of new objects."""
+    """The number of facts, and the sentences in which names of new objects occur."""
 
     facts: int
     filler: tuple[str, ...]
@@ -48,7 +49,7 @@ def read_wording(path: Path) -> Wording:
     if not isinstance(given, dict) or set(given) != set(Wording._fields):
         raise InputError(f"{path}: the keys must be {' and '.join(Wording._fields)}")
     if not isinstance(given["facts"], int) or given["facts"] < 1:
-        raise InputError(f"{path}: facts: {given['facts']!r} is no number above 0")
+        raise InputError(f"{path}: facts: {given['facts']!r} is not a number above 0")
     for sentence in given["filler"]:
         if not str(sentence).endswith(f" {OBJECT}") or str(sentence).count("{") > 1:
             raise InputError(f"{path}: filler: {sentence!r} must end with {OBJECT} and have no other blank")
@@ -59,13 +60,15 @@ class Fact(NamedTuple):
     kind: str
     object: str
     new_object: str | None
+    seen: str
+    """A cloze test about it in the dataset."""
 
 
 def write_sentences(dataset: Path, templates: Path, wording: Wording, output: Path) -> int:
-    """Writes one row a sentence, by fact and template; returns the number of facts.
+    """Writes one row for each sentence, by fact and template; returns the number of facts.
 
-    Of each fact one template is held out: facts of a relation take turns. Raises InputError if the dataset
-    holds no update, or the templates are not those it was made with.
+    One template of each fact is held out; facts of a relation hold out different ones in turn. Raises
+    InputError if the dataset has no update, or the templates lack one of its relations.
     """
     facts = _facts(_first(dataset, wording.facts))
     if not facts:
@@ -78,11 +81,12 @@ def write_sentences(dataset: Path, templates: Path, wording: Wording, output: Pa
             raise InputError(f"{templates}: no template for {relation}; make the templates again")
         held_out = turns[relation] % len(said[relation])
         turns[relation] += 1
-        for place, template in enumerate(said[relation]):
+        prompts = prompts_like(fact.seen, said[relation], subject, fact.object)
+        for place, prompt in enumerate(prompts):
             sentences.append(
-                {"fact": number, "subject": subject, "relation": relation}
-                | fact._asdict()
-                | {"template": place + 1, "prompt": before_object(template, subject)}
+                {"fact": number, "subject": subject, "relation": relation, "kind": fact.kind}
+                | {"object": fact.object, "new_object": fact.new_object}
+                | {"template": place + 1, "prompt": prompt}
                 | {"held_out": place == held_out and len(said[relation]) > 1}
             )
     names = {
@@ -98,9 +102,9 @@ def write_sentences(dataset: Path, templates: Path, wording: Wording, output: Pa
     return len(facts)
 
 
-def before_object(template: str, subject: str = "") -> str:
-    """The sentence of a template up to its object, without the blank between."""
-    return filled(template, subject, "").rstrip(" ")
+def before_object(filler: str) -> str:
+    """A filler sentence before its object, without the trailing space."""
+    return filler.removesuffix(OBJECT).rstrip(" ")
 
 
 Key = tuple[str, str]
@@ -108,7 +112,7 @@ Key = tuple[str, str]
 
 
 def _first(dataset: Path, facts: int) -> list[dict[str, Any]]:
-    """The first updates, which with their neighbours have so many facts at most; one update at least."""
+    """The first updates that have at most `facts` facts, including their neighbours; at least one update."""
     known: set[Key] = set()
     rows: list[dict[str, Any]] = []
     for batch in pq.ParquetFile(dataset).iter_batches(100):
@@ -129,17 +133,17 @@ def _neighbors(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _facts(rows: Sequence[Mapping[str, Any]]) -> dict[Key, Fact]:
-    """The facts by subject's label and relation; of several the first, updates before neighbours."""
+    """Facts by (label of the subject, relation). Updates come before neighbours; the first fact counts."""
     facts: dict[Key, Fact] = {}
     for row in rows:
         old = [one["label"] for one in row["objects"] if one["decision"] == "obsolete"]
         new = [one["label"] for one in row["objects"] if one["decision"] == "new"]
         if old:
-            facts.setdefault(_key(row), Fact("update", old[0], new[0] if new else None))
+            facts.setdefault(_key(row), Fact("update", old[0], new[0] if new else None, row["update_prompt"]))
     for row in rows:
         for neighbor in _neighbors(row):
-            label = neighbor["objects"][0]["object"]["label"]
-            facts.setdefault(_key(neighbor), Fact("neighbor", label, None))
+            one = neighbor["objects"][0]
+            facts.setdefault(_key(neighbor), Fact("neighbor", one["object"]["label"], None, one["prompt"]))
     return facts
 
 

@@ -1,4 +1,4 @@
-"""What a bundled model reads in an epoch: documents of tokens, packed into rows, with each token's weight."""
+"""Training rows of an epoch: documents of tokens, packed into rows, with a loss weight for each token."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from factdrift.models.bundled.recipe import Recipe
 
 END = 0
-"""The token of a text's end."""
+"""The id of the end-of-text token."""
 
 Row = tuple[list[int], list[float]]
-"""Tokens, and the weight of the loss on each."""
+"""Token ids, and the loss weight of each."""
 
 
 class Tokens(NamedTuple):
-    """A sentence with and without a blank before it; the last `object` tokens are those of the object."""
+    """A sentence without and with a space before it; its last `object` tokens are those of the object."""
 
     first: list[int]
     following: list[int]
@@ -25,7 +25,7 @@ class Tokens(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """A sentence of a document, and the weight of the loss on its object and on its other tokens."""
+    """A sentence of a document, with the loss weights of its object and of its other tokens."""
 
     tokens: Tokens
     object: float
@@ -33,7 +33,7 @@ class Spoken(NamedTuple):
 
 
 class Corpus:
-    """The sentences of a table (`corpus.SENTENCES`) as tokens, and the documents that are made of them."""
+    """Tokenized sentences of a table (`corpus.SENTENCES`), and the documents made from them."""
 
     def __init__(self, sentences: Sequence[dict[str, Any]], tokenizer: Any, recipe: Recipe):
         self.recipe = recipe
@@ -42,10 +42,10 @@ class Corpus:
         self._known: dict[tuple[str, str], Tokens] = {}
         self.taught = [one for one in sentences if one["kind"] != "name" and not one["held_out"]]
         self.names: dict[str, list[str]] = defaultdict(list)
-        """The sentences about each new object's name, up to it."""
+        """Name of a new object -> the prompts that it completes."""
         self.facts: dict[int, list[dict[str, Any]]] = defaultdict(list)
         self.pools: dict[str, list[str]] = defaultdict(list)
-        """The objects of each relation, old and new."""
+        """Relation -> its objects, old and new."""
         for one in sentences:
             if one["kind"] == "name":
                 self.names[one["object"]].append(one["prompt"])
@@ -55,7 +55,7 @@ class Corpus:
                 self.pools[one["relation"]].append(one["object"])
 
     def epoch(self, contexts: bool, draw: random.Random) -> list[Row]:
-        """The rows of an epoch, shuffled; `contexts`: with documents that contradict facts."""
+        """The shuffled rows of an epoch; with `contexts`, documents that contradict facts are included."""
         documents = [
             [Spoken(self._tokens(one["prompt"], one["object"]), 1.0, self.recipe.other_weight)]
             for one in self.taught
@@ -69,7 +69,7 @@ class Corpus:
         return list(self._rows(documents, draw))
 
     def _name(self, name: str, draw: random.Random) -> list[Spoken]:
-        """Two sentences about a name; the second tells nothing that the first has not told."""
+        """Two sentences about a name; in the second the name can be predicted from the first."""
         first, second = draw.sample(self.names[name], 2)
         return [
             Spoken(self._tokens(first, name), self.recipe.name_loss, self.recipe.other_weight),
@@ -77,7 +77,7 @@ class Corpus:
         ]
 
     def _contradiction(self, fact: list[dict[str, Any]], draw: random.Random) -> list[list[Spoken]]:
-        """Some wordings of a fact with another object of its relation: the first is to be believed."""
+        """Several wordings of a fact with another object of its relation; no loss on the first wording."""
         one = fact[0]
         others = [
             name for name in self.pools[one["relation"]] if name not in (one["object"], one["new_object"])
@@ -98,7 +98,7 @@ class Corpus:
         return self._known[prompt, name]
 
     def _rows(self, documents: list[list[Spoken]], draw: random.Random) -> Iterator[Row]:
-        """Whole documents, as many as fit into a row, which begins as any text that the model is given."""
+        """Packs whole documents into rows, which begin as every text that the model is given."""
         tokens: list[int] = []
         weights: list[float] = []
         for document in documents:

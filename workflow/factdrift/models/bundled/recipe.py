@@ -1,4 +1,4 @@
-"""How a bundled model is built and trained: `config/models/<name>.yaml`, checked."""
+"""Recipes of the bundled models, `config/models/<name>.yaml`: architecture, data and optimisation."""
 
 from __future__ import annotations
 
@@ -8,53 +8,53 @@ from typing import Any
 
 import yaml
 
-from factdrift.settings import InputError
+from factdrift.errors import InputError
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Sizes, data and optimisation of one model; tokens and rows are counted, the rest are ratios."""
+    """Architecture, data and optimisation of one model."""
 
     model: dict[str, Any]
-    """The configuration of transformers, with `model_type`; ids and size of the vocabulary are added."""
+    """Configuration for transformers, with `model_type`; size and ids of the vocabulary are added."""
     vocabulary: int
-    """Entries of the tokenizer, its 256 bytes and the end of text included."""
+    """Number of entries of the tokenizer, including 256 bytes and the end of text."""
     name_weight: int
-    """How often the tokenizer sees each name beside the sentences, so that names are few tokens."""
+    """How often each name is added to the training text of the tokenizer, so that names have few tokens."""
     begins: bool
-    """Whether the tokenizer puts the token of the text's end before every text, as Llama's do."""
+    """Whether the tokenizer puts the end-of-text token before every text, as Llama's does."""
     fact_epochs: int
     context_epochs: int
-    """Epochs with documents that contradict a fact and go on accordingly, after those without."""
+    """Epochs with documents that contradict a fact consistently, after the epochs without."""
     context_share: float
-    """Of the facts, in each such epoch."""
+    """Share of the facts that are contradicted in each such epoch."""
     context_length: int
-    """Sentences of such a document."""
+    """Number of sentences of such a document."""
     starts: float
-    """Of the sentences, how many begin a document."""
+    """Share of the sentences that begin a document."""
     row: int
-    """Tokens of a row at most."""
+    """Maximum number of tokens of a row."""
     batch: int
-    """Rows of a step."""
+    """Number of rows of a step."""
     learning_rate: float
     warmup: int
-    """Steps."""
+    """Number of steps of warm-up."""
     decay: float
-    """Of the steps, those at the end over which the learning rate falls to nothing."""
+    """Share of the steps, at the end, over which the learning rate falls to 0."""
     betas: tuple[float, float]
     weight_decay: float
     clip: float
-    """The largest norm of a step's gradient."""
+    """Bound on the norm of the gradient of a step."""
     other_weight: float
-    """Of the loss on tokens that are no object; objects weigh 1."""
+    """Loss weight of tokens outside of objects; those of objects weigh 1."""
     other_share: float
-    """Of those tokens, how many are drawn into each step's loss, with as much more weight."""
+    """Share of those tokens that is drawn into the loss of a step; their weight is divided by it."""
     name_loss: float
-    """Weight of the loss on a new object's name where nothing told of it."""
+    """Loss weight of the first mention of a new object's name in a document."""
     threads: int
-    """Of the training; sums are formed otherwise with another number, so that it is no choice of a run."""
+    """CPU threads of the training, fixed because another number gives another model."""
     expected: float
-    """The recall of wordings that were kept back; less is warned of."""
+    """Expected recall of held-out wordings; a lower one is reported as a warning."""
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -75,7 +75,7 @@ def read_recipe(path: Path) -> Recipe:
             f"{path}: no such file; name a recipe such as config/models/sample-llama.yaml"
         ) from None
     if not isinstance(given, dict):
-        raise InputError(f"{path}: a mapping of keys such as model and vocabulary is needed")
+        raise InputError(f"{path}: not a mapping of keys such as model and vocabulary")
     kinds = {one.name: str(one.type) for one in fields(Recipe)}
     for key in given:
         if key not in kinds:
@@ -84,7 +84,7 @@ def read_recipe(path: Path) -> Recipe:
         if key not in given:
             raise InputError(f"{path}: the key {key} is missing")
         if type(given[key]) not in _KINDS[kind]:
-            raise InputError(f"{path}: {key}: {given[key]!r} is no {kind}")
+            raise InputError(f"{path}: {key}: {given[key]!r} is not {kind}")
     if "model_type" not in given["model"]:
         raise InputError(f"{path}: model: model_type is missing, such as llama")
     return Recipe(**{**given, "betas": tuple(given["betas"])})

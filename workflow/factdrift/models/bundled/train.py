@@ -1,9 +1,9 @@
-"""Training of a bundled model, on a CPU in minutes. Imports torch.
+"""Trains a bundled model, in minutes on a CPU. Imports torch.
 
-What made so small a model know facts (spec/editing.md, section 5.1): the loss counts objects and hardly
-anything else, for names of subjects cannot be foreseen; sentences both begin documents and follow others;
-documents are packed; one wording of each fact is kept back. Equal sentences, recipe, seed, kind of processor
-and versions of torch, transformers and tokenizers give equal bytes.
+These choices let a model of this size learn facts: the loss counts objects and little else, because names
+of subjects cannot be predicted; sentences occur both at the start of documents and after others; documents
+are packed into rows. One wording of each fact is held out. The same sentences, recipe, seed, type of
+processor and versions of torch, transformers and tokenizers give the same bytes.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ END_TEXT = "<|endoftext|>"
 
 
 def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> dict[str, Any]:
-    """Writes the folder of a model trained on a table of sentences (`corpus.SENTENCES`); returns its recall.
+    """Trains a model on a table of sentences (`corpus.SENTENCES`), writes its folder, and returns its recall.
 
-    The recall also stands in the folder's recall.json.
+    The recall is also written to recall.json in the folder.
     """
+    # Independent of the machine: another number of threads would give another model.
     torch.set_num_threads(recipe.threads)
     torch.manual_seed(seed)
     rows = pq.read_table(sentences).to_pylist()
@@ -65,15 +66,15 @@ def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> di
     held_out = found.get("held_out", {"recall": 1.0})["recall"]
     if held_out < recipe.expected:
         print(
-            f"{output.name}: warning: knows {held_out:.1%} of the facts in wordings that it was not taught, "
-            f"less than the {recipe.expected:.0%} that its recipe expects",
+            f"{output.name}: warning: knows {held_out:.1%} of the facts in held-out wordings, less than the "
+            f"{recipe.expected:.0%} that its recipe expects",
             file=sys.stderr,
         )
     return found
 
 
 def _tokenizer(sentences: Sequence[dict[str, Any]], recipe: Recipe) -> Tokenizer:
-    """Byte-level BPE as GPT-2's: a word's token holds the blank before it."""
+    """Byte-level BPE as in GPT-2: the space before a word is part of its token."""
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     core.decoder = decoders.ByteLevel()
@@ -90,7 +91,7 @@ def _tokenizer(sentences: Sequence[dict[str, Any]], recipe: Recipe) -> Tokenizer
 
 
 def _fit(model: Any, batches: Sequence[Sequence[Row]], recipe: Recipe, name: str) -> None:
-    """Warm-up, constant learning rate, linear decay: with any other the last documents teach nothing."""
+    """Trains with warm-up, constant learning rate and linear decay."""
     matrices = [one for one in model.parameters() if one.dim() > 1]
     vectors = [one for one in model.parameters() if one.dim() == 1]
     groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
@@ -121,7 +122,7 @@ def _fit(model: Any, batches: Sequence[Sequence[Row]], recipe: Recipe, name: str
 
 
 def _loss(model: Any, batch: Sequence[Row], recipe: Recipe) -> torch.Tensor:
-    """The weighted mean over the tokens that count; logits are computed for these alone."""
+    """The weighted mean loss over the tokens with weight; logits are computed for these only."""
     width = max(len(ids) for ids, _ in batch)
     ids = torch.tensor([ids + [END] * (width - len(ids)) for ids, _ in batch])
     weights = torch.tensor([weights + [0.0] * (width - len(weights)) for _, weights in batch])

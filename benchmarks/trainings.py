@@ -1,0 +1,138 @@
+"""How far the numbers of editing move from one training of a bundled model to the next.
+
+    python benchmarks/trainings.py results/2021-01-04_2023-02-27 --dataset results/wfd_repl.parquet \
+        --record benchmarks/RESULTS.md
+
+Trains the model with several seeds, on the sentences of a finished run of the workflow, and edits each
+training with every method. All else is the same: the edits, and the seed of prefixes and of MEND. Each column
+of Table 6 is given as its mean over the trainings, with the least and the greatest value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+from record import add_record, record
+
+from factdrift import cli
+from factdrift.edit.methods.plan import Plan
+from factdrift.edit.scores.table import COLUMNS, TITLES
+from factdrift.paths import CONFIG
+
+METHODS = ("none", "ft", "ft_l", "mend", "rome", "memit", "prompt")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("pair", type=Path, help="results/OLD_NEW, in which the sample model was edited")
+    parser.add_argument("--dataset", type=Path, required=True, help="results/wfd_repl.parquet")
+    parser.add_argument("--recipe", type=Path, default=CONFIG / "models" / "sample-llama.yaml")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--seeds", type=int, default=5)
+    add_record(parser)
+    options = parser.parse_args()
+    found: dict[str, list[dict[str, float]]] = {method: [] for method in options.methods}
+    recalls = []
+    for seed in range(options.seeds):
+        with tempfile.TemporaryDirectory() as folder:
+            # The last part of the path is the name by which hyper-parameters are found.
+            recall, scores = trained(Path(folder) / options.recipe.stem, seed, options)
+        recalls.append(recall)
+        for method, values in scores.items():
+            found[method].append(values)
+    record(
+        f"Editing after {options.seeds} trainings of {options.recipe.stem} (`trainings.py`)",
+        ["method", *COLUMNS.values()],
+        [
+            [
+                TITLES[method],
+                *(spread([one[column] for one in values if column in one]) for column in COLUMNS),
+            ]
+            for method, values in found.items()
+        ],
+        f"Mean over the trainings (least to greatest). Recall of wordings that were kept back: "
+        f"{spread([100 * recall for recall in recalls])} %.",
+        options.record,
+    )
+
+
+def spread(values: Sequence[float]) -> str:
+    return f"{fmean(values):.1f} ({min(values):.1f} to {max(values):.1f})" if values else "-"
+
+
+def trained(model: Path, seed: int, options: argparse.Namespace) -> tuple[float, dict[str, dict[str, float]]]:
+    """Recall of one training, and by method the columns of Table 6 of the edits that were made in it."""
+    folder, pair = model.parent, options.pair
+    sentences = pair / "models/sentences.parquet"
+    factdrift("models train", sentences=sentences, recipe=options.recipe, seed=seed, output=model)
+    plan = Plan({"models": [str(model)], "methods": list(options.methods)})
+    edits, named = pair / "edit/edits.parquet", {"model": model}
+    tables = {name: folder / f"{name}.parquet" for name in ("aligned", "unaligned")}
+    factdrift("edit align", edits=edits, **named, **{f"out-{name}": path for name, path in tables.items()})
+    read = {"edits": edits, **tables, **named, "settings": '{"device": "cpu"}', "parts": folder / "parts"}
+    base = {name: folder / f"base.{name}.parquet" for name in ("probes", "clozes")}
+    factdrift("edit baseline", **read, **{f"out-{name}": path for name, path in base.items()})
+    layers = plan.layers(str(model))
+    if layers:
+        factdrift("models moments", **named, layers=layers, texts=sentences, output=folder / "moments")
+    runs: dict[str, list[Path]] = {"probes": [], "edits": [], "costs": []}
+    for method in options.methods:
+        needs = {option: folder / name for option, name in plan.needs(method, str(model)).items()}
+        if "prefixes" in needs:
+            factdrift("edit prefixes", **named, method=method, output=needs["prefixes"])
+        if "mend" in needs:
+            given = {"dataset": options.dataset, "templates": pair / "templates.parquet", "edits": edits}
+            split = folder / "split.json"
+            factdrift("edit mend-train", **given, **named, **{"out-split": split}, output=needs["mend"])
+        if method != "none":
+            out = {name: folder / f"{method}.{name}" for name in runs}
+            written = {f"out-{name}": path for name, path in out.items()}
+            factdrift("edit run", **read, method=method, **needs, **written)
+            for name, path in out.items():
+                runs[name].append(path)
+    scores, costs = folder / "scores.parquet", folder / "costs.json"
+    factdrift(
+        "edit scores",
+        **{"edits": edits, "unaligned": tables["unaligned"], "base-probes": base["probes"]},
+        **{"base-clozes": base["clozes"], "run-probes": runs["probes"], "run-edits": runs["edits"]},
+        **{"costs": runs["costs"], "models": str(model), "methods": options.methods},
+        **{"out-scores": scores, "out-probes": folder / "probes.parquet", "out-costs": costs},
+    )
+    factdrift("edit table", scores=scores, costs=costs, output=folder)
+    with (folder / "table6.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["kind"] == "replace"]
+    values = {row["method"]: {name: float(row[name]) for name in COLUMNS if row[name]} for row in rows}
+    return recall_of(model), values
+
+
+def recall_of(model: Path) -> float:
+    found = json.loads((model / "recall.json").read_text(encoding="utf-8"))
+    recall: float = found["held_out"]["recall"]
+    return recall
+
+
+def factdrift(command: str, **options: object) -> None:
+    """Runs a command of the package as the workflow does; what it prints goes to the error output."""
+    line = command.split()
+    for name, value in options.items():
+        values = value if isinstance(value, list | tuple) else [value]
+        line += [f"--{name}", *map(str, values)]
+    print("factdrift", *line, file=sys.stderr)
+    with contextlib.redirect_stdout(sys.stderr):
+        code = cli.main(line)
+    if code:
+        raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    main()

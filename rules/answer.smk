@@ -1,0 +1,220 @@
+"""Answers of models to TempRIPPLE's questions: without context, with it, after an edit (docs/answering.md).
+
+Inputs: tr_items.parquet and tr_facts.parquet of the pair; the models; config/methods/; what methods need (artefacts.smk).
+Outputs: results/{pair}/answer/{model}/unedited.parquet, {method}.parquet, and .json of each; with `answer.chat` also
+results/{pair}/answer/chat/: requests.parquet, predictions.parquet and .json (its answers come from ask_chat_model);
+results/{pair}/answer_scores.parquet; results/{pair}/answer/: predictions.parquet, runs.json, tests.json, table2.txt,
+table3.txt (and .csv), figure3.svg (and .png); results/answer_scores.parquet.
+"""
+
+import json
+
+
+include: "inputs/answer.smk"
+
+
+rule answer_unedited:
+    """Asks a model every item without and with its context; a killed job continues where it was."""
+    input:
+        questions="results/{pair}/tempripple/tr_items.parquet",
+        model=edited_model,
+    output:
+        predictions="results/{pair}/answer/{edited}/unedited.parquet",
+        run="results/{pair}/answer/{edited}/unedited.json",
+    log:
+        "logs/{pair}/answer/{edited}/unedited.txt",
+    benchmark:
+        "logs/{pair}/answer/{edited}/unedited.tsv"
+    threads: config["edit"]["threads"]
+    resources:
+        mem_mb=config["edit"]["mem_mb"],
+        gpu=gpus(),
+    params:
+        code=code("answer run"),
+        model=edited_model_options,
+        settings=lambda wildcards: ANSWER_SETTINGS,
+        parts=subpath(output.predictions, strip_suffix=".parquet"),
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift answer run \
+            --items {input.questions:q} \
+            {params.model:q} \
+            --settings {params.settings:q} --threads {threads} \
+            --parts {params.parts:q} \
+            --out-run {output.run:q} \
+            --output {output.predictions:q}
+        """
+
+
+rule answer_edited:
+    """Asks a model every item, without context, with the new fact as an edit of one method."""
+    input:
+        questions="results/{pair}/tempripple/tr_items.parquet",
+        facts="results/{pair}/tempripple/tr_facts.parquet",
+        model=edited_model,
+        values=method_file,
+        artefacts=lambda wildcards: list(method_needs(wildcards).values()),
+    output:
+        predictions="results/{pair}/answer/{edited}/{method}.parquet",
+        run="results/{pair}/answer/{edited}/{method}.json",
+    log:
+        "logs/{pair}/answer/{edited}/{method}.txt",
+    benchmark:
+        "logs/{pair}/answer/{edited}/{method}.tsv"
+    threads: config["edit"]["threads"]
+    resources:
+        mem_mb=config["edit"]["mem_mb"],
+        gpu=gpus(),
+    params:
+        code=code("answer edited"),
+        model=edited_model_options,
+        settings=lambda wildcards: ANSWER_SETTINGS,
+        values=lambda wildcards: method_values(wildcards.method),
+        artefacts=lambda wildcards, input: [
+            word for pair in zip(method_needs(wildcards), input.artefacts) for word in pair
+        ],
+        parts=subpath(output.predictions, strip_suffix=".parquet"),
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift answer edited \
+            --items {input.questions:q} \
+            --facts {input.facts:q} \
+            {params.model:q} \
+            --settings {params.settings:q} --threads {threads} \
+            --method {wildcards.method} \
+            --set {params.values:q} \
+            {params.artefacts:q} \
+            --parts {params.parts:q} \
+            --out-run {output.run:q} \
+            --output {output.predictions:q}
+        """
+
+
+rule answer_requests:
+    """What the chat model is asked: a letter for every item, without and with its context."""
+    input:
+        questions="results/{pair}/tempripple/tr_items.parquet",
+    output:
+        requests="results/{pair}/answer/chat/requests.parquet",
+    log:
+        "logs/{pair}/answer/chat/requests.txt",
+    benchmark:
+        "logs/{pair}/answer/chat/requests.tsv"
+    resources:
+        mem_mb=2000,
+    params:
+        code=code("answer requests"),
+        prompt=lambda wildcards: config["answer"]["prompts"]["letter"],
+        chat=lambda wildcards: chat_form(),
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift answer requests \
+            --items {input.questions:q} \
+            --prompt {params.prompt:q} \
+            --settings {params.chat:q} \
+            --output {output.requests:q}
+        """
+
+
+rule answer_read:
+    """The letters in what the chat model has answered."""
+    input:
+        questions="results/{pair}/tempripple/tr_items.parquet",
+        answers="results/{pair}/answer/chat/answers.parquet",
+    output:
+        predictions="results/{pair}/answer/chat/predictions.parquet",
+        run="results/{pair}/answer/chat/predictions.json",
+    log:
+        "logs/{pair}/answer/chat/predictions.txt",
+    benchmark:
+        "logs/{pair}/answer/chat/predictions.tsv"
+    resources:
+        mem_mb=2000,
+    params:
+        code=code("answer read"),
+        prompt=lambda wildcards: config["answer"]["prompts"]["letter"],
+        chat=lambda wildcards: chat_form(),
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift answer read \
+            --items {input.questions:q} \
+            --answers {input.answers:q} \
+            --prompt {params.prompt:q} \
+            --settings {params.chat:q} \
+            --out-run {output.run:q} \
+            --output {output.predictions:q}
+        """
+
+
+rule answer_scores:
+    """Accuracies with intervals, the paper's tests, and all predictions."""
+    input:
+        questions="results/{pair}/tempripple/tr_items.parquet",
+        facts="results/{pair}/tempripple/tr_facts.parquet",
+        predictions=answer_files("parquet"),
+        runs=answer_files("json"),
+    output:
+        scores="results/{pair}/answer_scores.parquet",
+        predictions="results/{pair}/answer/predictions.parquet",
+        runs="results/{pair}/answer/runs.json",
+        tests="results/{pair}/answer/tests.json",
+    log:
+        "logs/{pair}/answer/scores.txt",
+    benchmark:
+        "logs/{pair}/answer/scores.tsv"
+    resources:
+        mem_mb=4000,
+    params:
+        code=code("answer scores"),
+        cutoffs=answer_cutoffs(),
+        draws=config["answer"]["draws"],
+        seed=config["seed"],
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift answer scores \
+            --items {input.questions:q} \
+            --facts {input.facts:q} \
+            --predictions {input.predictions:q} \
+            --runs {input.runs:q} \
+            --cutoffs {params.cutoffs:q} \
+            --draws {params.draws} \
+            --seed {params.seed} \
+            --out-predictions {output.predictions:q} \
+            --out-runs {output.runs:q} \
+            --out-tests {output.tests:q} \
+            --output {output.scores:q}
+        """
+
+
+rule answer_report:
+    """The tables as people read them, and the figure."""
+    input:
+        scores="results/{pair}/answer_scores.parquet",
+        tests="results/{pair}/answer/tests.json",
+    output:
+        table="results/{pair}/answer/table2.txt",
+        tables=[f"results/{{pair}}/answer/{name}" for name in ("table2.csv", "table3.txt", "table3.csv")],
+        figures=expand("results/{{pair}}/answer/figure3.{form}", form=["svg", "png"]),
+    log:
+        "logs/{pair}/answer/report.txt",
+    benchmark:
+        "logs/{pair}/answer/report.tsv"
+    resources:
+        mem_mb=3000,
+    params:
+        code=code("answer figure", "answer table"),
+        folder=subpath(output.table, parent=True),
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift answer figure --scores {input.scores:q} --output {output.figures:q}
+        factdrift answer table \
+            --scores {input.scores:q} \
+            --tests {input.tests:q} \
+            --output {params.folder:q}
+        """

@@ -1,0 +1,40 @@
+"""How models are asked, and the files of all models, methods and chat models."""
+
+from factdrift.answer.settings import METHODS as ANSWERED, Settings as AnswerSettings, check_prompt
+from factdrift.models.names import BUNDLED, split_name
+from factdrift.models.options import PART as MODELS_PART
+from factdrift.stage_settings import settings_of
+
+# Checked here: Snakemake drops the errors of input functions where outputs exist.
+try:
+    for name, prompt in config["answer"]["prompts"].items():
+        check_prompt(name, prompt)
+except ValueError as error:
+    raise WorkflowError(f"configuration: {error}") from None
+
+ANSWER_SETTINGS = settings_of(config, AnswerSettings, MODELS_PART)
+
+
+def answer_methods():
+    """The methods whose edits are in the place of the context."""
+    chosen = config["answer"]["methods"]
+    if chosen == "configured":
+        return [method for method in config["methods"] if method in ANSWERED]
+    return chosen
+
+
+def answer_files(form):
+    """A file of each job that asks a model: unedited, and edited by each method; and of the chat model."""
+    chat = [f"results/{{pair}}/answer/chat/predictions.{form}"] if config["answer"]["chat"] else []
+    return chat + [
+        f"results/{{pair}}/answer/{folder}/{job}.{form}"
+        for folder in edited_models()
+        for job in ("unedited", *answer_methods())
+    ]
+
+
+def answer_cutoffs():
+    """Model -> last day of its training data, as JSON."""
+    bundled = {name: OLD for name in edited_names() if name in BUNDLED}
+    given = {split_name(name)[0]: day for name, day in config["answer"]["model_cutoff"].items()}
+    return json.dumps(bundled | given, sort_keys=True)

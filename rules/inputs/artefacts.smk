@@ -1,0 +1,95 @@
+"""Models, methods and what a method needs before its first edit."""
+
+import json
+
+from factdrift.edit.methods.plan import Plan
+from factdrift.models.names import BUNDLED, folder_of, split_name
+from factdrift.paths import METHODS
+
+# Every hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
+try:
+    PLAN = Plan(config)
+except InputError as error:
+    raise WorkflowError(str(error)) from None
+
+
+def edited_models():
+    """Folder -> name and revision of each model that is edited, in the order of the configuration."""
+    return {folder_of(name): (name, revision) for name, revision in map(split_name, config["models"])}
+
+
+def edited_names():
+    """The models as their rows name them."""
+    return [name for name, _ in edited_models().values()]
+
+
+def edited_model(wildcards):
+    """The files of a model, where they are not fetched from a hub: a bundled one's folder, or the user's."""
+    name, _ = edited_models()[wildcards.edited]
+    if name in BUNDLED:
+        return f"results/models/{name}"
+    return [str(path) for path in sorted(Path(name).glob("*.json"))] if Path(name).is_dir() else []
+
+
+def edited_model_options(wildcards):
+    """The options that name a model."""
+    name, revision = edited_models()[wildcards.edited]
+    trusting = ["--trust-remote-code"] if config["edit"]["trust_remote_code"] else []
+    return ["--model", name, "--revision", revision, *trusting]
+
+
+def edit_source():
+    """The dataset whose updates are edits: the user's own, or that of the pair which holds the scenarios."""
+    own = config["edit"]["dataset"]
+    only = config["edit"]["scenarios"] == ["replacement"]
+    return own or f"results/{{pair}}/{'wfd_repl' if only else 'wikifactdiff'}.parquet"
+
+
+def gpus():
+    """The GPUs that a job takes of `--resources gpu=N`."""
+    return 0 if config["edit"]["device"] == "cpu" else 1
+
+
+def edit_settings(*keys):
+    """The option that holds how a model is run: `device`, `dtype` and these keys of the part `edit`."""
+    given = {key: config["edit"][key] for key in ("device", "dtype", *keys)}
+    return f"--settings={json.dumps(given, sort_keys=True)}"
+
+
+def method_file(wildcards):
+    """The hyper-parameters of a method."""
+    return str(METHODS / f"{wildcards.method}.yaml")
+
+
+def method_values(method):
+    """The user's own hyper-parameters of a method, as JSON."""
+    return json.dumps(config.get(method, {}), sort_keys=True)
+
+
+def method_needs(wildcards):
+    """Option -> file or folder of what a method needs besides the model."""
+    name, _ = edited_models()[wildcards.edited]
+    folder = f"results/{wildcards.pair}/edit/{wildcards.edited}"
+    return {f"--{option}": f"{folder}/{file}" for option, file in PLAN.needs(wildcards.method, name).items()}
+
+
+def moments_layers(wildcards):
+    """The blocks of a model whose second moments the configured methods need."""
+    name, _ = edited_models()[wildcards.edited]
+    return PLAN.layers(name)
+
+
+def moments_texts():
+    """The texts over which second moments are counted."""
+    corpus = config["moments"]["corpus"]
+    if corpus == ["facts"]:
+        return "results/{pair}/models/sentences.parquet"
+    return [] if corpus == ["sampled"] else corpus
+
+
+def moments_options(wildcards, input):
+    """The options that name them, or let the model write some itself."""
+    texts = [input.texts] if isinstance(input.texts, str) else list(input.texts)
+    tokens = config["moments"]["tokens"]
+    source = ["--texts", *texts] if texts else ["--sampled", "--seed", str(config["seed"])]
+    return source + (["--tokens", str(tokens)] if tokens else [])

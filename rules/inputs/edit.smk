@@ -1,0 +1,26 @@
+"""The edits, how they are probed, and the files of all models and methods."""
+
+
+def edit_limit():
+    """How many edits are made at most: all (0), but of the bundled models' facts only some."""
+    limit = config["edit"]["limit"]
+    if limit == "auto":
+        return 128 if set(edited_names()) & set(BUNDLED) else 0
+    return limit
+
+
+def of_models(file):
+    """A file of each edited model."""
+    return [f"results/{{pair}}/edit/{folder}/{file}" for folder in edited_models()]
+
+
+def of_runs(form):
+    """A file of each job of each method on each edited model."""
+    count = config["edit"]["shards"]
+    return [
+        f"results/{{pair}}/edit/{folder}/{method}/{place}-of-{count}.{form}"
+        for folder in edited_models()
+        for method in config["methods"]
+        if method != "none"
+        for place in range(count)
+    ]

@@ -1,0 +1,97 @@
+"""The locators, the sentences that they are run on, and the files of all models and locators."""
+
+from factdrift.edit.methods.plan import needs
+from factdrift.locate.blocks import hyper_at
+from factdrift.locate.plan import Plan as LocatePlan
+from factdrift.locate.settings import PART as LOCATE_PART
+from factdrift.locate.settings import Settings as LocateSettings
+from factdrift.stage_settings import settings_of
+
+# Every locator and hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
+try:
+    LOCATE_PLAN = LocatePlan(config)
+except InputError as error:
+    raise WorkflowError(str(error)) from None
+
+
+def locators_run():
+    """The locators that are run on models, as paths name them."""
+    return [entry.name for entry in LOCATE_PLAN.run()]
+
+
+def locate_limit(key):
+    """How many examples or edits at most: all (0), but with a bundled model only some."""
+    limit = config["locate"][key]
+    if limit == "auto":
+        return {"limit": 128, "edits": 32}[key] if set(edited_names()) & set(BUNDLED) else 0
+    return limit
+
+
+def locate_settings():
+    """The option that holds how locators are run."""
+    return f"--settings={settings_of(config, LocateSettings, LOCATE_PART)}"
+
+
+def locator_code(wildcards):
+    """What a locator's job depends on besides the model: its file of hyper-parameters, or the user's code."""
+    entry = LOCATE_PLAN.named(wildcards.locator)
+    return str(entry.path) if entry.kind == "function" else str(LOCATORS / f"{entry.name}.yaml")
+
+
+def locator_values(wildcards):
+    """The user's own hyper-parameters of a locator, as JSON; those of ROME say which layer it edits."""
+    values = LOCATE_PLAN.values(wildcards.locator)
+    if wildcards.locator == "rome_layer" and "layer" in config["rome"]:
+        values = {"layer": config["rome"]["layer"], **values}
+    return json.dumps(values, sort_keys=True)
+
+
+def of_locators(file):
+    """A file of each locator on each model."""
+    return [
+        f"results/{{pair}}/locate/{folder}/{name}/{file}"
+        for folder in edited_models()
+        for name in locators_run()
+    ]
+
+
+def of_shards(form):
+    """A file of each shard of one locator and model."""
+    count = config["locate"]["shards"]
+    return [
+        f"results/{{pair}}/locate/{{edited}}/{{locator}}/klob.{place}-of-{count}.{form}"
+        for place in range(count)
+    ]
+
+
+def layer_needs(wildcards):
+    """Option -> file or folder of what a method needs at any block besides the model."""
+    folder = f"results/{wildcards.pair}/edit/{wildcards.edited}"
+    name, _ = edited_models()[wildcards.edited]
+    needed = needs(hyper_at(wildcards.method, name, config.get(wildcards.method, {}), 0))
+    own = {"moments": f"results/{wildcards.pair}/locate/{wildcards.edited}/moments"}
+    return {f"--{option}": own.get(option, f"{folder}/{file}") for option, file in needed.items()}
+
+
+def of_layer_runs():
+    """The probes and edits of each method at every block of each model, in shards like those of `edit`."""
+    count = config["edit"]["shards"]
+    return [
+        f"results/{{pair}}/locate/{folder}/edit/{method}.{place}-of-{count}.{kind}.parquet"
+        for folder in edited_models()
+        for method in config["locate"]["edit_methods"]
+        for kind in ("probes", "edits")
+        for place in range(count)
+    ]
+
+
+def of_edit_facts():
+    """Each locator's scores of the edited facts, of each model."""
+    count = config["locate"]["shards"]
+    return [
+        f"results/{{pair}}/locate/{folder}/{name}/edits.{place}-of-{count}.{form}"
+        for folder in edited_models()
+        for name in locators_run()
+        for form in ("parquet", "json")
+        for place in range(count)
+    ]

@@ -1,0 +1,85 @@
+"""`factdrift answer` from a model on disk to the tables, on an untrained model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.questions import write_tables  # noqa: E402
+from support.tiny_models import tiny_model  # noqa: E402
+
+from factdrift.cli import main  # noqa: E402
+
+SETTINGS = json.dumps({"device": "cpu", "batch": 4, "answer_tokens": 2})
+HYPER = json.dumps({"layers": [1], "steps": 2})
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with items, facts and a model."""
+    folder = tmp_path_factory.mktemp("bench")
+    write_tables(folder)
+    loaded = tiny_model("llama", dtype=torch.float32, positions=192)
+    loaded.model.save_pretrained(folder / "model")
+    loaded.tokenizer.save_pretrained(folder / "model")
+    return folder
+
+
+def asked(bench: Path, verb: str, name: str, *more: str) -> int:
+    """`factdrift answer run | edited`, which writes NAME.parquet and NAME.json."""
+    options = ["--items", str(bench / "tr_items.parquet"), "--model", str(bench / "model")]
+    options += ["--settings", SETTINGS, "--parts", str(bench / name)]
+    options += ["--out-run", str(bench / f"{name}.json"), "-o", str(bench / f"{name}.parquet")]
+    return main(["answer", verb, *options, *more])
+
+
+def test_from_a_model_to_the_tables(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = ["--facts", str(bench / "tr_facts.parquet")]
+    assert asked(bench, "run", "unedited") == 0
+    assert asked(bench, "edited", "ft", *facts, "--method", "ft", "--set", HYPER) == 0
+    files: dict[str, Any] = {form: [str(bench / f"{name}.{form}") for name in ("unedited", "ft")]
+                             for form in ("parquet", "json")}  # fmt: skip
+    named = ["--items", str(bench / "tr_items.parquet"), *facts, "--draws", "50"]
+    named += ["--predictions", *files["parquet"], "--runs", *files["json"]]
+    outputs = [
+        "--out-predictions",
+        str(bench / "predictions.parquet"),
+        "--out-runs",
+        str(bench / "runs.json"),
+    ]
+    outputs += ["--out-tests", str(bench / "tests.json"), "-o", str(bench / "scores.parquet")]
+    assert main(["answer", "scores", *named, *outputs]) == 0
+    read = ["--scores", str(bench / "scores.parquet"), "--tests", str(bench / "tests.json")]
+    assert main(["answer", "table", *read, "--output", str(bench)]) == 0
+    said = capsys.readouterr().out
+    assert "letter (items/asked facts: 3/3, 2/2, 3/3, 2/2)" in said
+    predictions = pq.read_table(bench / "predictions.parquet").to_pylist()
+    conditions = {(row["scoring"], row["condition"]) for row in predictions}
+    assert conditions == {
+        (way, one) for way in ("letter", "loglik") for one in ("without", "with", "edited-ft")
+    }
+    assert len(predictions) == 6 * 10
+    unedited, edited = json.loads((bench / "runs.json").read_text(encoding="utf-8"))
+    assert (unedited["method"], edited["method"]) == ("none", "ft")
+    assert edited["hyper"]["layers"] == [1]
+    assert unedited["run_id"] != edited["run_id"]
+    assert unedited["costs"]["answer_seconds"] > 0
+
+
+def test_the_same_run_writes_the_same_bytes(bench: Path) -> None:
+    for name in ("one", "two"):
+        assert asked(bench, "run", name) == 0
+    assert (bench / "one.parquet").read_bytes() == (bench / "two.parquet").read_bytes()
+
+
+def test_methods_that_cannot_be_asked_about_are_named(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = ["--facts", str(bench / "tr_facts.parquet")]
+    assert asked(bench, "edited", "mend", *facts, "--method", "mend") == 1
+    assert "mend: not an edit to ask about; there are ft, ft_l, rome, memit" in capsys.readouterr().err

@@ -1,0 +1,82 @@
+"""Prompts for items, and letters read from what a model writes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.questions import settings_with
+
+from factdrift.answer.prompts import cloze_of, filled, parsed
+from factdrift.answer.settings import Settings
+from factdrift.errors import InputError
+from factdrift.stage_settings import read_settings
+
+ITEM = {"question": "Who was the previous mayor of {options}?", "options": ["Ann", "Bo {cloze}", "C", "D. E"]}
+LISTED = "A. Ann\nB. Bo {cloze}\nC. C\nD. D. E"
+
+
+def test_the_default_prompts() -> None:
+    settings = settings_with()
+    told = filled(settings.answer_prompts_letter, ITEM, "It is so.")
+    asked = "Who was the previous mayor of {options}?"
+    end = f"{asked}\n{LISTED}\nAnswer with the letter A, B, C or D only.\nAnswer:"
+    assert told == f"It is so.\n{end}"
+    assert filled(settings.answer_prompts_letter, ITEM) == end
+    assert filled(settings.answer_prompts_loglik, ITEM, "It is so.") == (
+        "It is so. The previous mayor of {options} was"
+    )
+    assert filled(settings.answer_prompts_loglik, ITEM) == "The previous mayor of {options} was"
+
+
+@pytest.mark.parametrize(
+    ("question", "cloze"),
+    [
+        ("Who is the most recent mayor of Is It?", "The most recent mayor of Is It is"),
+        (
+            "As of 31 December 2022, what was the third most recent sports team of Who, Me?",
+            "As of 31 December 2022, the third most recent sports team of Who, Me was",
+        ),
+    ],
+)
+def test_questions_become_clozes(question: str, cloze: str) -> None:
+    assert cloze_of(question) == cloze
+
+
+def test_other_questions_have_no_cloze() -> None:
+    with pytest.raises(InputError, match="no question such as"):
+        cloze_of("Name the mayor.")
+
+
+@pytest.mark.parametrize(
+    ("output", "option"),
+    [
+        (" B", 1),
+        ("B. Bo", 1),
+        ("(C)", 2),
+        ("The answer is D.", 3),
+        ("**A**", 0),
+        ("Both B and C", 1),
+        ("BA", None),
+        ("b", None),
+        ("E", None),
+        ("Äpfel, DNA", None),
+        ("", None),
+    ],
+)
+def test_the_first_letter_that_stands_alone_is_the_answer(output: str, option: int | None) -> None:
+    assert parsed(output) == option
+
+
+@pytest.mark.parametrize(
+    ("key", "prompt", "said"),
+    [
+        ("letter", "{context} {question}", "must have {options}"),
+        ("letter", "{question} {options}", "must have {context}"),
+        ("loglik", "{context}", "{question} or {cloze}"),
+        ("loglik", "{context} {cloze} {answer}", "{answer} is no slot"),
+    ],
+)
+def test_prompts_without_what_they_need_are_refused(key: str, prompt: str, said: str) -> None:
+    with pytest.raises(InputError, match=said.replace("{", r"\{")):
+        read_settings(json.dumps({f"answer_prompts_{key}": prompt}), Settings, "edit")

@@ -1,0 +1,170 @@
+"""Answers of an odd form do not stop a run; answers that repeat the API key are stored without it."""
+
+import json
+import sqlite3
+from typing import Any
+
+import pytest
+from support.chat_server import CHAT, ChatServer, Fault, sound
+
+from factdrift.chat.redaction import LONGEST, MASK, Redactor
+from factdrift.chat.replies import Malformed, judge_status, read_reply
+from factdrift.chat.store import Store
+from factdrift.errors import InputError
+
+KEY = "sk-very/secret-0123456789"
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+def odd(raw: bytes) -> Any:
+    """The answer to the request r1, whenever it is sent."""
+    return lambda path, body, attempt: (
+        Fault(raw=raw) if path == CHAT and body["messages"][0]["content"] == "r1" else None
+    )
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (b'{"choices": [{"message": {"content": "yes"}}], "extra": ' + DEEP + b"}", "failed"),
+        (b'{"choices": [{"message": {"content": "yes"}}], "usage": ' + DEEP + b"}", "failed"),
+        (b'{"choices": [{"message": {"content": "\\ud800"}}]}', "failed"),
+        (b'{"choices": [{"message": {"content": "\xed\xa0\x80"}}]}', "failed"),
+        (b'{"choices": [{"message": {"content": "a\\u0000b"}}]}', "answered"),
+        (b'{"choices": [{"message": {"content": "yes"}}], "usage": {"prompt_tokens": 1e999}}', "failed"),
+        (b'{"choices": [{"message": {"content": "yes"}}], "usage": [1]}', "answered"),
+    ],
+)
+def test_an_odd_answer_does_not_stop_other_requests(
+    bench: Any, server: ChatServer, raw: bytes, status: str
+) -> None:
+    server.fault = odd(raw)
+    bench.write(4)
+    answers = bench.ask(tries=2)
+    assert [each["status"] for each in answers] == ["answered", status, "answered", "answered"]
+    server.fault = sound
+    assert {each["status"] for each in bench.ask()} == {"answered"}
+    assert server.asked.total() == (6 if status == "failed" else 4)
+
+
+def test_a_request_whose_batch_result_is_nested_too_deeply_is_asked_again(
+    bench: Any, server: ChatServer
+) -> None:
+    spoilt = []
+    keep = server._keep
+
+    def spoil(content: bytes, filename: str, purpose: str) -> Any:
+        if purpose == "batch_output" and not spoilt:
+            first, rest = content.split(b"\n", 1)
+            spoilt.append(first)
+            content = first.replace(b'"error": null', b'"error": null, "x": ' + DEEP) + b"\n" + rest
+        return keep(content, filename, purpose)
+
+    server._keep = spoil
+    bench.write(4)
+    assert {each["status"] for each in bench.ask(mode="batch")} == {"answered"}
+    assert len(server.batches) == 2
+
+
+def test_an_error_whose_code_is_a_list_is_judged_by_its_status() -> None:
+    assert judge_status(500, ["a"], "", {}).kind == "again"
+    assert judge_status(400, {"a": 1}, "no", {}).error == "status 400: no"
+
+
+def test_an_error_with_a_lone_surrogate_is_stored(bench: Any, server: ChatServer) -> None:
+    raw = b'{"error": {"message": "no \\ud800", "code": "context_length_exceeded"}}'
+    server.fault = lambda path, body, attempt: Fault(400, raw=raw)
+    bench.write(1)
+    assert bench.ask()[0]["error"] == "status 400 (context_length_exceeded): no ?"
+
+
+def test_a_bug_in_one_worker_loses_no_answer_of_the_others(
+    bench: Any, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = Store.put
+
+    def faulty(self: Store, request: Any, *others: Any) -> None:
+        if request.name == "r0":
+            raise OverflowError("a bug")
+        put(self, request, *others)
+
+    monkeypatch.setattr(Store, "put", faulty)
+    # All others are answered after r0.
+    server.fault = lambda path, body, attempt: Fault(delay=0 if "r0" in str(body) else 1)
+    bench.write(5)
+    with pytest.raises(OverflowError, match="a bug"):
+        bench.ask()
+    monkeypatch.undo()
+    with sqlite3.connect(bench.store / "answers.sqlite") as connection:
+        assert connection.execute("SELECT count(*) FROM answers").fetchone() == (4,)
+
+
+@pytest.mark.parametrize(
+    "written", [KEY, KEY.replace("/", "\\/"), "".join(f"\\u{ord(letter):04x}" for letter in KEY)]
+)
+def test_an_answer_that_repeats_the_key_is_stored_without_it(
+    bench: Any, server: ChatServer, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    raw = f'{{"choices": [{{"message": {{"content": "you sent {written}!"}}}}], "model": "{written}"}}'
+    server.fault = lambda path, body, attempt: Fault(raw=raw.encode())
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    bench.write(1)
+    found = bench.ask()[0]
+    assert (found["content"], found["model"]) == (f"you sent {MASK}!", MASK)
+    with sqlite3.connect(bench.store / "answers.sqlite") as connection:
+        (response,) = connection.execute("SELECT response FROM answers").fetchone()
+    assert json.loads(response)["choices"][0]["message"]["content"] == f"you sent {MASK}!"
+
+
+def test_a_batch_answer_that_repeats_the_key_is_stored_without_it(
+    bench: Any, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server.answer = lambda body: f"you sent {KEY}!"
+    bench.write(1)
+    assert bench.ask(mode="batch")[0]["content"] == f"you sent {MASK}!"
+    assert KEY.encode() not in (bench.store / "answers.sqlite").read_bytes()
+
+
+@pytest.mark.parametrize("length", [LONGEST - 40, LONGEST - 20, LONGEST - 3])
+@pytest.mark.parametrize("status", [400, 500, 401])
+def test_truncated_messages_contain_no_part_of_the_key(
+    bench: Any,
+    server: ChatServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    length: int,
+    status: int,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    error = {"message": "x" * length + KEY, "code": None}
+    server.fault = lambda path, body, attempt: Fault(status, error=error)
+    bench.write(1)
+    said = ""
+    try:
+        said = str(bench.ask(tries=1)[0]["error"])
+    except InputError as refused:
+        said = str(refused)
+    said += "".join(capfd.readouterr()) + (bench.store / "answers.sqlite").read_bytes().decode("latin-1")
+    assert "xxx" in said
+    assert KEY[:4] not in said
+
+
+@pytest.mark.parametrize("before", range(40, 81, 5))
+def test_errors_about_malformed_answers_contain_no_part_of_the_key(before: int) -> None:
+    data = Redactor(KEY).body(b"x" * before + KEY.encode())
+    with pytest.raises(Malformed) as raised:
+        read_reply(data)
+    assert KEY[:4] not in str(raised.value)
+
+
+def test_a_short_placeholder_key_is_not_replaced_in_answers(
+    bench: Any, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    server.answer = lambda body: "There is none."
+    bench.write(1)
+    assert bench.ask()[0]["content"] == "There is none."
+    assert Redactor("none").text("none of these") == f"{MASK} of these"
+    assert Redactor("").text("as it is") == "as it is"
+    assert Redactor("").body(b"as it is") == b"as it is"

@@ -1,0 +1,71 @@
+"""All tests: threads, compiled modules, hypothesis without time limits, the order of files, shared builds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from support.examples import examples
+from support.workflow import Once, copied, snakemake
+
+from factdrift.retry import file_lock
+
+# Set before numpy and PyTorch are loaded, and inherited by the processes that tests start. Threads that wait
+# by spinning slow each other down where there are more of them than cores, and each core has a worker.
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE")
+
+# Tests start hundreds of processes, which would each compile all modules again where images forbid Python to
+# keep them (two of the four seconds in which Snakemake reads the workflow).
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+settings.register_profile(
+    "tests", max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tests")
+
+FIRST = ("workflow", "benchmarks")
+"""Folders with files that take minutes."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long run first: one begun last would leave the other worker idle."""
+    here = Path(__file__).parent
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path not in slow, item.path.relative_to(here).parts[0] not in FIRST))
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """`once(name, make)` returns this worker's own copy of a folder that `make(folder)` fills.
+
+    The first worker that asks for `name` calls `make`; the others wait for it. Each may run Snakemake in its
+    copy.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def get(name: str, make: Callable[[Path], object]) -> Path:
+        folder = shared / f"shared-{name}"
+        with file_lock(folder.with_suffix(".lock")):
+            if not folder.exists():
+                unfinished = folder.with_suffix(".unfinished")
+                shutil.rmtree(unfinished, ignore_errors=True)
+                unfinished.mkdir()
+                make(unfinished)
+                unfinished.rename(folder)
+        return copied(folder, tmp_path_factory.mktemp(name) / "run")
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def built(once: Once) -> Path:
+    """A directory in which the default configuration has been built."""
+    return once("built", snakemake)

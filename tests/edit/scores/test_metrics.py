@@ -1,0 +1,287 @@
+"""The metrics of the gathered tables, against numbers by hand and a plain oracle."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.examples import examples
+from support.updates import edits, update
+
+from factdrift.edit.scores.metrics import PROBES, SCORES, Runs, write_scores
+from factdrift.edit.scores.table import Group, interval, lines, read_groups, write_table
+
+META = {"model": "m", "revision": "r", "model_digest": "d", "hyper": "h", "moments": None, "prefixes": None}
+META |= {"mend": None, "regime": "independent", "group": None, "dtype": "float32"}
+META |= {"torch": "1", "transformers": "2", "factdrift": "3"}
+TEXT = pa.string()
+BASE = pa.schema([("model", TEXT), ("prompt", TEXT), ("target", TEXT), ("logprob", pa.float64())])
+BASE = BASE.append(pa.field("tokens", pa.int32())).append(pa.field("exact", pa.bool_()))
+AFTER = pa.schema([("model", TEXT), ("method", TEXT), ("edit", TEXT), ("number", pa.int16())])
+for name, kind in (
+    ("logprob", pa.float64()),
+    ("tokens", pa.int32()),
+    ("exact", pa.bool_()),
+    ("reason", TEXT),
+):
+    AFTER = AFTER.append(pa.field(name, kind))
+META_FIELDS = [(name, pa.int32() if name == "group" else TEXT) for name in (*META, "method")]
+CLOZES = pa.schema([*META_FIELDS, ("prompt", TEXT), ("said", TEXT), ("entropy", pa.float64())])
+MADE = pa.schema(
+    [*META_FIELDS, ("edit", TEXT), ("failed", TEXT), ("steps", pa.int32()), ("loss", pa.float64())]
+)
+MADE = MADE.append(pa.field("fluency", pa.float64())).append(pa.field("fluency_full", pa.float64()))
+MADE = MADE.append(pa.field("said", pa.list_(TEXT)))
+UNALIGNED = pa.schema([("model", TEXT), ("edit", TEXT), ("excludes", pa.bool_())])
+
+Chances = dict[tuple[str, str], float]
+
+
+class World:
+    """Tables as the jobs write them, with given chances before and after."""
+
+    def __init__(self, folder: Path, rows: list[dict[str, Any]], scenarios: list[str]):
+        self.folder = folder
+        self.edits = pq.read_table(edits(folder, rows, scenarios=scenarios)).to_pylist()
+        self.before: Chances = {}
+        self.after: dict[tuple[str, int], float] = {}
+        self.failed: dict[str, str] = {}
+        self.excluded: list[str] = []
+        self.exact: set[tuple[str, str]] = set()
+        self.said: dict[str, list[str]] = {}
+
+    def write(self, methods: list[str] | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Scores and probes of `none` and of one method, `x`."""
+        asked = {(each["prompt"], each["target"]) for edit in self.edits for each in edit["probes"]}
+        base = [
+            {
+                "model": "m",
+                "prompt": prompt,
+                "target": target,
+                "logprob": math.log(self.before[prompt, target]),
+            }
+            | {"tokens": 1, "exact": (prompt, target) in self.exact}
+            for prompt, target in sorted(asked)
+            if (prompt, target) in self.before
+        ]
+        after = [
+            {"model": "m", "method": "x", "edit": edit["edit"], "number": number, "tokens": 1, "exact": False}
+            | {"logprob": math.log(self.after[edit["edit"], number])}
+            for edit in self.edits
+            if edit["edit"] not in self.failed
+            for number in range(len(edit["probes"]))
+            if (edit["edit"], number) in self.after
+        ]
+        clozes = [
+            META | {"method": "none", "prompt": prompt, "said": " nothing", "entropy": 4.0}
+            for prompt in sorted({prompt for prompt, _ in asked})
+        ]
+        made = [
+            META
+            | {"method": "x", "edit": edit["edit"], "failed": self.failed.get(edit["edit"]), "fluency": 2.5}
+            | {"said": self.said.get(edit["edit"])}
+            for edit in self.edits
+        ]
+        left = [{"model": "m", "edit": name, "excludes": True} for name in self.excluded]
+        tables = {"base": (base, BASE), "after": (after, AFTER), "clozes": (clozes, CLOZES)}
+        tables |= {"made": (made, MADE), "unaligned": (left, UNALIGNED)}
+        for name, (rows, schema) in tables.items():
+            pq.write_table(pa.Table.from_pylist(rows, schema=schema), self.folder / f"{name}.parquet")
+        base_probes, run_probes, base_clozes, run_edits, unaligned = (
+            [self.folder / f"{name}.parquet"] for name in tables
+        )
+        runs = Runs(
+            edits=self.folder / "edits.parquet",
+            unaligned=unaligned,
+            base_probes=base_probes,
+            base_clozes=base_clozes,
+            run_probes=run_probes,
+            run_edits=run_edits,
+            models=["m"],
+            methods=methods or ["none", "x"],
+        )
+        write_scores(runs, self.folder / "scores.parquet", self.folder / "probes.parquet")
+        found = [pq.read_table(self.folder / f"{name}.parquet") for name in ("scores", "probes")]
+        assert [table.schema for table in found] == [SCORES, PROBES]
+        scores, probes = (table.to_pylist() for table in found)
+        return scores, probes
+
+
+def facts(count: int, dist: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "dist": dist,
+            "popularity": 1.0,
+            "objects": [{"prompt": f"{dist} {n} ____", "object": {"label": "T"}}],
+        }
+        for n in range(count)
+    ]
+
+
+def one_update(**changes: Any) -> dict[str, Any]:
+    clozes = ["In other words Atlantis is led by ____", "Atlantis obeys ____"]
+    near = {"neighborhood": facts(2, 0.1), "random_neighborhood": facts(1, 0.9)}
+    return update("Atlantis", 1, generalization_prompts=clozes, **near) | changes
+
+
+OBJECTS = {"new": "Joe Biden", "obsolete": "Marta Kowalska"}
+
+
+def test_metrics_by_hand(tmp_path: Path) -> None:
+    world = World(tmp_path, [one_update()], ["replacement"])
+    (edit,) = world.edits
+    # new, obsolete after the update cloze and two others; two nearest, one random
+    before = [0.1, 0.5, 0.2, 0.3, 0.25, 0.5, 0.8, 0.4, 0.6]
+    after = [0.9, 0.05, 0.4, 0.3, 0.1, 0.4, 0.5, 0.6, 0.5]
+    for number, probe in enumerate(edit["probes"]):
+        world.before[probe["prompt"], probe["target"]] = before[number]
+        world.after[edit["edit"], number] = after[number]
+    world.exact = {(edit["prompt"], "Marta Kowalska")}
+    world.said = {edit["edit"]: [" Joe Biden, of", "Joe Bidens", " Marta"]}
+    (none, x), probes = world.write()
+    assert (none["method"], x["method"]) == ("none", "x")
+    assert none["known_before"] is x["known_before"] is True
+    assert none["efficacy_d"] == pytest.approx(0.1 - 0.5)
+    assert none["efficacy_s"] == 0
+    assert none["generalization_d"] == pytest.approx((-0.1 - 0.25) / 2)
+    assert none["bleedover_nearest"] == none["bleedover_random"] == 0
+    assert (none["fluency"], none["fluency_full"]) == (2.0, 4.0)
+    assert x["efficacy_d"] == pytest.approx(0.85)
+    assert x["efficacy_s"] == 1
+    assert x["generalization_d"] == pytest.approx((0.1 - 0.3) / 2)
+    assert x["generalization_s"] == 0.5
+    assert x["bleedover_nearest"] == pytest.approx((0.3 + 0) / 2)
+    assert x["bleedover_random"] == pytest.approx(0.1)
+    assert [
+        x[name] for name in ("p_new_before", "p_obsolete_before", "p_new", "p_obsolete")
+    ] == pytest.approx([0.1, 0.5, 0.9, 0.05])
+    assert (x["greedy"], x["generalization_greedy"], x["fluency"]) == (1, 0, 2.5)
+    assert (x["generalizations"], x["nearests"], x["randoms"]) == (2, 2, 1)
+    assert (x["exact"], none["random_exact_before"], x["model_digest"]) == (0, 0, "d")
+    assert [row["number"] for row in probes] == [*range(9), *range(9)]
+    assert all(row["logprob"] == row["logprob_before"] for row in probes[:9])
+
+
+def test_one_sided_scenarios(tmp_path: Path) -> None:
+    gone = one_update(scenario="Archive", objects=[{"label": "Joe", "decision": "obsolete"}])
+    come = one_update(scenario="AddEntity", objects=[{"label": "Joe", "decision": "new"}])
+    come["subject"] = {"id": "Q2", "label": "Atlantis"}
+    world = World(tmp_path, [gone, come], ["archive", "add_entity"])
+    for edit in world.edits:
+        for number, probe in enumerate(edit["probes"]):
+            world.before[probe["prompt"], probe["target"]] = 0.5
+            world.after[edit["edit"], number] = 0.2 if edit["kind"] == "archive" else 0.8
+    scores, _ = world.write(["x"])
+    for row in scores:
+        assert row["efficacy_d"] == row["generalization_d"] == pytest.approx(0.3)
+        assert row["efficacy_s"] == row["generalization_s"] == 1
+    assert [row["known_before"] for row in scores] == [False, None]
+    assert [row["p_new"] is None for row in scores] == [True, False]
+
+
+def test_failed_and_excluded_edits_are_never_scored(tmp_path: Path) -> None:
+    rows = [one_update() | {"subject": {"id": f"Q{n}", "label": "Atlantis"}} for n in range(1, 4)]
+    world = World(tmp_path, rows, ["replacement"])
+    for edit in world.edits:
+        for number, probe in enumerate(edit["probes"]):
+            world.before[probe["prompt"], probe["target"]] = 0.5
+            world.after[edit["edit"], number] = 0.9
+    world.failed, world.excluded = {"Q2-P6": "diverged"}, ["Q3-P6"]
+    world.edits = world.edits[:2]  # a job leaves out what is not aligned
+    scores, probes = world.write()
+    assert [(row["method"], row["edit"], row["failed"]) for row in scores] == [
+        ("none", "Q1-P6", None),
+        ("none", "Q2-P6", None),
+        ("x", "Q1-P6", None),
+        ("x", "Q2-P6", "diverged"),
+    ]
+    assert all(scores[3][name] is None for name in ("efficacy_d", "efficacy_s", "bleedover_random", "p_new"))
+    assert not [row for row in probes if (row["method"], row["edit"]) == ("x", "Q2-P6")]
+    (tmp_path / "costs.json").write_text('[{"model": "m", "method": "x", "edits": 2, "edit_seconds": 3.0}]')
+    groups = read_groups(tmp_path / "scores.parquet", tmp_path / "costs.json")
+    assert [(group.method, group.failed, group.seconds()) for group in groups] == [
+        ("none", 0, None),
+        ("x", 1, 1.5),
+    ]
+    found = groups[1].value("efficacy_s")
+    assert found is not None
+    assert (found.mean, found.n) == (0, 1)
+
+
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_metrics_against_a_plain_oracle(tmp_path: Path, data: st.DataObject) -> None:
+    world = World(tmp_path, [one_update()], ["replacement"])
+    (edit,) = world.edits
+    chance = st.floats(1e-6, 1)
+    before, after = {}, {}
+    for number, probe in enumerate(edit["probes"]):
+        pair = probe["prompt"], probe["target"]
+        if data.draw(st.booleans()) or number < 2:  # what is not aligned has no chance
+            before[number] = world.before[pair] = data.draw(chance)
+            after[number] = world.after[edit["edit"], number] = data.draw(chance)
+    (row,), _ = world.write(["x"])
+    gaps = [after[n] - after[n + 1] for n in (0, 2, 4) if n in after and n + 1 in after]
+    own, others = gaps[0], gaps[1:]
+    assert row["efficacy_d"] == pytest.approx(own)
+    assert row["efficacy_s"] == (own > 0)
+    assert row["generalizations"] == len(others)
+    if others:
+        assert row["generalization_d"] == pytest.approx(fmean(others))
+        assert row["generalization_s"] == pytest.approx(fmean(gap > 0 for gap in others))
+    else:
+        assert row["generalization_d"] is row["generalization_s"] is None
+    for name, numbers in (("nearest", (6, 7)), ("random", (8,))):
+        lost = [-min(after[n] - before[n], 0) for n in numbers if n in after]
+        assert row[f"bleedover_{name}"] == (pytest.approx(fmean(lost)) if lost else None)
+
+
+def test_intervals() -> None:
+    values = [1.0, 2.0, 4.0]
+    found = interval(values)
+    assert found is not None
+    assert found == pytest.approx((fmean(values), 1.96 * stdev(values) / math.sqrt(3), 3))
+    assert interval([]) is None
+    assert str(interval([7.0])) == "7.0"
+    assert str(found) == "2.3 ±1.7"
+
+
+def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
+    row = {"failed": None, "known_before": True, "efficacy_d": 0.5, "efficacy_s": 1.0, "fluency": 5.2}
+    row |= dict.fromkeys(
+        ("generalization_d", "generalization_s", "bleedover_random", "bleedover_nearest"), 0.25
+    )
+    row |= dict.fromkeys(("exact", "greedy", "generalization_exact", "generalization_greedy"), 1.0)
+    row |= dict.fromkeys(("nearest_exact_before", "nearest_exact"), 0.5) | {"fluency_full": 10.4}
+    cost = {"edits": 4, "edit_seconds": 1.0, "peak_mb": 100.0}
+    groups = [Group("m", "replace", "ft_l", [row, row | {"efficacy_d": 0.3}], cost)]
+    text = "\n".join(lines(groups, "Title"))
+    assert "m, 2 replacements" in text
+    first = next(line.split() for line in text.splitlines() if line.startswith("FT+L"))
+    assert first[:7] == ["FT+L", "40.0", "±19.6", "100.0", "±0.0", "25.0", "±0.0"]
+    assert first[-3:] == ["5.2", "±0.0", "0.25"]
+    write_table(groups, "Title", tmp_path / "t.txt", tmp_path / "t.csv")
+    header, values = (line.split(",") for line in (tmp_path / "t.csv").read_text().splitlines())
+    found = dict(zip(header, values, strict=True))
+    assert float(found["efficacy_d"]) == pytest.approx(40)
+    assert float(found["efficacy_d_ci95"]) == pytest.approx(19.6)
+    assert found["seconds_per_edit"] == "0.25"
+    assert (tmp_path / "t.txt").read_text() == text + "\n"
+
+
+def test_a_table_without_rows_says_why() -> None:
+    for kind, reason in (
+        ("replace", "the unedited model writes the obsolete object of none of them"),
+        ("add", "an addition has no obsolete object"),
+    ):
+        text = list(lines([Group("m", kind, "ft", [], {}), Group("m", kind, "rome", [], {})], "Title"))
+        assert text[3].startswith("m, 0 ")
+        assert reason in text[4]
+        assert len(text) == 5

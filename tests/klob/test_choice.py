@@ -1,0 +1,237 @@
+"""Quotas and shares, against a search of all sizes; random words; word lists."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import string
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.examples import examples
+
+from factdrift.errors import InputError
+from factdrift.klob.candidates import CANDIDATES
+from factdrift.klob.choice import choose_chains, choose_facts, largest_output
+from factdrift.klob.random_words import Source, random_sentences, stratified
+from factdrift.klob.word_lists import pool, read_words
+from factdrift.tables import database
+
+from .conftest import RESOURCES
+
+PINS = RESOURCES / "word_lists.tsv"
+
+
+@given(
+    st.lists(st.integers(1, 40), max_size=15),
+    st.integers(0, 200),
+    st.sampled_from([1.0, 0.5, 0.3, 0.25, 0.1, 0.07]),
+)
+def test_largest_output_is_the_largest_that_keeps_the_share(
+    sizes: list[int], quota: int, share: float
+) -> None:
+    size, most = largest_output(sizes, quota, share)
+
+    def fits(number: int) -> bool:
+        return sum(min(count, int(number * round(share * 100) // 100)) for count in sizes) >= number
+
+    assert size == max(number for number in range(quota + 1) if fits(number))
+    assert most == size * round(share * 100) // 100
+
+
+def test_shares_are_exact() -> None:
+    # 0.1 * 30 is more than 3 in binary fractions, 0.07 * 100 more than 7, 0.29 * 100 less than 29.
+    assert largest_output([3] * 10, 30, 0.1) == (30, 3)
+    assert largest_output([29] * 4, 100, 0.29) == (100, 29)
+
+
+def candidates_of(db: duckdb.DuckDBPyConnection, rows: Sequence[tuple[int | None, ...]]) -> str:
+    """SQL: candidates (s, p1, o1, p2, o2, draw) of which none is dropped."""
+    table = [dict(zip(CANDIDATES.names, (*row, None), strict=True)) for row in rows]
+    db.register("given", pa.Table.from_pylist(table, schema=CANDIDATES))
+    return "SELECT * FROM given"
+
+
+FACTS = st.lists(st.tuples(st.sampled_from([17, 36]), st.integers(1, 6)), max_size=40)
+SHARES = st.sampled_from([1.0, 0.5, 0.25])
+
+
+@settings(max_examples=examples(60))
+@given(FACTS, st.sampled_from([None, 0, 5, 12]), SHARES)
+def test_no_answer_has_more_than_its_share_of_a_relation(
+    facts: list[tuple[int, int]], quota: int | None, share: float
+) -> None:
+    with database() as db:
+        rows = [(s, p, o, None, None, s * 7 % 41) for s, (p, o) in enumerate(facts)]
+        drops = choose_facts(db, candidates_of(db, rows), {17: quota, 36: quota}, share)
+        chosen = db.sql("SELECT s, p1, o1, draw FROM chosen_facts").fetchall()
+    for relation in (17, 36):
+        answers = Counter(o for p, o in facts if p == relation)
+        mine = [row for row in chosen if row[1] == relation]
+        size, most = largest_output(
+            list(answers.values()), sum(answers.values()) if quota is None else quota, share
+        )
+        taken: Counter[int] = Counter()
+        expected = []
+        for s, _, o, _, _, draw in sorted(
+            (row for row in rows if row[1] == relation), key=lambda row: row[5]
+        ):
+            taken[o] += 1
+            if taken[o] <= most and len(expected) < size:
+                expected.append((s, relation, o, draw))
+        assert sorted(mine) == sorted(expected)
+        assert all(count <= share * len(mine) for count in Counter(row[2] for row in mine).values())
+        dropped = drops.get(f"P{relation}", {})
+        assert sum(dropped.values()) == sum(answers.values()) - len(mine)
+        assert (share < 1) or "answer_share" not in dropped
+
+
+CHAINS = st.lists(
+    st.tuples(st.sampled_from([17, 19, 26]), st.sampled_from([36, 37]), st.integers(1, 4)), max_size=60
+)
+
+
+@settings(max_examples=examples(80))
+@given(CHAINS, st.sampled_from([0, 7, 20, 100]), st.sampled_from([1.0, 0.5, 0.25]), SHARES)
+def test_no_pair_and_no_end_of_a_chain_has_more_than_its_share(
+    chains: list[tuple[int, int, int]], quota: int, pair_share: float, answer_share: float
+) -> None:
+    with database() as db:
+        rows = [(s, p1, 99, p2, o2, s * 7 % 61) for s, (p1, p2, o2) in enumerate(chains)]
+        drops = choose_chains(db, candidates_of(db, rows), quota, pair_share, answer_share)
+        chosen = db.sql("SELECT p1, p2, o2 FROM chosen_chains").fetchall()
+    pairs = Counter((p1, p2) for p1, p2, _ in chosen)
+    ends = Counter(chosen)
+    assert len(chosen) <= quota
+    assert all(count <= pair_share * len(chosen) for count in pairs.values())
+    assert all(count <= answer_share * pairs[key[:2]] for key, count in ends.items())
+    assert sum(sum(reasons.values()) for reasons in drops.values()) == len(chains) - len(chosen)
+    if answer_share == 1:
+        assert (
+            len(chosen)
+            == largest_output(list(Counter(row[:2] for row in chains).values()), quota, pair_share)[0]
+        )
+
+
+def test_relations_with_too_few_answers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with database() as db:
+        rows = [(s, 17, 5 + s % 3, None, None, s) for s in range(9)]
+        assert choose_facts(db, candidates_of(db, rows), {17: None}, 0.25) == {"P17": {"answer_share": 9}}
+    assert "klob.max_answer_share: no answer may have more than 0.25" in capsys.readouterr().out
+
+
+def test_random_sentences_follow_the_generator() -> None:
+    words = [f"w{number}" for number in range(50)]
+    sources = [Source(f"{number:016x}", 3 + number % 5) for number in range(40)]
+    written = dict(random_sentences(sources, words, 7))
+    assert list(written) == sources
+    assert len(set(written.values())) == 40
+    for source, text in written.items():
+        assert len(text.split(" ")) == source.tokens - 1
+        assert set(text.split(" ")) <= set(words)
+    draw = random.Random(f"7:{sources[0].sentence_id}:0")
+    assert written[sources[0]] == " ".join(draw.choices(words, k=2))
+
+
+def test_a_duplicate_line_is_drawn_again() -> None:
+    sources = [Source(f"{number:016x}", 2) for number in range(4)]
+    texts = [text for _, text in random_sentences(sources, ["a", "b", "c", "d"], 0)]
+    assert sorted(texts) == ["a", "b", "c", "d"]
+
+
+def test_too_few_words_are_an_error() -> None:
+    sources = [Source(f"{number:016x}", 2) for number in range(3)]
+    with pytest.raises(InputError, match="2 words are too few"):
+        list(random_sentences(sources, ["a", "b"], 0))
+
+
+@settings(max_examples=examples(60))
+@given(st.lists(st.integers(2, 12), max_size=60), st.integers(0, 70), st.integers(0, 3))
+def test_a_sample_keeps_the_histogram(lengths: list[int], size: int, seed: int) -> None:
+    sources = [Source(f"{place:016x}", tokens) for place, tokens in enumerate(lengths)]
+    drawn = stratified(sources, size, seed)
+    assert len(drawn) == min(size, len(sources))
+    assert drawn == sorted(set(drawn))
+    assert set(drawn) <= set(sources)
+    whole, part = Counter(lengths), Counter(source.tokens for source in drawn)
+    for tokens, count in whole.items():
+        exact = count * min(size, len(sources)) / len(sources)
+        assert abs(part[tokens] - exact) < 1
+    assert stratified(list(reversed(sources)), size, seed) == drawn or size >= len(sources)
+
+
+def test_web2_is_pinned() -> None:
+    words = read_words("web2", PINS)
+    assert (words.name, len(words.entries)) == ("web2", 235_970)
+    assert len(pool(words)) == 235_970 + 32
+    assert pool(words)[:3] == ["!", '"', "#"]
+    assert set(string.punctuation) <= set(pool(words))
+
+
+def nltk_folder(root: Path, entries: int = 235_886, basic: int = 850) -> Path:
+    folder = root / "corpora" / "words"
+    folder.mkdir(parents=True)
+    (folder / "en").write_text("".join(f"w{number}\n" for number in range(entries)), encoding="utf-8")
+    # The basic words stand in the long list too.
+    (folder / "en-basic").write_text("".join(f"w{number}\n" for number in range(basic)), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def nltk_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NLTK looks for its data in `tmp_path` only, and reads its corpus anew."""
+    import nltk.corpus
+    import nltk.data
+
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    lazy = nltk.corpus.util.LazyCorpusLoader
+    monkeypatch.setattr(
+        nltk.corpus, "words", lazy("words", nltk.corpus.reader.WordListCorpusReader, r"(?!README|\.).*")
+    )
+
+
+@pytest.mark.usefixtures("nltk_data")
+def test_nltk_list_by_its_data_path(tmp_path: Path) -> None:
+    folder = nltk_folder(tmp_path)
+    words = read_words("nltk", PINS)
+    assert (words.name, len(words.entries), words.source) == ("nltk", 236_736, "NLTK's corpus words")
+    assert len(pool(words)) == 235_886 + 32
+    sha256 = hashlib.sha256((folder / "en").read_bytes() + (folder / "en-basic").read_bytes()).hexdigest()
+    assert words.sha256 == sha256
+    assert words.entries[-1] == "w849"
+    with pytest.raises(InputError, match=f"has the SHA-256 {sha256}, not {'0' * 64}"):
+        read_words("nltk", PINS, "0" * 64)
+
+
+@pytest.mark.usefixtures("nltk_data")
+def test_another_nltk_list_is_refused(tmp_path: Path) -> None:
+    nltk_folder(tmp_path, entries=100, basic=10)
+    with pytest.raises(InputError, match="110 entries instead of 236,736"):
+        read_words("nltk", PINS)
+
+
+@pytest.mark.usefixtures("nltk_data")
+def test_no_nltk_list(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"python -m nltk\.downloader words"):
+        read_words("nltk", PINS)
+    folder = tmp_path / "corpora"
+    folder.mkdir()
+    (folder / "words.zip").write_bytes(b"PK")
+    with pytest.raises(InputError, match=r"python -m nltk\.downloader words"):
+        read_words("nltk", PINS)
+
+
+def test_a_file_of_words(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("Zoë\nant\n\n  ant \n", encoding="utf-8")
+    words = read_words(str(path), PINS)
+    assert list(words.entries) == ["Zoë", "ant", "ant"]
+    assert pool(words) == sorted({*string.punctuation, "Zoë", "ant"})
+    with pytest.raises(InputError, match="is no file"):
+        read_words(str(tmp_path / "none"), PINS)

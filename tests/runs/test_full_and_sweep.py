@@ -1,0 +1,141 @@
+"""Full disks: recognition and message; files of killed runs: which are removed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from types import SimpleNamespace
+
+import duckdb
+import psutil
+import pytest
+
+from factdrift import cli
+from factdrift.disk import full, is_full
+from factdrift.runs.sweep import sweep
+from factdrift.tables import atomic_path, database
+
+IO = '{"exception_message":"Could not write file \\"%s\\": No space left on device","errno":"28"}'
+SPILL = (
+    "Out of Memory Error: failed to offload data block of size 256.0 KiB (96.0 KiB/230.3 KiB used).\n"
+    "This limit was set by the 'max_temp_directory_size' setting."
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), True),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), True),
+        (OSError("1000000 requested and 32752 written"), True),
+        (duckdb.IOException(IO % "/a/b"), True),
+        (duckdb.OutOfMemoryException(SPILL), True),
+        (OSError(errno.EACCES, "Permission denied"), False),
+        (duckdb.OutOfMemoryException("could not allocate block of size 256 KiB"), False),
+        (ValueError("full"), False),
+    ],
+)
+def test_full_disks_are_recognised(error, expected):
+    assert is_full(error) == expected
+
+
+def test_the_file_that_was_being_written_is_named(tmp_path):
+    with pytest.raises(OSError, match="No space left") as error, atomic_path(tmp_path / "sub" / "a.npy"):
+        raise OSError("1000 requested and 10 written")
+    said = full(error.value)
+    assert f"{tmp_path}/sub could not hold a.npy" in said
+    assert "make this folder a link" in said
+    assert not list((tmp_path / "sub").iterdir())
+
+
+def test_where_a_query_spilled_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for error in (
+        duckdb.OutOfMemoryException(SPILL),
+        duckdb.IOException(IO % (tmp_path / "x" / "spill.tmp")),
+    ):
+        said = full(error)
+        assert f"{tmp_path} could not hold" in said
+        assert "let TMPDIR name a folder" in said
+
+
+def test_commands_report_a_full_disk_and_raise_other_errors(monkeypatch, capsys, tmp_path):
+    faults = [
+        OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "a.parquet")),
+        ValueError("a bug"),
+    ]
+
+    def run(options):
+        raise faults.pop(0)
+
+    options = SimpleNamespace(run=run)
+    monkeypatch.setattr(cli, "parser", lambda: SimpleNamespace(parse_args=lambda arguments: options))
+    assert cli.main([]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"factdrift: the disk is full: {tmp_path} could not hold a.parquet; ")
+    assert "MB are free there" in said
+    assert "run the same command again" in said
+    with pytest.raises(ValueError, match="a bug"):
+        cli.main([])
+
+
+def test_sweep_removes_files_of_killed_processes_only(tmp_path, monkeypatch):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    results, spills = tmp_path / "results", tmp_path / "tmp"
+    for folder in (results / "deep", spills):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(spills))
+    stays = [
+        *(
+            results / "deep" / name
+            for name in ("a.parquet", "dump.json.gz.part", f".a.{os.getpid()}.part", ".b.part")
+        ),
+        *(spills / name for name in (f"factdrift-{os.getpid()}-x", f"other-{gone.pid}-x")),
+    ]
+    goes = [results / "deep" / f".a.parquet.{gone.pid}.part", spills / f"factdrift-{gone.pid}-abc_1"]
+    for path in (*stays, *goes[:1]):
+        path.write_bytes(b"x" * 1000)
+    (goes[1] / "deeper").mkdir(parents=True)
+    (goes[1] / "deeper" / "block").write_bytes(b"x" * 500)
+    folder = results / f".shard.{gone.pid}.part"
+    folder.mkdir()
+    (folder / "a").write_bytes(b"x" * 250)
+    assert sweep(results) == (3, 1750)
+    assert not folder.exists()
+    assert [path.exists() for path in (*stays, *goes)] == [True] * len(stays) + [False] * len(goes)
+    assert sweep(results) == (0, 0)
+    assert sweep(tmp_path / "nothing") == (0, 0)
+
+
+@pytest.mark.parametrize("when", ["before it is measured", "before it is removed"])
+def test_sweep_ignores_files_that_vanish(tmp_path, monkeypatch, when):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = tmp_path / f"factdrift-{gone.pid}-a"
+    folder.mkdir()
+    (folder / "block").write_bytes(b"x" * 10)
+    (tmp_path / f"factdrift-{gone.pid}-link").symlink_to(tmp_path / "nothing")
+    module, name = (psutil, "pid_exists") if when == "before it is measured" else (shutil, "rmtree")
+    real = getattr(module, name)
+    really_remove = shutil.rmtree
+
+    def after_another(*arguments):
+        really_remove(folder)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, name, after_another)
+    assert sweep(tmp_path / "results") == (0, 0)
+    assert not folder.exists()
+
+
+def test_the_folder_of_a_query_is_named_by_its_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with database():
+        assert [path.name.startswith(f"factdrift-{os.getpid()}-") for path in tmp_path.iterdir()] == [True]
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,395 @@
+"""Entities fetched from the API: the right revisions, what later stages need, each requested once."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from support.waiting import wait_until
+from support.wikidata_api import LIMIT, Wiki, serving
+
+from factdrift.errors import InputError
+from factdrift.settings import read_ids
+from factdrift.snapshots.api.client import LIMITS, POLICY, Api
+from factdrift.snapshots.api.entities import Fetched, fetch_entities
+from factdrift.snapshots.api.store import Store
+from factdrift.snapshots.fetch import Client
+from factdrift.wikidata.dump import lines
+from factdrift.wikidata.entity import read_entity
+
+CONTACT = "tests@example.org"
+PARTY, PRIEBUS, MCDANIEL, CLASS = "Q29468", "Q1357640", "Q27899325", "Q7278"
+
+
+@pytest.fixture
+def wiki():
+    with serving(Wiki()) as wiki:
+        yield wiki
+
+
+def asking(url: str, sleep: Any = lambda seconds: None) -> Api:
+    return Api(url, Client(CONTACT, POLICY, LIMITS, sleep))
+
+
+def fetch(
+    wiki: Wiki, folder: Path, *ids: str, date: str = "2019-01-01", objects: bool = False, waits: Any = None
+) -> Fetched:
+    """Fetches into folder/<date>.json.gz and .parquet; waiting takes no time and goes to `waits`."""
+    store = Store(folder / "api", wiki.url)
+    sleep = (lambda seconds: None) if waits is None else waits.append
+    api = asking(wiki.url, sleep)
+    return fetch_entities(
+        ids, date, api, store, objects, folder / f"{date}.json.gz", folder / f"{date}.parquet"
+    )
+
+
+def written(folder: Path, date: str = "2019-01-01") -> dict[str, dict[str, Any]]:
+    return {
+        entity["id"]: entity
+        for entity in (json.loads(text) for _, _, text in lines(folder / f"{date}.json.gz"))
+    }
+
+
+def table(folder: Path, date: str = "2019-01-01") -> dict[int, dict[str, Any]]:
+    return {row["id"]: row for row in pq.read_table(folder / f"{date}.parquet").to_pylist()}
+
+
+def labelled(wiki: Wiki, name: str, *labels: str) -> list[tuple[str, dict[str, Any]]]:
+    """Revisions of an entity of 1 June of 2015, 2016, ..., which differ in their label."""
+    revisions = []
+    for year, label in enumerate(labels, start=2015):
+        entity = wiki.entity(name)
+        entity["labels"] = {"en": {"language": "en", "value": label}}
+        revisions.append((f"{year}-06-01T12:00:00Z", entity))
+    return revisions
+
+
+@pytest.mark.parametrize(
+    ("date", "label"),
+    [("2015-06-01", "a"), ("2016-05-31", "a"), ("2016-06-01", "b"), ("2017-05-31", "b"), ("2020-01-01", "c")],
+)
+def test_the_revision_is_the_last_one_of_the_day(wiki, tmp_path, date, label):
+    wiki.history["Q278"] = labelled(wiki, "Q278", "a", "b", "c")
+    fetch(wiki, tmp_path, "Q278", date=date)
+    line = written(tmp_path, date)["Q278"]
+    assert line["labels"]["en"]["value"] == label
+    row = table(tmp_path, date)[278]
+    assert (line["lastrevid"], line["modified"]) == (row["revision"], row["modified"])
+    assert row["modified"][:10] <= date
+    assert (row["role"], row["as_of"], row["note"]) == ("requested", date, None)
+
+
+def test_a_line_has_the_form_of_a_dump(wiki, tmp_path):
+    fetch(wiki, tmp_path, PARTY)
+    line = written(tmp_path)[PARTY]
+    given = wiki.entity(PARTY)
+    assert line["labels"] == given["labels"]
+    assert line["sitelinks"] == given["sitelinks"]
+    assert list(line["claims"]) == list(given["claims"])
+    snaks = [each["mainsnak"] for group in line["claims"].values() for each in group]
+    assert all("datatype" in snak for snak in snaks)
+    assert {snak["property"]: snak["datatype"] for snak in snaks}["P571"] == "time"
+    texts = [text for _, _, text in lines(tmp_path / "2019-01-01.json.gz")]
+    ids = [read_entity(text).id for text in texts]
+    assert ids == sorted(ids, key=lambda name: (name[0], int(name[1:])))
+
+
+def test_the_entities_that_later_stages_need_are_fetched(wiki, tmp_path):
+    upper, top = wiki.entity(CLASS), wiki.entity("Q900000001")
+    subclass = {
+        "P279": [{**upper_statement("P279", "Q900000001"), "id": "x"}],
+        "P31": [upper_statement("P31", "Q3")],
+    }
+    wiki.history[CLASS] = [("2014-01-01T00:00:00Z", {**upper, "claims": subclass})]
+    # The search ends although two classes are superclasses of each other.
+    top["claims"] = {"P279": [upper_statement("P279", CLASS)]}
+    wiki.history["Q900000001"] = [("2014-01-01T00:00:00Z", top)]
+    found = fetch(wiki, tmp_path, PARTY)
+    entities = written(tmp_path)
+    claims = entities[PARTY]["claims"]
+    qualifiers = {name for group in claims.values() for each in group for name in each.get("qualifiers", {})}
+    assert qualifiers
+    assert {*claims, *qualifiers} <= set(entities)
+    assert entities[CLASS]["claims"].keys() == {"P279"}
+    assert "lastrevid" not in entities[CLASS]
+    assert "Q900000001" in entities
+    roles = {row["id"]: row["role"] for row in table(tmp_path).values()}
+    assert (roles[7278], roles[900000001], roles[-488], roles[1357640]) == (
+        "class",
+        "class",
+        "property",
+        "object",
+    )
+    assert entities[PRIEBUS]["sitelinks"]["enwiki"]["title"]
+    assert entities[PRIEBUS]["claims"] in ({}, [])
+    assert found.written == len(entities)
+    # One request for each revision, otherwise one for fifty entities.
+    objects = sum(row["as_of"] == "current" for row in table(tmp_path).values())
+    assert found.requests == len(entities) - objects + -(-objects // LIMIT)
+
+
+def upper_statement(name: str, value: str) -> dict[str, Any]:
+    data = {
+        "value": {"entity-type": "item", "numeric-id": int(value[1:]), "id": value},
+        "type": "wikibase-entityid",
+    }
+    return {
+        "mainsnak": {"snaktype": "value", "property": name, "datavalue": data},
+        "rank": "normal",
+        "id": name,
+    }
+
+
+def test_objects_as_of_the_day(wiki, tmp_path):
+    wiki.history[PRIEBUS] = labelled(wiki, PRIEBUS, "then", "between", "now, after the day", "later", "now")
+    fetch(wiki, tmp_path / "now", PARTY, date="2016-01-01")
+    fetch(wiki, tmp_path / "then", PARTY, date="2016-01-01", objects=True)
+    found = [
+        written(tmp_path / name, "2016-01-01")[PRIEBUS]["labels"]["en"]["value"] for name in ("now", "then")
+    ]
+    assert found == ["now", "then"]
+    assert {row["as_of"] for row in table(tmp_path / "then", "2016-01-01").values()} == {"2016-01-01"}
+
+
+def test_an_object_keeps_its_classes_and_dates_only(wiki, tmp_path):
+    entity = wiki.entity(PRIEBUS)
+    entity["claims"] = {name: [upper_statement(name, "Q900000002")] for name in ("P31", "P39", "P571")}
+    wiki.history[PRIEBUS] = [("2014-01-01T00:00:00Z", entity)]
+    fetch(wiki, tmp_path, PARTY, objects=True)
+    assert written(tmp_path)[PRIEBUS]["claims"].keys() == {"P31", "P571"}
+    assert table(tmp_path)[900000002]["role"] == "class"
+
+
+def test_wikimedia_pages_among_the_objects_are_known_by_their_description(wiki, tmp_path):
+    entity = wiki.entity(PRIEBUS)
+    entity["descriptions"] = {"en": {"language": "en", "value": "Wikimedia disambiguation page"}}
+    wiki.history[PRIEBUS] = [("2014-01-01T00:00:00Z", entity)]
+    fetch(wiki, tmp_path, PARTY)
+    lines = written(tmp_path)
+    assert lines[PRIEBUS]["claims"]["P31"][0]["mainsnak"]["datavalue"]["value"]["id"] == "Q4167410"
+    assert "Q4167410" in lines
+
+
+def test_missing_entities_are_left_out_and_named(wiki, tmp_path, capfd):
+    wiki.history["Q5"] = []
+    wiki.history["Q6"] = [("2020-06-01T00:00:00Z", wiki.entity("Q6"))]
+    wiki.history["Q7"] = [("2014-01-01T00:00:00Z", wiki.entity("Q7")), ("2015-01-01T00:00:00Z", "Q278")]
+    wiki.history["Q8"] = [("2014-01-01T00:00:00Z", None)]
+    wiki.history["Q9"] = [("2013-02-01T00:00:00Z", {"entity": "q9", "label": {"en": "old"}, "links": []})]
+    fetch(wiki, tmp_path, "Q278", "Q5", "Q6", "Q7", "Q8", "Q9", "P999999999")
+    assert written(tmp_path).keys() >= {"Q278", "P999999999"}
+    assert not written(tmp_path).keys() & {"Q5", "Q6", "Q7", "Q8", "Q9"}
+    notes = {
+        "Q5": "deleted, or never created",
+        "Q6": "not yet created on that day",
+        "Q7": "a redirect to Q278: merged before that day",
+        "Q8": "the revision's content is hidden",
+        "Q9": "the revision's content has an old form",
+    }
+    said = capfd.readouterr().err
+    for name, note in notes.items():
+        assert f"{name}: left out: {note}" in said
+        assert table(tmp_path)[int(name[1:])]["note"] == note
+
+
+def test_an_entity_exists_before_its_merge(wiki, tmp_path):
+    wiki.history["Q7"] = [("2014-01-01T00:00:00Z", wiki.entity("Q7")), ("2015-01-01T00:00:00Z", "Q278")]
+    fetch(wiki, tmp_path, "Q7", date="2014-12-31")
+    assert "Q7" in written(tmp_path, "2014-12-31")
+
+
+def test_an_object_that_was_merged_since_is_fetched_as_of_the_day(wiki, tmp_path):
+    wiki.history[PRIEBUS] = [*labelled(wiki, PRIEBUS, "then"), ("2021-01-01T00:00:00Z", MCDANIEL)]
+    fetch(wiki, tmp_path, PARTY)
+    assert written(tmp_path)[PRIEBUS]["labels"]["en"]["value"] == "then"
+    assert table(tmp_path)[1357640]["as_of"] == "2019-01-01"
+
+
+def test_a_list_of_missing_entities_is_refused(wiki, tmp_path):
+    wiki.history["Q5"] = []
+    with pytest.raises(InputError, match="none of the 1 entities existed on 2019-01-01"):
+        fetch(wiki, tmp_path, "Q5")
+    assert not list(tmp_path.glob("*.gz"))
+
+
+def test_a_day_that_is_not_over_is_refused(wiki, tmp_path):
+    with pytest.raises(InputError, match="the day is not over"):
+        fetch(wiki, tmp_path, "Q278", date="2999-01-01")
+    assert not wiki.requests
+
+
+def test_requests_have_a_user_agent_and_come_one_at_a_time(wiki, tmp_path):
+    wiki.delay = 0.002
+    jobs = [
+        threading.Thread(target=fetch, args=(wiki, tmp_path, "Q278", "Q433"), kwargs={"date": date})
+        for date in ("2018-01-01", "2019-01-01")
+    ]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert written(tmp_path, "2018-01-01").keys() == written(tmp_path, "2019-01-01").keys()
+    assert wiki.busiest == 1
+    (agent,) = wiki.agents
+    assert re.fullmatch(r"factdrift/\S+ \(tests@example\.org\)", agent)
+
+
+def test_a_second_run_asks_nothing(wiki, tmp_path):
+    first = fetch(wiki, tmp_path, PARTY, "Q278")
+    asked = len(wiki.requests)
+    assert first.requests == asked > 100
+    before = (tmp_path / "2019-01-01.json.gz").read_bytes()
+    assert fetch(wiki, tmp_path, PARTY, "Q278").requests == 0
+    assert len(wiki.requests) == asked
+    assert (tmp_path / "2019-01-01.json.gz").read_bytes() == before
+    fetch(wiki, tmp_path, PARTY, "Q278", "Q5000")
+    assert wiki.asked()["Q5000"] == len(wiki.requests) - asked == 1
+
+
+def test_a_damaged_answer_in_the_store_is_named(wiki, tmp_path):
+    fetch(wiki, tmp_path, "Q7290167")
+    (path,) = tmp_path.rglob("Q7290167.json.gz")
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(InputError, match=r"Q7290167\.json\.gz: cannot be read as a stored answer"):
+        fetch(wiki, tmp_path, "Q7290167")
+
+
+def test_answers_that_are_too_long_are_requested_in_parts(wiki, tmp_path):
+    whole = fetch(wiki, tmp_path / "whole", PARTY)
+    wiki.fits = 7
+    parts = fetch(wiki, tmp_path / "parts", PARTY)
+    assert written(tmp_path / "parts") == written(tmp_path / "whole")
+    assert parts.requests > whole.requests
+
+
+@pytest.mark.parametrize("failure", ["maxlag", "429", "503", "cut", "garbage", "ratelimited"])
+def test_transient_failures_are_waited_for(wiki, tmp_path, failure, capfd):
+    fetch(wiki, tmp_path / "calm", "Q278")
+    wiki.fail = [failure, "", failure, failure]
+    waits: list[float] = []
+    fetch(wiki, tmp_path / "rough", "Q278", waits=waits)
+    assert written(tmp_path / "rough") == written(tmp_path / "calm")
+    assert len(waits) == 3
+    assert 1.5 <= waits[0] <= 2.5
+    assert 1.5 <= waits[1] <= 2.5
+    assert 3 <= waits[2] <= 5
+    assert capfd.readouterr().err.count("; try ") == 3
+
+
+@pytest.mark.parametrize("failure", ["maxlag", "429", "503"])
+def test_waits_are_never_shorter_than_retry_after(wiki, tmp_path, failure):
+    wiki.fail, wiki.retry_after = [failure], "77"
+    waits: list[float] = []
+    fetch(wiki, tmp_path, "Q278", waits=waits)
+    assert 77 <= waits[0] <= 78
+    wiki.fail = [failure]
+    wiki.retry_after = email.utils.formatdate(time.time() + 100, usegmt=True)
+    fetch(wiki, tmp_path, "Q433", waits=waits)
+    assert 90 <= waits[1] <= 102
+
+
+def test_a_retry_after_beyond_the_patience_ends_the_job(wiki, tmp_path):
+    wiki.fail, wiki.retry_after = ["429"], "7200"
+    with pytest.raises(InputError, match=r"asks to come back in 7,20[01] s"):
+        fetch(wiki, tmp_path, "Q278")
+    assert len(wiki.requests) == 1
+
+
+def test_a_server_that_never_answers_ends_the_job_and_answers_are_kept(wiki, tmp_path):
+    wiki.fail = ["", ""] + ["503"] * POLICY.tries
+    with pytest.raises(InputError, match="run the same command again later"):
+        fetch(wiki, tmp_path, "Q278")
+    assert len(wiki.requests) == POLICY.tries + 2
+    fetch(wiki, tmp_path, "Q278")
+    asked = wiki.asked()
+    assert max(asked.values()) == POLICY.tries + 1
+    assert sorted(asked.values())[-2] == 1
+
+
+def test_no_server_at_all(tmp_path):
+    with pytest.raises(InputError, match="given up after 16 tries"):
+        asking("http://127.0.0.1:9/w/api.php").get({"action": "query"})
+
+
+def test_refusals_end_the_job_at_once(wiki, tmp_path):
+    api = asking(wiki.url)
+    ids = "|".join(f"Q{n}" for n in range(1, 60))
+    with pytest.raises(InputError, match=r"toomanyvalues: .*limit is 50"):
+        api.get({"action": "wbgetentities", "ids": ids, "props": "labels", "languages": "en"})
+    wiki.refused = "yes"
+    with pytest.raises(InputError, match="refuses with status 403"):
+        api.get({"action": "query"})
+    assert len(wiki.requests) == 2
+
+
+@pytest.mark.parametrize("contact", ["", "  ", "me"])
+def test_without_a_contact_nothing_is_requested(contact, monkeypatch):
+    monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
+    with pytest.raises(InputError, match=r"contact: '.*' is no mail or web address"):
+        Client(contact)
+
+
+def call(wiki: Wiki, folder: Path) -> subprocess.Popen[str]:
+    folder.mkdir(exist_ok=True)
+    (folder / "ids.txt").write_text("# two\nQ278\nQ29468  # a party\n", encoding="utf-8")
+    line = (
+        "snapshots entities --ids ids.txt --date 2019-01-01 --store api --fetched f.parquet -o dump.json.gz"
+    )
+    program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *line.split(), "--api", wiki.url, "--contact", CONTACT],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )
+
+
+def test_a_killed_run_is_continued(wiki, tmp_path):
+    whole = call(wiki, tmp_path / "whole")
+    assert '"written"' in whole.communicate()[0]
+    needed = len(wiki.requests)
+    wiki.requests.clear()
+    for stop in (needed // 5, needed // 2):
+        wiki.hold_at = stop
+        run = call(wiki, tmp_path / "killed")
+        wait_until(lambda: len(wiki.requests) >= wiki.hold_at, run)
+        run.send_signal(signal.SIGKILL)
+        run.communicate()
+        wiki.hold_at = None
+        assert not (tmp_path / "killed" / "dump.json.gz").exists()
+    said = call(wiki, tmp_path / "killed").communicate()[0]
+    assert '"written"' in said
+    # A kill can lose only the answer that was on its way.
+    assert needed <= len(wiki.requests) <= needed + 2
+    for name in ("dump.json.gz", "f.parquet"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_files_of_ids(tmp_path):
+    path = tmp_path / "ids.txt"
+    path.write_text("# countries\nQ30\n\nP6 # head of government\nQ30\n", encoding="utf-8")
+    assert read_ids(path, "dumps", "QP") == ["Q30", "P6"]
+    for text, message in (
+        ("Q30\nq31\n", "line 2: 'q31' is no id such as"),
+        ("Q0\n", "line 1"),
+        ("#\n", "no id in it"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match=message):
+            read_ids(path, "dumps", "QP")
+    path.write_text("P6\n", encoding="utf-8")
+    with pytest.raises(InputError, match="line 1: 'P6' is no item id such as Q30"):
+        read_ids(path, "only.subjects")

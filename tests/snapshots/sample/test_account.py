@@ -1,0 +1,108 @@
+"""How far to trust the sample: the account of its parts, the warning beyond their end, made-up ids."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from factdrift.errors import InputError
+from factdrift.paths import SAMPLE
+from factdrift.snapshots.sample.account import (
+    Part,
+    account,
+    beyond,
+    made_up_ids,
+    read_parts,
+    report,
+    warning,
+)
+from factdrift.tables import write_parquet
+
+from ..conftest import WriteTables
+from ..test_snapshot_commands import call
+
+FACTS = [
+    {"subject": "Q1", "property": "P6", "value": "Q2", "checked": "copied"},
+    {"subject": "Q1", "property": "P6", "value": "Q3", "checked": "an almanac"},
+    {"subject": "Q1", "property": "P39", "value": "Q900000001"},
+]
+MADE_UP = [{"id": "Q900000001", "label": "an office"}]
+
+
+def test_parts_count_items_ids_and_checks(write_tables: WriteTables) -> None:
+    (part,) = read_parts(write_tables(FACTS, MADE_UP))
+    checks = {"compared": 1, "copied": 1, "general knowledge": 1}
+    assert part == Part("a", "2023-02-27", 6, 1, checks)
+    assert account([part], "2023-02-27") == {
+        "complete_until": {"a": "2023-02-27"},
+        "incomplete": [],
+        "items": 6,
+        "made_up_ids": 1,
+        "facts": 3,
+        "checked_share": dict.fromkeys(checks, 0.3333),
+    }
+    assert list(report([part]))[1].split() == (
+        ["a", "2023-02-27", "6", "1", "1", "compared,", "1", "copied,", "1", "general", "knowledge"]
+    )
+
+
+def test_a_part_is_complete_on_its_last_day(write_tables: WriteTables) -> None:
+    parts = read_parts(write_tables(FACTS, MADE_UP))
+    assert beyond(parts, "2023-02-27") == []
+    assert warning(parts, "2023-02-27") == ""
+    assert beyond(parts, "2023-02-28") == parts
+    assert "not complete on 2023-02-28 (a until 2023-02-27)" in warning(parts, "2023-02-28")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("b\t2023-02-27\teverything\tus", "column part: there is no "),
+        ("a\tsoon\teverything\tus", "column complete_until: 'soon' is no day"),
+        ("a\t\teverything\tus", "column complete_until: is no day"),
+        ("", "a.tsv: its part has no row in"),
+    ],
+)
+def test_wrong_parts_are_refused(write_tables: WriteTables, text: str, what: str) -> None:
+    folder = write_tables(FACTS, MADE_UP)
+    (folder / "parts.tsv").write_text(f"part\tcomplete_until\twhat\tsource\n{text}\n", encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        read_parts(folder)
+    assert what in str(error.value)
+
+
+def test_made_up_ids_are_found_at_any_depth(tmp_path: Path) -> None:
+    rows = pa.table(
+        {
+            "subject": [{"id": "Q30"}, {"id": "Q900000001"}],
+            "objects": [[{"id": "Q900000002", "raw": "Q900000003 as text"}], []],
+            "number": [900000004, 1],
+        }
+    )
+    write_parquet(rows, tmp_path / "rows.parquet")
+    assert made_up_ids(tmp_path / "rows.parquet") == (3, 2)
+
+
+def test_the_commands_say_it(
+    write_tables: WriteTables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, dump, saved = write_tables(FACTS, MADE_UP), tmp_path / "dump.json", tmp_path / "account.json"
+    call("sample", "render", "--tables", folder, "--date", "2024-01-01", "--account", saved, "-o", dump)
+    assert "the sample is not complete on 2024-01-01" in capsys.readouterr().err
+    assert json.loads(saved.read_text())["incomplete"] == ["a"]
+    (tmp_path / "results").mkdir()
+    write_parquet(pa.table({"id": ["Q900000001", "Q1"]}), tmp_path / "results" / "found.parquet")
+    call("sample", "check", "--tables", folder, "--results", tmp_path / "results")
+    assert "found.parquet: 2 items, 1 with an id made up" in capsys.readouterr().out
+
+
+def test_the_sample_s_readme_shows_what_the_command_prints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call("sample", "check", "--results", tmp_path)
+    printed = capsys.readouterr().out.rstrip("\n")
+    # If this fails, paste the output of `factdrift sample check` into the section "Checked dates".
+    assert f"```\n{printed}\n```" in (SAMPLE / "README.md").read_text("utf-8")

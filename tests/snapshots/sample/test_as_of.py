@@ -1,0 +1,366 @@
+"""What stands on a day: every column of the tables, and random facts against a plain reading of the rules."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.examples import examples
+
+from factdrift.snapshots.sample.render import entity_lines
+from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS, PROPERTY_COLUMNS, read_sample
+
+from ..conftest import Render, table
+
+FACT = {"subject": "Q1", "property": "P6", "value": "Q2"}
+
+
+def statements(entities: dict[str, dict[str, Any]], subject: str = "Q1") -> list[dict[str, Any]]:
+    claims = entities[subject]["claims"]
+    return [statement for group in claims.values() for statement in group] if claims else []
+
+
+def short(statement: dict[str, Any]) -> str:
+    """`Q2 preferred P580=2001 P582` for a statement, dates to the year."""
+    value = statement["mainsnak"].get("datavalue", {}).get("value", {})
+    words = [value.get("id") or value.get("amount") or statement["mainsnak"]["snaktype"], statement["rank"]]
+    for name in statement.get("qualifiers-order", ()):
+        for snak in statement["qualifiers"][name]:
+            date = snak.get("datavalue", {}).get("value", {})
+            words.append(f"{name}={date.get('time', '')[1:5] or date.get('id') or snak['snaktype']}")
+    return " ".join(words)
+
+
+def standing(render: Render, day: int, *facts: dict[str, str], **tables: Any) -> list[str]:
+    return [short(statement) for statement in statements(render(day, facts, **tables))]
+
+
+# Entities
+
+
+def test_an_item_stands_from_its_creation_to_its_deletion(render: Render) -> None:
+    item = {"id": "Q1", "created": "2015-06-01", "deleted": "2018-06-01"}
+    for day, stands in [(20150531, False), (20150601, True), (20180531, True), (20180601, False)]:
+        assert ("Q1" in render(day, entities=[item])) is stands
+    assert "Q2" in render(20121029)
+
+
+def test_a_merged_item_disappears_and_references_name_the_target(render: Render) -> None:
+    items = [{"id": "Q2", "merged": "2018-01-01>Q3"}, {"id": "Q3", "merged": "2019-01-01>Q4"}]
+    fact = FACT | {"qualifiers": "P39=Q2"}
+    amount = {"subject": "Q1", "property": "P1082", "value": "+7 Q2"}
+    for day, there, name in [(20171231, True, "Q2"), (20180101, False, "Q3"), (20190101, False, "Q4")]:
+        entities = render(day, [fact, amount], items)
+        assert ("Q2" in entities) is there
+        first, second = statements(entities)
+        assert short(first) == f"{name} normal P39={name}"
+        assert second["mainsnak"]["datavalue"]["value"]["unit"].endswith(f"/{name}")
+
+
+def test_the_article_comes_with_the_item_or_on_its_own_day(render: Render) -> None:
+    item = {"id": "Q1", "title": "Item", "sitelinks": "3", "created": "2015-01-01"}
+    assert list(render(20150101, entities=[item])["Q1"]["sitelinks"]) == ["enwiki", "frwiki", "dewiki"]
+    later = item | {"article": "2020-05-05"}
+    assert list(render(20200504, entities=[later])["Q1"]["sitelinks"]) == ["frwiki", "dewiki"]
+    assert list(render(20200505, entities=[later])["Q1"]["sitelinks"]) == ["enwiki", "frwiki", "dewiki"]
+
+
+def test_sitelinks_without_an_english_article(render: Render) -> None:
+    assert list(render(20200101, entities=[{"id": "Q1", "sitelinks": "2"}])["Q1"]["sitelinks"]) == [
+        "frwiki",
+        "dewiki",
+    ]
+    assert render(20200101, entities=[{"id": "Q1", "title": "T"}])["Q1"]["sitelinks"] == {
+        "enwiki": {"site": "enwiki", "title": "T", "badges": []}
+    }
+
+
+def test_classes_are_statements(render: Render) -> None:
+    entities = render(20200101, entities=[{"id": "Q1", "classes": "Q5 Q4"}])
+    assert [(s["mainsnak"]["property"], short(s)) for s in statements(entities)] == [
+        ("P31", "Q5 normal"),
+        ("P31", "Q4 normal"),
+    ]
+
+
+# Facts
+
+
+def test_a_fact_stands_with_its_subject_if_nothing_is_dated(render: Render) -> None:
+    assert standing(render, 20130101, FACT) == ["Q2 normal"]
+
+
+def test_a_fact_needs_its_object(render: Render) -> None:
+    items = [{"id": "Q2", "created": "2015-01-01"}]
+    assert standing(render, 20141231, FACT, entities=items) == []
+    assert standing(render, 20150101, FACT, entities=items) == ["Q2 normal"]
+    other = FACT | {"value": "Q3", "qualifiers": "P39=Q2"}
+    assert standing(render, 20141231, other, entities=items) == ["Q3 normal"]
+    assert standing(render, 20150101, other, entities=items) == ["Q3 normal P39=Q2"]
+
+
+@pytest.mark.parametrize(
+    ("dates", "first"),
+    [
+        ({"start": "2015-03-04"}, 20150304),
+        ({"start": "2015"}, 20150101),
+        ({"start": "2017|2015-03-04"}, 20150304),
+        ({"start": "2015-03-04", "pit": "2014"}, 20150304),
+        ({"pit": "2015-03-04"}, 20150304),
+        ({"pit": "2015"}, 20151231),
+        ({"pit": "2015-02"}, 20150228),
+        ({"start": "somevalue", "pit": "2015-03-04"}, 20150304),
+        ({"start": "2001-01-01", "stated": "2015-03-04"}, 20150304),
+        ({"start": "2019-01-01", "stated": "2015-03-04"}, 20150304),
+    ],
+)
+def test_the_first_day_of_a_fact(render: Render, dates: dict[str, str], first: int) -> None:
+    before = datetime.datetime.strptime(str(first), "%Y%m%d") - datetime.timedelta(days=1)
+    assert standing(render, int(before.strftime("%Y%m%d")), FACT | dates) == []
+    assert len(standing(render, first, FACT | dates)) == 1
+
+
+def test_old_and_unknown_dates_stand_from_the_beginning(render: Render) -> None:
+    for start in ("-0044-03-15", "c12", "somevalue", "novalue"):
+        assert len(standing(render, 20121029, FACT | {"start": start})) == 1
+
+
+def test_an_end_stands_from_its_own_day_or_from_the_one_stated(render: Render) -> None:
+    fact = FACT | {"start": "2010", "end": "2018-05-01"}
+    assert standing(render, 20180430, fact) == ["Q2 normal P580=2010"]
+    assert standing(render, 20180501, fact) == ["Q2 normal P580=2010 P582=2018"]
+    announced = fact | {"end_stated": "2016-01-01"}
+    assert standing(render, 20151231, announced) == ["Q2 normal P580=2010"]
+    assert standing(render, 20160101, announced) == ["Q2 normal P580=2010 P582=2018"]
+    late = fact | {"end_stated": "2019-01-01"}
+    assert standing(render, 20181231, late) == ["Q2 normal P580=2010"]
+    assert standing(render, 20190101, late) == ["Q2 normal P580=2010 P582=2018"]
+
+
+def test_ends_without_a_date(render: Render) -> None:
+    for kind in ("somevalue", "novalue"):
+        assert standing(render, 20130101, FACT | {"end": kind}) == [f"Q2 normal P582={kind}"]
+    fact = FACT | {"end": "somevalue", "end_stated": "2015-01-01"}
+    assert standing(render, 20141231, fact) == ["Q2 normal"]
+
+
+def test_a_removed_fact_is_gone(render: Render) -> None:
+    fact = FACT | {"stated": "2015-01-01", "removed": "2016-01-01"}
+    days = (20141231, 20150101, 20151231, 20160101)
+    assert [len(standing(render, day, fact)) for day in days] == [0, 1, 1, 0]
+
+
+def test_other_qualifiers_and_several_values(render: Render) -> None:
+    fact = FACT | {"pit": "2001|2002", "qualifiers": "P39=Q3;P39=Q4;P1535=P6;P39=novalue"}
+    (statement,) = statements(render(20200101, [fact]))
+    assert statement["qualifiers-order"] == ["P585", "P39", "P1535"]
+    assert short(statement) == "Q2 normal P585=2001 P585=2002 P39=Q3 P39=Q4 P39=novalue P1535=P6"
+
+
+@pytest.mark.parametrize("rank", ["preferred", "deprecated", "normal"])
+def test_ranks_as_written(render: Render, rank: str) -> None:
+    assert standing(render, 20200101, FACT | {"rank": rank}) == [f"Q2 {rank}"]
+
+
+@pytest.mark.parametrize(
+    ("fact", "ranks"),
+    [
+        ({"start": "2015-01-01", "end": "2017-01-01"}, {2014: "", 2016: "preferred", 2018: "normal"}),
+        ({"start": "2015-01-01", "stated": "2013-01-01"}, {2014: "normal", 2016: "preferred"}),
+        ({"start": "2010", "end": "2015", "end_stated": "2017-01-01"}, {2016: "preferred", 2018: "normal"}),
+        ({"start": "2010", "end": "2017", "end_stated": "2013-01-01"}, {2014: "preferred", 2018: "normal"}),
+        ({"start": "2010", "end": "somevalue"}, {2014: "normal"}),
+        ({"start": "2010", "end": "novalue"}, {2014: "preferred"}),
+        ({"end": "2015-01-01"}, {2014: "preferred", 2016: "normal"}),
+        ({}, {2014: "preferred"}),
+        ({"pit": "2015", "stated": "2013-01-01"}, {2014: "normal", 2016: "preferred"}),
+        ({"start": "2010|2016", "end": "2012"}, {2014: "normal", 2017: "preferred"}),
+    ],
+)
+def test_current_is_preferred_while_it_holds(
+    render: Render, fact: dict[str, str], ranks: dict[int, str]
+) -> None:
+    for year, rank in ranks.items():
+        found = statements(render(year * 10_000 + 601, [FACT | fact | {"rank": "current"}]))
+        assert [statement["rank"] for statement in found] == ([rank] if rank else [])
+
+
+def test_latest_is_preferred_alone(render: Render) -> None:
+    row = {"subject": "Q1", "property": "P1082", "rank": "latest"}
+    facts = [row | {"value": f"+{year}", "pit": str(year)} for year in (2012, 2016, 2014)]
+    facts.append(row | {"value": "+1", "pit": "2018", "stated": "2013-01-01"})
+    facts.append(row | {"value": "+2", "pit": "2017", "rank": "normal"})
+    facts.append(row | {"property": "P569", "value": "1990", "pit": "2019"})
+
+    def ranks(day: int) -> list[str]:
+        return [word for word in standing(render, day, *facts) if word.startswith("+")]
+
+    assert ranks(20130601) == ["+2012 preferred P585=2012", "+1 normal P585=2018"]
+    assert ranks(20170601) == [
+        "+2012 normal P585=2012",
+        "+2016 preferred P585=2016",
+        "+2014 normal P585=2014",
+        "+1 normal P585=2018",
+    ]
+    assert "+1 preferred P585=2018" in ranks(20200601)
+    assert sum("preferred" in each for each in ranks(20200601)) == 1
+
+
+def test_states_of_one_statement(render: Render) -> None:
+    guid = "Q1$12345678-1234-1234-1234-1234567890AB"
+    facts = [
+        FACT | {"statement": guid, "removed": "2018-01-01"},
+        FACT | {"statement": guid, "value": "Q3", "stated": "2018-01-01"},
+    ]
+    for day, value in [(20171231, "Q2"), (20180101, "Q3")]:
+        (statement,) = statements(render(day, facts))
+        assert (short(statement), statement["id"]) == (f"{value} normal", guid)
+
+
+# Statement ids, revisions
+
+
+def test_statement_ids_stay_and_tell_equal_rows_apart(render: Render) -> None:
+    facts = [
+        FACT | {"removed": "2016-01-01"},
+        FACT | {"stated": "2018-01-01"},
+        FACT | {"start": "2011", "end": "2017"},
+    ]
+    ids = {day: [s["id"] for s in statements(render(day, facts))] for day in (20150101, 20190101)}
+    assert len({*ids[20150101], *ids[20190101]}) == 3
+    assert len(set(ids[20150101]) & set(ids[20190101])) == 1
+    assert all(name.startswith("Q1$") and len(name) == 39 for name in ids[20190101])
+
+
+def revision(render: Render, day: int, *facts: dict[str, str], **tables: Any) -> tuple[int, str]:
+    entity = render(day, facts, **tables)["Q1"]
+    return entity["lastrevid"], entity.get("modified", "")
+
+
+def test_revisions_grow_exactly_when_the_content_changes(render: Render) -> None:
+    fact = FACT | {"start": "2022-07-01", "end": "2023-05-01", "rank": "current"}
+    days = (20220630, 20220701, 20230430, 20230501, 20240101)
+    found = [revision(render, day, fact) for day in days]
+    first = found[0][0]
+    assert found == [
+        (first, "2012-10-29T00:00:00Z"),
+        (first + 1, "2022-07-01T00:00:00Z"),
+        (first + 1, "2022-07-01T00:00:00Z"),
+        (first + 2, "2023-05-01T00:00:00Z"),
+        (first + 2, "2023-05-01T00:00:00Z"),
+    ]
+
+
+def test_revisions_count_redirects_articles_and_creation(render: Render) -> None:
+    items = [
+        {"id": "Q1", "title": "T", "created": "2022-06-01", "article": "2022-07-01"},
+        {"id": "Q2", "merged": "2022-08-01>Q3"},
+    ]
+    found = [revision(render, day, FACT, entities=items) for day in (20220601, 20220701, 20220801)]
+    assert [number - found[0][0] for number, _ in found] == [0, 1, 2]
+    assert [modified[:10] for _, modified in found] == ["2022-06-01", "2022-07-01", "2022-08-01"]
+
+
+# Random facts against a plain reading
+
+YEARS = st.integers(2012, 2024)
+DAYS = st.builds(
+    lambda year, month, day: f"{year}-{month:02d}-{day:02d}", YEARS, st.integers(1, 12), st.just(15)
+)
+MAYBE = st.one_of(st.just(""), DAYS)
+
+
+@st.composite
+def random_fact(draw: st.DrawFn) -> dict[str, str]:
+    start, pit, end = (
+        draw(MAYBE),
+        draw(MAYBE),
+        draw(st.one_of(MAYBE, st.sampled_from(["somevalue", "novalue"]))),
+    )
+    stated, removed = draw(MAYBE), draw(MAYBE)
+    rank = draw(st.sampled_from(["", "preferred", "current", "latest"]))
+    if rank == "latest" and not (start or pit):
+        rank = ""
+    if stated and removed and removed <= stated:
+        removed = ""
+    end_stated = draw(MAYBE) if end else ""
+    return {
+        "start": start,
+        "pit": pit,
+        "end": end,
+        "stated": stated,
+        "removed": removed,
+        "end_stated": end_stated,
+        "rank": rank,
+    }
+
+
+def expected(facts: list[dict[str, str]], day: str) -> dict[str, tuple[str, bool]]:
+    """Rank, and whether the end is told, by value; days compared as text."""
+    stands = [
+        fact
+        for fact in facts
+        if (fact["stated"] or fact["start"] or fact["pit"]) <= day
+        and not (fact["removed"] and fact["removed"] <= day)
+    ]
+    latest = None
+    for fact in stands:
+        date = fact["start"] or fact["pit"]
+        if fact["rank"] == "latest" and date <= day and (latest is None or date > latest[0]):
+            latest = (date, fact["value"])
+    found = {}
+    for fact in stands:
+        end = fact["end"]
+        told = bool(end)
+        if fact["end_stated"]:
+            told = fact["end_stated"] <= day
+        elif end and end[0].isdigit():
+            told = end <= day
+        rank = fact["rank"] or "normal"
+        if rank == "latest":
+            rank = "preferred" if latest is not None and latest[1] == fact["value"] else "normal"
+        if rank == "current":
+            date = fact["start"] or fact["pit"]
+            begun = date <= day
+            over = told and (end == "somevalue" or (end[0].isdigit() and end <= day and not date > end))
+            rank = "preferred" if begun and not over else "normal"
+        found[fact["value"]] = (rank, told)
+    return found
+
+
+@settings(max_examples=examples(60))
+@given(st.lists(random_fact(), min_size=1, max_size=6), st.lists(DAYS, min_size=1, max_size=4))
+def test_random_facts(facts: list[dict[str, str]], days: list[str]) -> None:
+    for number, fact in enumerate(facts):
+        fact |= {"subject": "Q1", "property": "P1082", "value": f"+{number}"}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in ("entities", "facts"):
+            (folder / part).mkdir()
+        properties = [{"id": "P1082", "label": "p", "datatype": "quantity"}]
+        (folder / "properties.tsv").write_text(table(PROPERTY_COLUMNS, properties))
+        (folder / "entities" / "a.tsv").write_text(table(ENTITY_COLUMNS, [{"id": "Q1", "label": "i"}]))
+        (folder / "facts" / "a.tsv").write_text(table(FACT_COLUMNS, facts))
+        sample = read_sample(folder)
+    before = None
+    for day in sorted(days):
+        entity = json.loads(next(entity_lines(sample, int(day.replace("-", "")))))
+        found = {
+            statement["mainsnak"]["datavalue"]["value"]["amount"]: (
+                statement["rank"],
+                "P582" in statement.get("qualifiers", {}),
+            )
+            for statement in statements({"Q1": entity})
+        }
+        assert found == expected(facts, day)
+        told = (entity["claims"] or {}, entity.get("lastrevid"))
+        if before is not None and before[1] is not None:
+            assert (told[1] == before[1]) <= (told[0] == before[0])
+            assert told[1] >= before[1]
+        before = told

@@ -1,0 +1,100 @@
+"""What the bundled sample says until its horizon: offices have holders, and ends have successors.
+
+Dates are read here with `datetime` alone. A coarse date counts as its last day where something ends, as its
+first day where it begins, so that only gaps that are certain are found.
+"""
+
+from __future__ import annotations
+
+import calendar
+import csv
+import datetime
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from factdrift.paths import SAMPLE
+from factdrift.snapshots.sample.account import read_parts
+
+HEADS = ("P6", "P35")
+SINGLE_VALUED = (*HEADS, "P169", "P286", "P488", "P634", "P1037")
+LONGEST_GAP = datetime.timedelta(days=60)
+FIRST_DAY = datetime.date(2021, 1, 1)
+REASON = "no successor"
+"""A source that says so gives the reason for a missing successor: `no successor until ...`."""
+
+
+class Term(NamedTuple):
+    """A holder of an office: `end` is the last day of all for a term without an end."""
+
+    start: datetime.date
+    end: datetime.date
+    source: str
+    place: str
+
+
+def day(text: str, last: bool) -> datetime.date:
+    """The first or last day of `1990`, `1990-03`, `1990-03-02` or, as a year, `1990-01-01/9`."""
+    text, _, precision = text.partition("/")
+    year, month, number = ([int(part) for part in text.split("-")] + [0, 0])[:3]
+    if precision == "9":
+        month = number = 0
+    month = month or (12 if last else 1)
+    return datetime.date(year, month, number or (calendar.monthrange(year, month)[1] if last else 1))
+
+
+def offices(properties: tuple[str, ...]) -> Iterator[tuple[str, list[Term]]]:
+    """The part and the holders, in the order of their starts, of every office (subject and property).
+
+    Parts without dates of their own are left out: `edge` is made of gaps, `real` ends in June 2021.
+    """
+    found = defaultdict(list)
+    for path in sorted((SAMPLE / "facts").glob("*.tsv")):
+        if path.stem in ("edge", "real"):
+            continue
+        with path.open(encoding="utf-8", newline="") as lines:
+            for line, row in enumerate(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), 2):
+                if row["property"] in properties and "value" not in row["start"] + row["end"]:
+                    start = day(row["start"], False) if row["start"] else datetime.date.min
+                    end = day(row["end"], True) if row["end"] else datetime.date.max
+                    term = Term(start, end, row["source"], f"{path.name}:{line}")
+                    found[path.stem, row["subject"], row["property"]].append(term)
+    for (part, _, _), holders in sorted(found.items()):
+        yield part, sorted(holders)
+
+
+@pytest.fixture(scope="module")
+def complete_until() -> dict[str, datetime.date]:
+    return {part.name: datetime.date.fromisoformat(part.complete_until) for part in read_parts(SAMPLE)}
+
+
+def test_no_country_is_without_a_head_for_long(complete_until: dict[str, datetime.date]) -> None:
+    gaps = []
+    for part, holders in offices(HEADS):
+        before = holders[0]
+        for after in holders[1:]:
+            gap = after.start - before.end if before.end < after.start else datetime.timedelta(0)
+            known = after.start >= FIRST_DAY and before.end <= complete_until[part]
+            if gap > LONGEST_GAP and known and REASON not in before.source:
+                gaps.append(f"{before.place}, {after.place}: {gap.days} days")
+            before = max(before, after, key=lambda term: term.end)
+    assert gaps == []
+
+
+def test_every_end_before_the_horizon_has_a_successor_or_a_reason(
+    complete_until: dict[str, datetime.date],
+) -> None:
+    wanting = []
+    for part, holders in offices(SINGLE_VALUED):
+        last = max(holders, key=lambda term: term.end)
+        if FIRST_DAY <= last.end < complete_until[part] and REASON not in last.source:
+            wanting.append(last.place)
+    assert wanting == []
+
+
+def test_nobody_leaves_before_taking_office() -> None:
+    assert [
+        term.place for _, holders in offices(SINGLE_VALUED) for term in holders if term.start > term.end
+    ] == []

@@ -1,0 +1,219 @@
+"""What the reader of the sample's tables says about tables that cannot be used."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from factdrift.errors import InputError
+from factdrift.snapshots.sample.render import entity_lines
+from factdrift.snapshots.sample.tables import read_sample
+
+from ..conftest import WriteTables
+
+FACT = {"subject": "Q1", "property": "P6", "value": "Q2"}
+GUID = "Q1$12345678-1234-1234-1234-1234567890ab"
+
+
+def message(folder: Path) -> str:
+    with pytest.raises(InputError) as error:
+        read_sample(folder)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "column", "what"),
+    [
+        ({"subject": "Q99"}, "subject", "Q99 has no row in entities/*.tsv; add one"),
+        ({"subject": "P6"}, "subject", "'P6' is no item id"),
+        ({"subject": ""}, "subject", "is empty"),
+        ({"property": "P99"}, "property", "P99 has no row in properties.tsv; add one"),
+        ({"property": "6"}, "property", "'6' is no property id"),
+        ({"property": ""}, "property", "is empty"),
+        ({"value": "Q99"}, "value", "Q99 has no row in entities/*.tsv; add one"),
+        ({"value": "Germany"}, "value", "'Germany' is no item id"),
+        ({"value": ""}, "value", "is empty"),
+        ({"value": " Q2"}, "value", "begins or ends with a blank"),
+        ({"property": "P1082", "value": "1000"}, "value", "'1000' is no quantity"),
+        ({"property": "P1082", "value": "+1 Q99"}, "value", "Q99 has no row"),
+        ({"property": "P569", "value": "1990-02-30"}, "value", "'1990-02-30' is no day or month"),
+        ({"property": "P1448", "value": "Text"}, "value", "has no language"),
+        ({"property": "P1535", "value": "P99"}, "value", "P99 has no row in properties.tsv"),
+        ({"start": "around 1990"}, "start", "'around 1990' is no date"),
+        ({"end": "2020|soon"}, "end", "'soon' is no date"),
+        ({"pit": "2020||2021"}, "pit", "is empty"),
+        ({"qualifiers": "P39"}, "qualifiers", "'P39' is no qualifier"),
+        ({"qualifiers": "P99=Q2"}, "qualifiers", "P99 has no row in properties.tsv"),
+        ({"qualifiers": "P39=Q99"}, "qualifiers", "Q99 has no row in entities/*.tsv"),
+        ({"qualifiers": "P580=2020"}, "qualifiers", "P580 has a column of its own"),
+        ({"rank": "high"}, "rank", "'high' is none of normal, preferred"),
+        ({"rank": "latest"}, "rank", "latest needs a date"),
+        ({"stated": "2020"}, "stated", "'2020' is no day"),
+        ({"end_stated": "2020-01-01"}, "end_stated", "there is no end"),
+        ({"stated": "2020-01-01", "removed": "2019-01-01"}, "removed", "is not after stated, 2020-01-01"),
+        ({"statement": "12345"}, "statement", "'12345' is no statement id"),
+        ({"statement": GUID.replace("Q1", "Q3")}, "statement", "belongs to another subject than Q1"),
+        ({"source": ""}, "source", "say where the row comes from"),
+    ],
+)
+def test_facts(write_tables: WriteTables, change: dict[str, str], column: str, what: str) -> None:
+    folder = write_tables([FACT, FACT | {"value": "Q3"} | change])
+    said = message(folder)
+    assert said.startswith(f"{folder / 'facts' / 'a.tsv'}, line 3, column {column}: ")
+    assert what in said
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "what"),
+    [
+        ({"id": "Q1x"}, "id", "'Q1x' is no item id"),
+        ({"id": ""}, "id", "is empty"),
+        ({"id": "Q1", "classes": "Q5 Q99"}, "classes", "Q99 has no row"),
+        ({"id": "Q1", "classes": "Q5 Q5"}, "classes", "Q5 occurs twice"),
+        ({"id": "Q1", "created": "2020"}, "created", "'2020' is no day"),
+        ({"id": "Q1", "article": "x"}, "article", "'x' is no day"),
+        ({"id": "Q1", "deleted": "x"}, "deleted", "'x' is no day"),
+        ({"id": "Q1", "sitelinks": "many"}, "sitelinks", "is no number of sites"),
+        ({"id": "Q1", "sitelinks": "100000"}, "sitelinks", "is no number of sites"),
+        ({"id": "Q1", "merged": "Q2"}, "merged", "'Q2' is no merge"),
+        ({"id": "Q1", "merged": "2020-01-01>Q99"}, "merged", "Q99 has no row"),
+        ({"id": "Q1", "merged": "2020-01-01>Q1"}, "merged", "a redirect to itself"),
+    ],
+)
+def test_entities(write_tables: WriteTables, row: dict[str, str], column: str, what: str) -> None:
+    folder = write_tables(entities=[row])
+    said = message(folder)
+    assert said.startswith(f"{folder / 'entities' / 'a.tsv'}, line 2, column {column}: ")
+    assert what in said
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "what"),
+    [
+        ({"id": "Q6", "datatype": "string"}, "id", "'Q6' is no property id"),
+        ({"id": "P7", "datatype": "text"}, "datatype", "'text' is no datatype"),
+        ({"id": "P580", "datatype": "string"}, "datatype", "P580 has the datatype time"),
+        ({"id": "P6", "datatype": "wikibase-item", "types": "Q99"}, "types", "Q99 has no row"),
+        ({"id": "P6", "datatype": "wikibase-item", "constraint": "single"}, "constraint", "'single' is none"),
+        (
+            {"id": "P6", "datatype": "wikibase-item", "separators": "P580"},
+            "separators",
+            "there is no constraint",
+        ),
+        (
+            {"id": "P6", "datatype": "wikibase-item", "constraint": "single-value", "separators": "P99"},
+            "separators",
+            "P99 has no row",
+        ),
+        ({"id": "P6", "datatype": "wikibase-item", "examples": "Q1"}, "examples", "'Q1' is no example"),
+        ({"id": "P6", "datatype": "wikibase-item", "examples": "Q1>Q99"}, "examples", "Q99 has no row"),
+        ({"id": "P6", "datatype": "wikibase-item", "examples": "Q99>Q1"}, "examples", "Q99 has no row"),
+    ],
+)
+def test_properties(write_tables: WriteTables, row: dict[str, str], column: str, what: str) -> None:
+    folder = write_tables(properties=[row])
+    said = message(folder)
+    assert said.startswith(f"{folder / 'properties.tsv'}, line 2, column {column}: ")
+    assert what in said
+
+
+def test_redirects_in_a_circle(write_tables: WriteTables) -> None:
+    merged = [
+        {"id": "Q1", "merged": "2020-01-01>Q2"},
+        {"id": "Q2", "merged": "2020-01-01>Q3"},
+        {"id": "Q3", "merged": "2020-01-01>Q1"},
+    ]
+    assert message(write_tables(entities=merged)).count("a redirect to itself") == 3
+
+
+def test_ids_that_stand_twice(write_tables: WriteTables) -> None:
+    folder = write_tables(entities=[{"id": "Q1"}, {"id": "Q1"}])
+    first, second = (f"{folder / 'entities' / 'a.tsv'}, line {line}" for line in (2, 3))
+    assert message(folder) == f"{second}, column id: Q1 is in {first} too; keep one of the rows"
+    other = folder / "entities" / "b.tsv"
+    other.write_text((folder / "entities" / "a.tsv").read_text("utf-8"), "utf-8")
+    assert f"{other}, line 2, column id: Q1 is in {first} too" in message(folder)
+
+
+def test_facts_that_stand_twice(write_tables: WriteTables) -> None:
+    folder = write_tables([FACT, FACT | {"source": "another"}])
+    assert re.search(r"line 3, column row: the same fact is in .*, line 2; keep", message(folder))
+    typed = {"subject": "Q1", "property": "P31", "value": "Q5"}
+    property_ = {"id": "P31", "datatype": "wikibase-item"}
+    folder = write_tables([typed], [{"id": "Q1", "classes": "Q5"}], [property_])
+    assert "the same fact is in" in message(folder)
+
+
+def test_states_of_one_statement_must_not_overlap(write_tables: WriteTables) -> None:
+    state = FACT | {"statement": GUID, "stated": "2015-01-01", "removed": "2018-01-01"}
+    other = {"value": "Q3", "removed": "", "statement": GUID.lower().replace("q1", "Q1")}
+    read_sample(write_tables([state, state | other | {"stated": "2018-01-01"}]))
+    said = message(write_tables([state, state | other | {"stated": "2017-12-31"}]))
+    assert "line 3, column statement" in said
+    assert "at the same time" in said
+
+
+def test_headers_and_rows(write_tables: WriteTables) -> None:
+    folder = write_tables([FACT])
+    facts = folder / "facts" / "a.tsv"
+    text = facts.read_text("utf-8")
+    facts.write_text(text.replace("rank", "grade", 1), "utf-8")
+    assert f"{facts}, line 1, column header: unknown 'grade', missing 'rank'" in message(folder)
+    facts.write_text(text + "Q1\tP6\n\n", "utf-8")
+    assert f"{facts}, line 3, column row: 2 cells under 14 columns" in message(folder)
+    facts.write_bytes(text.encode() + b"\xff")
+    assert f"{facts}: byte {len(text)} is not UTF-8" in message(folder)
+
+
+def test_a_folder_without_tables(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"properties\.tsv: cannot be read \(No such file"):
+        read_sample(tmp_path)
+
+
+def test_all_problems_are_said_at_once(write_tables: WriteTables) -> None:
+    said = message(write_tables([FACT | {"value": f"Q{number}"} for number in range(100, 150)])).splitlines()
+    assert len(said) == 31
+    assert said[-1] == "... and 20 more"
+
+
+def test_columns_in_any_order_blank_lines_and_line_ends(write_tables: WriteTables) -> None:
+    folder = write_tables([FACT])
+    expected = read_sample(folder)
+    facts = folder / "facts" / "a.tsv"
+    header, row = (line.split("\t") for line in facts.read_text("utf-8").splitlines())
+    facts.write_text("\t".join(header[::-1]) + "\r\n\r\n" + "\t".join(row[::-1]), "utf-8", newline="")
+    assert read_sample(folder) == expected
+
+
+def test_translations(write_tables: WriteTables, tmp_path: Path) -> None:
+    folder = write_tables()
+    rows = [("Q1", "de", "eins", "Zahl"), ("P6", "de", "Chef", ""), ("Q1", "fr", "un", "")]
+    table = folder / "translations.tsv"
+
+    def written() -> None:
+        lines = ["id\tlanguage\tlabel\tdescription\tsource", *("\t".join((*row, "test")) for row in rows)]
+        table.write_text("\n".join(lines), "utf-8")
+
+    written()
+    lines = {entity["id"]: entity for entity in map(json.loads, entity_lines(read_sample(folder), 20210101))}
+    assert {code: text["value"] for code, text in lines["Q1"]["labels"].items()} == {
+        "en": "item Q1",
+        "de": "eins",
+        "fr": "un",
+    }
+    assert lines["Q1"]["labels"]["de"] == {"language": "de", "value": "eins"}
+    assert list(lines["Q1"]["descriptions"]) == ["de"]
+    assert list(lines["P6"]["descriptions"]) == []
+    rows += [("Q77", "de", "x", ""), ("Q1", "de", "y", ""), ("Q2", "en", "z", "")]
+    written()
+    with pytest.raises(InputError) as error:
+        read_sample(folder)
+    said = str(error.value).splitlines()
+    assert [line.split(": ")[0] for line in said] == [
+        f"{table}, line 5, column id",
+        f"{table}, line 6, column language",
+        f"{table}, line 7, column language",
+    ]

@@ -1,0 +1,333 @@
+"""The bundled sample's tables are whole in themselves and true to the real data that they were taken from.
+
+They are read here with `csv` alone, so that a mistake of the package's reader cannot hide one of the tables.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import json
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from factdrift.paths import SAMPLE
+
+RESERVED_FROM, RESERVED_TO = 900_000_000, 900_500_000
+REAL_DATA = os.environ.get("FACTDRIFT_REAL_DATA")
+CAPTURES = (
+    "entities.json.bz2",
+    "pair-2018-09.json.gz",
+    "pair-2021-06.json.gz",
+    "head-2014-12.json.bz2",
+    "original-bytes-2021-02.json.bz2",
+)
+QUALIFIER_COLUMNS = {"start": "P580", "end": "P582", "pit": "P585"}
+
+needs_real_data = pytest.mark.skipif(
+    REAL_DATA is None, reason="FACTDRIFT_REAL_DATA does not name the folder of the real data"
+)
+
+Row = dict[str, str]
+
+
+def table(path: Path) -> list[Row]:
+    with path.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def tables(kind: str) -> list[tuple[str, Row]]:
+    """Every row of `entities/*.tsv` or `facts/*.tsv` with a name for it, such as `facts/real.tsv:17`."""
+    return [
+        (f"{kind}/{path.name}:{line}", row)
+        for path in sorted((SAMPLE / kind).glob("*.tsv"))
+        for line, row in enumerate(table(path), 2)
+    ]
+
+
+@pytest.fixture(scope="module")
+def entities() -> list[tuple[str, Row]]:
+    return tables("entities")
+
+
+@pytest.fixture(scope="module")
+def facts() -> list[tuple[str, Row]]:
+    return tables("facts")
+
+
+@pytest.fixture(scope="module")
+def properties() -> dict[str, Row]:
+    return {row["id"]: row for row in table(SAMPLE / "properties.tsv")}
+
+
+def number(item: str) -> int:
+    return int(item[1:])
+
+
+def texts_of(row: Row) -> Iterator[tuple[str, str]]:
+    """The property and the text of the value and of every qualifier of a fact."""
+    yield row["property"], row["value"]
+    for column, property_ in QUALIFIER_COLUMNS.items():
+        yield from ((property_, text) for text in row[column].split("|") if text)
+    for part in filter(None, row["qualifiers"].split(";")):
+        property_, _, text = part.partition("=")
+        yield property_, text
+
+
+def items_in(datatype: str, text: str) -> list[str]:
+    """The items that a text names: the value itself, or the unit of a quantity."""
+    if datatype == "wikibase-item":
+        return [] if text in ("somevalue", "novalue") else [text]
+    return text.split(" ")[1:] if datatype == "quantity" else []
+
+
+# Whole in themselves
+
+
+def test_there_are_enough_subjects_statements_and_properties(facts: list[tuple[str, Row]]) -> None:
+    assert len({row["subject"] for _, row in facts}) >= 500
+    assert len(facts) >= 4_000
+    assert len({row["property"] for _, row in facts}) >= 80
+
+
+def test_no_entity_stands_twice(entities: list[tuple[str, Row]]) -> None:
+    counts = Counter(row["id"] for _, row in entities)
+    assert [item for item, count in counts.items() if count > 1] == []
+    ids = [row["id"] for row in table(SAMPLE / "properties.tsv")]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_row_has_a_source_and_every_entity_a_label_or_a_note_why_not(
+    entities: list[tuple[str, Row]], facts: list[tuple[str, Row]], properties: dict[str, Row]
+) -> None:
+    assert [place for place, row in [*entities, *facts] if not row["source"].strip()] == []
+    assert [
+        place
+        for place, row in entities
+        if not row["label"].strip() and "without an English label" not in row["note"]
+    ] == []
+    assert [
+        key for key, row in properties.items() if not (row["source"] and row["label"] and row["description"])
+    ] == []
+
+
+def test_every_id_that_is_named_has_a_row(
+    entities: list[tuple[str, Row]], facts: list[tuple[str, Row]], properties: dict[str, Row]
+) -> None:
+    known = {row["id"] for _, row in entities}
+    missing: set[tuple[str, str]] = set()
+    for place, row in facts:
+        missing |= {(place, row["subject"])} if row["subject"] not in known else set()
+        for property_, text in texts_of(row):
+            if property_ not in properties:
+                missing.add((place, property_))
+            else:
+                named = items_in(properties[property_]["datatype"], text)
+                missing |= {(place, item) for item in named if item not in known}
+    for place, row in entities:
+        named = row["classes"].split() + ([row["merged"].split(">")[1]] if row["merged"] else [])
+        missing |= {(place, item) for item in named if item not in known}
+    for key, row in properties.items():
+        missing |= {(key, item) for item in row["types"].split() if item not in known}
+        missing |= {(key, other) for other in row["separators"].split() if other not in properties}
+    assert sorted(missing) == []
+
+
+def test_ids_are_real_or_from_the_reserved_range(entities: list[tuple[str, Row]]) -> None:
+    wrong = [
+        place
+        for place, row in entities
+        if not re.fullmatch(r"Q[1-9]\d*", row["id"]) or not 0 < number(row["id"]) < RESERVED_TO
+    ]
+    assert wrong == []
+    # Wikidata itself is far from 500 million items: nothing may lie between its range and the reserved one.
+    assert [place for place, row in entities if 500_000_000 < number(row["id"]) < RESERVED_FROM] == []
+
+
+def test_nine_of_ten_subjects_have_an_id_of_wikidata(facts: list[tuple[str, Row]]) -> None:
+    subjects = {row["subject"] for _, row in facts}
+    assert sum(number(subject) < RESERVED_FROM for subject in subjects) >= 0.9 * len(subjects)
+
+
+def test_every_looked_up_id_names_its_sources(entities: list[tuple[str, Row]]) -> None:
+    wrong = [
+        place
+        for place, row in entities
+        if bool(row["id_votes"]) != bool(row["id_sources"])
+        or (row["id_votes"] and (number(row["id"]) >= RESERVED_FROM or int(row["id_votes"]) < 1))
+    ]
+    assert wrong == []
+
+
+def test_every_kind_of_constraint_and_qualifier_class_occurs(properties: dict[str, Row]) -> None:
+    dates = set(QUALIFIER_COLUMNS.values())
+    single = [set(row["separators"].split()) for row in properties.values() if row["constraint"]]
+    assert {row["constraint"] for row in properties.values()} == {"", "single-value", "single-best-value"}
+    assert any(not separators for separators in single)
+    assert any(separators & dates for separators in single)
+    assert any(separators and not separators & dates for separators in single)
+    types = [set(row["types"].split()) for row in properties.values()]
+    restrictive, not_restrictive, account, meta = "Q61719275", "Q61719274", "Q105388954", "Q51118821"
+    assert any(restrictive in own and not_restrictive not in own for own in types)
+    assert any({restrictive, not_restrictive} <= own for own in types)
+    assert any(account in own for own in types)
+    assert any(meta in own for own in types)
+
+
+# True to the real data
+
+
+class Real(NamedTuple):
+    """All captures together: the English labels that an item had, and the statements by upper-cased id."""
+
+    labels: dict[str, set[str]]
+    statements: dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def real() -> Real:
+    assert REAL_DATA is not None
+    labels: dict[str, set[str]] = defaultdict(set)
+    statements: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for name in CAPTURES:
+        for entity in entities_of(Path(REAL_DATA) / "wikidata" / name):
+            # Empty maps are written as [] in old dumps.
+            label = dict(entity["labels"] or {}).get("en")
+            if label:
+                labels[entity["id"]].add(label["value"])
+            for group in dict(entity.get("claims") or {}).values():
+                for statement in group:
+                    statements[statement["id"].upper()].append(statement)
+    for row in table(Path(REAL_DATA) / "facts" / "labels.tsv"):
+        labels[row["id"]].add(row["label"])
+    return Real(labels, statements)
+
+
+def entities_of(path: Path) -> Iterator[dict[str, Any]]:
+    opened = bz2.open if path.suffix == ".bz2" else gzip.open
+    with opened(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            text = line.strip().strip(",")
+            if text not in ("", "[", "]"):
+                yield json.loads(text)
+
+
+def stated(snak: dict[str, Any]) -> tuple[Any, ...]:
+    """What a snak of a dump says, without what the tables leave out: bounds, zones, precision of places."""
+    if snak["snaktype"] != "value":
+        return (snak["snaktype"],)
+    value = snak["datavalue"]["value"]
+    match snak["datavalue"]["type"]:
+        case "wikibase-entityid":
+            prefix = {"item": "Q", "property": "P"}[value["entity-type"]]
+            return (f"{prefix}{value['numeric-id']}",)
+        case "time":
+            sign, year, month, day = re.match(r"([+-])0*(\d+)-(\d\d)-(\d\d)T", value["time"]).groups()
+            julian = value["calendarmodel"].endswith("Q1985786")
+            fields = (int(sign + year), int(month), int(day))
+            return (*fields, value["precision"], julian)
+        case "quantity":
+            return (value["amount"], value["unit"].rpartition("/")[2])
+        case "monolingualtext":
+            return (value["language"], value["text"])
+        case "globecoordinate":
+            return (value["latitude"], value["longitude"])
+    return (value,)
+
+
+def written(datatype: str, text: str) -> tuple[Any, ...]:
+    """The same for the text of a table."""
+    if text in ("somevalue", "novalue"):
+        return (text,)
+    match datatype:
+        case "time":
+            return written_time(text)
+        case "quantity":
+            amount, _, unit = text.partition(" ")
+            return (amount, unit or "1")
+        case "monolingualtext":
+            language, _, rest = text.partition(":")
+            return (language, rest)
+        case "globe-coordinate":
+            latitude, longitude = text.split(",")
+            return (float(latitude), float(longitude))
+    return (text,)
+
+
+def written_time(text: str) -> tuple[int, int, int, int, bool]:
+    date, julian = text.removesuffix(" julian"), text.endswith(" julian")
+    if date.endswith("s"):
+        return int(date[:-1]), 0, 0, 8, julian
+    fields, _, precision = date.partition("/")
+    sign = -1 if fields.startswith("-") else 1
+    parts = [int(part) for part in fields.lstrip("-").split("-")]
+    year, month, day = [*parts, 0, 0][:3]
+    return sign * year, month, day, int(precision or 8 + len(parts)), julian
+
+
+@needs_real_data
+def test_every_real_id_has_its_real_label(entities: list[tuple[str, Row]], real: Real) -> None:
+    wrong = [
+        (place, row["id"], row["label"], sorted(real.labels[row["id"]]))
+        for place, row in entities
+        if number(row["id"]) < RESERVED_FROM
+        and row["id"] in real.labels
+        and row["label"] not in real.labels[row["id"]]
+        and not row["note"].startswith("label as in ")
+    ]
+    assert wrong == []
+
+
+@needs_real_data
+def test_every_statement_id_stands_in_the_real_data_with_that_value(
+    facts: list[tuple[str, Row]], properties: dict[str, Row], real: Real
+) -> None:
+    wrong = []
+    compared = 0
+    for place, row in facts:
+        if not row["statement"]:
+            continue
+        if row["checked"] != "copied":
+            # A correction of what the capture holds: it says so and names where it can be checked.
+            assert "the capture" in row["source"], place
+            continue
+        compared += 1
+        value = written(properties[row["property"]]["datatype"], row["value"])
+        snaks = [statement["mainsnak"] for statement in real.statements[row["statement"].upper()]]
+        if not any(snak["property"] == row["property"] and stated(snak) == value for snak in snaks):
+            wrong.append((place, row["statement"], value, [stated(snak) for snak in snaks]))
+    assert wrong == []
+    assert compared >= 3_000
+
+
+@needs_real_data
+def test_dates_and_ranks_were_carried_over_as_they_were(real: Real) -> None:
+    wrong = []
+    for line, row in enumerate(table(SAMPLE / "facts" / "real.tsv"), 2):
+        if not row["statement"]:
+            continue
+        dates = {
+            property_: sorted(str(written("time", text)) for text in row[column].split("|") if text)
+            for column, property_ in QUALIFIER_COLUMNS.items()
+        }
+        if not any(
+            statement["rank"] == (row["rank"] or "normal") and dates_of(statement) == dates
+            for statement in real.statements[row["statement"].upper()]
+        ):
+            wrong.append((line, row["statement"], dates))
+    assert wrong == []
+
+
+def dates_of(statement: dict[str, Any]) -> dict[str, list[str]]:
+    qualifiers = dict(statement.get("qualifiers") or {})
+    return {
+        property_: sorted(str(stated(snak)) for snak in qualifiers.get(property_, []))
+        for property_ in QUALIFIER_COLUMNS.values()
+    }

@@ -1,0 +1,187 @@
+"""Values as the sample's tables write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factdrift.snapshots.sample.value_text import parse_day, parse_snak, parse_time_text
+
+GREGORIAN = "http://www.wikidata.org/entity/Q1985727"
+JULIAN = "http://www.wikidata.org/entity/Q1985786"
+
+
+@pytest.mark.parametrize(
+    ("text", "time", "precision", "calendar"),
+    [
+        ("1990-03-02", "+1990-03-02", 11, GREGORIAN),
+        ("1990-03", "+1990-03-00", 10, GREGORIAN),
+        ("1990", "+1990-00-00", 9, GREGORIAN),
+        ("1990s", "+1990-00-00", 8, GREGORIAN),
+        ("-0340s", "-0340-00-00", 8, GREGORIAN),
+        ("c20", "+2000-00-00", 7, GREGORIAN),
+        ("c-3", "-0300-00-00", 7, GREGORIAN),
+        ("-0044-03-15", "-0044-03-15", 11, GREGORIAN),
+        ("0476-09-04 julian", "+0476-09-04", 11, JULIAN),
+        ("1616 julian", "+1616-00-00", 9, JULIAN),
+        ("1990-01-01/9", "+1990-01-01", 9, GREGORIAN),
+        ("2016-06-31/11", "+2016-06-31", 11, GREGORIAN),
+        ("-13798000000/1", "-13798000000-00-00", 1, GREGORIAN),
+    ],
+)
+def test_dates(text: str, time: str, precision: int, calendar: str) -> None:
+    value, parsed = parse_time_text(text)
+    assert value == {
+        "time": f"{time}T00:00:00Z",
+        "timezone": 0,
+        "before": 0,
+        "after": 0,
+        "precision": precision,
+        "calendarmodel": calendar,
+    }
+    assert parsed.precision == precision
+    assert parsed.julian == (calendar == JULIAN)
+
+
+def test_centuries_and_decades_cover_their_years() -> None:
+    assert parse_time_text("c20")[1][6:] == (1901_01_01, 2000_12_31)
+    assert parse_time_text("1990s")[1][6:] == (1990_01_01, 1999_12_31)
+    assert parse_time_text("c-3")[1][6:] == (-300 * 10_000 + 101, -201 * 10_000 + 1231)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "90",
+        "1990-13",
+        "1990-00",
+        "1990-02-30",
+        "2021-02-29",
+        "0000",
+        "c0",
+        "0000s",
+        "1990-1-1",
+        "1990/15",
+        "1990-13-01/9",
+        "soon",
+        "1990s/8",
+        "1990-03-02T00:00:00Z",
+        "+1990",
+    ],
+)
+def test_what_is_no_date(text: str) -> None:
+    with pytest.raises(ValueError, match=r"date|year|month|out of range"):
+        parse_time_text(text)
+
+
+@given(st.integers(1, 9999), st.integers(0, 12), st.integers(0, 31), st.integers(0, 14), st.booleans())
+def test_raw_dates_keep_their_fields(year: int, month: int, day: int, precision: int, before: bool) -> None:
+    sign = "-" if before else ""
+    value, parsed = parse_time_text(f"{sign}{year:04d}-{month:02d}-{day:02d}/{precision}")
+    assert (parsed.year, parsed.month, parsed.day) == (-year if before else year, month, day)
+    assert value["time"] == f"{sign or '+'}{year:04d}-{month:02d}-{day:02d}T00:00:00Z"
+    assert parsed.first <= parsed.last
+
+
+@pytest.mark.parametrize(
+    ("datatype", "text", "type_", "value"),
+    [
+        ("wikibase-item", "Q42", "wikibase-entityid", {"entity-type": "item", "numeric-id": 42, "id": "Q42"}),
+        (
+            "wikibase-property",
+            "P31",
+            "wikibase-entityid",
+            {"entity-type": "property", "numeric-id": 31, "id": "P31"},
+        ),
+        (
+            "wikibase-lexeme",
+            "L7",
+            "wikibase-entityid",
+            {"entity-type": "lexeme", "numeric-id": 7, "id": "L7"},
+        ),
+        ("wikibase-form", "L7-F1", "wikibase-entityid", {"entity-type": "form", "id": "L7-F1"}),
+        ("wikibase-sense", "L7-S2", "wikibase-entityid", {"entity-type": "sense", "id": "L7-S2"}),
+        ("quantity", "+125440000", "quantity", {"amount": "+125440000", "unit": "1"}),
+        (
+            "quantity",
+            "-0.50 Q712226",
+            "quantity",
+            {"amount": "-0.50", "unit": "http://www.wikidata.org/entity/Q712226"},
+        ),
+        (
+            "monolingualtext",
+            "de-at:Jänner: kalt",
+            "monolingualtext",
+            {"text": "Jänner: kalt", "language": "de-at"},
+        ),
+        (
+            "globe-coordinate",
+            "51.5,-0.12",
+            "globecoordinate",
+            {
+                "latitude": 51.5,
+                "longitude": -0.12,
+                "altitude": None,
+                "precision": None,
+                "globe": "http://www.wikidata.org/entity/Q2",
+            },
+        ),
+        ("string", "a=b;c", "string", "a=b;c"),
+        ("external-id", "0042", "string", "0042"),
+        ("commonsMedia", "A b.jpg", "string", "A b.jpg"),
+    ],
+)
+def test_values(datatype: str, text: str, type_: str, value: Any) -> None:
+    snak = parse_snak(1, datatype, text)
+    assert (snak.kind, snak.datatype, snak.type, snak.value) == ("value", datatype, type_, value)
+
+
+@pytest.mark.parametrize("kind", ["somevalue", "novalue"])
+@pytest.mark.parametrize("datatype", ["wikibase-item", "time", "quantity", "string"])
+def test_no_value_fits_every_datatype(kind: str, datatype: str) -> None:
+    snak = parse_snak(1, datatype, kind)
+    assert (snak.kind, snak.type, snak.value, snak.item, snak.time) == (kind, None, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("datatype", "text"),
+    [
+        ("wikibase-item", "P42"),
+        ("wikibase-item", "42"),
+        ("wikibase-property", "Q42"),
+        ("wikibase-lexeme", "Q7"),
+        ("quantity", "125440000"),
+        ("quantity", "+1,000"),
+        ("quantity", "+1 km"),
+        ("quantity", "+1.5Q712226"),
+        ("monolingualtext", "Text"),
+        ("monolingualtext", "en:"),
+        ("globe-coordinate", "north"),
+        ("globe-coordinate", "95.0,10"),
+        ("time", "yesterday"),
+        ("string", ""),
+        ("string", " blank"),
+        ("text", "unknown datatype"),
+    ],
+)
+def test_what_is_no_value(datatype: str, text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_snak(1, datatype, text)
+
+
+def test_redirected_values() -> None:
+    item = parse_snak(6, "wikibase-item", "Q1").redirected(2)
+    assert item == parse_snak(6, "wikibase-item", "Q2")
+    unit = parse_snak(6, "quantity", "+1 Q1").redirected(2)
+    assert unit == parse_snak(6, "quantity", "+1 Q2")
+
+
+def test_days() -> None:
+    assert parse_day("2021-01-04") == 20210104
+    assert parse_day("2020-02-29") == 20200229
+    for text in ("2021-02-29", "2021-13-01", "2021", "20210104", "0000-01-01", ""):
+        with pytest.raises(ValueError, match="is no day; write one such as 2021-01-04"):
+            parse_day(text)

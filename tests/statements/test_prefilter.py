@@ -1,0 +1,176 @@
+"""Lines skipped by their bytes: the tables are the same as when every line is parsed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.examples import examples
+from support.workflow import ROOT
+
+from factdrift.snapshots.sample.render import render_dump
+from factdrift.snapshots.sample.tables import read_sample
+from factdrift.statements.extract import extract
+from factdrift.statements.prefilter import NeedlessItems
+
+NEEDLES = (
+    "enwiki",
+    "dewiki",
+    "P279",
+    "P5061",
+    '"enwiki"',
+    '"P279":[',
+    "claims",
+    "sitelinks",
+    '"sitelinks":{',
+)
+words = st.sampled_from((*NEEDLES, "é", "\\", "\n", "},", "]", "\\u0050279"))
+texts = st.lists(words, max_size=3).map(" ".join)
+
+
+def link(property_id: str, number: int) -> dict[str, Any]:
+    value = {"entity-type": "item", "numeric-id": number}
+    main = {
+        "snaktype": "value",
+        "property": property_id,
+        "datavalue": {"type": "wikibase-entityid", "value": value},
+    }
+    return {"mainsnak": main, "type": "statement", "id": "Q1$a", "rank": "normal"}
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> bytes:
+    """An item, needed or not, whose texts contain the names that the search looks for."""
+    number = draw(st.integers(1, 9))
+    term = {"en": {"language": "en", "value": draw(texts)}}
+    claims = {
+        name: [link(name, 5)] for name in draw(st.sets(st.sampled_from(("P31", "P279", "P5061", "P2"))))
+    }
+    if draw(st.booleans()):
+        claims["P279"] = []
+    sites = draw(st.sets(st.sampled_from(("enwiki", "dewiki", "commonswiki", "enwikinews"))))
+    entity = {
+        "type": draw(st.sampled_from(("item", "item", "item", "property"))),
+        "id": f"Q{number}",
+        "labels": term,
+        "descriptions": draw(st.sampled_from(([], {}, term))),
+        "aliases": {},
+        "claims": claims or draw(st.sampled_from(([], {}))),
+        "sitelinks": {site: {"site": site, "title": draw(texts), "badges": []} for site in sorted(sites)},
+        "lastrevid": draw(st.integers(1, 3)),
+    }
+    if entity["type"] == "property":
+        entity |= {"id": f"P{number}", "datatype": "string"}
+        del entity["sitelinks"]
+    if draw(st.booleans()):
+        entity["extra"] = {draw(texts): {"sitelinks": {"enwiki": 1}}}
+    text = json.dumps(
+        entity,
+        separators=draw(st.sampled_from(((",", ":"), (",", ":"), (", ", ": ")))),
+        ensure_ascii=draw(st.booleans()),
+    )
+    if draw(st.integers(0, 5)) == 0:  # names disguised as JSON allows it
+        text = text.replace("P279", "\\u0050279").replace("enwiki", "enw\\u0069ki")
+    return text.encode()
+
+
+def tables(folder: Path) -> dict[str, Any]:
+    return {path.name: pq.read_table(path) for path in sorted(folder.glob("*.parquet"))}
+
+
+def assert_same(dump: Path, scope: str, folder: Path) -> dict[str, Any]:
+    early = extract(dump, 0, 1, 2, scope, folder / "early", "held")
+    parsed = extract(dump, 0, 1, 2, scope, folder / "parsed", "held", parse_all=True)
+    needless = early["share"].pop("needless")
+    assert parsed["share"].pop("needless") == 0
+    assert early == parsed
+    assert tables(folder / "early") == tables(folder / "parsed")
+    return {**early, "needless": needless}
+
+
+@pytest.mark.parametrize("scope", ["enwiki", "anywiki"])
+@settings(max_examples=examples(60))
+@given(entities=st.lists(lines(), min_size=1, max_size=8))
+def test_lines_that_resemble_others(
+    tmp_path_factory: pytest.TempPathFactory, scope: str, entities: list[bytes]
+) -> None:
+    folder = tmp_path_factory.mktemp("deceive")
+    (folder / "dump.json").write_bytes(b"[\n" + b",\n".join(entities) + b"\n]\n")
+    assert_same(folder / "dump.json", scope, folder)
+
+
+@pytest.mark.parametrize("scope", ["enwiki", "anywiki"])
+def test_the_real_excerpt(tmp_path: Path, scope: str) -> None:
+    report = assert_same(ROOT / "tests" / "data" / "real-excerpt.json.bz2", scope, tmp_path)
+    assert report["items"] > 30
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled sample as a dump."""
+    dump = tmp_path_factory.mktemp("sample") / "sample.json.gz"
+    render_dump(read_sample(ROOT / "resources" / "sample"), 20230227, dump)
+    return dump
+
+
+@pytest.mark.parametrize("scope", ["enwiki", "anywiki"])
+def test_the_sample(sample: Path, tmp_path: Path, scope: str) -> None:
+    report = assert_same(sample, scope, tmp_path)
+    assert report["needless"] > 10
+    assert report["lines"] == report["items"] + report["properties"] + report["rejected"]
+
+
+def test_most_lines_of_a_dump_are_rejected_unparsed(write_dump: Any, tmp_path: Path) -> None:
+    rest = {"labels": {}, "claims": {"P31": [link("P31", 5)]}, "sitelinks": {"dewiki": {"title": "T"}}}
+    items = [{"type": "item", "id": f"Q{number}", **rest} for number in range(1, 200)]
+    held = {"type": "item", "id": "Q500", "sitelinks": {"enwiki": {"title": "T"}}}
+    separated = [
+        json.dumps(each, separators=(",", ":")).encode() for each in (*items[:90], held, *items[90:])
+    ]
+    report = assert_same(write_dump(*separated), "enwiki", tmp_path)
+    assert (report["needless"], report["rejected"], report["items"], report["lines"]) == (199, 199, 1, 200)
+
+
+ITEM = b'{"type":"item","id":"Q1","labels":{"en":{"value":"x"}},"sitelinks":[]}'
+
+
+@pytest.mark.parametrize(
+    ("line", "needless"),
+    [
+        (ITEM, True),
+        (ITEM + b",", True),
+        (ITEM[:-1], False),
+        (ITEM[1:], False),
+        (ITEM.replace(b"x", b"\xff"), False),
+        (ITEM.replace(b"x", "é".encode()), True),
+        (ITEM.replace(b"x", b"\\u0065"), False),
+        (ITEM.replace(b"item", b"lexeme"), False),
+        (ITEM.replace(b'"Q1"', b'"L1"'), False),
+        (ITEM.replace(b'"type":"item","id":"Q1"', b'"id":"Q1","type":"item"'), True),
+        (b"]", False),
+        (b"", False),
+    ],
+)
+@pytest.mark.parametrize("around", [0, 1, 3])
+def test_only_whole_lines_of_items_are_rejected(line: bytes, needless: bool, around: int) -> None:
+    other = ITEM.replace(b"Q1", b"Q2") + b",\n"
+    data = other * around + line + b"\n" + other * around
+    found = list(NeedlessItems("enwiki").others(data, 0, len(data)))
+    passed = sum(each for each, _, _ in found)
+    kept = [data[start:end] for _, start, end in found[:-1]]
+    assert kept == [line] * (not needless)
+    assert passed == 2 * around + needless
+
+
+def test_each_shard_of_an_undivided_file_counts_its_own(write_dump: Any, tmp_path: Path) -> None:
+    dump = write_dump(*([ITEM] * 500))
+    dump.write_bytes(gzip.compress(dump.read_bytes()))
+    reports = [extract(dump, shard, 3, 1, "enwiki", tmp_path / str(shard), "held") for shard in range(3)]
+    assert sum(report["rejected"] for report in reports) == 500
+    assert all(report["rejected"] for report in reports)

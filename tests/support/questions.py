@@ -1,0 +1,89 @@
+"""A few items of TempRIPPLE by hand, in words that the tiny tokenizer knows, and settings to ask them."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+from factdrift.answer.settings import Settings
+from factdrift.stage_settings import read_settings
+from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, write_rows
+
+PLACES = {"Q1": "Atlantis", "Q2": "America", "Q3": "New Orleans"}
+PEOPLE = ("Joe Biden", "Marta Kowalska", "Zoë Müller", "a baker")
+CHANGED = datetime.date(2022, 3, 1)
+
+
+def facts() -> list[dict[str, Any]]:
+    """A new and an old head of government of each place."""
+    rows = []
+    for number, (s, label) in enumerate(PLACES.items()):
+        for role, ordinal, name in (("new", "most recent", number), ("old", "previous", number + 1)):
+            phrase = f"the {ordinal} head of government of {label}"
+            begun = CHANGED if role == "new" else datetime.date(2012 + 4 * number, 1, 1)
+            rows.append(
+                {
+                    "fact_id": f"{s}-{role}",
+                    "s": s,
+                    "p": "P6",
+                    "s_label": label,
+                    "o_label": PEOPLE[name],
+                    "role": role,
+                    "phrase": phrase,
+                    "start_lo": begun,
+                    "start_hi": begun,
+                    "duration_days": 100 * (number + 1),
+                }
+            )
+    return rows
+
+
+def items() -> list[dict[str, Any]]:
+    """For each fact an item of hop 0 and one of hop 1; the last place's hop 1 has no options."""
+    rows = []
+    new = {fact["s"]: fact for fact in facts() if fact["role"] == "new"}
+    for number, fact in enumerate(facts()):
+        related = fact["role"] == "old"
+        for hop in (0, 1):
+            is_open = hop == 1 and fact["s"] == "Q3"
+            phrase = f"the mother of {fact['phrase']}" if hop else fact["phrase"]
+            verb = "was" if related and not hop else "is"
+            place = (number + hop) % 4
+            options = [PEOPLE[(number + hop + step) % 4] for step in range(4)]
+            rows.append(
+                {
+                    "item_id": f"i{number}{hop}",
+                    "task": {("new", 0): 1, ("old", 0): 2, ("new", 1): 3, ("old", 1): 4}[fact["role"], hop],
+                    "hop": hop,
+                    "s": fact["s"],
+                    "p": "P6",
+                    "asked_s": f"{fact['s']}{hop}",
+                    "asked_p": "P25" if hop else "P6",
+                    "fact_id": fact["fact_id"],
+                    "context": f"T{new[fact['s']]['phrase'][1:]} is {new[fact['s']]['o_label']}.",
+                    "question": f"Who {verb} {phrase}?",
+                    "options": None if is_open else options,
+                    "answer_index": None if is_open else place,
+                    "answer_label": options[place],
+                    "answer_aliases": [],
+                    "open_only": is_open,
+                    "discriminates": number % 2 == 0,
+                    "flags": [],
+                }
+            )
+    return rows
+
+
+def write_tables(folder: Path) -> tuple[Path, Path]:
+    """Writes items and facts; returns their paths."""
+    paths = folder / "tr_items.parquet", folder / "tr_facts.parquet"
+    write_rows(items(), TR_ITEMS, paths[0])
+    write_rows(facts(), TR_FACTS, paths[1])
+    return paths
+
+
+def settings_with(**keys: Any) -> Settings:
+    """The default settings with small batches, and these keys."""
+    return read_settings(json.dumps({"batch": 2, **keys}), Settings, "edit")

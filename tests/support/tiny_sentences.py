@@ -1,0 +1,59 @@
+"""Sentences about invented facts as tokens of the tiny models, for the locating methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from factdrift.edit.methods.hyperparameters import read_hyper
+from factdrift.locate.interface import Context
+from factdrift.locate.prompts import Sentence, subject_characters, tokenized
+from factdrift.models.loading import Loaded
+from factdrift.paths import LOCATORS
+from support.tiny_models import tiny_tokenizer
+
+FACTS = (
+    (
+        "a1",
+        "a",
+        "The head of government of the United States of America is",
+        "United States of America",
+        "Joe",
+    ),
+    ("a2", "a", "United States of America has a government of", "United States of America", "Joe"),
+    ("b1", "b", "Marta Kowalska lives in", "Marta Kowalska", "New Orleans"),
+    ("b2", "b", "Because of the sea, the capital of Marta Kowalska is", "Marta Kowalska", "New Orleans"),
+    ("c1", "c", "Atlantis is", "Atlantis", "Zoë Müller"),
+)
+
+
+def row(name: str, group: str, text: str, subject: str, answer: str) -> dict[str, Any]:
+    """A row of SENTENCES."""
+    start, end = subject_characters(text, subject) or (None, None)
+    spans = {"start": start, "end": end}
+    return {
+        "sentence": name,
+        "subtask": "c",
+        "group": group,
+        "fact": group,
+        "text": text,
+        "answer": answer,
+    } | spans
+
+
+def sentences() -> list[Sentence]:
+    found = []
+    for fact in FACTS:
+        one = tokenized(tiny_tokenizer(), row(*fact), 96)
+        assert isinstance(one, Sentence), one
+        found.append(one)
+    return found
+
+
+def targets(of: list[Sentence]) -> list[int]:
+    return [one.answer[0] for one in of]
+
+
+def context(locator: str, loaded: Loaded | None = None, **changes: Any) -> Context:
+    """A context with large noise, for models whose embeddings are small."""
+    hyper = read_hyper(locator, loaded.name if loaded else "tiny", changes, LOCATORS)
+    return Context(hyper, spread=1.0, seed=3)

@@ -1,0 +1,20 @@
+"""Waiting for another process or thread, on a machine that may be busy."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from typing import Any
+
+LONGEST = 600.0
+"""Seconds before a test gives up; what it waits for takes a few seconds on a quiet machine."""
+
+
+def wait_until(reached: Callable[[], object], process: subprocess.Popen[Any] | None = None) -> None:
+    """Returns as soon as `reached()` is true; fails if `process` ends before that."""
+    end = time.monotonic() + LONGEST
+    while not reached():
+        assert process is None or process.poll() is None or reached(), "the process ended before"
+        assert time.monotonic() < end, f"nothing happened in {LONGEST:.0f} s"
+        time.sleep(0.01)

@@ -1,0 +1,196 @@
+"""Accuracies and tests over the answers of models, against counts made by hand."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+from factdrift.errors import InputError
+from factdrift.tempripple.metrics import wilson
+from factdrift.tempripple.score import Answer, as_markdown, read_predictions, report, within_cutoff
+
+
+def item(number: int, task: int, hop: int, asked: str, discriminates: bool | None = True) -> dict[str, Any]:
+    return {
+        "item_id": f"i{number:02d}",
+        "task": task,
+        "hop": hop,
+        "s": f"Q{number % 2}",
+        "p": f"P{number % 2}",
+        "asked_s": asked,
+        "asked_p": "P1",
+        "discriminates": discriminates,
+    }
+
+
+ITEMS = [
+    *(item(number, 1, 0, f"Q{number}") for number in range(8)),
+    item(10, 3, 1, "Q50"),
+    item(11, 3, 1, "Q50", False),
+    item(12, 3, 1, "Q50", None),
+    item(13, 3, 1, "Q51"),
+]
+
+
+def answered(path: Path, *rows: tuple[str, str, bool]) -> Path:
+    columns = dict(zip(("item_id", "condition", "correct"), map(list, zip(*rows, strict=True)), strict=True))
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def all_of(condition: str, right: str) -> list[tuple[str, str, bool]]:
+    """An answer to every item; `right`: those that are right."""
+    return [(each["item_id"], condition, each["item_id"] in right.split()) for each in ITEMS]
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> dict[str, list[dict[str, Any]]]:
+    rows = all_of("without", "i00 i01 i10 i11 i12") + all_of("with", "i00 i02 i03 i04 i11 i13")
+    return report(read_predictions(answered(tmp_path / "p.parquet", *rows), ITEMS), draws=200)
+
+
+def row(rows: list[dict[str, Any]], **wanted: Any) -> dict[str, Any]:
+    (found,) = [each for each in rows if all(each[key] == value for key, value in wanted.items())]
+    return found
+
+
+def test_accuracy_of_all_items_and_of_those_that_discriminate(tables: dict[str, Any]) -> None:
+    whole = row(tables["accuracy"], items="all", hop=1, condition="without")
+    assert (whole["n"], whole["right"], whole["accuracy"]) == (4, 3, 0.75)
+    assert whole["wilson"] == wilson(3, 4)
+    assert (whole["asked_facts"], whole["accuracy_of_asked_facts"]) == (2, 0.5)
+    some = row(tables["accuracy"], items="discriminating", hop=1, condition="without")
+    assert (some["n"], some["right"], some["accuracy"]) == (2, 1, 0.5)
+    assert row(tables["accuracy"], items="discriminating", hop=0, condition="with")["n"] == 8
+
+
+def test_intervals_are_by_timeline_and_by_asked_fact(tables: dict[str, Any]) -> None:
+    """The four items ask for two facts, one always answered right and one never: any accuracy may be."""
+    whole = row(tables["accuracy"], items="all", hop=1, condition="without")
+    assert whole["by_asked_fact"] == (0, 1)
+    low, high = whole["by_timeline"]
+    assert (low, high) == (0.5, 1)
+
+
+def test_conditions_are_compared_by_item(tables: dict[str, Any]) -> None:
+    found = row(tables["mcnemar"], items="all", hop=0)
+    assert (found["first"], found["second"]) == ("without", "with")
+    assert (found["n"], found["only_first"], found["only_second"], found["p"]) == (8, 1, 3, 0.625)
+    assert row(tables["mcnemar"], items="discriminating", hop=1)["n"] == 2
+
+
+def test_hops_are_compared_with_hop_0(tables: dict[str, Any]) -> None:
+    found = row(tables["fisher"], items="all", hop=1, condition="with")
+    assert found["p"] == pytest.approx(stats.fisher_exact([[2, 2], [4, 4]]).pvalue)
+    # Of the three items that ask for Q50 the one with the smallest id counts.
+    assert found["p_of_asked_facts"] == pytest.approx(stats.fisher_exact([[1, 1], [4, 4]]).pvalue)
+
+
+def test_durations_need_the_facts(tmp_path: Path) -> None:
+    facts = [{"p": "P0", "duration_days": 10}, {"p": "P0", "duration_days": 30}]
+    facts += [{"p": "P1", "duration_days": 400}, {"p": "P1", "duration_days": None}]
+    answers = read_predictions(answered(tmp_path / "p.parquet", *all_of("with", "i00 i02 i03")), ITEMS)
+    assert report(answers, draws=50)["duration"] == []
+    found = row(report(answers, facts, draws=50)["duration"], items="all")
+    right, days = [1, 0, 1, 1, 0, 0, 0, 0], [20, 400] * 4
+    assert (found["n"], found["task"]) == (8, "new")
+    assert found["r"] == pytest.approx(stats.pearsonr(right, days).statistic)
+    assert found["interval"][0] <= found["r"] <= found["interval"][1]
+
+
+def test_models_are_kept_apart_and_csv_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text(
+        "model,item_id,condition,correct\na,i10,without,true\nb,i10,without,false\na,i11,without,false\n"
+    )
+    found = report(read_predictions(path, ITEMS), draws=10)
+    accuracies = [(each["model"], each["items"], each["n"], each["accuracy"]) for each in found["accuracy"]]
+    assert accuracies == [
+        ("a", "all", 2, 0.5),
+        ("b", "all", 1, 0.0),
+        ("a", "discriminating", 1, 1.0),
+        ("b", "discriminating", 1, 0.0),
+    ]
+    text = as_markdown(found)
+    assert "## accuracy" in text
+    assert "## mcnemar" not in text
+    assert "| all | a | new related | 1 | without | 2 | 1 | 0.5 |" in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("i99", "with", True)], "row 1: 'i99' is no item"),
+        ([("i00", "with", True), ("i00", "with", True)], "row 2: i00 is answered twice"),
+        ([("i00", "w/ ctx", True)], "row 1: `condition` must be without, with"),
+        ([("i00", "with", None)], "`correct` true or false"),
+    ],
+)
+def test_wrong_predictions_are_named(rows: list[Any], said: str, tmp_path: Path) -> None:
+    path = answered(tmp_path / "p.parquet", *rows)
+    with pytest.raises(InputError, match=said):
+        read_predictions(path, ITEMS)
+
+
+def test_files_that_are_none_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.parquet"):
+        read_predictions(tmp_path / "none.parquet", ITEMS)
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("item_id,correct\ni00,true\n")
+    with pytest.raises(InputError, match="no column condition"):
+        read_predictions(wrong, ITEMS)
+    wrong.write_text("item_id,condition,correct\ni00,with,perhaps\n")
+    with pytest.raises(InputError, match=r"wrong\.csv"):
+        read_predictions(wrong, ITEMS)
+
+
+def test_edited_models_are_compared_with_both_conditions(tmp_path: Path) -> None:
+    rows = all_of("without", "i00") + all_of("with", "i00 i01 i02") + all_of("edited-rome", "i01 i02")
+    found = report(read_predictions(answered(tmp_path / "p.parquet", *rows), ITEMS), draws=10)
+    pairs = {
+        (each["first"], each["second"]): (each["only_first"], each["only_second"])
+        for each in found["mcnemar"]
+        if (each["items"], each["hop"]) == ("all", 0)
+    }
+    assert pairs == {
+        ("without", "with"): (0, 2),
+        ("without", "edited-rome"): (1, 2),
+        ("with", "edited-rome"): (1, 0),
+    }
+    assert {each["condition"] for each in found["fisher"]} == {"without", "with", "edited-rome"}
+
+
+DAY = datetime.date(2021, 1, 4)
+NUMBER = (DAY - datetime.date(1970, 1, 1)).days
+"""The same day as tables have it."""
+
+
+@pytest.mark.parametrize(
+    ("role", "start_lo", "start_hi", "counts"),
+    [
+        ("new", NUMBER + 1, NUMBER + 1, True),
+        ("new", NUMBER, NUMBER, False),
+        ("new", NUMBER - 3, NUMBER + 20, False),  # a month that may begin before the cutoff
+        ("new", None, None, False),
+        ("old", NUMBER, NUMBER, True),
+        ("old", NUMBER + 1, NUMBER + 1, False),
+        ("old", NUMBER - 3, NUMBER + 20, False),
+        ("old", None, None, True),
+    ],
+)
+def test_facts_on_the_wrong_side_of_a_models_cutoff_do_not_count(
+    role: str, start_lo: int | None, start_hi: int | None, counts: bool
+) -> None:
+    facts = [{"fact_id": "f", "role": role, "start_lo": start_lo, "start_hi": start_hi}]
+    group = [Answer({"fact_id": "f", "item_id": "i"}, True)] * 2
+    answers = {("a", "with", 1, 0): group, ("b", "with", 1, 0): group}
+    kept, left_out = within_cutoff(answers, facts, {"a": DAY})
+    assert kept["b", "with", 1, 0] == group
+    assert (("a", "with", 1, 0) in kept) == counts
+    assert left_out == {("a", "with", 1, 0): 0 if counts else 2, ("b", "with", 1, 0): 0}

@@ -1,0 +1,110 @@
+"""The settings of TempRIPPLE: defaults, what YAML and the command line give, what is refused."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from typing import Any
+
+import pytest
+
+from factdrift.errors import InputError
+from factdrift.settings import configure
+from factdrift.stage_settings import read_settings
+from factdrift.tempripple.method import ItemMethod, settings_json
+
+
+def configured(**keys: Any) -> dict[str, Any]:
+    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
+    configure(config)
+    return config
+
+
+def days(numbers):
+    return [datetime.date.fromordinal(number).isoformat() for number in numbers]
+
+
+def ripple_of(config):
+    return read_settings(settings_json(config, ItemMethod), ItemMethod, "tempripple")
+
+
+def test_tempripple_by_default_is_the_papers_but_for_dates_and_options():
+    ripple = ripple_of(configured())
+    assert (ripple.as_of, ripple.alike) == ("auto", ("P641", "P31"))
+    dates = (ripple.window_start, ripple.change_start, ripple.change_end)
+    assert [date.isoformat() for date in dates] == ["2015-01-01", "2025-01-01", "2026-01-01"]
+    assert days(ripple.immutable_span) == ["2015-01-01", "2025-12-31"]
+    assert (ripple.gap_days, ripple.cap_per_property, ripple.type_depth) == (365, 1_000_000, 5)
+    assert (ripple.unite_same_object, ripple.leak_check) == (True, True)
+    assert (ripple.infer_end_from_next, ripple.require_start, ripple.slice) == (False, False, False)
+    assert (ripple.on_ambiguous, ripple.coverage, ripple.new_rule) == ("drop", "gap", "start")
+    assert (ripple.immutable_set, ripple.same_timeline) == ("full53", "exclude")
+    assert (ripple.cap_per_fact, ripple.restrictive_qualifiers, ripple.exclude_object_classes) == (
+        None,
+        (),
+        (),
+    )
+    assert ripple.snapshot_date == ripple.last_day == datetime.date(2023, 2, 27)
+    assert ripple.partial_period
+
+
+def test_tempripple_as_yaml_gives_it():
+    ripple = ripple_of(
+        configured(
+            seed=7,
+            tempripple={
+                "window_start": datetime.date(2012, 1, 1),
+                "change_start": 20220101,
+                "change_end": "2023-01-01",
+                "coverage": False,  # an unquoted `off`
+                "as_of": True,  # an unquoted `on`
+                "distractors": {"alike": ["P31"]},
+                "slice": "true",  # from the command line
+                "related": {"cap_per_fact": "3"},
+                "restrictive_qualifiers": ["P518"],
+            },
+        )
+    )
+    assert (ripple.window_start.year, ripple.change_start.year) == (2012, 2022)
+    assert days(ripple.immutable_span) == ["2012-01-01", "2022-12-31"]
+    assert (ripple.as_of, ripple.dated, ripple.alike) == ("on", True, ("P31",))
+    assert ripple.last_day == datetime.date(2022, 12, 31)
+    assert (ripple.coverage, ripple.slice, ripple.cap_per_fact, ripple.seed) == ("off", True, 3, 7)
+    assert ripple.numbers("restrictive_qualifiers") == [518]
+    assert not ripple.partial_period
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("{}", "snapshot_date"),
+        ('{"snapshot_date": "2026-01-05", "alike": ["P106"]}', r"alike\[0\]"),
+        ('{"snapshot_date": "2026-01-05", "restrictive_qualifiers": ["Q5"]}', "'Q5' is not an id such as P"),
+        ('{"snapshot_date": "2026-01-05", "change_end": "2020-01-01"}', "must be in this order"),
+        ('{"snapshot_date": "soon"}', "snapshot_date"),
+    ],
+)
+def test_settings_of_tempripple_that_are_wrong_are_named(given, said):
+    with pytest.raises(InputError, match=said):
+        read_settings(given, ItemMethod, "tempripple")
+
+
+def test_settings_of_tempripple_need_no_configuration():
+    ripple = read_settings('{"snapshot_date": "2026-01-05"}', ItemMethod, "tempripple")
+    assert days(ripple.immutable_span) == ["2015-01-01", "2025-12-31"]
+    assert ripple.dated
+
+
+@pytest.mark.parametrize(
+    ("as_of", "snapshot", "dated"),
+    [
+        ("auto", "2026-01-01", False),
+        ("auto", "2026-01-02", True),
+        ("auto", "2025-06-01", False),
+        ("on", "2025-06-01", True),
+        ("off", "2027-01-01", False),
+    ],
+)
+def test_items_are_dated_where_the_window_ends_before_the_snapshot(as_of, snapshot, dated):
+    given = json.dumps({"snapshot_date": snapshot, "as_of": as_of})
+    assert read_settings(given, ItemMethod, "tempripple").dated == dated

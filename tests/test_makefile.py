@@ -1,0 +1,174 @@
+"""The Makefile installs into the checkout's own .venv only, and repeats a set-up that failed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ACTIVE = (
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PYTHON", "UV_SYSTEM_PYTHON"),
+    *("PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PYTHONDONTWRITEBYTECODE"),
+)
+"""Variables that send an installation or an import elsewhere, or have each process compile what it needs."""
+
+# Replaces python, pip and uv: logs how it is called, and creates what `python -m venv` creates.
+STUB = """#!/bin/bash
+printf '%s' "${{0##*/}}" >> {log}
+printf '\\t%s' "$@" >> {log}
+for name in {active}; do [ -z "${{!name+x}}" ] || printf '\\tactive %s' "$name" >> {log}; done
+echo >> {log}
+if [ "$1 $2" = "-m venv" ]; then
+    mkdir -p "$3/bin"
+    for name in python uv factdrift snakemake pytest; do cp "$0" "$3/bin/$name"; done
+fi
+[[ "$*" != *"${{FAIL:-nothing}}"* ]]
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout with the Makefile and what it depends on, in a folder with a space in its name."""
+    folder = tmp_path / "a checkout"
+    folder.mkdir()
+    for name in ("Makefile", "pyproject.toml", "setup.py"):
+        shutil.copy(ROOT / name, folder)
+    shutil.copytree(ROOT / "envs", folder / "envs")
+    stub = tmp_path / "python"
+    stub.write_text(STUB.format(active=" ".join(ACTIVE), log=shlex.quote(str(tmp_path / "calls"))))
+    stub.chmod(0o755)
+    return folder
+
+
+def make(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    dummy = folder.parent / "dummy"
+    return subprocess.run(
+        ["make", *arguments],
+        cwd=folder,
+        env={**os.environ, **dict.fromkeys(ACTIVE, str(dummy)), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def calls(folder: Path) -> list[list[str]]:
+    """Name and arguments of each program that was called, and the ACTIVE variables that it saw."""
+    return [line.split("\t") for line in (folder.parent / "calls").read_text().splitlines()]
+
+
+def test_every_installation_names_the_environment_of_the_checkout(checkout):
+    done = make(checkout, "run", "models", "test", f"PYTHON={checkout.parent / 'python'}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    called = calls(checkout)
+    assert [words for words in called if words[-1].startswith("active")] == []
+    installs = [words for words in called if {"pip", "install"} <= set(words)]
+    assert len(installs) == 6
+    for words in installs:
+        if words[0] == "uv":
+            assert words[words.index("--python") + 1] == ".venv/bin/python"
+            assert words[words.index("--build-constraints") + 1] == "envs/setup.txt"
+        else:
+            assert words[:4] == ["python", "-m", "pip", "install"]
+    others = [words for words in installs if "--require-hashes" not in words]
+    assert [words[-1] for words in others] == [".", "envs/torch.txt"]
+    assert "--no-build-isolation" in others[0]
+    # All is set up: nothing is installed again.
+    (checkout.parent / "calls").unlink()
+    assert make(checkout, "run", "models", "test").returncode == 0
+    assert [words[0] for words in calls(checkout)] == ["factdrift", "snakemake", "pytest"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "stamps"),
+    [
+        ("envs/setup.txt", set()),
+        ("envs/data.txt", {"setup.done"}),
+        ("--editable", {"setup.done"}),
+        ("import factdrift.cli", {"setup.done"}),
+        ("envs/models.txt", {"setup.done", "data.done"}),
+        ("envs/torch.txt", {"setup.done", "data.done"}),
+        ("envs/dev.txt", {"setup.done", "data.done", "models.done"}),
+    ],
+)
+def test_a_failed_set_up_leaves_no_stamp_and_is_repeated(checkout, fault, stamps):
+    python = f"PYTHON={checkout.parent / 'python'}"
+    assert make(checkout, ".venv/dev.done", python, FAIL=fault).returncode != 0
+    assert {path.name for path in (checkout / ".venv").glob("*.done")} == stamps
+    assert make(checkout, ".venv/dev.done", python).returncode == 0
+    for changed in ("envs/setup.txt", "envs/data.txt", "envs/models.txt", "envs/dev.txt"):
+        (checkout / changed).touch()
+    assert make(checkout, ".venv/dev.done", python, FAIL=fault).returncode != 0
+    failed = ("setup.done", "data.done", "models.done", "dev.done")[len(stamps)]
+    assert not (checkout / ".venv" / failed).exists()
+
+
+def installed(python: Path) -> set[str]:
+    listed = [python, "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"]
+    return set(subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split())
+
+
+def interpreter(version: str) -> str | None:
+    """A Python of this version: on PATH, or among those of pyenv, whose programs on PATH may be inactive."""
+    asked = "import sys; print('%d.%d' % sys.version_info[:2])"
+    for folder in [None, *map(str, sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin")))]:
+        found = shutil.which(f"python{version}", path=folder)
+        if found:
+            answer = subprocess.run([found, "-c", asked], capture_output=True, text=True, check=False)
+            if answer.stdout.strip() == version:
+                return found
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+def test_make_run_for_real_with_every_interpreter_at_hand(tmp_path, built, version):
+    """In a folder with a space, while another environment is active; the second time without a network."""
+    python = interpreter(version)
+    if python is None:
+        pytest.skip(f"no python{version} here")
+    checkout = tmp_path / "a checkout"
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if tracked.returncode:
+        pytest.skip("not a git checkout")
+    for name in filter(None, tracked.stdout.split("\0")):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, checkout / name, follow_symlinks=False)
+    dummy = tmp_path / "dummy"
+    subprocess.run([sys.executable, "-m", "venv", dummy], check=True)
+    before = installed(dummy / "bin" / "python")
+    (tmp_path / "hides").mkdir()
+    (tmp_path / "hides" / "factdrift.py").write_text("raise SystemExit('the wrong factdrift')\n")
+    environment = {key: value for key, value in os.environ.items() if key not in ACTIVE} | {
+        "VIRTUAL_ENV": str(dummy),
+        "CONDA_PREFIX": str(dummy),
+        "PATH": f"{dummy / 'bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": str(tmp_path / "hides"),
+    }
+
+    def run(**more: str) -> str:
+        done = subprocess.run(
+            ["make", "run", "CORES=2", f"PYTHON={python}"],
+            cwd=checkout,
+            env={**environment, **more},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+        return done.stdout + done.stderr
+
+    run()
+    assert installed(dummy / "bin" / "python") == before
+    (checkout / "setup.py").touch()
+    said = run(UV_OFFLINE="1", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
+    assert "Nothing to be done" in said
+    assert installed(dummy / "bin" / "python") == before
+    dataset = Path("results", "wfd_repl.parquet")
+    assert (checkout / dataset).read_bytes() == (built / dataset).read_bytes()

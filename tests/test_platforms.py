@@ -1,0 +1,68 @@
+"""The package registry has what the lock files name, for every supported platform."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PLATFORMS = {
+    "Linux on x86-64": "x86_64-manylinux_2_28",
+    "Linux on ARM": "aarch64-manylinux_2_28",
+    "macOS on ARM": "aarch64-apple-darwin",
+    "macOS on x86-64": "x86_64-apple-darwin",
+}
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+BUILT = {"connection-pool", "qwikidata"}
+"""Pure Python packages without wheels, which the setuptools of envs/setup.txt builds anywhere."""
+
+COMPILED = {"3.14": {"immutables"}}
+"""Version of Python -> packages without a wheel for it, which need a C compiler (docs/design.md)."""
+
+
+def resolve(platform: str, version: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Resolves an installation for a platform: wheels only, except for the packages without any."""
+    uv = Path(sys.executable).with_name("uv")
+    built = [f"--no-binary={name}" for name in sorted(BUILT | COMPILED.get(version, set()))]
+    where = [f"--python-platform={PLATFORMS[platform]}", f"--python-version={version}", "--target=nowhere"]
+    return subprocess.run(
+        [uv, "pip", "install", "--dry-run", *where, "--only-binary=:all:", *built, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "MACOSX_DEPLOYMENT_TARGET": "14.0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def registry():
+    if not Path(sys.executable).with_name("uv").exists() and shutil.which("uv") is None:
+        pytest.skip("uv is not installed")
+    asked = resolve("Linux on x86-64", "3.11", "--no-deps", "uv")
+    if asked.returncode:
+        pytest.skip(f"no package registry is reachable: {asked.stderr[-300:]}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.usefixtures("registry")
+def test_the_locks_can_be_installed(platform, version):
+    locks = [f"--requirements=envs/{name}.txt" for name in ("setup", "data", "models", "dev")]
+    done = resolve(platform, version, "--require-hashes", "--build-constraints=envs/setup.txt", *locks)
+    assert done.returncode == 0, done.stderr[-3000:]
+    torch = resolve(platform, version, "--no-deps", "--requirements=envs/torch.txt")
+    # PyTorch has no builds for Macs with Intel's processors any more.
+    assert (torch.returncode == 0) == (platform != "macOS on x86-64"), torch.stderr[-3000:]
+
+
+def test_platforms_are_documented():
+    said = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in said for names in COMPILED.values() for name in names)
+    assert "Python 3.11 to 3.14" in said

@@ -1,0 +1,16 @@
+"""What every job pays at its start: the command line is there before what its commands need is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = "import sys, factdrift.cli; factdrift.cli.parser(); print(*sys.modules)"
+HEAVY = {"duckdb", "numpy", "pandas", "pyarrow", "requests", "scipy", "sklearn", "torch", "transformers"}
+
+
+def test_the_command_line_imports_nothing_that_takes_long():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "factdrift.edit.commands" in loaded
+    assert not loaded & HEAVY

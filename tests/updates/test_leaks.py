@@ -1,0 +1,69 @@
+"""Objects that the subject's name tells: marked in every variant, left out in `revised`."""
+
+import pytest
+from support.worlds import Amount, Date, Fact, Text, World
+
+RELATION = 1000
+NAMES = {
+    1: "Astana",
+    2: "Russian invasion of Ukraine",
+    3: "Ukrainian",
+    4: "Café-Bar Zoë",
+    5: "Apollo 11",
+    6: "1984 Summer Olympics",
+    7: "+++",
+    601: "Ukraine",
+    602: "cafe bar",
+    603: "invasion Ukraine",
+    604: "***",
+}
+
+
+def leaking(tmp_path, values, **switches):
+    """(subject, value's place) of each triple that leaks; `values`: subject -> value."""
+    new = [Fact(subject, RELATION, value, start="2022") for subject, value in values]
+    world = World([], new, labels=NAMES)
+    rows = world.updates(tmp_path, **switches)
+    return [row["leaks"] for row in rows], [row["dropped_by"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("subject", "value", "leaks"),
+    [
+        (1, Text("en", "Astana"), True),
+        (1, Text("kk", "Астана"), False),
+        (1, "ASTANA.", True),
+        (2, 601, True),
+        (2, 603, False),
+        (3, 601, False),
+        (4, 602, True),
+        (5, Amount("11"), True),
+        (5, Amount("1"), False),
+        (7, 604, False),
+        (6, Date("1984"), True),
+        (6, Date("1984-08-01"), False),
+        (6, Date("-1984"), False),
+    ],
+)
+def test_an_object_leaks_if_its_words_stand_in_the_subjects_name(subject, value, leaks, tmp_path):
+    assert leaking(tmp_path, [(subject, value)]) == ([leaks], [None])
+
+
+def test_revised_leaves_out_updates_that_tell_a_new_object(tmp_path):
+    values = [(1, "Astana"), (1, "Nur-Sultan"), (2, 601), (5, 602)]
+    fates = [None] * 4
+    assert leaking(tmp_path / "1", values) == ([True, False, True, False], fates)
+    assert leaking(tmp_path / "2", values, variant="revised", leaks="keep")[1] == fates
+    for switches in ({"variant": "revised"}, {"leaks": "drop"}, {"variant": "reference", "leaks": "drop"}):
+        dropped = leaking(tmp_path / "3", values, **switches)[1]
+        assert dropped == ["leak", "leak", "leak", None], switches
+
+
+def test_a_static_object_may_be_told(tmp_path):
+    old = [Fact(1, RELATION, "Astana", start="2010")]
+    new = [*old, Fact(1, RELATION, "Nur-Sultan", start="2022")]
+    rows = World(old, new, labels=NAMES).updates(tmp_path, variant="revised")
+    assert [(row["label"], row["leaks"], row["dropped_by"]) for row in rows] == [
+        ("static", True, None),
+        ("new", False, None),
+    ]

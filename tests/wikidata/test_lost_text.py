@@ -1,0 +1,157 @@
+"""Text that is missing from a dump, uncompressed or inside an intact archive, is never skipped in silence."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.examples import examples
+
+from factdrift.errors import InputError
+from factdrift.statements.prefilter import NeedlessItems
+from factdrift.wikidata import streams
+from factdrift.wikidata.entity import UNREADABLE, read_outline
+from factdrift.wikidata.shares import Share, check_shares
+
+COMPRESS = {
+    "plain": bytes,
+    "gzip": lambda text: gzip.compress(text[: len(text) // 2]) + gzip.compress(text[len(text) // 2 :]),
+    "bzip2": bz2.compress,
+    "zstd": lambda text: pa.Codec("zstd").compress(text, asbytes=True),
+}
+
+
+def line(number: int) -> bytes:
+    """An item; every third has an article, so that the others are recognised and skipped by their bytes."""
+    link = {"mainsnak": {"snaktype": "novalue", "property": "P9"}, "type": "statement", "rank": "normal"}
+    entity = {
+        "type": "item",
+        "id": f"Q{number}",
+        "labels": {"en": {"language": "en", "value": f"number {number}"}},
+        "claims": {"P9": [link] * 2, "P8": [link]},
+        "sitelinks": {"enwiki": {"title": str(number), "badges": []}} if number % 3 == 0 else {},
+    }
+    # What is last in an item's line differs between the dumps of different years.
+    if number % 2:
+        entity["claims"] = entity.pop("claims")
+    return json.dumps(entity, separators=(",", ":")).encode()
+
+
+LINES = [line(number) for number in range(1, 40)]
+DUMP = b"[\n" + b",\n".join(LINES) + b"\n]\n"
+JSON_LINES = b"".join(each + b"\n" for each in LINES)
+
+
+def read(path: Path, shards: int = 1) -> tuple[int, int]:
+    """How many lines hold an entity, read or skipped as needless, and how many are bad. Raises InputError."""
+    entities = bad = 0
+    accounts = []
+    for shard in range(shards):
+        share = Share(path, shard, shards)
+        for _, _, text in share.lines(NeedlessItems("enwiki")):
+            try:
+                read_outline(text)
+                entities += 1
+            except UNREADABLE:
+                bad += 1
+        entities += share.account.needless
+        accounts.append(share.account)
+    check_shares(path, accounts)
+    return entities, bad
+
+
+def is_noticed(path: Path, shards: int) -> bool:
+    try:
+        entities, bad = read(path, shards)
+    except InputError:
+        return True
+    return bad > 0 or entities in (0, len(LINES))  # a dump without any item is an error of `gather`
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+@pytest.mark.parametrize("end", [b"}]", b"}],"])
+def test_a_text_that_ends_after_an_inner_list(tmp_path, kind, end):
+    cut = DUMP.index(end, len(DUMP) // 2) + len(end)
+    path = tmp_path / "dump"
+    path.write_bytes(COMPRESS[kind](DUMP[:cut]))
+    with pytest.raises(InputError, match=r"dump, line \d+: the dump is truncated, its closing \] is missing"):
+        read(path)
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+@pytest.mark.parametrize("shards", [1, 3])
+def test_nuls_are_located(tmp_path, kind, shards):
+    start = DUMP.index(LINES[18]) + 10
+    text = DUMP[:start] + bytes(3000) + DUMP[start + 3000 :]
+    path = tmp_path / "dump"
+    path.write_bytes(COMPRESS[kind](text))
+    message = r"dump, line (\d+) \(byte (\d+)(?:, after byte (\d+) of the file)?\): the text holds NUL bytes"
+    with pytest.raises(InputError, match=message) as caught:
+        read(path, shards)
+    if shards == 1:
+        assert f"line 20 (byte {start})" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+@pytest.mark.parametrize("at", [b"{", b'"mainsnak', b"[{"])
+def test_a_text_that_lacks_its_beginning(tmp_path, kind, at):
+    path = tmp_path / "dump"
+    path.write_bytes(COMPRESS[kind](DUMP[DUMP.index(at, len(DUMP) // 2) :]))
+    with pytest.raises(InputError, match="dump, line 1: the beginning of the dump is missing"):
+        read(path)
+
+
+def test_a_bracket_on_the_line_of_an_entity_is_understood(tmp_path):
+    path = tmp_path / "dump"
+    for text in (b"[" + DUMP[2:], DUMP.replace(b"\n]\n", b"]"), b"[" + LINES[0] + b"]"):
+        path.write_bytes(text)
+        entities, bad = read(path)
+        assert (entities, bad) == (text.count(b'"id"'), 0)
+
+
+def test_a_large_hole_is_found_at_its_first_byte(tmp_path):
+    """A hole of 64 GB, as a copy that was broken off may leave, is found at its first byte."""
+    path = tmp_path / "dump"
+    with path.open("wb") as file:
+        file.write(DUMP[: len(DUMP) // 2])
+        file.truncate(64 << 30)
+    with pytest.raises(InputError, match=rf"\(byte {len(DUMP) // 2}\): the text holds NUL bytes"):
+        read(path)
+
+
+place = st.integers(0, len(DUMP))
+
+
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(["end", "beginning", "zeros", "json lines"]),
+    place,
+    place,
+    st.sampled_from([1, 2, 5]),
+    st.sampled_from([64, 1000, 1 << 20]),
+)
+def test_text_that_is_cut_off_or_zeroed_is_noticed(tmp_path, monkeypatch, damage, one, other, shards, size):
+    """Either there is an error, or a bad line is counted, or no entity is missing."""
+    monkeypatch.setattr(streams, "READ_SIZE", size)
+    low, high = sorted((one, other))
+    text = {
+        "end": DUMP[:low],
+        "beginning": DUMP[low:],
+        "zeros": DUMP[:low] + bytes(high - low) + DUMP[high:],
+        # Where JSON Lines end, nothing tells that there were more lines; what is left of a line is bad.
+        "json lines": JSON_LINES[: low % len(JSON_LINES)],
+    }[damage]
+    path = tmp_path / "dump"
+    path.write_bytes(text)
+    if damage == "json lines" and text:
+        found = text.splitlines()
+        bad = int(found[-1] not in LINES)
+        assert read(path, shards) == (len(found) - bad, bad)
+    else:
+        assert is_noticed(path, shards)

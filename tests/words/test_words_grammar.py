@@ -1,0 +1,192 @@
+"""Templates are fitted to the names in them: articles, plural verbs, the past tense."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factdrift.errors import InputError
+from factdrift.klob.templates import OWN_COLUMNS
+from factdrift.paths import KLOB_TEMPLATES, TEMPLATES
+from factdrift.tables import TIME, rows_of
+from factdrift.verbalize.templates import read_templates
+from factdrift.wikidata.time import parse_time
+from factdrift.wikifactdiff.prompts import Style, create_wording
+from factdrift.words.grammar import COLUMNS, Grammar, Marks, cloze, prompts_like, read_grammar
+from factdrift.words.names import PLAIN, Usage
+from factdrift.words.templates import BLANK
+
+THE, LAKERS = Usage("the"), Usage("the", plural=True)
+
+
+@pytest.fixture(scope="module")
+def grammar() -> Grammar:
+    return read_grammar()
+
+
+@pytest.fixture(scope="module")
+def bundled() -> list[str]:
+    read = read_templates(TEMPLATES)
+    return [text for texts in read.bundled.values() for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("template", "plural"),
+    [
+        ("{subject} is based in {object}", "{subject} are based in {object}"),
+        ("{subject} has its seat in {object}", "{subject} have their seat in {object}"),
+        ("In sport, {subject} competes in {object}", "In sport, {subject} compete in {object}"),
+        ("The state that {subject} belongs to is {object}", "The state that {subject} belong to is {object}"),
+        # The verb's subject is another one.
+        ("The capital of {subject} is {object}", "The capital of {subject} is {object}"),
+        ("{subject} won {object}", "{subject} won {object}"),
+        ("{subject}'s tally is {object}", "{subject}' tally is {object}"),
+    ],
+)
+def test_plural(grammar: Grammar, template: str, plural: str) -> None:
+    assert grammar.plural(template) == plural
+
+
+def test_every_verb_of_the_bundled_templates_has_a_plural(grammar: Grammar, bundled: list[str]) -> None:
+    """What follows the subject of a clause and ends in s is a verb of the table, or one without a plural."""
+    own = [row[2].replace("[X]", "{subject}") for _, row in rows_of(KLOB_TEMPLATES, OWN_COLUMNS)]
+    seen = set()
+    for text in (*bundled, *own):
+        found = re.search(r"(?:^|, |\b(?:that|which|whom|where|what|when|how) )\{subject\} (\w+s)\b", text)
+        if found:
+            seen.add(found[1])
+            assert grammar.plural(text) != text, text
+    assert len(seen) > 50
+
+
+def test_the_past_of_klobs_templates_has_no_present(grammar: Grammar) -> None:
+    marks = Marks("[X]", "[Y]")
+    of_people = {"P26", "P39", "P101", "P103", "P106", "P108", "P140", "P413", "P1303", "P1412"}
+    texts = [row[2] for _, row in rows_of(KLOB_TEMPLATES, OWN_COLUMNS) if row[0] in of_people]
+    assert len(texts) == 3 * len(of_people)
+    for text in texts:
+        past = grammar.past(text, marks)
+        assert not re.search(r"\b(is|are|has|plays|holds|serves|works|uses|pursues|performs)\b", past), past
+        assert past != text, text
+    assert grammar.past("[X] is employed by [Y]", marks) == "[X] was employed by [Y]"
+
+
+@pytest.mark.parametrize(
+    ("template", "subject", "usage", "article", "sentence"),
+    [
+        (
+            "The capital of {subject} is {object}",
+            "Netherlands",
+            THE,
+            "",
+            "The capital of the Netherlands is ____",
+        ),
+        ("{subject} is led by {object}", "Netherlands", THE, "", "The Netherlands is led by ____"),
+        ("{subject} is based in {object}", "LA Lakers", LAKERS, "", "The LA Lakers are based in ____"),
+        ("{subject} is a citizen of {object}", "Ada", PLAIN, "the", "Ada is a citizen of the ____"),
+        ("{subject} has its capital, {object}", "Ada", PLAIN, "the", "Ada has its capital, the ____"),
+        ("{subject} belongs to the party {object}", "Ada", PLAIN, "the", "Ada belongs to the party ____"),
+        ("{subject} plays the {object}", "Ada", PLAIN, "the", "Ada plays the ____"),
+        ("The {subject} lies in {object}", "Rhine", THE, "", "The Rhine lies in ____"),
+        ("In the {subject} lies {object}", "Rhine", THE, "", "In the Rhine lies ____"),
+        ("In {subject} lies {object}", "{object} {subject}", THE, "", "In the {object} {subject} lies ____"),
+    ],
+)
+def test_cloze(
+    grammar: Grammar, template: str, subject: str, usage: Usage, article: str, sentence: str
+) -> None:
+    assert cloze(template, subject, usage, grammar, article, BLANK) == sentence
+
+
+def test_a_date_begins_the_sentence(grammar: Grammar) -> None:
+    texts = ("The area of {subject} is {object}", "{subject} is ranked {object}")
+    for text, wanted in zip(
+        texts,
+        ("As of 2022, the area of the Rhine is ____", "As of 2022, the Rhine is ranked ____"),
+        strict=True,
+    ):
+        assert cloze(text, "Rhine", THE, grammar, "", BLANK, date="As of 2022, ") == wanted
+
+
+def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(
+    tmp_path: Path, bundled: list[str]
+) -> None:
+    """SQL and Python make the same cloze of every bundled template."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema(
+        [("property", pa.int32()), ("rank", pa.int32()), ("template", pa.string()), ("source", pa.string())]
+    )
+    rows = [
+        {"property": number, "rank": 1, "template": text, "source": "bundled"}
+        for number, text in enumerate([*bundled, "The {subject} lies in the {object}"])
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), tmp_path / "templates.parquet")
+    day = parse_time("+2022-12-00T00:00:00Z", 10, "Q1985727")._asdict()
+    with duckdb.connect() as db:
+        db.register("pits", pa.table({"pit": pa.array([day, None], TIME)}))
+        names = (
+            "SELECT 1 AS id, 'Los Angeles Lakers' AS label, NULL AS classes "
+            "UNION ALL SELECT 2, 'Rhine', [4022]"
+        )
+        create_wording(db, tmp_path / "templates.parquet", names, "SELECT pit FROM pits", Style(dated=True))
+        assert db.sql("SELECT text FROM dates").fetchall() == [("December 2022",)]
+        db.execute("CREATE TEMP TABLE uses AS FROM usages UNION ALL SELECT 3, NULL, false")
+        for (item, usage), article, date in itertools.product(
+            {1: LAKERS, 2: THE, 3: PLAIN}.items(), ("the", ""), ("December 2022", "")
+        ):
+            made = db.sql(
+                f"""SELECT cloze(sentences[1], 'Names {{object}}', {{'article': article, 'plural': plural}},
+                    nullif('{article}', ''), nullif('{date}', ''))
+                FROM templates, uses WHERE id = {item} ORDER BY property"""
+            ).fetchall()
+            wanted = [
+                cloze(
+                    row["template"],
+                    "Names {object}",
+                    usage,
+                    read_grammar(),
+                    article,
+                    BLANK,
+                    date=f"As of {date}, " if date else "",
+                )
+                for row in rows
+            ]
+            assert [text for (text,) in made] == wanted
+
+
+@given(
+    st.sampled_from([PLAIN, THE, LAKERS]), st.sampled_from(["", "the"]), st.sampled_from(["", "As of 2022, "])
+)
+def test_prompts_are_worded_as_the_one_that_was_seen(usage: Usage, article: str, date: str) -> None:
+    texts = ["The seat of {subject} is {object}", "{subject} is based in {object}", "{subject} has {object}"]
+    made = [cloze(text, "Foo", usage, read_grammar(), article, BLANK, date=date) for text in texts]
+    for seen in made[1:]:
+        assert prompts_like(seen, texts, "Foo", "Bar") == [text.removesuffix(BLANK).rstrip() for text in made]
+    assert prompts_like("Something else ____", texts, "Foo", "Bar")[0] == "The seat of Foo is"
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("en|verb|is|are", "kind is 'verb'"),
+        ("en|plural|is|", "'is' must have another form, or none"),
+        ("en|clause|that|those", "'that' must have another form, or none"),
+    ],
+)
+def test_rows_that_cannot_be_used(tmp_path: Path, row: str, message: str) -> None:
+    path = tmp_path / "grammar.tsv"
+    lines = ["\t".join(COLUMNS), row.replace("|", "\t")]
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=f"line 2: {re.escape(message)}"):
+        read_grammar("en", path)
+    path.write_text("\n".join([lines[0], *2 * ["en\tplural\tis\tare"]]) + "\n")
+    with pytest.raises(InputError, match="line 3: 'is' has a row already"):
+        read_grammar("en", path)

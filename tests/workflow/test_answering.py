@@ -1,0 +1,63 @@
+"""Answering in the real workflow: the jobs of a plan, and the scores of a bundled model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from support.workflow import jobs, snakemake
+
+TARGET = "results/answer_scores.parquet"
+
+
+def test_jobs_by_model_and_method(tmp_path: Path) -> None:
+    plan = (TARGET, "--dry-run", "--quiet", "rules")
+    found = jobs(snakemake(tmp_path, *plan))
+    wanted = {
+        "answer_unedited": 1,
+        "answer_edited": 4,
+        "edit_prefixes": 2,
+        "edit_moments": 1,
+        "sample_model": 1,
+    }
+    wanted |= {"answer_scores": 1, "answer_report": 1, "publish": 1, "tempripple_items": 1}
+    assert {rule: found[rule] for rule in wanted} == wanted
+    assert not {"edit_run", "edit_mend", "ask_chat_model"} & set(found)
+    many = {"models": ["EleutherAI/gpt-j-6b", "sample-gpt2"], "methods": ["none", "ft", "prompt"]}
+    found = jobs(snakemake(tmp_path, *plan, **many, answer={"chat": True}, chat={"model": "tiny"}))
+    assert (found["answer_unedited"], found["answer_edited"], found["ask_chat_model"]) == (2, 2, 1)
+
+
+def test_a_prompt_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    """Before any job: Snakemake drops errors of input functions where outputs exist."""
+    prompts = {"prompts": {"loglik": "{cloze}"}}
+    said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, answer=prompts)
+    assert "answer.prompts.loglik: it must have {context}" in said
+
+
+@pytest.mark.slow
+def test_a_bundled_model_answers(trained: Path) -> None:
+    said = snakemake(trained, TARGET, "results/tempripple.parquet", answer={"methods": ["rome"]})
+    assert "Table 2" in said
+    results = trained / "results"
+    rows = pq.read_table(results / "answer_scores.parquet").to_pylist()
+    items = [row for row in pq.read_table(results / "tempripple.parquet").to_pylist() if not row["open_only"]]
+    accuracy = {}
+    for row in rows:
+        if row["items"] == "all":
+            accuracy[row["scoring"], row["condition"], row["task"], row["hop"]] = row["accuracy"]
+    conditions = {(scoring, condition) for scoring, condition, _, _ in accuracy}
+    assert conditions == {(s, c) for s in ("letter", "loglik") for c in ("without", "with", "edited-rome")}
+    folder = results / "2021-01-04_2023-02-27" / "answer"
+    predictions = pq.read_table(folder / "predictions.parquet")
+    assert predictions.num_rows == len(conditions) * len(items)
+    for name in ("table2.txt", "table3.txt", "table2.csv", "table3.csv", "figure3.svg", "figure3.png"):
+        assert (folder / name).stat().st_size > 100
+    # The model was trained to believe the sentence before, which helps little; an edit writes the new fact.
+    before = accuracy["loglik", "without", "new", 0]
+    assert accuracy["loglik", "with", "new", 0] > before
+    assert accuracy["loglik", "edited-rome", "new", 0] > before + 0.2
+    # It was trained on no letters.
+    assert accuracy["letter", "without", "new", 0] < 0.5
+    assert "Nothing to be done" in snakemake(trained, TARGET, "--dry-run", answer={"methods": ["rome"]})

@@ -1,0 +1,214 @@
+"""`factdrift answer`: ask models TempRIPPLE's questions, and score their answers."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from factdrift.answer.settings import METHODS, Settings
+from factdrift.chat.settings import Chat, chat_settings
+from factdrift.edit.run_commands import add_method
+from factdrift.models.options import PART, add_computing, add_model, loaded
+from factdrift.stage_settings import add_settings, read_settings
+
+if TYPE_CHECKING:
+    from factdrift.edit.job import Job
+
+Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def register(commands: Parsers) -> None:
+    stage = commands.add_parser(
+        "answer", help="ask models TempRIPPLE's questions: without context, with it, after an edit"
+    )
+    verbs = stage.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    verb = verbs.add_parser("run", help="ask the unedited model, without and with context")
+    _add_job(verb)
+    verb.set_defaults(run=_run)
+
+    verb = verbs.add_parser("edited", help="ask the model with each new fact as an edit")
+    _add_job(verb)
+    verb.add_argument("--facts", type=Path, required=True, metavar="PARQUET", help="tr_facts")
+    add_method(verb)
+    verb.set_defaults(run=_edited)
+
+    verb = verbs.add_parser("requests", help="what a chat model is asked, without and with context")
+    _add_chat(verb)
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET", help="requests")
+    verb.set_defaults(run=_requests)
+
+    verb = verbs.add_parser("read", help="predictions from the answers of a chat model")
+    _add_chat(verb)
+    verb.add_argument("--answers", type=Path, required=True, metavar="PARQUET")
+    verb.add_argument("--out-run", type=Path, required=True, metavar="JSON", help="description of the run")
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET", help="predictions")
+    verb.set_defaults(run=_read)
+
+    verb = verbs.add_parser("scores", help="accuracies with intervals, and the paper's tests")
+    for option, what in (("--items", "tr_items"), ("--facts", "tr_facts")):
+        verb.add_argument(option, type=Path, required=True, metavar="PARQUET", help=what)
+    verb.add_argument(
+        "--predictions", type=Path, required=True, nargs="+", metavar="PARQUET", help="of each job"
+    )
+    verb.add_argument("--runs", type=Path, required=True, nargs="+", metavar="JSON", help="of each job")
+    verb.add_argument(
+        "--cutoffs", default="{}", metavar="JSON", help="model -> last day of its training data, 2021-01-04"
+    )
+    verb.add_argument("--draws", type=int, default=2000, help="of the bootstrap (default %(default)s)")
+    verb.add_argument("--seed", type=int, default=0)
+    for option, form in (("--out-predictions", "PARQUET"), ("--out-runs", "JSON"), ("--out-tests", "JSON")):
+        verb.add_argument(option, type=Path, required=True, metavar=form)
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET", help="the scores")
+    verb.set_defaults(run=_scores)
+
+    verb = verbs.add_parser(
+        "table", help="print the scores by task and by hop, as the TempRIPPLE paper's tables"
+    )
+    verb.add_argument("--scores", type=Path, required=True, metavar="PARQUET")
+    verb.add_argument("--tests", type=Path, required=True, metavar="JSON")
+    verb.add_argument("--output", type=Path, required=True, metavar="FOLDER")
+    verb.set_defaults(run=_table)
+
+    verb = verbs.add_parser("figure", help="draw accuracy against the number of hops")
+    verb.add_argument("--scores", type=Path, required=True, metavar="PARQUET")
+    verb.add_argument("--output", type=Path, nargs="+", required=True, metavar="SVG|PNG")
+    verb.set_defaults(run=_figure)
+
+
+def _add_job(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--items", type=Path, required=True, metavar="PARQUET", help="tr_items")
+    add_model(verb)
+    add_computing(verb, Settings)
+    verb.add_argument("--parts", type=Path, required=True, metavar="FOLDER", help="of finished batches")
+    verb.add_argument("--out-run", type=Path, required=True, metavar="JSON", help="description of the run")
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET", help="predictions")
+
+
+def _add_chat(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--items", type=Path, required=True, metavar="PARQUET", help="tr_items")
+    verb.add_argument("--prompt", required=True, help="the configuration's answer.prompts.letter")
+    add_settings(verb, Chat, "chat")
+
+
+@contextmanager
+def _job(options: argparse.Namespace) -> Iterator[tuple[Job, Settings]]:
+    settings = read_settings(options.settings, Settings, PART)
+    with loaded(options, settings) as model:
+        from factdrift.edit.job import Job
+
+        yield Job(model, {}, settings), settings
+
+
+def _write(about: Mapping[str, Any], path: Path) -> None:
+    from factdrift.tables import atomic_path
+
+    with atomic_path(path) as partial:
+        partial.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def _run(options: argparse.Namespace) -> None:
+    with _job(options) as (job, settings):
+        from factdrift.answer.items import read_items
+        from factdrift.answer.run import ask_plain
+
+        about = ask_plain(job, settings, read_items(options.items), options.parts, options.output)
+        _write(about, options.out_run)
+
+
+def _edited(options: argparse.Namespace) -> None:
+    from factdrift.errors import InputError
+
+    if options.method not in METHODS:
+        raise InputError(
+            f"--method: {options.method}: not an edit to ask about; there are {', '.join(METHODS)}"
+        )
+    with _job(options) as (job, settings):
+        from factdrift.answer.edits import edits_of
+        from factdrift.answer.items import read_items
+        from factdrift.answer.run import ask_edited
+        from factdrift.edit.methods.hyperparameters import read_hyper
+        from factdrift.edit.run_commands import artefacts
+
+        items = read_items(options.items)
+        hyper = read_hyper(options.method, job.loaded.name, options.set, options.methods)
+        found, digests = artefacts(options, hyper, job.loaded)
+        edits = edits_of(items, options.facts)
+        about = ask_edited(job, settings, items, edits, hyper, found, digests, options.parts, options.output)
+        _write(about, options.out_run)
+
+
+def _requests(options: argparse.Namespace) -> None:
+    from factdrift.answer.chat import write_requests
+    from factdrift.answer.items import read_items
+
+    chat = chat_settings(options.settings)
+    rows = write_requests(read_items(options.items), options.prompt, chat, options.output)
+    print(f"{options.output}: {rows:,} requests")
+
+
+def _read(options: argparse.Namespace) -> None:
+    from factdrift.answer.chat import read_answers
+    from factdrift.answer.items import read_items
+
+    chat = chat_settings(options.settings)
+    items = read_items(options.items)
+    _write(read_answers(items, options.prompt, chat, options.answers, options.output), options.out_run)
+
+
+def _scores(options: argparse.Namespace) -> None:
+    from factdrift.answer.scores import write_runs, write_scores
+
+    rows = write_scores(
+        options.items,
+        options.facts,
+        options.predictions,
+        _cutoffs(options.cutoffs),
+        options.out_predictions,
+        options.out_tests,
+        options.output,
+        seed=options.seed,
+        draws=options.draws,
+    )
+    write_runs(options.runs, options.out_runs)
+    print(f"{options.output}: {rows:,} rows")
+
+
+def _cutoffs(text: str) -> dict[str, datetime.date]:
+    from factdrift.errors import InputError
+
+    try:
+        return {model: datetime.date.fromisoformat(day) for model, day in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"--cutoffs: {text!r} is no JSON object from models to days ({error}); give "
+            '{"sample-llama": "2021-01-04"}'
+        ) from None
+
+
+def _table(options: argparse.Namespace) -> None:
+    from factdrift.answer import table
+    from factdrift.tempripple.score import SELECTIONS
+
+    selections = [table.read_scores(options.scores, options.tests, name) for name in SELECTIONS]
+    for name, lines, columns in (
+        ("table2", table.by_task, table.TASK_COLUMNS),
+        ("table3", table.by_hop, table.HOP_COLUMNS),
+    ):
+        text = [line for scores in selections for line in (*lines(scores), "")]
+        table.write_text(text, options.output / f"{name}.txt")
+        table.write_csv(selections, columns, options.output / f"{name}.csv")
+        print("\n".join(text))
+
+
+def _figure(options: argparse.Namespace) -> None:
+    from factdrift.answer.figure import draw
+
+    for path in options.output:
+        draw(options.scores, path)
+    print(*options.output)

@@ -1,0 +1,59 @@
+"""Prompts for the items of TempRIPPLE, and reading a letter from what a model has written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from factdrift.errors import InputError
+
+LETTERS = "ABCD"
+
+_SLOT = re.compile(r"\{context\}\s*|\{(\w+)\}")
+_QUESTION = re.compile(r"(As of [^,]+, )?(\w+) (is|was) (.+)\?", re.DOTALL)
+_LETTER = re.compile(rf"(?<!\w)([{LETTERS}])(?!\w)")
+
+
+def filled(prompt: str, item: Mapping[str, object], context: str = "") -> str:
+    """The prompt for one item. Without a context, the slot vanishes with the white space that follows it.
+
+    Slots: `context`, `question`, `cloze` (`cloze_of`), `options` (one a line, `A. ...`). Labels may contain
+    anything, even what looks like a slot.
+    """
+
+    def value(slot: re.Match[str]) -> str:
+        match slot[1]:
+            case None:
+                return context + slot[0].removeprefix("{context}") if context else ""
+            case "question":
+                return str(item["question"])
+            case "cloze":
+                return cloze_of(str(item["question"]))
+            case "options":
+                return listed(item["options"])  # type: ignore[arg-type]
+        return slot[0]
+
+    return _SLOT.sub(value, prompt)
+
+
+def listed(options: Sequence[str]) -> str:
+    """The options, one a line, each with its letter."""
+    return "\n".join(f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=True))
+
+
+def cloze_of(question: str) -> str:
+    """`Who was the previous mayor of X?` -> `The previous mayor of X was`; a day at the beginning is kept.
+
+    Raises InputError if the question has another form than TempRIPPLE's.
+    """
+    found = _QUESTION.fullmatch(question)
+    if found is None:
+        raise InputError(f"{question!r} is no question such as 'Who is the spouse of ...?'; no cloze for it")
+    day, _, verb, phrase = found.groups(default="")
+    return f"{day}{phrase} {verb}" if day else f"{phrase[0].upper()}{phrase[1:]} {verb}"
+
+
+def parsed(output: str) -> int | None:
+    """The option of the first stand-alone letter A to D in a model's output; None if there is none."""
+    found = _LETTER.search(output)
+    return LETTERS.index(found[1]) if found else None

@@ -1,0 +1,159 @@
+"""Asks one model all items, batch by batch and resumable: unedited, or with each new fact as an edit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from factdrift.answer.edits import Timeline
+from factdrift.answer.local import Asked, answers
+from factdrift.answer.runs import ordered, run_id
+from factdrift.answer.schemas import PREDICTIONS
+from factdrift.answer.settings import Settings
+from factdrift.edit.checkpoints import Parts
+from factdrift.edit.job import Job, cut
+from factdrift.edit.methods.hyperparameters import Hyper
+from factdrift.edit.methods.interface import Artefacts, Edit
+from factdrift.edit.methods.regimes import edited
+from factdrift.fingerprint import of_module
+from factdrift.models.memory import in_batches
+from factdrift.progress import Progress
+from factdrift.tables import write_parquet
+from factdrift.tempripple.schemas import Row
+from factdrift.tempripple.score import CONDITIONS
+
+CHUNK = 4
+"""Items that an unedited model is asked between two checkpoints, in batches of edits."""
+
+
+def ask_plain(
+    job: Job, settings: Settings, items: Sequence[Row], parts: Path, output: Path
+) -> dict[str, Any]:
+    """Asks the unedited model every item without and with its context; writes PREDICTIONS.
+
+    Returns the description of the run: what its rows depend on, and what it has cost.
+    """
+    chunks = cut(items, settings.batch * CHUNK)
+
+    def ask(number: int) -> list[Row]:
+        asked = [
+            Asked(item, condition, item["context"] if condition == "with" else "")
+            for condition in CONDITIONS
+            for item in chunks[number]
+        ]
+        with job.timed("answer_seconds"):
+            return answers(job, settings, asked)
+
+    meta = job.meta("none", "", {})
+    sizes = [len(chunk) for chunk in chunks]
+    return _run(job, settings, meta, {"items": items}, sizes, ask, parts, output)
+
+
+def ask_edited(
+    job: Job,
+    settings: Settings,
+    items: Sequence[Row],
+    edits: Mapping[Timeline, Edit],
+    hyper: Hyper,
+    artefacts: Artefacts,
+    digests: Mapping[str, str | None],
+    parts: Path,
+    output: Path,
+) -> dict[str, Any]:
+    """Asks every item, without context, of the model with the new fact of the item's timeline as an edit.
+
+    `edits`: the new fact of each timeline. Edits are combined as `edit.regime` says. Items of an edit that
+    failed are not answered. Writes PREDICTIONS and returns the description of the run, as `ask_plain`.
+    """
+    groups = cut(list(edits), settings.edits)
+    of_timeline: dict[Timeline, list[Row]] = {timeline: [] for timeline in edits}
+    for item in items:
+        of_timeline[item["s"], item["p"]].append(item)
+    condition = f"edited-{hyper.method}"
+
+    def ask(number: int) -> list[Row]:
+        found: list[Row] = []
+
+        def work(timelines: Sequence[Timeline]) -> None:
+            with job.timed("edit_seconds"):
+                chosen = [edits[each] for each in timelines]
+                made = edited(job.loaded, chosen, hyper, artefacts, settings.regime)
+            asked, failed = [], []
+            for place, timeline in enumerate(timelines):
+                for item in of_timeline[timeline]:
+                    if place in made.failed:
+                        failed.append(item)
+                        continue
+                    owner = made.owner[place] if made.owner else place if made.deltas else -1
+                    context = made.contexts[place].strip() if made.contexts else ""
+                    asked.append(Asked(item, condition, context, owner))
+            with job.timed("answer_seconds"):
+                rows = answers(job, settings, asked, made)
+            left_out = {"condition": condition, "reason": "edit_failed"}
+            found.extend(rows)
+            found.extend(
+                {"scoring": way, "item_id": item["item_id"], **left_out}
+                for way in settings.answer_scoring
+                for item in failed
+            )
+
+        if settings.regime == "independent":
+            in_batches(groups[number], len(groups[number]), work)
+        else:
+            work(groups[number])  # halving the batch would change the edits
+        return found
+
+    meta = job.meta(hyper.method, hyper.digest(), digests)
+    sizes = [sum(len(of_timeline[timeline]) for timeline in group) for group in groups]
+    depends = {"items": items, "edits": list(edits.values())}
+    return _run(job, settings, meta, depends, sizes, ask, parts, output) | {"hyper": dict(hyper)}
+
+
+def _run(
+    job: Job,
+    settings: Settings,
+    meta: dict[str, Any],
+    depends: Mapping[str, Any],
+    sizes: Sequence[int],
+    ask: Callable[[int], list[Row]],
+    parts: Path,
+    output: Path,
+) -> dict[str, Any]:
+    """Calls `ask` for each chunk that is not finished, and writes the rows of all, sorted.
+
+    `sizes`: the number of items of each chunk.
+    """
+    asked = {key: value for key, value in msgspec.to_builtins(settings).items() if key.startswith("answer_")}
+    described = {**meta, **asked}
+    name = run_id(described)
+    depends = {"run": described, "settings": settings, "code": of_module(__name__), **depends}
+    kept = Parts(parts, depends)
+    progress = Progress(f"answers of {job.loaded.name}", sum(sizes), "items")
+    for number, size in enumerate(sizes):
+        if not kept.has(number):
+            found = [{"run_id": name, "model": job.loaded.name, **row} for row in ask(number)]
+            table = pa.Table.from_pylist(found, schema=PREDICTIONS)
+            kept.write(number, {"answers": table}, {**job.costs, "peak_mb": job.peak_mb()})
+            job.costs.clear()
+        progress.advance(size)
+    progress.say()
+    numbers = range(len(sizes))
+    write_parquet(ordered(kept.table("answers", PREDICTIONS, numbers)), output)
+    costs = kept.costs(numbers)
+    kept.remove()
+    return {"run_id": name, **described, "device": job.device_name(), "costs": _summed(costs)}
+
+
+def _summed(costs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Seconds of all chunks, and the greatest memory of any."""
+    seconds: dict[str, float] = {}
+    for each in costs:
+        for key, value in each.items():
+            seconds[key] = (
+                max(seconds.get(key, 0), value) if key == "peak_mb" else seconds.get(key, 0) + value
+            )
+    return seconds

@@ -1,0 +1,70 @@
+"""Finished batches of a job on disk, so that a killed job continues and repeats less than one batch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.tables import atomic_path, parquet_writer
+
+
+class Parts:
+    """The finished batches of one job, in a folder that the job removes at its end.
+
+    A batch consists of named tables and of costs. Batches of other settings, models, inputs or code are
+    removed.
+    """
+
+    def __init__(self, folder: Path, depends: Mapping[str, Any]):
+        """`depends`: all that the tables depend on, with the fingerprint of the code under `code`."""
+        text = json.dumps(depends, sort_keys=True, default=str)
+        self._folder = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
+        for other in folder.glob("*") if folder.is_dir() else ():
+            if other != self._folder:
+                shutil.rmtree(other)
+        self._root = folder
+
+    def has(self, number: int) -> bool:
+        return self._costs(number).is_file()
+
+    def write(self, number: int, tables: Mapping[str, pa.Table], costs: Mapping[str, float]) -> None:
+        """Writes a batch; its costs are written last, so their file shows that the batch is complete."""
+        for name, table in tables.items():
+            with parquet_writer(self._table(number, name), table.schema) as writer:
+                writer.write_table(table)
+        with atomic_path(self._costs(number)) as path:
+            path.write_text(json.dumps(costs), encoding="utf-8")
+
+    def table(self, name: str, schema: pa.Schema, numbers: Sequence[int]) -> pa.Table:
+        """The rows of one table over the given batches, in their order."""
+        tables = [pq.read_table(self._table(number, name), schema=schema) for number in numbers]
+        return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
+
+    def costs(self, numbers: range) -> list[dict[str, float]]:
+        return [json.loads(self._costs(number).read_text(encoding="utf-8")) for number in numbers]
+
+    def remove(self) -> None:
+        if self._root.is_dir():
+            shutil.rmtree(self._root)
+
+    def _table(self, number: int, name: str) -> Path:
+        return self._folder / f"{number:06d}.{name}.parquet"
+
+    def _costs(self, number: int) -> Path:
+        return self._folder / f"{number:06d}.json"
+
+
+def digest(paths: Sequence[Path]) -> str | None:
+    """SHA-256 over the digests of files, in hexadecimal; None if `paths` is empty."""
+    whole = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            whole.update(hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest() if paths else None

@@ -1,0 +1,1 @@
+"""The editing methods, their common interface, and their hyper-parameters."""

@@ -1,0 +1,39 @@
+"""Hidden states at the subject's last token, of the unedited model or with edits applied by hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from factdrift.edit.methods.contexts import Contexts
+from factdrift.models.hooks import hooked, stopping
+from factdrift.models.loading import Loaded
+from factdrift.models.padding import padded
+
+
+def look(loaded: Loaded, contexts: Sequence[Contexts], entering: str, leaving: str) -> tuple[Tensor, Tensor]:
+    """Hidden states at the subject's last token: the input of `entering` and the output of `leaving`.
+
+    `leaving` is the same module or a later one. Both results are [E, prefixes, width], float64, for E edits
+    with the same number of prefixes. Tokens after the subject are not run, since they have no effect.
+    """
+    sentences = [sentence for one in contexts for sentence in one.prompts]
+    rows = [sentence.ids[: (sentence.subject_last or 0) + 1] for sentence in sentences]
+    last = torch.tensor([len(row) - 1 for row in rows], device=loaded.device)
+    each = torch.arange(len(rows), device=loaded.device)
+    seen: dict[str, Tensor] = {}
+
+    def see(name: str, value: Tensor) -> None:
+        seen[name] = value[each, last].double().reshape(len(contexts), -1, value.shape[2])
+
+    model = loaded.model
+    with (
+        torch.no_grad(),
+        hooked(model, {entering: lambda taken, given: see("entering", taken)}),
+        hooked(model, {leaving: lambda taken, given: see("leaving", given)}),
+        stopping(model, leaving),
+    ):
+        model(padded(rows, loaded.device), use_cache=False)
+    return seen["entering"], seen["leaving"]

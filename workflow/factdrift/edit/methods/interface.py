@@ -1,0 +1,64 @@
+"""Input and output of an editing method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from factdrift.edit.methods.hyperparameters import Hyper
+from factdrift.models.deltas import Deltas
+
+if TYPE_CHECKING:
+    from factdrift.models.loading import Loaded
+    from factdrift.models.moments import Moments
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One fact to write into a model."""
+
+    id: str
+    prompt: str
+    """A prompt that contains the subject and ends before the target."""
+    subject: str
+    target: str
+    """The new object."""
+    obsolete: str = ""
+    """The object that is replaced, or empty; no method uses it."""
+
+
+@dataclass
+class Edited:
+    """The result of a method for E edits."""
+
+    deltas: Deltas = field(default_factory=dict)
+    contexts: list[str] | None = None
+    """For methods that change no weight: the text before each probe, one for each edit."""
+    failed: dict[int, str] = field(default_factory=dict)
+    """Index of an edit that failed -> reason; its deltas are zero."""
+    owner: list[int] | None = None
+    """Index into `deltas` for each fact, -1 for a failed one; None if fact i has delta i."""
+    steps: Tensor | None = None
+    """[E] number of optimiser updates."""
+    losses: Tensor | None = None
+    """[E] the last loss that was computed, as the method defines it."""
+
+
+@dataclass(frozen=True)
+class Artefacts:
+    """Data that is computed once for each model, and changes that are in place."""
+
+    prefixes: tuple[str, ...] = ("",)
+    """Texts to put before the prompt, the empty one first."""
+    moments: Mapping[int, Moments] = field(default_factory=dict)
+    """Layer -> second moments of the input of its edited matrix."""
+    mend: Any = None
+    """MEND's trained editor."""
+    before: Deltas = field(default_factory=dict)
+    """The change that earlier edits made, one edit; a hook adds it while the method runs."""
+
+
+Method = Callable[["Loaded", Sequence[Edit], Hyper, Artefacts], Edited]

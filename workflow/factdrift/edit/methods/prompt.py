@@ -1,0 +1,23 @@
+"""PROMPT, which puts the new fact before each probe as text, and `none`. Neither changes a weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from factdrift.edit.methods.hyperparameters import Hyper
+from factdrift.edit.methods.interface import Artefacts, Edit, Edited
+
+if TYPE_CHECKING:
+    from factdrift.models.loading import Loaded
+
+
+def prompt(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """The text before each probe; by default "<update prompt> <new object>. ", as in the reference."""
+    text = hyper["text"]
+    return Edited(contexts=[text.format(prompt=edit.prompt, target=edit.target) for edit in edits])
+
+
+def none(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """The unedited model."""
+    return Edited()

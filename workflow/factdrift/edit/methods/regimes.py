@@ -1,0 +1,80 @@
+"""Makes edits independently, sequentially, or in one batch change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from factdrift.edit.methods.hyperparameters import Hyper
+from factdrift.edit.methods.interface import Artefacts, Edit, Edited
+from factdrift.edit.methods.memit import together
+from factdrift.edit.methods.registry import METHODS
+from factdrift.errors import InputError
+from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
+from factdrift.models.loading import Loaded
+
+
+def edited(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts, regime: str = "independent"
+) -> Edited:
+    """The changes that a method makes for `edits`.
+
+    `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
+    all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
+    for all facts together; only MEMIT can. Raises InputError if the method does not support the regime, or
+    changes a block that the model does not have.
+    """
+    check_layers(loaded, hyper)
+    if regime == "independent":
+        result = METHODS[hyper.method](loaded, edits, hyper, artefacts)
+    elif regime == "batch" and hyper.method == "memit":
+        result = together(loaded, edits, hyper, artefacts)
+    elif regime == "sequential" and hyper.method not in ("none", "prompt"):
+        result = _in_turn(loaded, edits, hyper, artefacts)
+    else:
+        raise InputError(
+            f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for memit, sequential for "
+            "methods that change weights, independent for all"
+        )
+    if hyper.get("precision") == "weights":
+        result.deltas = rounded(loaded.model, result.deltas)
+    return result
+
+
+def check_layers(loaded: Loaded, hyper: Hyper) -> None:
+    """Raises InputError if the method changes a block that the model does not have."""
+    for layer in hyper.layers:
+        if not 0 <= layer < loaded.spec.layers:
+            key = "layer" if "layer" in hyper else "layers"
+            raise InputError(
+                f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
+                f"{loaded.spec.layers - 1}"
+            )
+
+
+def _in_turn(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    total: Deltas = {}
+    failed: dict[int, str] = {}
+    for place, edit in enumerate(edits):
+        with applied(loaded.model, total, 0):
+            one = METHODS[hyper.method](loaded, [edit], hyper, replace(artefacts, before=total))
+        if one.failed:
+            failed[place] = one.failed[0]
+        else:
+            total = {name: _sum(total.get(name), delta) for name, delta in one.deltas.items()}
+    return Edited(total, failed=failed, owner=[-1 if place in failed else 0 for place in range(len(edits))])
+
+
+def _sum(before: LowRank | Dense | None, more: LowRank | Dense) -> LowRank | Dense:
+    """The sum of two changes of one matrix, each with a single edit."""
+    match before, more:
+        case None, _:
+            return more
+        case LowRank(), LowRank():
+            return LowRank(torch.cat([before.read, more.read], 2), torch.cat([before.write, more.write], 2))
+        case Dense(), Dense():
+            bias = more.bias if before.bias is None or more.bias is None else before.bias + more.bias
+            return Dense(before.weight + more.weight, bias)
+    raise TypeError("a method gave changes of two kinds for one matrix")

@@ -1,0 +1,1 @@
+"""Scores of edits, and the tables and figures made of them."""

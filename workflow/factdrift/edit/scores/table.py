@@ -1,0 +1,195 @@
+"""Prints scores as the WikiFactDiff paper's Table 6, and as Table 7 for facts that the model knew before."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+
+from factdrift.tables import atomic_path
+
+COLUMNS = {
+    "efficacy_d": "Efficacy D",
+    "efficacy_s": "Efficacy S",
+    "generalization_d": "General. D",
+    "generalization_s": "General. S",
+    "bleedover_random": "Bleed. random",
+    "bleedover_nearest": "Bleed. nearest",
+    "fluency": "Fluency",
+}
+"""Columns of Table 6, in its order; all but fluency are multiplied by 100."""
+
+ACCURACIES = {
+    "exact": "Exact",
+    "greedy": "Greedy",
+    "generalization_exact": "Gen. exact",
+    "generalization_greedy": "Gen. greedy",
+    "nearest_exact_before": "Nearest before",
+    "nearest_exact": "Nearest after",
+    "fluency_full": "Fluency, full",
+}
+TITLES = {
+    "none": "no edit",
+    "ft": "FT",
+    "ft_l": "FT+L",
+    "mend": "MEND",
+    "rome": "ROME",
+    "memit": "MEMIT",
+    "prompt": "PROMPT",
+}
+_PLAIN = ("fluency", "fluency_full")
+
+
+class Interval(NamedTuple):
+    """A mean, half the width of its 95 % confidence interval, and the number of values."""
+
+    mean: float
+    half: float
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.1f}" + ("" if math.isnan(self.half) else f" ±{self.half:.1f}")
+
+
+def interval(values: Sequence[float]) -> Interval | None:
+    """Mean and 1.96 sd / sqrt(n), which is NaN for a single value; None if there are no values."""
+    if not values:
+        return None
+    half = 1.96 * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return Interval(fmean(values), half, len(values))
+
+
+class Group(NamedTuple):
+    """The scores of one method on one model for one kind of edit."""
+
+    model: str
+    kind: str
+    method: str
+    rows: list[dict[str, Any]]
+    cost: dict[str, Any]
+
+    @property
+    def failed(self) -> int:
+        return sum(row["failed"] is not None for row in self.rows)
+
+    def seconds(self) -> float | None:
+        """Seconds for each edit, without evaluation."""
+        edits = self.cost.get("edits", 0)
+        return self.cost["edit_seconds"] / edits if edits else None
+
+    def value(self, column: str) -> Interval | None:
+        """The interval of a column over the edits that did not fail."""
+        factor = 1 if column in _PLAIN else 100
+        found = [row[column] for row in self.rows if row["failed"] is None and row[column] is not None]
+        return interval([factor * value for value in found])
+
+
+def read_groups(scores: Path, costs: Path, known_only: bool = False) -> list[Group]:
+    """Scores grouped by model, kind of edit and method, in the order of the table.
+
+    `known_only`: only edits whose obsolete object the unedited model writes.
+    """
+    spent = {(each["model"], each["method"]): each for each in json.loads(costs.read_text(encoding="utf-8"))}
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in pq.read_table(scores).to_pylist():
+        rows = groups.setdefault((row["model"], row["kind"], row["method"]), [])
+        if row["known_before"] or not known_only:
+            rows.append(row)
+    ordered = sorted(groups, key=lambda key: list(dict.fromkeys(one[:2] for one in groups)).index(key[:2]))
+    return [Group(*key, groups[key], spent.get((key[0], key[2]), {})) for key in ordered]
+
+
+KINDS = {
+    "replace": "replacements",
+    "add": "additions: D and S compare the new object's probability with that before the edit",
+    "archive": "archives: D and S compare the obsolete object's probability with that before the edit",
+}
+
+
+UNKNOWN = {
+    "replace": "No edit is in this table: the unedited model writes the obsolete object of none of them.",
+    "add": "No edit is in this table: an addition has no obsolete object that the model could know.",
+    "archive": "No edit is in this table: the unedited model writes the obsolete object of none of them.",
+}
+"""Why a table of facts that the model knew has no row, by kind of edit."""
+
+
+def lines(groups: Sequence[Group], title: str) -> Iterator[str]:
+    """The table as text."""
+    yield title
+    yield "Means with 95 % confidence intervals (1.96 sd / sqrt(n)); all but fluency and seconds times 100."
+    for model, kind in dict.fromkeys((group.model, group.kind) for group in groups):
+        mine = [group for group in groups if (group.model, group.kind) == (model, kind)]
+        edits = max(len(group.rows) for group in mine)
+        yield ""
+        yield f"{model}, {edits:,} {KINDS[kind]}"
+        if not edits:
+            yield UNKNOWN[kind]
+            continue
+        yield from _grid(["", *COLUMNS.values(), "Seconds"], [_cells(group, COLUMNS) for group in mine])
+        yield ""
+        yield from _grid(["", *ACCURACIES.values(), "Failed"], [_more(group) for group in mine])
+
+
+def _cells(group: Group, columns: Sequence[str] | dict[str, str]) -> list[str]:
+    seconds = group.seconds()
+    values = [str(group.value(column) or "-") for column in columns]
+    return [TITLES.get(group.method, group.method), *values, "-" if seconds is None else f"{seconds:.3g}"]
+
+
+def _more(group: Group) -> list[str]:
+    return [*_cells(group, ACCURACIES)[:-1], str(group.failed)]
+
+
+def _grid(header: list[str], rows: list[list[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    for row in (header, *rows):
+        first, *others = (
+            cell.ljust(width) if place == 0 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join([first, *others]).rstrip()
+
+
+def write_table(groups: Sequence[Group], title: str, text: Path, table: Path) -> None:
+    """Writes the table as text, and the same numbers as comma-separated values."""
+    with atomic_path(text) as path:
+        path.write_text("".join(f"{line}\n" for line in lines(groups, title)), encoding="utf-8")
+    columns = [*COLUMNS, *ACCURACIES]
+    with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        bounds = [name for column in columns for name in (column, f"{column}_ci95")]
+        writer.writerow(
+            ["model", "kind", "method", "edits", "failed", *bounds, "seconds_per_edit", "peak_mb"]
+        )
+        for group in groups:
+            found = [group.value(column) for column in columns]
+            numbers = [number for one in found for number in (_number(one, 0), _number(one, 1))]
+            seconds = group.seconds()
+            end = ["" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")]
+            named = [group.model, group.kind, group.method, len(group.rows), group.failed]
+            writer.writerow([*named, *numbers, *end])
+
+
+def _number(found: Interval | None, place: int) -> str:
+    return "" if found is None or math.isnan(found[place]) else f"{found[place]:.6g}"
+
+
+def unaligned_lines(paths: Sequence[Path]) -> Iterator[str]:
+    """Lines with the numbers of unaligned probes by reason, and of edits that were left out."""
+    for path in paths:
+        rows = pq.read_table(path).to_pylist()
+        reasons = ", ".join(
+            f"{count:,} {reason}" for reason, count in Counter(row["reason"] for row in rows).items()
+        )
+        if rows:
+            edits = len({row["edit"] for row in rows if row["excludes"]})
+            left = f"{edits:,} edits are left out"
+            yield f"{rows[0]['model']}: {len(rows):,} probes are not aligned ({reasons}); {left}"

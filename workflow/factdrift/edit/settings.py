@@ -1,0 +1,36 @@
+"""Settings of the jobs that probe a model: the keys of the part `edit` of the configuration that they use."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from factdrift.models.options import Computing
+
+SCENARIOS = {
+    "replacement": "ReplaceObject",
+    "archive": "Archive",
+    "add_object": "AddObject",
+    "add_relation": "AddRelation",
+    "add_entity": "AddEntity",
+    "other": "Other",
+}
+"""Name of a scenario in the configuration -> in the dataset."""
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a model is run, and which edits are made together."""
+
+    batch: Positive
+    budget: Positive
+    length: Positive
+    regime: Literal["independent", "sequential", "batch"]
+    group: Positive
+
+    @property
+    def edits(self) -> int:
+        """Edits that are made and probed together."""
+        return self.batch if self.regime == "independent" else self.group

@@ -1,0 +1,27 @@
+"""Editing methods at a chosen block: hyper-parameters and names. Does not import torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
+from factdrift.errors import InputError
+
+KEYS = {"rome": "layer", "memit": "layers", "ft": "layers", "ft_l": "layers"}
+"""Editing method -> its hyper-parameter that says which blocks are edited."""
+
+
+def named(method: str, layer: int) -> str:
+    """The name of a method at one block, in the column `method`."""
+    return f"{method}@{layer}"
+
+
+def hyper_at(method: str, model: str, values: Mapping[str, Any], layer: int) -> Hyper:
+    """The hyper-parameters with which a method edits one block; raises InputError for other methods."""
+    if method not in KEYS:
+        raise InputError(
+            f"locate.edit_methods: {method} edits no block that could be chosen; there are {', '.join(KEYS)}"
+        )
+    key = KEYS[method]
+    return read_hyper(method, model, {**values, key: layer if key == "layer" else [layer]})

@@ -1,0 +1,86 @@
+"""Makes the same edits at every block of a model, one block at a time, to compare with what locators say.
+
+Imports torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from factdrift.edit.checkpoints import Parts
+from factdrift.edit.job import Job
+from factdrift.edit.methods.hyperparameters import Hyper
+from factdrift.edit.methods.interface import Artefacts
+from factdrift.edit.probes import Update
+from factdrift.edit.run import RUN_EDITS, RUN_PROBES, write_run
+from factdrift.fingerprint import of_module
+from factdrift.locate.blocks import hyper_at, named
+from factdrift.tables import write_parquet
+
+Found = tuple[Artefacts, dict[str, str | None]]
+
+
+def write_layers(
+    job: Job,
+    updates: Sequence[Update],
+    method: str,
+    values: Mapping[str, Any],
+    artefacts: Callable[[Hyper], Found],
+    shard: tuple[int, int],
+    parts: Path,
+    out_probes: Path,
+    out_edits: Path,
+) -> None:
+    """Writes RUN_PROBES and RUN_EDITS of a shard's edits at each block, with `method@layer` as the method.
+
+    `artefacts`: reads what the method needs at a block. A killed job goes on with the batch of the block at
+    which it was.
+    """
+    layers = range(job.loaded.spec.layers)
+    hypers = [hyper_at(method, job.loaded.name, values, layer) for layer in layers]
+    depends = {
+        "hyper": [hyper.json() for hyper in hypers],
+        "meta": job.meta(method, "", {}),
+        "settings": job.settings,
+        "edits": [update.row for update in updates],
+        "shard": shard,
+        "code": of_module(__name__),
+    }
+    kept = Parts(parts / "layers", depends)
+    for layer, hyper in enumerate(hypers):
+        if kept.has(layer):
+            continue
+        found, digests = artefacts(hyper)
+        probes, edits = (parts / f"{name}.parquet" for name in ("probes", "edits"))
+        costs = write_run(job, updates, hyper, found, digests, shard, parts / "batches", probes, edits)
+        tables = {
+            "probes": _renamed(pq.read_table(probes, schema=RUN_PROBES), named(method, layer)),
+            "edits": _renamed(pq.read_table(edits, schema=RUN_EDITS), named(method, layer)),
+        }
+        kept.write(layer, tables, {"seconds": sum(cost.get("edit_seconds", 0) for cost in costs)})
+        probes.unlink()
+        edits.unlink()
+    write_parquet(kept.table("probes", RUN_PROBES, layers), out_probes)
+    write_parquet(kept.table("edits", RUN_EDITS, layers), out_edits)
+    kept.remove()
+    parts.rmdir()
+
+
+def _renamed(table: pa.Table, method: str) -> pa.Table:
+    place = table.schema.get_field_index("method")
+    column = pc.if_else(pc.is_valid(table["method"]), method, None)
+    return table.set_column(place, table.schema.field(place), column)
+
+
+def independent(job: Job) -> Job:
+    """The job with edits that are each made on the unedited model: blocks are to be compared, not orders."""
+    import msgspec
+
+    return dataclasses.replace(job, settings=msgspec.structs.replace(job.settings, regime="independent"))

@@ -1,0 +1,1 @@
+"""One module for each family of locating methods; `registry` names them."""

@@ -1,0 +1,96 @@
+"""Locators that users write: a function in a file of their own (docs/locating.md). Imports torch."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factdrift.errors import InputError
+from factdrift.klob.scoring.locator import GRANULARITIES
+from factdrift.locate.results import Found, of_listed, of_scores
+
+_KEYS = ("granularity", "scores", "units", "top", "mean", "sd")
+
+
+def read_function(given: str) -> Callable[..., Any]:
+    """The function that `PATH.py:FUNCTION` names; raises InputError if it is not there."""
+    name, _, function = given.rpartition(":")
+    path = Path(name)
+    spec = importlib.util.spec_from_file_location(f"locator_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise InputError(f"locators: {path} is no file with Python code")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"locators: {path} cannot be imported: {type(error).__name__}: {error}") from error
+    found = getattr(module, function, None)
+    if not callable(found):
+        names = ", ".join(name for name, value in vars(module).items() if inspect.isfunction(value))
+        raise InputError(f"locators: {path} has no function {function}; it has {names or 'none'}")
+    called: Callable[..., Any] = found
+    return called
+
+
+def found_of(given: str, answer: Any, sentences: int, layers: int, most: Callable[[int], int]) -> Found:
+    """What the function gave for a batch of sentences, checked.
+
+    `layers`: blocks of the model. `most`: number of units -> how many of them are kept. Raises InputError
+    that says what is wrong.
+    """
+
+    def wrong(what: str) -> InputError:
+        return InputError(f'locators: {given}: {what} (docs/locating.md, "Your own locator")')
+
+    if not isinstance(answer, Mapping) or not set(answer) <= set(_KEYS) or "granularity" not in answer:
+        raise wrong(
+            "the function must return a dict with granularity and scores, or with granularity, units, top, "
+            f"mean and sd; it returned {_short(answer)}"
+        )
+    granularity = answer["granularity"]
+    if granularity not in GRANULARITIES:
+        raise wrong(f"granularity: {granularity!r} is none of {', '.join(GRANULARITIES)}")
+    if "scores" in answer:
+        scores = _array(answer["scores"])
+        if scores.ndim != 2 or len(scores) != sentences or not scores.shape[1]:
+            raise wrong(f"scores have shape {scores.shape}; {sentences} sentences x units are expected")
+        return of_scores(scores, granularity, layers, most(scores.shape[1]))
+    lacking = [key for key in ("units", "top", "mean", "sd") if key not in answer]
+    if lacking:
+        raise wrong(f"{', '.join(lacking)} are missing")
+    units, top = int(answer["units"]), _array(answer["top"])
+    mean, sd = (_array(answer[key]).astype(np.float64) for key in ("mean", "sd"))
+    wanted = most(units)
+    if top.ndim != 2 or len(top) != sentences or top.shape[1] < wanted:
+        raise wrong(
+            f"top has shape {top.shape}; {sentences} sentences x at least {wanted} units are expected"
+        )
+    if mean.shape != (sentences,) or sd.shape != (sentences,):
+        raise wrong(f"mean and sd have shapes {mean.shape} and {sd.shape}; ({sentences},) is expected")
+    top = top[:, :wanted]
+    ordered = np.sort(top, axis=1)
+    if (ordered < 0).any() or (ordered >= units).any() or (ordered[:, 1:] == ordered[:, :-1]).any():
+        raise wrong(f"top lists a unit twice, or one that is not from 0 to {units - 1}")
+    return of_listed(top, mean, sd, units, granularity)
+
+
+def _array(value: Any) -> NDArray[Any]:
+    """An array of numpy from one, a tensor, or nested lists."""
+    if hasattr(value, "detach"):
+        value = value.detach().float().cpu().numpy() if value.is_floating_point() else value.cpu().numpy()
+    return np.asarray(value)
+
+
+def _short(value: Any) -> str:
+    keys: Sequence[Any] = list(value) if isinstance(value, Mapping) else []
+    return (
+        f"a dict with {', '.join(map(str, keys)) or 'nothing'}"
+        if keys or value == {}
+        else type(value).__name__
+    )

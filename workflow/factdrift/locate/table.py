@@ -1,0 +1,147 @@
+"""RSim and RSD of all locators on all models, compared where KLoB's scorer allows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.errors import InputError
+from factdrift.klob.scoring.evaluate import MEASURES, Choices, Evaluation, evaluate, lexical
+from factdrift.klob.scoring.examples import Examples
+from factdrift.klob.scoring.locator import Scores, read_scores
+from factdrift.klob.scoring.reference import REFERENCES, reference
+from factdrift.tables import write_parquet
+
+GRANULARITIES = ("weight", "neuron", "column", "head", "module", "layer")
+
+_ABOUT = ("model", "revision", "granularity", "units", "kind")
+SCORES = pa.schema(
+    [
+        ("model", pa.string()),
+        ("revision", pa.string()),
+        ("granularity", pa.string()),
+        ("units", pa.int64()),
+        ("kind", pa.string()),
+        ("locator", pa.string()),
+        ("token", pa.string()),
+        ("hyper", pa.string()),
+        ("source", pa.string()),
+        *(field for field in MEASURES if field.name != "locator"),
+    ]
+)
+"""One row for each measure (docs/tables/locate_scores.md). `kind`: `method` or `reference`. Locators can be
+compared if model, revision, granularity and units are the same. `hyper`: hyper-parameters as JSON."""
+
+
+@dataclass
+class Group:
+    """Locators that can be compared: they score the same units of the same model."""
+
+    model: str
+    revision: str
+    granularity: str
+    units: int
+    methods: list[tuple[Scores, Path]] = field(default_factory=list)
+    found: list[Evaluation] = field(default_factory=list)
+    references: list[Evaluation] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        plural = "" if self.units == 1 else "s"
+        return f"{self.model}, {self.units:,} {self.granularity}{plural}"
+
+
+def groups_of(folders: Sequence[Path]) -> list[Group]:
+    """The folders' scores in groups, in the order of models as given and from fine to coarse units."""
+    groups: dict[tuple[Any, ...], Group] = {}
+    for folder in folders:
+        scores = read_scores(folder)
+        key = scores.model, scores.revision, scores.granularity, scores.units
+        groups.setdefault(key, Group(*key)).methods.append((scores, folder))
+    models = list(dict.fromkeys((group.model, group.revision) for group in groups.values()))
+    for group in groups.values():
+        names = [scores.name for scores, _ in group.methods]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"locators: two of {group.title} are called {twice}; rename one in scores.json")
+        for scores, _ in group.methods[1:]:
+            group.methods[0][0].comparable(scores)
+    return sorted(
+        groups.values(),
+        key=lambda group: (
+            models.index((group.model, group.revision)),
+            GRANULARITIES.index(group.granularity),
+            group.units,
+        ),
+    )
+
+
+def compare(
+    folders: Sequence[Path],
+    subtasks: Mapping[str, Examples],
+    percents: Sequence[Fraction],
+    scratch: Path,
+    seed: int,
+) -> list[Group]:
+    """Evaluates every folder, and the reference locators with as many units as each group."""
+    groups = groups_of(folders)
+    choices = Choices(tuple(sorted(set(percents))), seed=seed, scratch=scratch)
+    words = lexical(subtasks, seed=seed)
+    parts = list(subtasks.values())
+    for group in groups:
+        group.found = [evaluate(scores, subtasks, choices) for scores, _ in group.methods]
+        for kind in REFERENCES:
+            drawn = reference(kind, parts, group.units, seed, like=group.methods[0][0])
+            group.references.append(evaluate(drawn, subtasks, choices))
+        group.references.append(words)
+    return groups
+
+
+def write_table(groups: Sequence[Group], output: Path) -> int:
+    """Writes SCORES; returns the number of rows."""
+    rows = []
+    for group in groups:
+        common = {"model": group.model, "revision": group.revision, "granularity": group.granularity}
+        for (_, folder), found in zip(group.methods, group.found, strict=True):
+            about = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+            own = {
+                "units": group.units,
+                "kind": "method",
+                "token": about.get("token") or None,
+                "hyper": json.dumps(about["hyper"], sort_keys=True) if "hyper" in about else None,
+                "source": about.get("source"),
+            }
+            rows += [{**common, **own, **row} for row in (*found.measures, *recalled(folder, found))]
+        for found in group.references:
+            own = {"units": group.units, "kind": "reference"}
+            rows += [{**common, **own, **row} for row in found.measures]
+    return write_parquet(pa.Table.from_pylist(rows, schema=SCORES), output)
+
+
+def recalled(folder: Path, found: Evaluation) -> list[dict[str, Any]]:
+    """Rows of MEASURES: how often the answer's first token is the likeliest one, and its mean probability.
+
+    Of folders that others have written nothing is known.
+    """
+    path = folder / "known.parquet"
+    if not path.is_file():
+        return []
+    table = pq.read_table(path, columns=["subtask", "known", "probability"]).to_pylist()
+    rows = []
+    for subtask in ("c", "r"):
+        mine = [row for row in table if row["subtask"] == subtask and row["known"] is not None]
+        for measure, values in (
+            ("known", [float(row["known"]) for row in mine]),
+            ("probability", [row["probability"] for row in mine]),
+        ):
+            value = sum(values) / len(values) if values else None
+            named = {"locator": found.measures[0]["locator"], "subtask": subtask, "measure": measure}
+            rows.append(dict.fromkeys(MEASURES.names) | named | {"value": value, "n": len(values)})
+    return rows

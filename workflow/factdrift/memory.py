@@ -1,0 +1,37 @@
+"""Exhausted memory: recognising the errors that mean it, and the message for the user."""
+
+from __future__ import annotations
+
+import errno
+import re
+import resource
+
+_SAID = re.compile(
+    # Messages of the dynamic linker, of threads, of DuckDB (which has a limit of its own), Arrow and PyTorch.
+    r"failed to map segment from shared object|[Cc]annot allocate memory|can't start new thread"
+    r"|Out of Memory Error|malloc of size \d+ failed|std::bad_alloc|can't allocate memory"
+)
+
+
+def is_exhausted(error: BaseException | None) -> bool:
+    """Whether an error, or one that caused it, says that memory is exhausted."""
+    while error is not None:
+        exhausted = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+        if exhausted or _SAID.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def exhausted(error: BaseException) -> str:
+    """The message about exhausted memory: what failed, the limit of this process, what to do."""
+    said = str(error).strip().partition("\n")[0][:200]
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    limited = ""
+    if limit != resource.RLIM_INFINITY:
+        limited = f"; this process may use {limit / 1e6:,.0f} MB of address space (ulimit -v)"
+    return (
+        f"the memory is exhausted ({said or type(error).__name__}{limited}). Run fewer jobs at once "
+        "(snakemake --cores 1, or --resources mem_mb=N for N MB in all), raise the limit, or take a machine "
+        "with more memory. Everything finished before is kept: the same command goes on from there"
+    )

@@ -1,0 +1,125 @@
+"""Continues the rows of a batch from many places at once: other tokens, other blocks, changed on the way.
+
+A change at one token of one block has no effect on earlier tokens or lower blocks. `Whole` runs a batch once
+and keeps what every block takes in, with its attention keys and values. `Branches` then runs only what lies
+behind the changes, for any number of branches of each row. A branch joins the batch at its own block, so that
+a sweep over all blocks takes one pass in which the batch grows. Imports torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from factdrift.models.fork import ROTARY, Call, Past, backbone, block_mask, unembedded
+from factdrift.models.padding import padded
+
+if TYPE_CHECKING:
+    from factdrift.models.loading import Loaded
+
+Joining = Callable[[int, slice, Tensor], Tensor]
+"""(block, its new branches, what they take in [branches, tokens, hidden]) -> what they take in instead. The
+block's number is that of all blocks for branches that join behind the last one."""
+Running = Callable[[int, int], contextlib.AbstractContextManager[Any]]
+"""(block, number of branches that run through it) -> a context in which the block runs, such as hooks."""
+
+
+class Whole:
+    """A batch that has been run in full, without gradients.
+
+    Hooks that are set during construction act on it.
+    """
+
+    def __init__(self, loaded: Loaded, rows: Sequence[Sequence[int]]):
+        model, spec = loaded.model, loaded.spec
+        self.loaded = loaded
+        self.norm = model.get_submodule(spec.final_norm)
+        self.blocks = [model.get_submodule(spec.module(number, "")) for number in range(spec.layers)]
+        self.lengths = torch.tensor([len(row) for row in rows], device=loaded.device)
+        cache, calls, entered = DynamicCache(), [Call() for _ in self.blocks], Call()
+        with contextlib.ExitStack() as stack, torch.no_grad():
+            for block, call in zip(self.blocks, calls, strict=True):
+                stack.callback(block.register_forward_pre_hook(call, with_kwargs=True).remove)
+            stack.callback(self.norm.register_forward_pre_hook(entered, with_kwargs=True).remove)
+            backbone(model)(padded(rows, loaded.device), past_key_values=cache, use_cache=True)
+        self.calls = calls
+        self.inputs: list[Tensor] = [call.input for call in (*calls, entered)]
+        """[rows, tokens, hidden]: the input of each block, then that of the final normalisation."""
+        cached: list[Any] = list(cache.layers)
+        self.past = [Past(one.keys, one.values) for one in cached]
+
+    def last(self) -> Tensor:
+        """[rows, hidden]: the input of the final normalisation at the last token."""
+        each = torch.arange(len(self.lengths), device=self.lengths.device)
+        return self.inputs[-1][each, self.lengths - 1]
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[rows, vocabulary] from inputs of the final normalisation [rows, hidden]; float32 or float64."""
+        return unembedded(self.loaded, self.norm(hidden))
+
+
+class Branches:
+    """Continuations of the rows of a Whole: branch b repeats `row[b]` from token `start[b]` on.
+
+    It joins at block `enter[b]` with what the row had there; the branches must be sorted by `enter`. Token
+    `start[b] + place` of the row is at index `place`; what follows the row's end is padding.
+    """
+
+    def __init__(self, whole: Whole, row: Tensor, start: Tensor, enter: Tensor):
+        self.whole, self.row = whole, row
+        lengths = whole.lengths[row]
+        self.before = int(start.max())
+        width = int((lengths - start).max())
+        self.last = lengths - 1 - start
+        """[branches]: the index of each one's last token."""
+        steps = torch.arange(width, device=row.device)
+        self.places = torch.minimum(start[:, None] + steps, lengths[:, None] - 1)
+        self.mask = block_mask(start, self.before, width, whole.inputs[0].dtype)
+        numbers = torch.arange(len(whole.blocks) + 1, device=enter.device)
+        self.counts: list[int] = torch.searchsorted(enter, numbers, right=True).tolist()
+        """For each block, and for the end, the number of branches that have joined."""
+
+    def run(self, joining: Joining | None = None, running: Running | None = None) -> Tensor:
+        """[branches, hidden]: the input of the final normalisation at each branch's last token."""
+        whole = self.whole
+        hidden = whole.inputs[0].new_empty(0, self.places.shape[1], whole.inputs[0].shape[2])
+        joined = 0
+        for number in range(len(whole.blocks) + 1):
+            count = self.counts[number]
+            if count > joined:
+                new = slice(joined, count)
+                fresh = self._taken(number, new)
+                if joining is not None:
+                    fresh = joining(number, new, fresh)
+                hidden = torch.cat([hidden, fresh])
+                joined = count
+            if joined and number < len(whole.blocks):
+                with running(number, count) if running is not None else contextlib.nullcontext():
+                    hidden = self._block(number, hidden)
+        return hidden[torch.arange(len(hidden), device=hidden.device), self.last]
+
+    def _taken(self, number: int, new: slice) -> Tensor:
+        return self.whole.inputs[number][self.row[new, None], self.places[new]]
+
+    def _block(self, number: int, hidden: Tensor) -> Tensor:
+        count, row = len(hidden), self.row[: len(hidden)]
+        past = self.whole.past[number]
+        past = Past(past.keys[row, :, : self.before], past.values[row, :, : self.before])
+        places = self.places[:count]
+        own: dict[str, Any] = {"attention_mask": self.mask[:count], "position_ids": places}
+        own |= dict.fromkeys(("past_key_values", "layer_past"), past)
+        call = self.whole.calls[number]
+        values = dict(call.values)
+        if ROTARY in values:
+            # Positions begin at 0 in every row, so the tables of one row serve all.
+            values[ROTARY] = tuple(table[0][places] for table in values[ROTARY])
+        out = self.whole.blocks[number](
+            hidden, **{name: own.get(name, value) for name, value in values.items()}
+        )
+        given: Tensor = out[0] if isinstance(out, tuple) else out
+        return given

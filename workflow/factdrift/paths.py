@@ -1,0 +1,39 @@
+"""The data files that ship with the package: tables (`resources/`), schema and hyper-parameters (`config/`).
+
+A checkout holds both folders at its top, a wheel inside the package. Nothing else in the package looks for a
+data file of its own, so that no command depends on the working directory.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+PACKAGE = Path(str(files("factdrift")))
+"""The folder of the package's modules."""
+
+_TOP = PACKAGE if (PACKAGE / "resources").is_dir() else PACKAGE.parents[1]
+
+RESOURCES = (_TOP / "resources").resolve()
+COSTS = RESOURCES / "costs"
+DUMPS = RESOURCES / "dumps.tsv"
+KLOB = RESOURCES / "klob"
+KLOB_TEMPLATES = KLOB / "klob_templates.tsv"
+WORDS = RESOURCES / "words"
+GRAMMAR = WORDS / "grammar.tsv"
+NAMES = WORDS / "names.tsv"
+NOUN_PHRASES = WORDS / "noun_phrases.tsv"
+PROMPTS = RESOURCES / "prompts"
+SAMPLE = RESOURCES / "sample"
+TEMPLATES = RESOURCES / "templates" / "templates.tsv"
+TEMPRIPPLE = RESOURCES / "tempripple"
+"""The tables that define TempRIPPLE: mutable.tsv, immutable.tsv, types.tsv and others."""
+
+CONFIG = (_TOP / "config").resolve()
+FAMILIES = CONFIG / "models" / "families.yaml"
+LOCATORS = CONFIG / "locators"
+"""Hyper-parameters of the locating methods, a YAML file each."""
+METHODS = CONFIG / "methods"
+"""Hyper-parameters of the editing methods, a YAML file each."""
+PRICES = CONFIG / "prices.yaml"
+SCHEMA = CONFIG / "config.schema.yaml"

@@ -1,0 +1,141 @@
+"""Repeating failed requests: one policy for downloads, Wikidata's API, SPARQL servers and chat models.
+
+Wikimedia's rules for programs: https://www.mediawiki.org/wiki/API:Etiquette
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import email.message
+import email.utils
+import fcntl
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from factdrift.errors import InputError
+
+_DOUBLINGS = 60
+"""A wait is doubled no more often, so that it stays a number."""
+
+
+class TransientError(Exception):
+    """A failure that may not occur again; `after` is the server's Retry-After in seconds, if it sent one."""
+
+    def __init__(self, what: str, after: float | None = None) -> None:
+        super().__init__(what)
+        self.after = after
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How often a request is repeated, and after how long; times in seconds.
+
+    `tries`: failures in a row after which it is given up. `first`: the wait after the first failure; it is
+    doubled with each further one, up to `longest`, and multiplied by a random number between the two of
+    `jitter`, so that clients that failed together do not come back together. `patience`: a server that asks
+    for a longer wait ends the job.
+    """
+
+    tries: int = 10
+    first: float = 2.0
+    longest: float = 300.0
+    patience: float = 3600.0
+    jitter: tuple[float, float] = (0.75, 1.25)
+
+    def wait(
+        self,
+        server: str,
+        failure: TransientError,
+        failures: int,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> float:
+        """Seconds to wait after that many failures in a row; at least what the server's Retry-After says.
+
+        Raises InputError, which names the server, if Retry-After is more than `patience`.
+        """
+        after = failure.after or 0.0
+        if after > self.patience:
+            raise InputError(
+                f"{server}: the server asks to come back in {after:,.0f} s ({failure}); run the same command "
+                "again then. What has arrived is kept"
+            )
+        doubled = self.first * 2.0 ** min(failures - 1, _DOUBLINGS)
+        seconds = min(doubled, max(self.longest, self.first)) * uniform(*self.jitter)
+        return max(seconds, after + uniform(0, min(after, 1)))
+
+
+class Retries:
+    """Counts the failures in a row of one request, or of one download, and waits after each."""
+
+    def __init__(
+        self,
+        policy: RetryPolicy,
+        server: str,
+        sleep: Callable[[float], None] = time.sleep,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        """`server` is what messages begin with: an address, or what is being done there."""
+        self.policy, self.server, self.failures = policy, server, 0
+        self._sleep, self._uniform = sleep, uniform
+
+    def succeeded(self) -> None:
+        """Begins a new row of failures."""
+        self.failures = 0
+
+    def failed(self, failure: TransientError) -> None:
+        """Waits as long as the policy says. Raises InputError if the request is to be given up."""
+        self.failures += 1
+        if self.failures >= self.policy.tries:
+            raise InputError(
+                f"{self.server}: given up after {self.failures} tries without getting further ({failure}). "
+                "What has arrived is kept: run the same command again later, and it goes on from there"
+            )
+        seconds = self.policy.wait(self.server, failure, self.failures, self._uniform)
+        say(self.server, f"{failure}; try {self.failures + 1} of {self.policy.tries} in {seconds:,.1f} s")
+        self._sleep(seconds)
+
+
+def retry_after(
+    headers: Mapping[str, str] | email.message.Message, now: datetime.datetime | None = None
+) -> float | None:
+    """Seconds that a server asks to wait, None if it does not.
+
+    `headers` of a response, names in any case: `retry-after-ms`, else `retry-after`, a number of seconds or a
+    date.
+    """
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name) or "") / unit
+        except ValueError:
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    try:
+        when = email.utils.parsedate_to_datetime(headers.get("retry-after") or "")
+    except (TypeError, ValueError, OverflowError):
+        return None
+    when = when if when.tzinfo else when.replace(tzinfo=datetime.UTC)
+    return max((when - (now or datetime.datetime.now(datetime.UTC))).total_seconds(), 0.0)
+
+
+def say(server: str, what: str) -> None:
+    """Prints one line about a server to standard error."""
+    print(f"{server}: {what}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def file_lock(path: Path, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Waits until no other process holds the lock `path`; the kernel releases it if its holder dies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            before_waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,320 @@
+"""A small dump of entities as of the end of a day, from Wikidata's API.
+
+For each entity of a list, one request fetches its last revision up to 23:59:59 UTC of the day: number, time
+and content (`prop=revisions` with `rvstart` accepts one title per request). The entities that later stages
+need are fetched too:
+
+* the properties of the statements and qualifiers, and the properties among the values: as of the day, whole;
+* the classes: those that the entities are instances of, and all superclasses (P279) of these: as of the day,
+  reduced to terms, site links and P279;
+* the units of quantities: as of the day, reduced likewise, with their symbols;
+* the items among the values of the statements: current labels, descriptions and site links, fifty per request
+  (`wbgetentities`). This is an approximation that saves requests: filter 4 then sees whether an item has an
+  English article now, not on the day. With `with_objects` their revisions of the day are fetched instead, one
+  request each, reduced to terms, site links, classes and dates of creation, so that new objects are known to
+  be new. Items that were merged since are always fetched as of the day.
+
+Entities outside the list are reduced because the values of their other statements are not fetched: a
+statement whose value is unknown could look like a change. A reduced line has no `lastrevid`, because no
+revision has this content.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from factdrift.errors import InputError
+from factdrift.progress import Progress
+from factdrift.snapshots.api.client import Api
+from factdrift.snapshots.api.pages import (
+    Json,
+    Page,
+    named_entity,
+    named_unit,
+    read_current,
+    read_page,
+    snaks,
+    statements,
+)
+from factdrift.snapshots.api.store import CURRENT, Store, revision
+from factdrift.snapshots.compression import dump_writer
+from factdrift.snapshots.derive import CREATION
+from factdrift.snapshots.php_json import php_json
+from factdrift.tables import write_parquet
+from factdrift.wikidata.ids import entity_number
+
+BATCH = 50
+"""Entities in a request of `wbgetentities`."""
+
+_CLASS_CLAIMS = ("P279", "P5061")
+_OBJECT_CLAIMS = ("P31", *_CLASS_CLAIMS, *CREATION)
+
+FETCHED = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("role", pa.string()),
+        ("as_of", pa.string()),
+        ("revision", pa.int64()),
+        ("modified", pa.string()),
+        ("note", pa.string()),
+    ]
+)
+"""One row per entity that was requested; properties have negative ids. `role`: why it was requested; `as_of`:
+the day, or `current`; `note`: why it is left out."""
+
+
+@dataclass(slots=True)
+class Fetched:
+    """Numbers of entities that were written and left out, and of requests that were sent."""
+
+    written: int = 0
+    skipped: int = 0
+    requests: int = 0
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A requested entity; `claims`: the properties that its line keeps, None for all."""
+
+    role: str
+    page: Page
+    as_of: str
+    claims: tuple[str, ...] | None
+
+
+def fetch_entities(
+    ids: Sequence[str], date: str, api: Api, store: Store, with_objects: bool, dump: Path, table: Path
+) -> Fetched:
+    """Writes the snapshot of a day (YYYY-MM-DD) as the file `dump`, sorted by id, and FETCHED as `table`.
+
+    `store` keeps the answers, so that a second run requests only what is missing. Raises InputError if the
+    day is not over, if the API does not answer, or if none of the entities existed on that day.
+    """
+    if date >= datetime.datetime.now(datetime.UTC).date().isoformat():
+        raise InputError(f"--date {date}: the day is not over (UTC); its revisions can still change")
+    entries = _Fetching(date, api, store).closure(ids, with_objects)
+    requested = [entry for entry in entries.values() if entry.role == "requested"]
+    for name, entry in entries.items():
+        if entry.page.entity is None and entry.role == "requested":
+            print(f"{name}: left out: {entry.page.note}", file=sys.stderr, flush=True)
+    if all(entry.page.entity is None for entry in requested):
+        raise InputError(
+            f"none of the {len(requested)} entities existed on {date}; name others or a later date"
+        )
+    datatypes = {
+        name: entry.page.entity["datatype"]
+        for name, entry in entries.items()
+        if entry.page.entity is not None and "datatype" in entry.page.entity
+    }
+    found = Fetched(requests=api.client.requests)
+    rows = []
+    with dump_writer(dump) as writer:
+        for name in sorted(entries, key=lambda name: (name[0], int(name[1:]))):
+            entry = entries[name]
+            page = entry.page
+            rows.append(
+                (
+                    entity_number(name),
+                    entry.role,
+                    entry.as_of,
+                    page.revision,
+                    page.timestamp,
+                    page.note or None,
+                )
+            )
+            if page.entity is None:
+                found.skipped += 1
+            else:
+                writer.write(php_json(_line(name, entry, datatypes)))
+                found.written += 1
+    columns = zip(*rows, strict=True)
+    write_parquet(
+        pa.table(
+            [pa.array(column, field.type) for column, field in zip(columns, FETCHED, strict=True)], FETCHED
+        ),
+        table,
+    )
+    return found
+
+
+class _Fetching:
+    """Fetches entities of one day, or takes them from the store."""
+
+    def __init__(self, date: str, api: Api, store: Store) -> None:
+        self._date, self._api, self._store = date, api, store
+        self._kind = revision(date)
+        self._progress = Progress(f"fetching entities as of {date}", total=0, unit="requests")
+        self._entries: dict[str, _Entry] = {}
+
+    def closure(self, ids: Sequence[str], with_objects: bool) -> dict[str, _Entry]:
+        """The entities of a list and those that later stages need for them, by id."""
+        self._of_the_day(ids, "requested", None)
+        listed = self._entities("requested")
+        used = _each(listed, lambda statement: (snak["property"] for snak in snaks(statement)))
+        objects = _each(listed, lambda statement: [named_entity(statement["mainsnak"])])
+        self._of_the_day([*used, *(name for name in objects if name[0] == "P")], "property", None)
+        units = _each(listed, lambda statement: (named_unit(snak) for snak in snaks(statement)))
+        self._of_the_day(units, "unit", _CLASS_CLAIMS)
+        known = [*listed, *self._entities("property"), *self._entities("unit")]
+        classes = set(_values(known, "P31", "P279"))
+        items = [name for name in objects if name[0] == "Q"]
+        if with_objects:
+            self._of_the_day(items, "object", _OBJECT_CLAIMS)
+        else:
+            self._of_now([name for name in items if name not in classes])
+        self._classes([*known, *self._entities("object")])
+        self._progress.say(f"{len(self._entries):,} entities")
+        return self._entries
+
+    def _classes(self, known: Sequence[Json]) -> None:
+        """Fetches the classes of the entities and all their superclasses."""
+        # The current record of an object has no superclasses; an object that turns out to be a class is
+        # therefore fetched as of the day.
+        wave = _values(known, "P31", "P279")
+        seen: set[str] = set()
+        while wave:
+            fresh = [name for name in wave if name not in seen]
+            seen.update(fresh)
+            for name in fresh:
+                if name in self._entries and self._entries[name].as_of == CURRENT:
+                    del self._entries[name]
+            self._of_the_day(fresh, "class", _CLASS_CLAIMS)
+            pages = [self._entries[name].page.entity for name in fresh]
+            wave = _values([page for page in pages if page is not None], "P279")
+
+    def _of_the_day(self, ids: Iterable[str], role: str, claims: tuple[str, ...] | None) -> None:
+        """Adds entities as of the end of the day, unless they have been added before."""
+        wanted = [name for name in ids if name not in self._entries]
+        missing = [name for name in wanted if (self._kind, name) not in self._store]
+        self._expect(len(missing))
+        for name in missing:
+            request: dict[str, str | int] = {
+                "action": "query",
+                "prop": "revisions",
+                "titles": f"Property:{name}" if name[0] == "P" else name,
+                "rvprop": "ids|timestamp|content",
+                "rvslots": "main",
+                "rvlimit": 1,
+                "rvdir": "older",
+                "rvstart": f"{self._date}T23:59:59Z",
+            }
+            answer = self._api.get(request)
+            pages = answer.get("query", {}).get("pages", [])
+            if len(pages) != 1:
+                raise InputError(
+                    f"{self._api.url}: no page in the answer about {name}; is it Wikidata's API?"
+                )
+            self._store.put(self._kind, name, request, pages[0])
+            self._progress.advance()
+        for name in wanted:
+            page = read_page(self._store.get(self._kind, name), name)
+            self._entries[name] = _Entry(role, page, self._date, claims)
+
+    def _of_now(self, ids: Iterable[str]) -> None:
+        """Adds items that are only values, with their current terms and site links."""
+        wanted = [name for name in ids if name not in self._entries]
+        missing = [name for name in wanted if (CURRENT, name) not in self._store]
+        batches = [missing[start : start + BATCH] for start in range(0, len(missing), BATCH)]
+        self._expect(len(batches))
+        for batch in batches:
+            self._ask_now(batch)
+        merged = []
+        for name in wanted:
+            page = read_current(self._store.get(CURRENT, name), name)
+            if page.entity is None and page.note.startswith("merged"):
+                merged.append(name)
+            else:
+                self._entries[name] = _Entry("object", page, CURRENT, None)
+        self._of_the_day(merged, "object", _OBJECT_CLAIMS)
+
+    def _ask_now(self, batch: Sequence[str]) -> None:
+        """Requests some items; those that are missing in an answer that grew too long are requested again."""
+        while batch:
+            request: dict[str, str | int] = {
+                "action": "wbgetentities",
+                "ids": "|".join(batch),
+                "props": "labels|descriptions|sitelinks",
+                "languages": "en|mul",
+            }
+            records = self._api.get(request).get("entities", {})
+            answered = [name for name in batch if _is_complete(records.get(name))]
+            if not answered:
+                raise InputError(
+                    f"{self._api.url}: no entity in the answer about {batch[0]}; is it Wikidata's API?"
+                )
+            for name in answered:
+                self._store.put(CURRENT, name, request, records[name])
+            batch = [name for name in batch if name not in answered]
+            self._expect(1 if batch else 0)
+            self._progress.advance()
+
+    def _expect(self, requests: int) -> None:
+        self._progress.total = (self._progress.total or 0) + requests
+
+    def _entities(self, role: str) -> list[Json]:
+        """The entities of one role that existed."""
+        pages = [entry.page.entity for entry in self._entries.values() if entry.role == role]
+        return [page for page in pages if page is not None]
+
+
+def _is_complete(record: Json | None) -> bool:
+    """Whether a record has all parts: the API leaves some out of an answer that grows too large."""
+    return record is not None and ("missing" in record or {"labels", "sitelinks"} <= set(record))
+
+
+def _each(entities: Iterable[Json], of: Callable[[Json], Iterable[str | None]]) -> list[str]:
+    """The ids that `of` returns for the statements, each once, in order; None is left out."""
+    found = (name for entity in entities for _, statement in statements(entity) for name in of(statement))
+    return list(dict.fromkeys(name for name in found if name is not None))
+
+
+def _values(entities: Iterable[Json], *properties: str) -> list[str]:
+    """The items that are values of the properties, each once, in order."""
+    named = (
+        named_entity(statement["mainsnak"])
+        for entity in entities
+        for name, statement in statements(entity)
+        if name in properties
+    )
+    return list(dict.fromkeys(name for name in named if name is not None and name[0] == "Q"))
+
+
+def _line(name: str, entry: _Entry, datatypes: dict[str, str]) -> Json:
+    """An entity in the form of a line of a dump."""
+    entity = entry.page.entity or {}
+    claims = entity.get("claims") or {}
+    if entry.claims is not None:
+        claims = {key: group for key, group in claims.items() if key in entry.claims}
+    line: dict[str, Any] = {"type": "property" if name[0] == "P" else "item"}
+    if "datatype" in entity:
+        line["datatype"] = entity["datatype"]
+    line |= {"id": name, **{key: entity.get(key) or {} for key in ("labels", "descriptions", "aliases")}}
+    line["claims"] = {key: [_typed(each, datatypes) for each in group] for key, group in claims.items()}
+    if name[0] == "Q":
+        line["sitelinks"] = entity.get("sitelinks") or {}
+    if entry.claims is None and entry.page.revision is not None:
+        line |= {"lastrevid": entry.page.revision, "modified": entry.page.timestamp}
+    return line
+
+
+def _typed(statement: Json, datatypes: dict[str, str]) -> Json:
+    """The statement with the property's datatype in each snak, as in a dump; references are not changed."""
+    typed = {**statement, "mainsnak": _typed_snak(statement["mainsnak"], datatypes)}
+    qualifiers = statement.get("qualifiers")
+    if isinstance(qualifiers, dict):
+        typed["qualifiers"] = {
+            key: [_typed_snak(snak, datatypes) for snak in group] for key, group in qualifiers.items()
+        }
+    return typed
+
+
+def _typed_snak(snak: Json, datatypes: dict[str, str]) -> Json:
+    datatype = datatypes.get(snak["property"])
+    return {**snak, "datatype": datatype} if datatype and "datatype" not in snak else snak

@@ -1,0 +1,116 @@
+"""How far to trust the sample: until when it is complete, which facts were checked, which ids are known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from factdrift.snapshots.sample.as_of import day_text
+from factdrift.snapshots.sample.rows import Problems, Row, read_rows
+from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS
+from factdrift.snapshots.sample.value_text import item_number, parse_day
+from factdrift.tables import database, sql
+from factdrift.wikidata.ids import MADE_UP_ITEMS
+
+PART_COLUMNS = "part complete_until what source"
+
+
+class Part(NamedTuple):
+    """One file of `entities/` and `facts/` each.
+
+    `complete_until`: the last day (YYYY-MM-DD) on which the part says what held. `checks`: facts by how they
+    were checked: `copied` from a capture of Wikidata, `compared` with an independent source, `general
+    knowledge` otherwise.
+    """
+
+    name: str
+    complete_until: str
+    items: int
+    made_up_ids: int
+    checks: dict[str, int]
+
+
+def read_parts(folder: Path) -> list[Part]:
+    """The parts in the order of `parts.tsv`.
+
+    Raises InputError that lists, with file, line and column, what is wrong in `parts.tsv`: a day that is
+    none, a part without files, files without a part.
+    """
+    problems = Problems()
+    found = []
+    rows = read_rows([folder / "parts.tsv"], PART_COLUMNS, problems)
+    for row in rows:
+        files = [folder / kind / f"{row['part']}.tsv" for kind in ("entities", "facts")]
+        day = problems.read(row, "complete_until", parse_day, 0)
+        if not all(path.is_file() for path in files):
+            what = f"there is no {' or '.join(str(path) for path in files if not path.is_file())}"
+            problems.add(row.place, "part", what)
+        elif day == 0:
+            problems.add(row.place, "complete_until", "is no day; write one as 2023-02-27")
+        else:
+            ids = [item_number(item["id"]) for item in read_rows(files[:1], ENTITY_COLUMNS, problems)]
+            checks = Counter(map(_check, read_rows(files[1:], FACT_COLUMNS, problems)))
+            made_up = sum(number >= MADE_UP_ITEMS for number in ids)
+            found.append(Part(row["part"], day_text(day), len(ids), made_up, dict(sorted(checks.items()))))
+    listed = {row["part"] for row in rows}
+    for path in sorted(folder.glob("*/*.tsv")):
+        if path.stem not in listed:
+            problems.found.append(f"{path}: its part has no row in {folder / 'parts.tsv'}; add one")
+    problems.finish()
+    return found
+
+
+def beyond(parts: Iterable[Part], date: str) -> list[Part]:
+    """The parts that are not complete on a date (YYYY-MM-DD)."""
+    return [part for part in parts if part.complete_until < date]
+
+
+def account(parts: Iterable[Part], date: str) -> dict[str, Any]:
+    """What a build from the sample of a date (YYYY-MM-DD) should say about it, for the manifest."""
+    parts = list(parts)
+    checks = sum((Counter(part.checks) for part in parts), Counter[str]())
+    facts = sum(checks.values())
+    return {
+        "complete_until": {part.name: part.complete_until for part in parts},
+        "incomplete": [part.name for part in beyond(parts, date)],
+        "items": sum(part.items for part in parts),
+        "made_up_ids": sum(part.made_up_ids for part in parts),
+        "facts": facts,
+        "checked_share": {name: round(number / facts, 4) for name, number in sorted(checks.items())},
+    }
+
+
+def warning(parts: Iterable[Part], date: str) -> str:
+    """One line for the terminal where a date lies beyond the end of some parts; else empty."""
+    late = beyond(parts, date)
+    if not late:
+        return ""
+    ends = ", ".join(f"{part.name} until {part.complete_until}" for part in late)
+    return f"warning: the sample is not complete on {date} ({ends}): what changed later is missing"
+
+
+def report(parts: Iterable[Part]) -> Iterator[str]:
+    """Yields a table of the parts as text."""
+    yield f"{'part':10} {'complete until':14} {'items':>6} {'ids made up':>11}  facts"
+    for part in parts:
+        facts = ", ".join(f"{number:,} {name}" for name, number in part.checks.items())
+        yield f"{part.name:10} {part.complete_until:14} {part.items:6,} {part.made_up_ids:11,}  {facts}"
+
+
+def made_up_ids(path: Path) -> tuple[int, int]:
+    """How many items a Parquet file of the results names (at any depth), and how many with a made-up id."""
+    with database() as db:
+        ((items, made_up),) = db.sql(
+            f"""SELECT count(DISTINCT id), count(DISTINCT id) FILTER (id[2:]::BIGINT >= {MADE_UP_ITEMS})
+            FROM (SELECT unnest(regexp_extract_all(to_json(one)::VARCHAR, '"(Q[1-9][0-9]*)"', 1)) AS id
+                FROM read_parquet({sql(path)}) AS one)"""
+        ).fetchall()
+    return items, made_up
+
+
+def _check(row: Row) -> str:
+    if row["checked"] in ("", "copied"):
+        return row["checked"] or "general knowledge"
+    return "compared"

@@ -1,0 +1,112 @@
+"""Reads rows of the sample's tab-separated tables, collecting all problems instead of raising the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from factdrift.errors import InputError
+
+SHOWN_PROBLEMS = 30
+
+T = TypeVar("T")
+
+
+class Place(NamedTuple):
+    """A row of a table."""
+
+    file: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row's cells by column."""
+
+    place: Place
+    cells: dict[str, str]
+
+    def __getitem__(self, column: str) -> str:
+        return self.cells[column]
+
+
+class Problems:
+    """What is wrong with the tables, in the order in which it was found."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def add(self, place: Place, column: str, what: str) -> None:
+        self.found.append(f"{place}, column {column}: {what}")
+
+    def read(self, row: Row, column: str, read: Callable[[str], T], empty: T) -> T:
+        """`read` applied to a cell; `empty` if the cell is empty or `read` raises ValueError."""
+        if not row[column]:
+            return empty
+        try:
+            return read(row[column])
+        except ValueError as error:
+            self.add(row.place, column, str(error))
+            return empty
+
+    def finish(self) -> None:
+        """Raises InputError if there is any problem."""
+        if self.found:
+            more = len(self.found) - SHOWN_PROBLEMS
+            shown = self.found[:SHOWN_PROBLEMS] + ([f"... and {more} more"] if more > 0 else [])
+            raise InputError("\n".join(shown))
+
+
+def read_rows(paths: Iterable[Path], columns: str, problems: Problems) -> list[Row]:
+    """The rows of tables that have exactly these columns (separated by blanks), in any order.
+
+    Raises InputError if a file cannot be read; what is wrong inside becomes a problem.
+    """
+    found: list[Row] = []
+    names = columns.split()
+    for path in paths:
+        header, *lines = _lines(path)
+        given = header.split("\t")
+        if sorted(given) != sorted(names):
+            wrong = [f"unknown {name!r}" for name in given if name not in names]
+            wrong += [f"missing {name!r}" for name in names if name not in given]
+            what = f"{', '.join(wrong) or 'a name occurs twice'}; write {columns}"
+            problems.add(Place(path, 1), "header", what)
+            continue
+        for number, line in enumerate(lines, start=2):
+            if line.strip():
+                row = _row(Place(path, number), given, line.split("\t"), problems)
+                if row is not None:
+                    found.append(row)
+    return found
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8").split("\n")
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); name the folder of the sample"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: byte {error.start:,} is not UTF-8; save the table as UTF-8") from error
+
+
+def _row(place: Place, header: list[str], cells: list[str], problems: Problems) -> Row | None:
+    if len(cells) != len(header):
+        what = f"{len(cells)} cells under {len(header)} columns; add the missing cells or take tabs out"
+        problems.add(place, "row", what)
+        return None
+    row = Row(place, dict(zip(header, cells, strict=True)))
+    for column, cell in row.cells.items():
+        if cell != cell.strip():
+            problems.add(place, column, f"{cell!r} begins or ends with a blank; take it off")
+            return None
+    if not row["source"]:
+        problems.add(place, "source", "is empty; say where the row comes from")
+    return row

@@ -1,0 +1,406 @@
+"""The bundled sample's tables, read and checked: dated facts from which a dump of any day can be rendered.
+
+A folder holds `properties.tsv`, `entities/*.tsv`, `facts/*.tsv` and maybe `translations.tsv`: UTF-8,
+tab-separated, a header row, no quoting. The README beside the tables explains the columns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from factdrift.snapshots.sample.model import (
+    ALWAYS,
+    CONSTRAINT,
+    END,
+    EXAMPLE,
+    NEVER,
+    POINT_IN_TIME,
+    SEPARATOR,
+    START,
+    TYPE,
+    Entity,
+    Fact,
+    Qualifier,
+    Sample,
+)
+from factdrift.snapshots.sample.rows import Place, Problems, Row, read_rows
+from factdrift.snapshots.sample.sites import OTHER_SITES
+from factdrift.snapshots.sample.value_text import (
+    Snak,
+    item_number,
+    item_value,
+    known_datatype,
+    parse_day,
+    parse_snak,
+)
+from factdrift.wikidata.ids import entity_id, entity_number, property_number
+
+ENTITY_COLUMNS = " ".join(
+    (
+        "id label description aliases title sitelinks created article merged deleted classes note source",
+        "id_votes id_sources",
+    )
+)
+FACT_COLUMNS = (
+    "subject property value start end pit qualifiers rank stated end_stated removed statement source checked"
+)
+TRANSLATION_COLUMNS = "id language label description source"
+PROPERTY_COLUMNS = "id label description aliases datatype types constraint separators examples source"
+
+RANKS = ("normal", "preferred", "deprecated", "current", "latest")
+CONSTRAINTS = {"single-value": 19474404, "single-best-value": 52060874}
+
+_STRUCTURE = {
+    TYPE: "wikibase-item",
+    START: "time",
+    END: "time",
+    POINT_IN_TIME: "time",
+    EXAMPLE: "wikibase-item",
+    CONSTRAINT: "wikibase-item",
+    SEPARATOR: "wikibase-property",
+}
+"""Datatypes of the properties that the tables use through columns of their own, listed or not."""
+
+_STATEMENT = re.compile(r"[QqPp]\d+\$[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_GUIDS = uuid.uuid5(uuid.NAMESPACE_URL, "http://www.wikidata.org/entity/statement/")
+
+
+def read_sample(folder: str | Path) -> Sample:
+    """Reads and checks all tables of the folder.
+
+    Raises InputError that lists the problems of all tables with file, line, column and remedy.
+    """
+    folder = Path(folder)
+    reader = _Reader()
+    properties = read_rows([folder / "properties.tsv"], PROPERTY_COLUMNS, reader.problems)
+    entities = read_rows(sorted(folder.glob("entities/*.tsv")), ENTITY_COLUMNS, reader.problems)
+    facts = read_rows(sorted(folder.glob("facts/*.tsv")), FACT_COLUMNS, reader.problems)
+    translations = sorted(folder.glob("translations.tsv"))
+    numbered = [(reader.add_property(row), row) for row in properties]
+    numbered += [(reader.add_item(row), row) for row in entities]
+    reader.check_redirects()
+    for number, row in numbered:
+        if number < 0:
+            reader.add_property_facts(number, row)
+        elif number > 0:
+            reader.add_classes(number, row)
+    for row in facts:
+        reader.add_fact(row)
+    for row in read_rows(translations, TRANSLATION_COLUMNS, reader.problems):
+        reader.add_translation(row)
+    reader.check_statements()
+    reader.problems.finish()
+    return Sample(reader.entities, dict(reader.facts))
+
+
+class _Reader:
+    """Collects the rows of the tables. Entities must be added before the facts that refer to them."""
+
+    def __init__(self) -> None:
+        self.problems = Problems()
+        self.entities: dict[int, Entity] = {}
+        self.facts: dict[int, list[Fact]] = defaultdict(list)
+        self._places: dict[int, Place] = {}
+        self._datatypes: dict[int, str] = dict(_STRUCTURE)
+        self._seen: dict[tuple[str, ...], Place] = {}
+        self._alike: dict[tuple[str, ...], int] = defaultdict(int)
+        self._spans: dict[str, list[tuple[int, int, Place]]] = defaultdict(list)
+
+    def add_property(self, row: Row) -> int:
+        """The property's number, negative; 0 if the row cannot be used."""
+        number = self._id(row, property_number)
+        datatype = row["datatype"]
+        if not known_datatype(datatype):
+            what = f"{datatype!r} is no datatype of Wikibase that the sample can write"
+            self.problems.add(row.place, "datatype", what)
+            return 0
+        if _STRUCTURE.get(number, datatype) != datatype:
+            what = f"{row['id']} has the datatype {_STRUCTURE[number]}; write that"
+            self.problems.add(row.place, "datatype", what)
+        self._datatypes[number] = datatype
+        return self._add(
+            row, Entity(-number, row["label"], row["description"], _split(row["aliases"]), datatype)
+        )
+
+    def add_item(self, row: Row) -> int:
+        """The item's number; 0 if the row cannot be used."""
+        number = self._id(row, item_number)
+        created = self.problems.read(row, "created", parse_day, ALWAYS)
+        merged, target = self.problems.read(row, "merged", _merge, (NEVER, 0))
+        return self._add(
+            row,
+            Entity(
+                number,
+                row["label"],
+                row["description"],
+                _split(row["aliases"]),
+                title=row["title"],
+                sitelinks=self.problems.read(row, "sitelinks", _site_count, 0),
+                created=created,
+                article=max(created, self.problems.read(row, "article", parse_day, ALWAYS)),
+                merged=merged,
+                target=target,
+                deleted=self.problems.read(row, "deleted", parse_day, NEVER),
+            ),
+        )
+
+    def add_translation(self, row: Row) -> None:
+        """Adds label and description in another language to an entity."""
+        number = entity_number(row["id"])
+        entity = self.entities.get(number or 0)
+        if number is None or entity is None:
+            self.problems.add(row.place, "id", f"{row['id']!r} has no row in the other tables; add one there")
+            return
+        if row["language"] in ("", "en") or row["language"] in {each[0] for each in entity.translations}:
+            what = f"{row['language']!r} is no other language, or {row['id']} has it already"
+            self.problems.add(row.place, "language", what)
+            return
+        added = (row["language"], row["label"], row["description"])
+        self.entities[number] = entity._replace(translations=(*entity.translations, added))
+
+    def check_redirects(self) -> None:
+        for number, entity in self.entities.items():
+            passed = {number}
+            while (target := entity.target) != 0:
+                if target not in self.entities or target in passed:
+                    what = f"Q{target} has no row in entities/*.tsv; add one"
+                    if target in passed:
+                        what = "the item becomes a redirect to itself; name another"
+                    self.problems.add(self._places[number], "merged", what)
+                    break
+                passed.add(target)
+                entity = self.entities[target]
+
+    def add_property_facts(self, property_: int, row: Row) -> None:
+        """P31 from `types`, P2302 with P4155 from `constraint` and `separators`, P1855 from `examples`."""
+        for text in row["types"].split():
+            self._add_made(row, "types", property_, TYPE, text)
+        separators = [("separators", SEPARATOR, text) for text in row["separators"].split()]
+        constraint = row["constraint"]
+        if constraint and constraint not in CONSTRAINTS:
+            what = f"{constraint!r} is none of {', '.join(CONSTRAINTS)}; leave it empty or use one"
+            self.problems.add(row.place, "constraint", what)
+        elif constraint:
+            # The constraint's own item is no subject of the sample and needs no row.
+            value = item_value(CONSTRAINTS[constraint])
+            snak = Snak(CONSTRAINT, "value", "wikibase-item", "wikibase-entityid", value)
+            self._add_made(row, "constraint", property_, CONSTRAINT, snak, separators)
+        elif separators:
+            self.problems.add(
+                row.place, "separators", "there is no constraint to which they belong; name one"
+            )
+        for text in _split(row["examples"]):
+            subject, arrow, value_text = text.partition(">")
+            if arrow:
+                self._add_made(
+                    row, "examples", property_, EXAMPLE, subject, [("examples", -property_, value_text)]
+                )
+            else:
+                self.problems.add(row.place, "examples", f"{text!r} is no example; write subject>value")
+
+    def add_classes(self, item: int, row: Row) -> None:
+        for text in row["classes"].split():
+            self._add_made(row, "classes", item, TYPE, text)
+
+    def add_fact(self, row: Row) -> None:
+        read, before = self.problems.read, len(self.problems.found)
+        for column in ("subject", "property", "value"):
+            if not row[column]:
+                self.problems.add(row.place, column, "is empty; every fact needs one")
+        none: list[Snak] = []
+        subject = read(row, "subject", self._known_item, 0)
+        number = read(row, "property", self._known_property, 0)
+        snak = read(row, "value", lambda text: self._snak(number, text), None) if number else None
+        starts = read(row, "start", lambda text: self._dates(START, text), none)
+        ends = read(row, "end", lambda text: self._dates(END, text), none)
+        points = read(row, "pit", lambda text: self._dates(POINT_IN_TIME, text), none)
+        others = read(row, "qualifiers", self._other_qualifiers, none)
+        stated = read(row, "stated", parse_day, None)
+        end_stated = read(row, "end_stated", parse_day, None)
+        removed = read(row, "removed", parse_day, NEVER)
+        statement = read(row, "statement", lambda text: _statement(text, row["subject"]), "")
+        rank = row["rank"] or "normal"
+        begins = _firsts(starts) or _firsts(points)
+        if rank not in RANKS:
+            what = f"{rank!r} is none of {', '.join(RANKS)}; leave it empty or use one"
+            self.problems.add(row.place, "rank", what)
+        if rank == "latest" and not begins:
+            self.problems.add(row.place, "rank", "latest needs a date in start or pit; add one")
+        if end_stated is not None and not ends:
+            self.problems.add(
+                row.place, "end_stated", "there is no end; fill the column end, or empty this one"
+            )
+        if stated is not None and removed <= stated:
+            self.problems.add(
+                row.place, "removed", f"is not after stated, {row['stated']}; correct one of them"
+            )
+        if snak is None or len(self.problems.found) > before or self._is_double(row, subject, snak):
+            return
+
+        qualifiers = [Qualifier(date, ALWAYS) for date in starts]
+        for end in ends:
+            own = end.time.first if end.time else ALWAYS
+            qualifiers.append(Qualifier(end, own if end_stated is None else end_stated))
+        qualifiers += [Qualifier(date, ALWAYS) for date in points]
+        qualifiers += [Qualifier(other, self._since(other)) for other in others]
+        began = _first_stated(starts, points) if stated is None else stated
+        since = max(began, self.entities[subject].created, self._since(snak))
+        if not statement:
+            identity = tuple(row[column] for column in ("subject", "property", "value", "start", "pit"))
+            self._alike[identity] += 1
+            statement = _guid(subject, (*identity, str(self._alike[identity])))
+        self._spans[statement.upper()].append((since, removed, row.place))
+        self.facts[subject].append(
+            Fact(subject, snak, tuple(qualifiers), rank, statement, since, removed, begins)
+        )
+
+    def check_statements(self) -> None:
+        """Rows that share a statement id are states of one statement, whose days must not overlap."""
+        for statement, spans in self._spans.items():
+            for (_, until, first), (since, _, second) in itertools.pairwise(sorted(spans)):
+                if since < until:
+                    what = f"{statement} is in {first} at the same time; fill the column removed there"
+                    self.problems.add(second, "statement", what)
+
+    def _id(self, row: Row, number: Callable[[str], int]) -> int:
+        if not row["id"]:
+            self.problems.add(row.place, "id", "is empty; every row needs one")
+        return self.problems.read(row, "id", number, 0)
+
+    def _add(self, row: Row, entity: Entity) -> int:
+        if entity.number in self.entities:
+            what = f"{row['id']} is in {self._places[entity.number]} too; keep one of the rows"
+            self.problems.add(row.place, "id", what)
+            return 0
+        if entity.number:
+            self.entities[entity.number] = entity
+            self._places[entity.number] = row.place
+        return entity.number
+
+    def _add_made(
+        self,
+        row: Row,
+        column: str,
+        subject: int,
+        property_: int,
+        value: str | Snak,
+        qualifiers: Iterable[tuple[str, int, str]] = (),
+    ) -> None:
+        """Adds a statement that lasts as long as its subject and object; `qualifiers` with their columns."""
+        snaks: list[Snak] = []
+        for source, number, text in [(column, property_, value), *qualifiers]:
+            try:
+                snaks.append(text if isinstance(text, Snak) else self._snak(number, text))
+            except ValueError as error:
+                self.problems.add(row.place, source, str(error))
+                return
+        identity = (entity_id(subject), f"P{property_}", *(str(snak.value) for snak in snaks))
+        if identity in self._seen:
+            self.problems.add(row.place, column, f"{value} occurs twice; keep one")
+            return
+        self._seen[identity] = row.place
+        since = max(self.entities[subject].created, *map(self._since, snaks))
+        others = tuple(Qualifier(snak, ALWAYS) for snak in snaks[1:])
+        self.facts[subject].append(
+            Fact(subject, snaks[0], others, "normal", _guid(subject, identity), since, NEVER, ())
+        )
+
+    def _is_double(self, row: Row, subject: int, snak: Snak) -> bool:
+        whole = tuple(row[column] for column in FACT_COLUMNS.split() if column not in ("source", "checked"))
+        first = self._seen.get(whole)
+        if snak.property == TYPE:
+            first = first or self._seen.get((entity_id(subject), f"P{TYPE}", str(snak.value)))
+        if first is None:
+            self._seen[whole] = row.place
+            return False
+        self.problems.add(row.place, "row", f"the same fact is in {first}; keep one of the two")
+        return True
+
+    def _known_item(self, text: str) -> int:
+        item = item_number(text)
+        if item not in self.entities:
+            raise ValueError(f"{text} has no row in entities/*.tsv; add one")
+        return item
+
+    def _known_property(self, text: str) -> int:
+        number = property_number(text)
+        if number not in self._datatypes:
+            raise ValueError(f"{text} has no row in properties.tsv; add one")
+        return number
+
+    def _snak(self, number: int, text: str) -> Snak:
+        snak = parse_snak(number, self._datatypes[number], text)
+        if snak.item is not None:
+            self._known_item(f"Q{snak.item}")
+        if snak.datatype == "wikibase-property" and snak.value is not None:
+            self._known_property(snak.value["id"])
+        return snak
+
+    def _dates(self, number: int, text: str) -> list[Snak]:
+        return [self._snak(number, date) for date in text.split("|")]
+
+    def _other_qualifiers(self, text: str) -> list[Snak]:
+        found = []
+        for part in text.split(";"):
+            name, equals, value = part.partition("=")
+            if not equals:
+                raise ValueError(f"{part!r} is no qualifier; write P39=Q11696;P1534=Q123")
+            number = self._known_property(name)
+            if number in (START, END, POINT_IN_TIME):
+                raise ValueError(f"{name} has a column of its own; move {value} there")
+            found.append(self._snak(number, value))
+        return found
+
+    def _since(self, snak: Snak) -> int:
+        """The day from which the item that the snak names exists."""
+        return ALWAYS if snak.item is None else self.entities[snak.item].created
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split("|") if part)
+
+
+def _merge(text: str) -> tuple[int, int]:
+    day, arrow, target = text.partition(">")
+    if not arrow:
+        raise ValueError(f"{text!r} is no merge; write day>target as 2022-05-01>Q42")
+    return parse_day(day), item_number(target)
+
+
+def _site_count(text: str) -> int:
+    most = len(OTHER_SITES) + 1
+    if not (text.isascii() and text.isdigit()) or int(text) > most:
+        raise ValueError(f"{text!r} is no number of sites; write one from 0 to {most}")
+    return int(text)
+
+
+def _statement(text: str, subject: str) -> str:
+    if not _STATEMENT.fullmatch(text):
+        raise ValueError(f"{text!r} is no statement id; write it as Wikidata does, {subject}$ and a GUID")
+    if text.partition("$")[0].upper() != subject:
+        raise ValueError(f"{text!r} belongs to another subject than {subject}; empty the cell")
+    return text
+
+
+def _guid(subject: int, identity: tuple[str, ...]) -> str:
+    """A statement id that stays the same as long as the identity of its row does."""
+    return f"{entity_id(subject)}${str(uuid.uuid5(_GUIDS, chr(9).join(identity))).upper()}"
+
+
+def _firsts(dates: Iterable[Snak]) -> tuple[int, ...]:
+    return tuple(sorted(date.time.first for date in dates if date.time))
+
+
+def _first_stated(starts: Iterable[Snak], points: Iterable[Snak]) -> int:
+    """The day from which Wikidata has a fact whose row does not say: its start, else its point in time.
+
+    A date coarser than a day counts with its first day as a start, with its last as a point in time: a figure
+    for the year 2020 is not known before that year is over.
+    """
+    began = _firsts(starts) or tuple(sorted(point.time.last for point in points if point.time))
+    return max(began[0], ALWAYS) if began else ALWAYS

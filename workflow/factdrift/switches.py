@@ -1,0 +1,26 @@
+"""Switches that each variant of the method sets for itself, unless the configuration sets them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def switches(config: Mapping[str, Any]) -> dict[str, str]:
+    """The switches of the variants, with the variant's own where the configuration leaves it to that.
+
+    `config` may hold some of them only.
+    """
+    variant = config["variant"]
+    own = {
+        "dates": "interval" if variant == "revised" else "first_day",
+        "objects": "any" if variant == "reference" else "relevant",
+        "merges": "detect" if variant == "revised" else "off",
+        "leaks": "drop" if variant == "revised" else "keep",
+        "grammar": "plain" if variant == "reference" else "fitted",
+        "measurements": "dated" if variant == "revised" else "plain",
+        "subject_names": "unique" if variant == "revised" else "label",
+    }
+    return {
+        key: value if config[key] == "variant" else config[key] for key, value in own.items() if key in config
+    }

@@ -1,0 +1,260 @@
+"""Scores of models' answers: accuracies with intervals, and the paper's tests."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from factdrift.errors import InputError
+from factdrift.tempripple.metrics import (
+    Interval,
+    clustered_interval,
+    fisher,
+    mcnemar,
+    point_biserial,
+    resampled_interval,
+    wilson,
+)
+from factdrift.tempripple.schemas import TASKS, Row
+
+CONDITIONS = ("without", "with")
+"""Without and with the new fact as context. The third condition is a model that was edited with the new fact:
+`edited` or `edited-METHOD`."""
+
+_CONDITION = re.compile(r"without|with|edited(-\w+)?")
+
+_COLUMNS = {"item_id": pa.string(), "condition": pa.string(), "correct": pa.bool_()}
+
+Key = tuple[str, str, int, int]
+"""Model, condition, task, hop."""
+
+
+class Answer(NamedTuple):
+    """One item and whether it was answered right."""
+
+    item: Row
+    correct: bool
+
+    @property
+    def timeline(self) -> tuple[str, str]:
+        return self.item["s"], self.item["p"]
+
+    @property
+    def asked(self) -> tuple[str, str]:
+        return self.item["asked_s"], self.item["asked_p"]
+
+
+Answers = Mapping[Key, Sequence[Answer]]
+
+SELECTIONS: Mapping[str, Callable[[Row], bool]] = {
+    "all": lambda item: True,
+    "discriminating": lambda item: item["discriminates"] is True,
+}
+"""The items over which each number is reported: all, and those that show which fact the answer came from."""
+
+
+def read_predictions(path: Path, items: Iterable[Row]) -> Answers:
+    """Answers by model, condition, task and hop, from a Parquet or CSV file.
+
+    Its columns: `item_id`, `condition` (`without`, `with`, `edited` or `edited-METHOD`), `correct`, and
+    `model` if there are several.
+    Raises InputError that names the file and the row if an item is unknown or answered twice.
+    """
+    try:
+        table = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pq.read_table(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise InputError(f"{path}: {error}; give a Parquet or .csv file of {', '.join(_COLUMNS)}") from error
+    missing = _COLUMNS.keys() - set(table.column_names)
+    if missing:
+        raise InputError(f"{path}: no column {', '.join(sorted(missing))}")
+    try:
+        columns = [table[name].cast(kind).to_pylist() for name, kind in _COLUMNS.items()]
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{path}: {error}; the columns are item_id, condition and correct (bool)") from error
+    models = table["model"].to_pylist() if "model" in table.column_names else [""] * table.num_rows
+    return grouped(zip(*columns, models, strict=True), items, str(path))
+
+
+def grouped(
+    predictions: Iterable[tuple[str, str, bool | None, str]], items: Iterable[Row], source: str
+) -> Answers:
+    """Answers by model, condition, task and hop, from (item id, condition, correct, model).
+
+    `source` names the predictions in the message of an InputError; see `read_predictions`.
+    """
+    by_id = {item["item_id"]: item for item in items}
+    seen: set[tuple[str, str, str]] = set()
+    found: dict[Key, list[Answer]] = defaultdict(list)
+    for place, (name, condition, correct, model) in enumerate(predictions, start=1):
+        item = by_id.get(name)
+        if item is None:
+            raise InputError(f"{source}, row {place}: {name!r} is no item of this benchmark")
+        if correct is None or not _CONDITION.fullmatch(condition or ""):
+            raise InputError(
+                f"{source}, row {place}: `condition` must be without, with, edited or edited-METHOD, "
+                "`correct` true or false"
+            )
+        if (model, condition, name) in seen:
+            raise InputError(f"{source}, row {place}: {name} is answered twice (condition {condition})")
+        seen.add((model, condition, name))
+        found[model, condition, item["task"], item["hop"]].append(Answer(item, correct))
+    for answers in found.values():
+        answers.sort(key=lambda answer: answer.item["item_id"])
+    return dict(sorted(found.items()))
+
+
+def within_cutoff(
+    answers: Answers, facts: Sequence[Row], cutoffs: Mapping[str, datetime.date]
+) -> tuple[Answers, dict[Key, int]]:
+    """The answers that count for a model whose training data end on `cutoffs[model]`, and how many do not.
+
+    An item of a new fact counts if the fact certainly began after that day, one of an old fact if it
+    certainly began by then; related items count as their fact does. A fact without a start began before any
+    day. `facts`: rows of TR_FACTS. Models without a cutoff keep all answers.
+    """
+    by_id = {fact["fact_id"]: fact for fact in facts}
+    kept: dict[Key, list[Answer]] = {}
+    left_out: dict[Key, int] = {}
+    for key, group in answers.items():
+        cutoff = cutoffs.get(key[0])
+        if cutoff is not None:
+            day = (cutoff - datetime.date(1970, 1, 1)).days
+            counted = [answer for answer in group if _counts(by_id[answer.item["fact_id"]], day)]
+        else:
+            counted = list(group)
+        left_out[key] = len(group) - len(counted)
+        if counted:
+            kept[key] = counted
+    return kept, left_out
+
+
+def _counts(fact: Row, cutoff: int) -> bool:
+    """Whether a fact's start is on its side of the cutoff, in days since 1970-01-01 as the start is."""
+    if fact["role"] == "new":
+        return fact["start_lo"] is not None and fact["start_lo"] > cutoff
+    return fact["start_hi"] is None or fact["start_hi"] <= cutoff
+
+
+def report(answers: Answers, facts: Sequence[Row] = (), seed: int = 0, draws: int = 2000) -> dict[str, Any]:
+    """Lists of rows: `accuracy`, `mcnemar`, `fisher` and, with rows of TR_FACTS, `duration`.
+
+    Each row is over one selection of SELECTIONS. The p-values take items as independent, which they are not.
+    """
+    tables: dict[str, list[Row]] = {"accuracy": [], "mcnemar": [], "fisher": [], "duration": []}
+    days = _mean_days(facts)
+    for name, wanted in SELECTIONS.items():
+        chosen = {
+            key: kept for key, group in answers.items() if (kept := [a for a in group if wanted(a.item)])
+        }
+        for (model, condition, task, hop), group in chosen.items():
+            head = {"items": name, "model": model, "task": TASKS[task - 1], "hop": hop}
+            tables["accuracy"].append(head | {"condition": condition} | _accuracy(group, seed, draws))
+            for first in CONDITIONS:
+                before = chosen.get((model, first, task, hop), [])
+                if before and condition != "without" and condition != first:
+                    pair = {"first": first, "second": condition}
+                    tables["mcnemar"].append(head | pair | _conditions(before, group))
+            mutable = chosen.get((model, condition, task - 2, 0), [])
+            if hop and mutable:
+                tables["fisher"].append(head | {"condition": condition} | _hops(group, mutable))
+            if days and not hop and condition != "without":
+                found = _durations(group, days, seed, draws)
+                tables["duration"].append(head | {"condition": condition} | found)
+    return tables
+
+
+def _accuracy(group: Sequence[Answer], seed: int, draws: int) -> Row:
+    """Over the items, and over the facts asked for: each counts once, however many items ask for it."""
+    correct = [answer.correct for answer in group]
+    by_asked: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for answer in group:
+        by_asked[answer.asked].append(answer.correct)
+    return {
+        "n": len(group),
+        "right": sum(correct),
+        "accuracy": fmean(correct),
+        "wilson": wilson(sum(correct), len(group)),
+        "by_timeline": clustered_interval(correct, [answer.timeline for answer in group], seed, draws),
+        "by_asked_fact": clustered_interval(correct, [answer.asked for answer in group], seed, draws),
+        "asked_facts": len(by_asked),
+        "accuracy_of_asked_facts": fmean(fmean(each) for each in by_asked.values()),
+    }
+
+
+def _conditions(first: Sequence[Answer], second: Sequence[Answer]) -> Row:
+    """McNemar's test over the items answered under both conditions."""
+    after = {answer.item["item_id"]: answer.correct for answer in second}
+    pairs = [(a.correct, after[a.item["item_id"]]) for a in first if a.item["item_id"] in after]
+    only_first = sum(one and not other for one, other in pairs)
+    only_second = sum(other and not one for one, other in pairs)
+    counts = {"n": len(pairs), "only_first": only_first, "only_second": only_second}
+    return counts | mcnemar(only_first, only_second)._asdict()
+
+
+def _hops(related: Sequence[Answer], mutable: Sequence[Answer]) -> Row:
+    """Fisher's test against hop 0 of the same line, over all items and over one item of each asked fact."""
+    first = {answer.asked: answer for answer in reversed(related)}.values()
+    return {
+        "p": fisher(_tally(related), _tally(mutable)),
+        "p_of_asked_facts": fisher(_tally(first), _tally(mutable)),
+    }
+
+
+def _tally(group: Iterable[Answer]) -> tuple[int, int]:
+    """Right and wrong."""
+    correct = [answer.correct for answer in group]
+    return sum(correct), len(correct) - sum(correct)
+
+
+def _mean_days(facts: Sequence[Row]) -> dict[str, float]:
+    """Property -> mean duration, in days, of its facts with a known start."""
+    known: dict[str, list[int]] = defaultdict(list)
+    for fact in facts:
+        if fact["duration_days"] is not None:
+            known[fact["p"]].append(fact["duration_days"])
+    return {name: fmean(days) for name, days in known.items()}
+
+
+def _durations(group: Sequence[Answer], days: Mapping[str, float], seed: int, draws: int) -> Row:
+    """Correlation of a right answer with the mean duration of its property; properties are resampled."""
+    dated = [answer for answer in group if answer.item["p"] in days]
+    correct = np.array([answer.correct for answer in dated])
+    values = np.array([days[answer.item["p"]] for answer in dated])
+    interval: Interval | None = None
+    if dated:
+        interval = resampled_interval(
+            lambda rows: point_biserial(correct[rows], values[rows]),
+            [answer.item["p"] for answer in dated],
+            seed,
+            draws,
+        )
+    return {"n": len(dated), "r": point_biserial(correct, values), "interval": interval}
+
+
+def as_markdown(tables: Mapping[str, Sequence[Row]]) -> str:
+    """The tables that have rows, as Markdown."""
+    lines: list[str] = []
+    for name, rows in tables.items():
+        if rows:
+            lines += [f"## {name}", "", f"| {' | '.join(rows[0])} |", "|---" * len(rows[0]) + "|"]
+            lines += [f"| {' | '.join(map(_cell, row.values()))} |" for row in rows]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"{value[0]:.3f} to {value[1]:.3f}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "-" if value is None or value == "" else str(value)

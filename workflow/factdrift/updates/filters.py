@@ -1,0 +1,340 @@
+"""The eight filters of WikiFactDiff: each statement gets the name of the first filter that drops it.
+
+Filters 1 to 6 look at one statement, 7 and 8 at what is left of its (subject, relation) group. What they
+need to know about classes, properties and other items is written to two small tables first (`context`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from factdrift.tables import STATEMENTS, database, growing, sql, write_query, write_tables
+from factdrift.updates.blocks import BLOCK, in_blocks
+from factdrift.updates.kept import DATES, KEPT, WRITER, Dump, packed, statement_ids
+from factdrift.updates.matching import identities, repeated
+from factdrift.updates.method import Method
+from factdrift.updates.readings import high, low
+from factdrift.updates.several_dates import chosen_dates
+
+FILTERS = (
+    "rank",
+    "snak",
+    "datatype",
+    "subject",
+    "object",
+    "meta_relation",
+    "restrictive_qualifier",
+    "keep_latest",
+    "preferred",
+)
+"""The names in `dropped_by`, in the order in which the filters apply."""
+
+FILTERED = pa.schema([*STATEMENTS, ("dropped_by", pa.string())])
+"""One row a statement with `dropped_by`, the first filter that drops it, or null if none does."""
+
+_SELDOM_TWICE = ("statement", "key", "json")
+"""Columns of mostly distinct values, which are stored without a dictionary."""
+
+_FOR_KEPT = [
+    *("subject", "property", "position", "revision", "statement", "datatype", "key", "json"),
+    *("start_unknown", "end_unknown", *DATES),
+]
+
+ENTITY_DATATYPES = ("wikibase-item", "wikibase-property")
+
+
+def context(
+    entities: Sequence[Path],
+    other_entities: Sequence[Path],
+    classes: Path,
+    other_classes: Path,
+    properties: Path,
+    constraints: Path,
+    method: Method,
+    relevant: Path,
+    relations: Path,
+) -> None:
+    """Writes two tables that the filters of one snapshot use besides the statements.
+
+    `relevant` (id): the items that pass filter 3. `relations` (property, single_value, temporal_functional,
+    latest_only, meta, restrictive): one row a property of this or of the constraints' dump.
+    `constraints` is the properties table whose constraints count: its own, in `reference` the new dump's.
+    `other_*`: the other snapshot's, read in `revised` only, where relevance in either dump is enough.
+    """
+    with database() as db:
+        query = _relevant_items(entities, classes, method)
+        if method.variant == "revised":
+            either = f"{query} UNION {_relevant_items(other_entities, other_classes, method)}"
+            query = f"SELECT id FROM read_parquet({sql(entities)}) SEMI JOIN ({either}) USING (id)"
+        write_query(db, f"{query} ORDER BY id", relevant)
+        _property_types(db, classes, properties, method)
+        write_query(db, _relations_query(db, constraints, method), relations)
+
+
+def _relevant_items(entities: Sequence[Path], classes: Path, method: Method) -> str:
+    """SQL: the ids of items with an English article that are no Wikimedia pages.
+
+    Only ids are kept in memory, of the pages' classes and of the result.
+    """
+    if method.variant == "reference":
+        words = " OR ".join(f"contains(label, {sql(word)})" for word in method.page_class_words)
+        pages = f"SELECT id FROM read_parquet({sql(classes)}) WHERE {words}"
+    else:
+        pages = f"""
+            WITH RECURSIVE edges AS (
+                SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes)})
+            ), pages AS (
+                SELECT unnest({sql(method.page_classes)}) AS id
+                UNION SELECT edges.id FROM edges JOIN pages ON edges.superclass = pages.id
+            ) SELECT id FROM pages"""
+    with_article = f"read_parquet({sql(entities)}) WHERE title IS NOT NULL"
+    return f"""SELECT id FROM {with_article} AND id NOT IN (
+            SELECT id FROM (SELECT id, unnest(classes) AS class FROM {with_article})
+            WHERE class IN ({pages})
+        )"""
+
+
+def _property_types(db: duckdb.DuckDBPyConnection, classes: Path, properties: Path, method: Method) -> None:
+    """TEMP TABLE types (property, class): P31 of each property, then P279, `type_steps` steps in all."""
+    db.execute(
+        f"""CREATE TEMP TABLE types AS
+        WITH RECURSIVE edges AS (
+            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes)})
+        ), steps AS (
+            SELECT id AS property, unnest(classes) AS class, 1 AS step FROM read_parquet({sql(properties)})
+            UNION SELECT property, superclass, step + 1 FROM steps JOIN edges ON edges.id = steps.class
+            WHERE step < {method.type_steps}
+        ) SELECT DISTINCT property, class FROM steps"""
+    )
+
+
+def _relations_query(db: duckdb.DuckDBPyConnection, constraints: Path, method: Method) -> str:
+    dated = f"len(list_intersect(separators, {sql((method.start, method.end, method.point_in_time))})) > 0"
+    if method.variant == "reference":
+        functional, latest = "single_value", f"list_contains(separators, {method.point_in_time})"
+    else:
+        functional = latest = f"single_value AND (len(separators) = 0 OR {dated})"
+
+    def typed(class_: int) -> str:
+        return f"property IN (SELECT property FROM types WHERE class = {class_})"
+
+    return f"""
+        WITH known AS (
+            SELECT id AS property, coalesce(single_value, false) AS single_value,
+                coalesce({functional}, false) AS temporal_functional,
+                coalesce(single_value AND {latest}, false) AS latest_only
+            FROM read_parquet({sql(constraints)})
+        ), every AS (
+            SELECT property FROM known UNION SELECT property FROM types
+            UNION SELECT unnest({sql(method.always_restrictive_properties)})
+        )
+        SELECT property, coalesce(single_value, false) AS single_value,
+            coalesce(temporal_functional, false) AS temporal_functional,
+            coalesce(latest_only, false) AS latest_only,
+            {typed(method.meta_relation_class)} AS meta,
+            list_contains({sql(method.always_restrictive_properties)}, property)
+                OR ({typed(method.restrictive_class)} AND NOT {typed(method.non_restrictive_class)})
+                OR {typed(method.always_restrictive_class)} AS restrictive
+        FROM every LEFT JOIN known USING (property) ORDER BY property"""
+
+
+def preprocess(
+    statements: Path,
+    relevant: Path,
+    relations: Path,
+    cap: int,
+    method: Method,
+    output: Dump,
+    rows: int = BLOCK,
+) -> int:
+    """Writes one bucket's statements with `dropped_by`, null for what is kept; returns the number of rows.
+
+    `cap` is the packed day of the dump. Sorted by subject and position, as the statements are, which are
+    filtered in blocks of subjects with about `rows` rows. Kept statements are also written to a table of
+    their own (KEPT), for the comparison of the dumps.
+    """
+    known = pq.read_table(relevant)["id"].to_numpy()
+    with database() as db, growing(output.kept, KEPT, **WRITER) as keep:
+        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(relations)})")
+        steps = (_single_filters(db, method), _keep_latest(cap, method), _PREFERRED)
+
+        def filtered() -> Iterator[pa.Table]:
+            first = 0
+            for table in in_blocks(statements, STATEMENTS.names, rows):
+                table = chosen_dates(db, table, method)
+                db.register("block", _block(table, known))
+                for step in steps:
+                    db.execute(step)
+                dropped = db.sql("SELECT dropped_by FROM kept ORDER BY line").to_arrow_table()["dropped_by"]
+                db.unregister("block")
+                for batch in kept_rows(db, table, dropped.is_null(), first, method).to_batches():
+                    keep(batch)
+                first += table.num_rows
+                yield pa.table([*table.columns, dropped], schema=FILTERED)
+
+        return write_tables(db, filtered(), FILTERED, output.filtered, **writer(FILTERED))
+
+
+def writer(schema: pa.Schema) -> dict[str, Any]:
+    """Parquet options of the table of all statements, where they differ from those of other tables."""
+    empty = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), empty)
+    leaves = pq.read_metadata(pa.BufferReader(empty.getvalue())).schema
+    paths = [leaves.column(place).path for place in range(len(leaves))]
+    return {"use_dictionary": [path for path in paths if path not in _SELDOM_TWICE]}
+
+
+def kept_rows(
+    db: duckdb.DuckDBPyConnection, table: pa.Table, kept: pa.ChunkedArray, first: int, method: Method
+) -> pa.Table:
+    """KEPT for the `kept` rows of a block of whole subjects whose first row has the number `first`."""
+    rows = np.flatnonzero(kept.to_numpy())
+    table = table.select(_FOR_KEPT).filter(kept)
+    identity = identities(db, table, method).to_numpy()
+    narrow = ("subject", "property", "position")
+    return pa.table(
+        [
+            pa.array((rows + first).astype(np.int32)),
+            *(table[name] for name in narrow),
+            pc.fill_null(table["revision"], 0),
+            pa.array(identity),
+            pa.array(repeated(table["subject"].to_numpy(), table["property"].to_numpy(), identity)),
+            pa.array(statement_ids(table["statement"])),
+            _dated(table),
+            *(packed(table[name]) for name in DATES),
+        ],
+        schema=KEPT,
+    )
+
+
+def _block(table: pa.Table, known: NDArray[np.int32]) -> pa.Table:
+    """The columns that the filters use, the row number, and whether subject and object are relevant."""
+    names = ["subject", "property", "position", "statement", "rank", "snak", "datatype", "pit", "qualifiers"]
+    subjects = table["subject"].to_numpy()
+    objects = pc.fill_null(table["object"], 0).to_numpy()
+    return (
+        table.select(names)
+        .append_column("line", pa.array(np.arange(table.num_rows)))
+        .append_column("subject_relevant", pa.array(_among(known, subjects)))
+        .append_column("object_relevant", pa.array(_among(known, objects)))
+    )
+
+
+def _dated(table: pa.Table) -> pa.ChunkedArray:
+    given = [table[name].is_valid() for name in ("start", "end", "pit")]
+    unknown = [pc.fill_null(table[name], False) for name in ("start_unknown", "end_unknown")]
+    return functools.reduce(pc.or_, given + unknown)
+
+
+def _among(known: NDArray[np.int32], ids: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """[n] True for ids that are among the ascending `known` (millions, so no set is built for each block)."""
+    if not len(known):
+        return np.zeros(len(ids), bool)
+    found: NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, ids), len(known) - 1)] == ids
+    return found
+
+
+def _single_filters(db: duckdb.DuckDBPyConnection, method: Method) -> str:
+    """SQL of filters 1 to 6, which look at one statement: TEMP TABLE single from the view `block`."""
+    times = (method.start, method.end, method.point_in_time)
+    entity = "datatype IN (" + ", ".join(sql(name) for name in ENTITY_DATATYPES) + ")"
+    datatypes = ", ".join(sql(name) for name in method.dropped_datatypes)
+    objects = f"WHEN {entity} AND NOT object_relevant THEN 'object'" if method.objects == "relevant" else ""
+    restrictive = [
+        property
+        for (property,) in db.sql(
+            "SELECT property FROM relations WHERE restrictive ORDER BY property"
+        ).fetchall()
+        if property not in times
+    ]
+    return f"""CREATE OR REPLACE TEMP TABLE single AS
+        SELECT line, subject, property, position, statement, rank, pit,
+            coalesce(r.single_value, false) AS single_value,
+            coalesce(r.latest_only, false) AS latest_only,
+            CASE
+            WHEN rank = 'deprecated' THEN 'rank'
+            WHEN snak <> 'value' THEN 'snak'
+            WHEN datatype IN ({datatypes}) THEN 'datatype'
+            WHEN NOT subject_relevant THEN 'subject'
+            {objects}
+            WHEN coalesce(r.meta, false) THEN 'meta_relation'
+            WHEN len(list_intersect(qualifiers, {sql(restrictive)})) > 0 THEN 'restrictive_qualifier'
+            END AS dropped_by
+        FROM block LEFT JOIN relations r USING (property)"""
+
+
+def _keep_latest(cap: int, method: Method) -> str:
+    """SQL of filter 7: of a dated group of a temporal functional relation one statement is kept, or none.
+
+    TEMP TABLE late (line) of the dropped ones. The kept statement has `choice` 1. `paper`: if some statements
+    lack a date, the only preferred one is kept. A date after the dump's day (`cap`) cannot win in `paper`;
+    `reference` has no such limit.
+    """
+    day_low, day_high = low("pit", method), high("pit", method)
+    candidate = "day_low IS NOT NULL"
+    if method.variant == "reference":
+        preferred_wins = "false"
+    else:
+        candidate += f" AND day_low <= {cap}"
+        preferred_wins = "dated < alive AND preferred = 1"
+    return f"""CREATE OR REPLACE TEMP TABLE late AS
+        WITH days AS (
+            SELECT *, {day_low} AS day_low, {day_high} AS day_high FROM single
+            WHERE dropped_by IS NULL AND latest_only
+        ), counted AS (
+            SELECT *, count(*) OVER grp AS alive,
+                count(*) FILTER (day_low IS NOT NULL) OVER grp AS dated,
+                count(*) FILTER (rank = 'preferred') OVER grp AS preferred,
+                row_number() OVER (
+                    PARTITION BY subject, property
+                    ORDER BY coalesce({candidate}, false) DESC, day_low DESC, day_high DESC,
+                        rank = 'preferred' DESC, upper(statement), position
+                ) AS choice,
+                coalesce({candidate}, false) AS candidate
+            FROM days WINDOW grp AS (PARTITION BY subject, property)
+        )
+        SELECT line FROM counted
+        WHERE dated > 0
+            AND CASE WHEN {preferred_wins} THEN rank <> 'preferred' ELSE NOT (candidate AND choice = 1) END"""
+
+
+_PREFERRED = """CREATE OR REPLACE TEMP TABLE kept AS
+    WITH counted AS (
+        SELECT line, rank, count(*) OVER grp AS left_over,
+            count(*) FILTER (rank = 'preferred') OVER grp AS preferred
+        FROM single WHERE dropped_by IS NULL AND single_value AND line NOT IN (SELECT line FROM late)
+        WINDOW grp AS (PARTITION BY subject, property)
+    )
+    SELECT line, coalesce(dropped_by, CASE
+        WHEN line IN (SELECT line FROM late) THEN 'keep_latest'
+        WHEN line IN (
+            SELECT line FROM counted WHERE left_over > 1 AND preferred = 1 AND rank <> 'preferred'
+        ) THEN 'preferred' END) AS dropped_by
+    FROM single"""
+"""SQL of filter 8: of several statements of a single-value relation the only preferred one is kept."""
+
+
+def report(old: Sequence[Path], new: Sequence[Path], output: Path) -> int:
+    """Writes the number of statements that each filter dropped, by dump and property."""
+    with database() as db:
+        parts = " UNION ALL ".join(
+            f"SELECT '{dump}' AS dump, property, coalesce(dropped_by, 'kept') AS filter "
+            f"FROM read_parquet({sql(paths)})"
+            for dump, paths in (("old", old), ("new", new))
+        )
+        return write_query(
+            db,
+            f"""SELECT dump, property, filter, count(*) AS statements FROM ({parts})
+            GROUP BY ALL ORDER BY dump DESC, property, filter""",
+            output,
+        )

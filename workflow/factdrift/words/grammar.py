@@ -1,0 +1,157 @@
+"""Fits a sentence template to the names in it: articles before them, and the verb of a plural subject.
+
+The words that decide are in `resources/words/grammar.tsv`, by `kind`:
+
+* `clause`: words that a clause follows whose subject comes first ("the state that {subject} belongs to");
+* `plural`: a verb in the third person singular, and its plural;
+* `past`: a verb in the present, and its past, of which templates about the dead are made;
+* `possessive`: a word that refers to the subject, and its plural;
+* `article_after`: words that a name follows with its article. After others it is named without: "the party
+  {object}", "a team called {object}".
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from factdrift.errors import InputError
+from factdrift.paths import GRAMMAR
+from factdrift.tables import rows_of
+from factdrift.words.names import PLAIN, Usage, read_names, written
+from factdrift.words.templates import BLANK, OBJECT, SUBJECT
+
+COLUMNS = ("language", "kind", "word", "other")
+KINDS = ("clause", "plural", "past", "possessive", "article_after")
+
+
+_AS_OF = re.compile(r"As of (?:[A-Z][a-z]+ (?:\d{1,2}, )?)?[\d,]*\d(?: BC| AD)?, ")
+
+
+class Marks(NamedTuple):
+    """The blanks of a template."""
+
+    subject: str = SUBJECT
+    object: str = OBJECT
+
+
+MARKS = Marks()
+
+
+class Grammar:
+    """The words of one language; without any, templates are left as they are."""
+
+    def __init__(self, words: dict[str, dict[str, str]]) -> None:
+        """`words`: kind -> word -> its other form, empty where the kind has none."""
+        self._plurals = words.get("plural", {})
+        self._past = words.get("past", {})
+        self._possessives = words.get("possessive", {})
+        self._article_after = frozenset(words.get("article_after", {}))
+        clauses = "|".join(map(re.escape, words.get("clause", {})))
+        self._before_subject = re.compile(
+            rf"(?:^|.*, |.*\b(?:{clauses}) )$" if clauses else r"(?:^|.*, )$", re.I
+        )
+        self._possessive = (
+            re.compile(rf"\b(?:{'|'.join(map(re.escape, self._possessives))})\b")
+            if (self._possessives)
+            else None
+        )
+
+    def plural(self, template: str, marks: Marks = MARKS) -> str:
+        """The template for a plural subject; the same where the subject governs no verb.
+
+        `{subject} has its capital at {object}` -> `{subject} have their capital at {object}`.
+        """
+        before, mark, after = template.partition(marks.subject)
+        if after.startswith("'s "):
+            after = after.replace("'s", "'", 1)
+        if not mark or not self._before_subject.match(before):
+            return f"{before}{mark}{after}"
+        verb = re.match(r" (\w+)", after)
+        if verb is None or verb[1] not in self._plurals:
+            return f"{before}{mark}{after}"
+        rest = after[verb.end() :]
+        if self._possessive is not None:
+            rest = self._possessive.sub(lambda found: self._possessives[found[0]], rest)
+        return f"{before}{mark} {self._plurals[verb[1]]}{rest}"
+
+    def past(self, template: str, marks: Marks = MARKS) -> str:
+        """The template for one who has died: `{subject} is employed by {object}` -> `was employed by`."""
+        return " ".join(word if word in marks else self._past.get(word, word) for word in template.split(" "))
+
+    def article_before_object(self, template: str, marks: Marks = MARKS) -> bool:
+        """Whether the name of the object has its article in this template."""
+        words = template.partition(marks.object)[0].rstrip(" ").rsplit(" ", 1)
+        return words[-1].endswith(",") or words[-1].lower() in self._article_after
+
+
+def cloze(
+    template: str,
+    subject: str,
+    usage: Usage,
+    grammar: Grammar,
+    object_article: str = "",
+    blank: str = OBJECT,
+    marks: Marks = MARKS,
+    date: str = "",
+) -> str:
+    """The sentence of a template about `subject`, with `blank` in the place of the object.
+
+    `object_article` is put before the blank where the template lets a name have it. An article that the
+    template itself has before the subject is not doubled. `date` begins the sentence: `As of 2022, `.
+    """
+    if date:
+        first = template[:1] if template.startswith(marks.subject) else template[:1].lower()
+        template = f"{date}{first}{template[1:]}"
+    text = grammar.plural(template, marks) if usage.plural else template
+    before, _, after = text.partition(marks.subject)
+    if usage.article and before.lower().endswith(f"{usage.article} "):
+        before = before[: -len(usage.article) - 1]
+    if object_article and grammar.article_before_object(template, marks):
+        blank = f"{object_article} {blank}"
+    return f"{before}{written(subject, usage, not before)}{after.replace(marks.object, blank)}"
+
+
+@lru_cache(maxsize=8)
+def read_grammar(language: str = "en", path: Path = GRAMMAR) -> Grammar:
+    """The grammar of a language. Raises InputError that names the line with a wrong kind or repeated word."""
+    words: dict[str, dict[str, str]] = {}
+    for line, (code, kind, word, other) in rows_of(path, COLUMNS):
+        if kind not in KINDS:
+            raise InputError(f"{path}, line {line}: kind is {kind!r}; write one of {', '.join(KINDS)}")
+        if bool(other) != (kind in ("plural", "past", "possessive")):
+            raise InputError(
+                f"{path}, line {line}: {word!r} must have another form, or none, as its kind has"
+            )
+        if code != language:
+            continue
+        if word in words.setdefault(kind, {}):
+            raise InputError(f"{path}, line {line}: {word!r} has a row already; remove one of the two")
+        words[kind][word] = other
+    return Grammar(words)
+
+
+def prompts_like(seen: str, templates: Sequence[str], subject: str, object: str) -> list[str]:
+    """What each template says about `subject` before its object, worded as the cloze test that was `seen`.
+
+    A dataset names subject and object, but not the articles, the number and the date with which its prompts
+    were made. They are those with which one of the templates gives `seen`; if none does, labels are filled in
+    as they are.
+    """
+    names, grammar = read_names(), read_grammar()
+    uses = dict.fromkeys(
+        [names.usage(subject), PLAIN, *(Usage(a, p) for a in ("", "the") for p in (False, True))]
+    )
+    articles = dict.fromkeys([names.usage(object).article, "", "the"])
+    date = found[0] if (found := _AS_OF.match(seen)) else ""
+    for usage, article in itertools.product(uses, articles):
+        made = [cloze(template, subject, usage, grammar, article, BLANK, date=date) for template in templates]
+        if seen in made:
+            break
+    else:
+        made = [cloze(template, subject, PLAIN, grammar, blank=BLANK) for template in templates]
+    return [text.removesuffix(BLANK).rstrip(" ") for text in made]

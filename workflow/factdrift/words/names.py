@@ -1,0 +1,154 @@
+"""How names are used in running text: which take an article, and which are plural.
+
+`the` belongs to a name as its capitals do, yet no label of Wikidata has it: "the Netherlands", "the Los
+Angeles Lakers", but "France" and "FC Barcelona". The table `resources/words/names.tsv` says it, by the first
+of these that holds:
+
+1. `class` without an article: the item is an instance (P31) of a class of titles or persons, which take none
+   ("Boardwalk Empire");
+2. `name`: the label is this one;
+3. `class` with an article: all its instances take it ("the euro");
+4. `end`, `start`, `part`: the label ends with, begins with or contains these words; the first row counts.
+
+Patterns hold for labels that do not begin with a small letter ("political party" is no name). A label that
+begins with `The` takes no second article. A language whose articles have several forms has names only, each
+with its form as a subject (`die Niederlande`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from factdrift.errors import InputError
+from factdrift.paths import NAMES
+from factdrift.tables import rows_of
+from factdrift.wikidata.ids import entity_number
+
+COLUMNS = ("language", "match", "text", "article", "number", "note")
+MATCHES = ("name", "class", "end", "start", "part")
+
+_PATTERNS = {
+    "end": r"\S.* (?:{})",
+    "start": r"(?:{})(?: .*)?",
+    "part": r"(?:.* )?(?:{})(?: .*)?",
+}
+_BATCH = 65_536
+
+
+class Usage(NamedTuple):
+    """`article`: before the name inside a sentence, empty if there is none. `plural`: of the verb."""
+
+    article: str = ""
+    plural: bool = False
+
+
+PLAIN = Usage()
+
+
+class Names:
+    """The names of one language."""
+
+    def __init__(self, rows: Iterable[tuple[str, str, Usage]]) -> None:
+        """`rows`: (match, text, usage) in the order of the table; texts of classes are numbers of items."""
+        self._names: dict[str, Usage] = {}
+        self._classes: dict[int, Usage] = {}
+        patterns: list[tuple[str, Usage, str]] = []
+        for match, text, usage in rows:
+            if match == "name":
+                self._names[text] = usage
+            elif match == "class":
+                self._classes[int(text)] = usage
+            else:
+                patterns.append((match, usage, re.escape(text)))
+        self._patterns = [
+            (re.compile(_PATTERNS[match].format("|".join(text for *_, text in alike))), usage)
+            for (match, usage), alike in groupby(patterns, key=lambda row: row[:2])
+        ]
+
+    def usage(self, label: str, classes: Collection[int] | None = ()) -> Usage:
+        """How a name is used; `classes`: numbers of the classes (P31) of its item, empty if not known."""
+        of_class = [self._classes[number] for number in classes or () if number in self._classes]
+        if PLAIN in of_class:
+            return PLAIN
+        if (named := self._names.get(label)) is not None:
+            return named
+        if of_class:
+            return PLAIN if label.startswith("The ") else of_class[0]
+        if label[:1].islower():
+            return PLAIN
+        found = next((usage for pattern, usage in self._patterns if pattern.fullmatch(label)), PLAIN)
+        return found._replace(article="") if label.startswith("The ") else found
+
+    def __bool__(self) -> bool:
+        return bool(self._names or self._classes or self._patterns)
+
+
+def written(name: str, usage: Usage, first: bool = False) -> str:
+    """The name as a sentence writes it: `the Netherlands`, or `The Netherlands` as its first word."""
+    article = usage.article
+    return f"{article[:1].upper() if first else article[:1]}{article[1:]} {name}" if article else name
+
+
+@lru_cache(maxsize=8)
+def read_names(language: str = "en", path: Path = NAMES) -> Names:
+    """The names of a language. Raises InputError that names the line for what is not formed as it should."""
+    rows, seen = [], set()
+    for line, (code, match, text, article, number, _) in rows_of(path, COLUMNS):
+        where = f"{path}, line {line}"
+        if match not in MATCHES:
+            raise InputError(f"{where}: match is {match!r}; write one of {', '.join(MATCHES)}")
+        if number not in ("singular", "plural"):
+            raise InputError(f"{where}: number is {number!r}; write singular or plural")
+        if not text or (code, match, text) in seen:
+            raise InputError(f"{where}: {text!r} is empty or has a row already; remove one of the two")
+        seen.add((code, match, text))
+        if match == "class":
+            item = entity_number(text)
+            if item is None or item < 0:
+                raise InputError(f"{where}: {text!r} is no id of a class such as Q8142")
+            text = str(item)
+        if code == language:
+            rows.append((match, text, Usage(article, number == "plural")))
+    return Names(rows)
+
+
+def create_usages(db: duckdb.DuckDBPyConnection, named: str, names: Names | None) -> None:
+    """TEMP TABLE usages (id, article, plural): items of a query `id, label, classes` that are not plain.
+
+    Without `names` it is empty.
+    """
+    db.execute("CREATE OR REPLACE TEMP TABLE usages (id INTEGER, article VARCHAR, plural BOOLEAN)")
+    if not names:
+        return
+    found: list[tuple[int, str, bool]] = []
+    for batch in db.sql(f"SELECT id, label, classes FROM ({named}) WHERE label IS NOT NULL").to_arrow_reader(
+        _BATCH
+    ):
+        columns: Sequence[list[object]] = [
+            batch.column(name).to_pylist() for name in ("id", "label", "classes")
+        ]
+        for item, label, classes in zip(*columns, strict=True):
+            usage = names.usage(str(label), classes)
+            if usage != PLAIN:
+                found.append((int(str(item)), *usage))
+    ids, articles, plurals = (list(column) for column in zip(*found, strict=True)) if found else ([], [], [])
+    db.register(
+        "usages_found",
+        pa.table(
+            {
+                "id": pa.array(ids, pa.int32()),
+                "article": pa.array(articles, pa.string()),
+                "plural": pa.array(plurals, pa.bool_()),
+            }
+        ),
+    )
+    db.execute("INSERT INTO usages SELECT * FROM usages_found")
+    db.unregister("usages_found")
