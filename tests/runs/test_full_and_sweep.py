@@ -112,6 +112,26 @@ def test_sweep_removes_files_of_killed_processes_only(tmp_path, monkeypatch):
     assert sweep(tmp_path / "nothing") == (0, 0)
 
 
+def test_sweep_removes_what_a_zombie_left(tmp_path):
+    """A killed process whose parent never asks for its end keeps its number, but writes no more."""
+    killed = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    (tmp_path / f".a.{killed.pid}.part").write_bytes(b"x" * 10)
+    assert sweep(tmp_path) == (0, 0)
+    killed.kill()
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+    assert sweep(tmp_path) == (1, 10)
+    killed.wait()
+
+
+def test_sweep_removes_what_is_older_than_the_process_of_its_number(tmp_path):
+    part = tmp_path / f".a.{os.getpid()}.part"
+    part.write_bytes(b"x" * 10)
+    assert sweep(tmp_path) == (0, 0)
+    before = psutil.Process().create_time() - 10
+    os.utime(part, (before, before))
+    assert sweep(tmp_path) == (1, 10)
+
+
 @pytest.mark.parametrize("when", ["before it is measured", "before it is removed"])
 def test_sweep_ignores_files_that_vanish(tmp_path, monkeypatch, when):
     gone = subprocess.Popen([sys.executable, "-c", ""])
@@ -121,7 +141,7 @@ def test_sweep_ignores_files_that_vanish(tmp_path, monkeypatch, when):
     folder.mkdir()
     (folder / "block").write_bytes(b"x" * 10)
     (tmp_path / f"factdrift-{gone.pid}-link").symlink_to(tmp_path / "nothing")
-    module, name = (psutil, "pid_exists") if when == "before it is measured" else (shutil, "rmtree")
+    module, name = (psutil, "Process") if when == "before it is measured" else (shutil, "rmtree")
     real = getattr(module, name)
     really_remove = shutil.rmtree
 

@@ -11,6 +11,9 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+CLOCK = 2.0
+"""Seconds by which the beginning of a process, computed from the machine's start, may be wrong."""
+
 
 def sweep(results: Path) -> tuple[int, float]:
     """Removes the unfinished files of processes that are gone; returns their number and bytes.
@@ -18,13 +21,11 @@ def sweep(results: Path) -> tuple[int, float]:
     These are `.NAME.PID.part` under `results` (no run may be writing there) and the folders to which queries
     of this user spilled. What another process removes meanwhile is left to it.
     """
-    import psutil
-
     number, freed = 0, 0.0
     parts = [path for path in _inside(results) if path.match(".*.part")]
     for path in (*parts, *_own(Path(tempfile.gettempdir()).glob("factdrift-*-*"))):
         process = re.search(r"\.(\d+)\.part$|^factdrift-(\d+)-", path.name)
-        if process is None or psutil.pid_exists(int(process[1] or process[2])):
+        if process is None or _writes(int(process[1] or process[2]), path):
             continue
         size = _bytes(path) + sum(_bytes(each) for each in _inside(path))
         with contextlib.suppress(FileNotFoundError):
@@ -34,6 +35,25 @@ def sweep(results: Path) -> tuple[int, float]:
                 path.unlink()
             number, freed = number + 1, freed + size
     return number, freed
+
+
+def _writes(process: int, path: Path) -> bool:
+    """Whether the process can be the one that writes a file.
+
+    A killed process keeps its number until its parent has asked for its end, which in many containers nobody
+    does; and a number is given again to a process that began after the last change of the file.
+    """
+    import psutil
+
+    try:
+        found = psutil.Process(process)
+        if found.status() == psutil.STATUS_ZOMBIE:
+            return False
+        return found.create_time() < path.stat().st_mtime + CLOCK
+    except (psutil.NoSuchProcess, FileNotFoundError):
+        return False
+    except psutil.AccessDenied:
+        return True
 
 
 def _inside(folder: Path) -> Iterator[Path]:
