@@ -9,6 +9,12 @@ def edit_limit():
     return limit
 
 
+def kept_adapters():
+    """The folder with the adapters of a job, if they are kept."""
+    keep = config["edit"]["keep"] == "adapters"
+    return {"adapters": directory("results/{pair}/edit/{edited}/{method}/{shard}.adapters")} if keep else {}
+
+
 def of_models(file):
     """A file of each edited model."""
     return [f"results/{{pair}}/edit/{folder}/{file}" for folder in edited_models()]

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from factdrift.edit.checkpoints import Parts
 from factdrift.edit.job import META, SAID, Job, cut, longest
+from factdrift.edit.keeping import Keeping
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edited
 from factdrift.edit.methods.regimes import edited
@@ -64,10 +65,12 @@ def write_run(
     parts: Path,
     out_probes: Path,
     out_edits: Path,
+    out_adapters: Path | None = None,
 ) -> list[dict[str, float]]:
     """Makes the edits of shard k of n and writes RUN_PROBES and RUN_EDITS; returns the costs of each batch.
 
-    Batches are cut before shards, so the rows do not depend on the number of shards.
+    Batches are cut before shards, so the rows do not depend on the number of shards. `out_adapters`: a folder
+    to be made with an adapter for each edit that did not fail, or for each group of edits.
     """
     settings = job.settings
     batches = cut(updates, settings.edits)
@@ -75,12 +78,16 @@ def write_run(
     numbers = range(place * len(batches) // count, (place + 1) * len(batches) // count)
     meta = job.meta(hyper.method, hyper.digest(), digests)
     rows = [update.row for update in updates]
-    kept = Parts(parts, {"meta": meta, "settings": settings, "edits": rows, "code": of_module(__name__)})
+    depends = {"meta": meta, "settings": settings, "edits": rows, "code": of_module(__name__)}
+    kept = Parts(parts, depends | {"adapters": out_adapters is not None})
+    keeping = Keeping(job.loaded, hyper, settings.regime, kept.folder("adapters")) if out_adapters else None
+    # Without their folder the adapters of finished batches have been moved, and are made again.
+    again = keeping is not None and not keeping.begun()
     mine = sum(len(batches[number]) for number in numbers)
     progress = Progress(f"{hyper.method} on {job.loaded.name}", mine, "edits")
     for number in numbers:
-        if not kept.has(number):
-            probes, edits = _batch(job, meta, batches[number], hyper, artefacts)
+        if again or not kept.has(number):
+            probes, edits = _batch(job, meta, batches[number], hyper, artefacts, keeping)
             kept.write(
                 number,
                 {
@@ -94,13 +101,20 @@ def write_run(
     progress.say()
     write_parquet(kept.table("probes", RUN_PROBES, numbers), out_probes)
     write_parquet(kept.table("edits", RUN_EDITS, numbers), out_edits)
+    if keeping and out_adapters:
+        keeping.move(out_adapters)
     costs = kept.costs(numbers)
     kept.remove()
     return costs
 
 
 def _batch(
-    job: Job, meta: dict[str, Any], updates: Sequence[Update], hyper: Hyper, artefacts: Artefacts
+    job: Job,
+    meta: dict[str, Any],
+    updates: Sequence[Update],
+    hyper: Hyper,
+    artefacts: Artefacts,
+    keeping: Keeping | None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows of RUN_PROBES and RUN_EDITS for one batch, which is halved if it does not fit into memory."""
     probes: list[dict[str, Any]] = []
@@ -113,6 +127,8 @@ def _batch(
             named = {"model": job.loaded.name, "method": hyper.method}
             found = [{**named, **row} for row in probe_rows(job, chosen, made)]
             said = list(_edit_rows(job, chosen, made))
+        if keeping:
+            keeping.keep([each.edit for each in chosen], made)
         probes.extend(found)
         rows.extend({**meta, **row} for row in said)
 

@@ -45,6 +45,7 @@ def register(verbs: Parsers) -> None:
     verb.add_argument("--shard", type=read_shard, default=(0, 1), metavar="0-of-1")
     _tables(verb, "--out-probes", "--out-edits")
     verb.add_argument("--out-costs", type=Path, required=True, metavar="JSON")
+    verb.add_argument("--out-adapters", type=Path, metavar="FOLDER", help="the edits as LoRA adapters")
     verb.set_defaults(run=_run)
 
 
@@ -175,6 +176,7 @@ def _run(options: argparse.Namespace) -> None:
             options.parts,
             options.out_probes,
             options.out_edits,
+            options.out_adapters,
         )
         account = {
             "model": job.loaded.name,

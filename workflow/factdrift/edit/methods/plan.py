@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from factdrift.edit.methods.hyperparameters import Hyper, check_methods, read_hyper
+from factdrift.errors import InputError
 from factdrift.models.names import split_name
 from factdrift.paths import METHODS
 
@@ -27,6 +28,15 @@ def needs(hyper: Hyper) -> dict[str, str]:
     return found
 
 
+def check_kept(hyper: Hyper) -> None:
+    """Raises InputError if the method changes full matrices, which no adapter holds (`edit.keep: adapters`)."""
+    if hyper.method in ("ft", "ft_l") or hyper.get("precision") == "weights":
+        raise InputError(
+            f"edit.keep: adapters: {hyper.method} on {hyper.model} changes full matrices, which no adapter of "
+            "low rank holds; leave it out of methods (and set precision: float32 for the others), or keep none"
+        )
+
+
 class Plan:
     """The methods and models of a configuration, and what each method needs."""
 
@@ -42,6 +52,10 @@ class Plan:
         self._given: dict[str, Any] = {method: config[method] for method in known if method in config}
         names = [split_name(model)[0] for model in config["models"]]
         check_methods(names, self._methods, self._given, folder)
+        if config.get("edit", {}).get("keep") == "adapters":
+            for model in names:
+                for method in self._methods:
+                    check_kept(read_hyper(method, model, self._given.get(method), folder))
 
     def needs(self, method: str, model: str) -> dict[str, str]:
         """`needs` of a configured method on a model."""
