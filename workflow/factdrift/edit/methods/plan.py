@@ -29,11 +29,11 @@ def needs(hyper: Hyper) -> dict[str, str]:
 
 
 def check_kept(hyper: Hyper) -> None:
-    """Raises InputError if the method changes full matrices, which no adapter holds (`edit.keep: adapters`)."""
+    """Raises InputError if the method changes full matrices, which no adapter holds; for `edit.keep`."""
     if hyper.method in ("ft", "ft_l") or hyper.get("precision") == "weights":
         raise InputError(
-            f"edit.keep: adapters: {hyper.method} on {hyper.model} changes full matrices, which no adapter of "
-            "low rank holds; leave it out of methods (and set precision: float32 for the others), or keep none"
+            f"edit.keep: adapters: {hyper.method} on {hyper.model} changes full matrices, which no adapter "
+            "of low rank holds; leave it out of methods (precision: float32 for the others), or keep none"
         )
 
 
