@@ -131,16 +131,16 @@ class _View:
     def __init__(self, loaded: Loaded, edited: Edited):
         self._loaded, self._edited = loaded, edited
 
-    def _given(self, after: bool) -> tuple[str, dict[str, Any]]:
-        """The text before each prompt, and the keyword arguments of `score` that apply the edit."""
+    def _given(self, prompt: str, after: bool) -> tuple[str, dict[str, Any]]:
+        """The text before a prompt, and the keyword arguments of `score` that apply the edit."""
         if not after:
             return "", {}
-        context = self._edited.contexts[0] if self._edited.contexts else ""
+        (context,) = self._edited.before(0, [prompt])
         return context, {"deltas": self._edited.deltas, "owners": [0]}
 
     def continuations(self, prompt: str, after: bool) -> list[str]:
         """The most probable continuations: the probability of the first token, and the greedy rest."""
-        context, given = self._given(after)
+        context, given = self._given(prompt, after)
         ids = align(self._loaded.tokenizer, prompt, context=context).ids
         owner = {"deltas": given["deltas"], "owner": 0} if given else {}
         first = next_tokens(self._loaded, ids, TOP, **owner)
@@ -161,7 +161,7 @@ class _View:
 
     def chance(self, prompt: str, label: str, after: bool) -> str:
         """The geometric mean of the probabilities of an object's tokens, or why they cannot be aligned."""
-        context, given = self._given(after)
+        context, given = self._given(prompt, after)
         try:
             sentence = align(self._loaded.tokenizer, prompt, label, context=context)
         except AlignmentError as error:

@@ -148,8 +148,9 @@ def probe_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[di
     for owner, update in enumerate(updates):
         if owner in made.failed:
             continue
-        for number, probe in enumerate(update.probes):
-            one, reason = _sentence(job, probe["prompt"], probe["target"], _context(made, owner))
+        contexts = made.before(owner, [probe["prompt"] for probe in update.probes])
+        for number, (probe, context) in enumerate(zip(update.probes, contexts, strict=True)):
+            one, reason = _sentence(job, probe["prompt"], probe["target"], context)
             rows.append({"edit": update.edit.id, "number": number, "reason": reason})
             if one is not None:
                 sentences.append(one)
@@ -163,10 +164,6 @@ def probe_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[di
         else:
             rows[place]["reason"] = "not_finite"
     yield from rows
-
-
-def _context(made: Edited, owner: int) -> str:
-    return made.contexts[owner] if made.contexts else ""
 
 
 def _sentence(job: Job, prompt: str, target: str, context: str) -> tuple[Sentence | None, str | None]:
@@ -189,9 +186,14 @@ def _edit_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[di
         for place, (_, prompt) in enumerate(updates[owner].clozes())
     ]
     most = {owner: longest(job.sentences, updates[owner]) for owner in lasting}
+    contexts = [
+        context
+        for owner in lasting
+        for context in made.before(owner, [prompt for _, prompt in updates[owner].clozes()])
+    ]
     ids, counts = [], []
-    for owner, place, prompt in clozes:
-        one, _ = _sentence(job, prompt, "", _context(made, owner))
+    for (owner, place, prompt), context in zip(clozes, contexts, strict=True):
+        one, _ = _sentence(job, prompt, "", context)
         assert one is not None  # without a target no alignment can fail
         ids.append(one.ids)
         long = updates[owner].row["fluency"] and place

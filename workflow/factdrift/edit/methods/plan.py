@@ -28,6 +28,14 @@ def needs(hyper: Hyper) -> dict[str, str]:
     return found
 
 
+def check_encoder(hyper: Hyper) -> None:
+    """Raises InputError if RAG is to compare dense vectors and no encoder is named."""
+    if hyper.get("index") == "dense" and not hyper["encoder"]:
+        raise InputError(
+            "rag.encoder: none is given, which `index: dense` needs; name a sentence encoder, or take tfidf"
+        )
+
+
 def check_kept(hyper: Hyper) -> None:
     """Raises InputError if the method changes full matrices, which no adapter holds; for `edit.keep`."""
     if hyper.method in ("ft", "ft_l") or hyper.get("precision") == "weights":
@@ -52,10 +60,14 @@ class Plan:
         self._given: dict[str, Any] = {method: config[method] for method in known if method in config}
         names = [split_name(model)[0] for model in config["models"]]
         check_methods(names, self._methods, self._given, folder)
-        if config.get("edit", {}).get("keep") == "adapters":
-            for model in names:
-                for method in self._methods:
-                    check_kept(read_hyper(method, model, self._given.get(method), folder))
+        for hyper in (
+            read_hyper(method, model, self._given.get(method), folder)
+            for model in names
+            for method in self._methods
+        ):
+            check_encoder(hyper)
+            if config.get("edit", {}).get("keep") == "adapters":
+                check_kept(hyper)
 
     def needs(self, method: str, model: str) -> dict[str, str]:
         """`needs` of a configured method on a model."""

@@ -7,13 +7,16 @@ from dataclasses import replace
 
 import torch
 
+from factdrift.edit.methods import memit, rag
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
-from factdrift.edit.methods.memit import together
-from factdrift.edit.methods.registry import METHODS
+from factdrift.edit.methods.registry import METHODS, Method
 from factdrift.errors import InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.loading import Loaded
+
+TOGETHER: dict[str, Method] = {"memit": memit.together, "rag": rag.together}
+"""Methods that can make one change for all facts (regime `batch`)."""
 
 
 def edited(
@@ -23,20 +26,21 @@ def edited(
 
     `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
     all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
-    for all facts together; only MEMIT can. Raises InputError if the method does not support the regime, or
+    for all facts together; the methods of TOGETHER can. RAG, which changes no weight, has one index for all
+    facts in both. Raises InputError if the method does not support the regime, or
     changes a block that the model does not have.
     """
     check_layers(loaded, hyper)
     if regime == "independent":
         result = METHODS[hyper.method](loaded, edits, hyper, artefacts)
-    elif regime == "batch" and hyper.method == "memit":
-        result = together(loaded, edits, hyper, artefacts)
+    elif hyper.method in TOGETHER and (regime == "batch" or hyper.method == "rag"):
+        result = TOGETHER[hyper.method](loaded, edits, hyper, artefacts)
     elif regime == "sequential" and hyper.method not in ("none", "prompt"):
         result = _in_turn(loaded, edits, hyper, artefacts)
     else:
         raise InputError(
-            f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for memit, sequential for "
-            "methods that change weights, independent for all"
+            f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for {', '.join(TOGETHER)}, "
+            "sequential for methods that change weights, independent for all"
         )
     if hyper.get("precision") == "weights":
         result.deltas = rounded(loaded.model, result.deltas)

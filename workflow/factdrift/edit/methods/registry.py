@@ -7,6 +7,7 @@ from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Method
 from factdrift.edit.methods.memit import memit
 from factdrift.edit.methods.mend import mend
 from factdrift.edit.methods.prompt import none, prompt
+from factdrift.edit.methods.rag import rag
 from factdrift.edit.methods.rome import rome
 
 __all__ = ["METHODS", "Artefacts", "Edit", "Edited", "Method"]
@@ -19,4 +20,5 @@ METHODS: dict[str, Method] = {
     "rome": rome,
     "memit": memit,
     "prompt": prompt,
+    "rag": rag,
 }

@@ -43,6 +43,7 @@ TITLES = {
     "rome": "ROME",
     "memit": "MEMIT",
     "prompt": "PROMPT",
+    "rag": "RAG",
 }
 _PLAIN = ("fluency", "fluency_full")
 
