@@ -12,7 +12,7 @@ from factdrift.edit import settings as edit
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Scoring = Literal["letter", "loglik"]
 
-METHODS = ("ft", "ft_l", "rome", "memit")
+METHODS = ("ft", "ft_l", "rome", "memit", "lora")
 """Methods whose edits can be in the place of the context. PROMPT would repeat the context; MEND's editor is
 trained on facts about the subjects of the items."""
 

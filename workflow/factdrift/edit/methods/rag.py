@@ -4,7 +4,7 @@ Retrieval-augmented generation (Lewis et al. 2020, arXiv 2005.11401, section 2) 
 index with the greatest p(z | x) for a query x and gives them to the model with x. Here the documents are the
 updates, one sentence each, a query is the prompt of a probe, and the k best are written before it, the best
 one last. They are ranked by the cosine of TF-IDF vectors, or of dense ones: the mean of an encoder's last
-hidden states over the tokens (Izacard et al. 2022, arXiv 2112.09118, section 3.1).
+hidden states over the tokens (Izacard et al. 2022, arXiv 2112.09118, section 3).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from factdrift.edit.methods import memit, rag
+from factdrift.edit.methods import lora, memit, rag
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.registry import METHODS, Method
@@ -15,7 +15,7 @@ from factdrift.errors import InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.loading import Loaded
 
-TOGETHER: dict[str, Method] = {"memit": memit.together, "rag": rag.together}
+TOGETHER: dict[str, Method] = {"memit": memit.together, "lora": lora.together, "rag": rag.together}
 """Methods that can make one change for all facts (regime `batch`)."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from factdrift.edit.methods.ft import ft
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Method
+from factdrift.edit.methods.lora import lora
 from factdrift.edit.methods.memit import memit
 from factdrift.edit.methods.mend import mend
 from factdrift.edit.methods.prompt import none, prompt
@@ -19,6 +20,7 @@ METHODS: dict[str, Method] = {
     "mend": mend,
     "rome": rome,
     "memit": memit,
+    "lora": lora,
     "prompt": prompt,
     "rag": rag,
 }

@@ -42,6 +42,7 @@ TITLES = {
     "mend": "MEND",
     "rome": "ROME",
     "memit": "MEMIT",
+    "lora": "LoRA",
     "prompt": "PROMPT",
     "rag": "RAG",
 }
