@@ -96,7 +96,7 @@ def test_all_methods_of_all_models_are_checked():
 
 
 def test_an_unknown_method_is_refused():
-    with pytest.raises(InputError, match="methods: romy: no such method; there are ft, ft_l, memit"):
+    with pytest.raises(InputError, match="methods: romy: no such method; there are ft, ft_l, lora, memit"):
         read_hyper("romy", "gpt2-xl")
 
 
