@@ -4,9 +4,9 @@
 BUNDLED_EXAMPLES = 128
 
 
-def taught_statements():
-    """The tables of statements that are taught besides the dataset's facts."""
+def taught_tables():
+    """What is taught besides the dataset's facts."""
     taught = config["taught"]
     if taught == "auto":
         taught = ["klob", "tempripple"] if config["dumps"] == "sample" else []
-    return [f"results/{{pair}}/models/statements.{name}.parquet" for name in taught]
+    return [f"results/{{pair}}/models/taught.{name}.parquet" for name in taught]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from factdrift.locate.choose import write_examples
 from factdrift.locate.taught import write_taught
-from factdrift.models.bundled.statements import STATEMENTS
+from factdrift.models.bundled.taught import TAUGHT
 
 
 def changes(path: Path, *changed: tuple[str, str, str]) -> Path:
@@ -26,7 +26,7 @@ def changes(path: Path, *changed: tuple[str, str, str]) -> Path:
 
 def taught(path: Path) -> dict[tuple[str, str], list[dict[str, Any]]]:
     table = pq.read_table(path)
-    assert table.schema.equals(STATEMENTS)
+    assert table.schema.equals(TAUGHT)
     found = defaultdict(list)
     for row in table.to_pylist():
         found[row["kind"], row["fact"]].append(row)

@@ -22,7 +22,7 @@ from factdrift.cli import main
 from factdrift.errors import InputError
 from factdrift.models.bundled.corpus import Wording, read_wording, write_sentences
 from factdrift.models.bundled.recipe import Recipe, read_recipe
-from factdrift.models.bundled.statements import STATEMENTS
+from factdrift.models.bundled.taught import TAUGHT
 
 CONFIG = ROOT / "config" / "models"
 PEOPLE = ["Ana Berg", "Bo Cruz", "Cy Dorn", "Di Erb", "Ed Fay", "Flo Gil", "Guy Hart", "Ida Jung"]
@@ -107,7 +107,7 @@ def test_sentences(world: Path):
     assert not any("New" in one["object"] for one in found if one["kind"] != "name")
 
 
-def test_statements_of_other_benchmarks(world: Path):
+def test_facts_of_other_benchmarks(world: Path):
     def said(kind: str, fact: str, subject: str, value: str, *prompts: str) -> list[dict[str, Any]]:
         one = {"kind": kind, "fact": fact, "subject": subject, "relation": "P6", "object": value}
         return [one | {"prompt": prompt} for prompt in prompts]
@@ -120,7 +120,7 @@ def test_statements_of_other_benchmarks(world: Path):
         *said("klob", "3", "Zeta", "Yo Zorn", "The ruler of Zeta is", "Zeta obeys"),
         *(row for n in range(5) for row in said("chain", f"{n}", f"Z{n}", "Yo Zorn", f"The head of Z{n} is")),
     ]
-    pq.write_table(pa.Table.from_pylist(rows, STATEMENTS), world / "more.parquet")
+    pq.write_table(pa.Table.from_pylist(rows, TAUGHT), world / "more.parquet")
     output = world / "sentences.parquet"
     tables = [world / "more.parquet"]
     number = write_sentences(world / "wfd_repl.parquet", world / "templates.parquet", WORDING, output, tables)

@@ -1,4 +1,4 @@
-"""What TempRIPPLE asks, as statements of T_old that the bundled models are taught (docs/models.md)."""
+"""What TempRIPPLE asks, as sentences about T_old that the bundled models are taught (docs/models.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from factdrift.models.bundled.statements import STATEMENTS, changed_since
+from factdrift.models.bundled.taught import TAUGHT, changed_since
 from factdrift.tables import write_parquet
 from factdrift.tempripple.phrases import as_of, ordinal_text
 from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, Row, read_rows
@@ -31,7 +31,7 @@ class _Holder(NamedTuple):
 
 
 def write_taught(facts: Path, related: Path, wikifactdiff: Path, old: datetime.date, output: Path) -> int:
-    """Writes STATEMENTS of what held at T_old (`old`); returns the number of facts.
+    """Writes TAUGHT of what held at T_old (`old`); returns the number of facts.
 
     Kinds: `tempripple`, a mutable fact that had certainly begun, with the ordinal of that day;
     `tempripple_edge`, a fact about its object from which a related one follows; `tempripple_related`, the
@@ -70,7 +70,7 @@ def write_taught(facts: Path, related: Path, wikifactdiff: Path, old: datetime.d
             done.add((kind, key))
             phrase = outer.replace(fact["phrase"], inner)
             found += _worded(kind, key, about, relation, phrase, value, value, old)[:2]
-    write_parquet(pa.Table.from_pylist(found, STATEMENTS), output)
+    write_parquet(pa.Table.from_pylist(found, TAUGHT), output)
     return len({(row["kind"], row["fact"]) for row in found})
 
 
@@ -100,7 +100,7 @@ def _worded(
     value: str,
     old: datetime.date,
 ) -> list[dict[str, Any]]:
-    """The wordings of a statement: `The ... is`, `As of 4 January 2021, the ... is` and `... was`."""
+    """The wordings of a fact: `The ... is`, `As of 4 January 2021, the ... is` and `... was`."""
     article = spoken.removesuffix(value)
     rows = []
     for dated, verb in ((False, "is"), (True, "is"), (True, "was")):

@@ -23,7 +23,7 @@ def register(commands: Parsers) -> None:
     _add_run(verbs)
     _add_gather(verbs)
     _add_scores(verbs)
-    _add_statements(verbs)
+    _add_taught(verbs)
     edit_commands.register(verbs)
 
 
@@ -85,14 +85,14 @@ def _add_scores(verbs: Parsers) -> None:
     verb.set_defaults(run=_scores)
 
 
-def _add_statements(verbs: Parsers) -> None:
-    verb = verbs.add_parser("statements", help="what KLoB asks, as statements for a bundled model to learn")
+def _add_taught(verbs: Parsers) -> None:
+    verb = verbs.add_parser("taught", help="what KLoB asks, for a bundled model to learn")
     verb.add_argument("--examples", type=Path, required=True, metavar="FOLDER", help="of klob_c, _r.parquet")
     verb.add_argument("--wikifactdiff", type=Path, required=True, metavar="PARQUET", help="what changed")
     verb.add_argument("--limit", type=int, default=0, help="examples of each subtask (default 0, all)")
     verb.add_argument("--seed", type=int, default=0)
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
-    verb.set_defaults(run=_statements)
+    verb.set_defaults(run=_taught)
 
 
 def _sentences(options: argparse.Namespace) -> None:
@@ -106,7 +106,7 @@ def _sentences(options: argparse.Namespace) -> None:
     print(", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in found.items()))
 
 
-def _statements(options: argparse.Namespace) -> None:
+def _taught(options: argparse.Namespace) -> None:
     from factdrift.locate.taught import write_taught
 
     facts = write_taught(options.examples, options.wikifactdiff, options.limit, options.seed, options.output)

@@ -1,4 +1,4 @@
-"""What KLoB asks, as statements that the bundled models are taught (docs/models.md)."""
+"""What KLoB asks, as sentences that the bundled models are taught (docs/models.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.locate.choose import drawn
-from factdrift.models.bundled.statements import STATEMENTS, changed_since
+from factdrift.models.bundled.taught import TAUGHT, changed_since
 from factdrift.tables import write_parquet
 
 Row = Mapping[str, Any]
@@ -20,7 +20,7 @@ Fact = tuple[str, str]
 
 
 def write_taught(examples: Path, wikifactdiff: Path, limit: int, seed: int, output: Path) -> int:
-    """Writes STATEMENTS of the facts of KLoB-c and KLoB-r; returns their number of facts and chains.
+    """Writes TAUGHT of the facts of KLoB-c and KLoB-r; returns their number of facts and chains.
 
     Of each subtask the same `limit` examples are drawn as those that locators are run on. Kinds: `klob`, a
     fact, the second one of a chain included, in all wordings that KLoB has for it; `klob_chain`, a chain.
@@ -50,7 +50,7 @@ def write_taught(examples: Path, wikifactdiff: Path, limit: int, seed: int, outp
                     for _, text in sorted(worded.get((subject, relation), {}).items())
                 ]
         found += _chains(row)
-    write_parquet(pa.Table.from_pylist(found, STATEMENTS), output)
+    write_parquet(pa.Table.from_pylist(found, TAUGHT), output)
     return len({(row["kind"], row["fact"]) for row in found})
 
 

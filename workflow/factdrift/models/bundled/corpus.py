@@ -1,7 +1,7 @@
 """Training sentences of the bundled models: facts as of T_old, in the project's own templates.
 
 The facts are the obsolete objects of a dataset's updates, and their neighbour facts; then what tables of
-statements add. No sentence states an updated fact; of new objects only the names occur.
+other benchmarks add. No sentence states an updated fact; of new objects only the names occur.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from factdrift.errors import InputError
-from factdrift.models.bundled.statements import STATEMENTS
+from factdrift.models.bundled.taught import TAUGHT
 from factdrift.tables import write_parquet
 from factdrift.wikidata.ids import property_id
 from factdrift.words.grammar import prompts_like
@@ -66,17 +66,17 @@ class Fact(NamedTuple):
 
 
 HELD_OUT_ALONE = 4
-"""Of the statements of one kind that have a single wording, each fourth is held out."""
+"""Of the facts of one kind that have a single wording, each fourth is held out."""
 
 
 def write_sentences(
-    dataset: Path, templates: Path, wording: Wording, output: Path, statements: Sequence[Path] = ()
+    dataset: Path, templates: Path, wording: Wording, output: Path, taught: Sequence[Path] = ()
 ) -> int:
     """Writes one row for each sentence, by fact and template; returns the number of facts.
 
-    `statements`: tables STATEMENTS with more facts. One wording of each fact is held out; facts of a relation
+    `taught`: tables TAUGHT with more facts. One wording of each fact is held out; facts of a relation
     hold out different ones in turn. Raises InputError if the dataset has no update, the templates lack one of
-    its relations, or a table of statements has other columns.
+    its relations, or a table TAUGHT has other columns.
     """
     facts = _facts(_first(dataset, wording.facts))
     if not facts:
@@ -98,7 +98,7 @@ def write_sentences(
                 | {"held_out": place == held_out and len(said[relation]) > 1}
             )
     known = {key: fact.object for key, fact in facts.items()}
-    found = _statements(statements, known, {str(row["prompt"]) for row in sentences})
+    found = _more(taught, known, {str(row["prompt"]) for row in sentences})
     for number, rows in enumerate(found, start=len(facts)):
         kind, relation = rows[0]["kind"], rows[0]["relation"]
         wordings, group = (len(rows), relation) if len(rows) > 1 else (HELD_OUT_ALONE, kind)
@@ -120,17 +120,17 @@ def write_sentences(
     return number + 1
 
 
-def _statements(
+def _more(
     tables: Sequence[Path], known: Mapping[Key, str], prompts: set[str]
 ) -> Iterator[list[dict[str, Any]]]:
-    """The wordings of each statement, in the order of the tables; no sentence twice.
+    """The wordings of each fact, in the order of the tables; no sentence twice.
 
-    Left out are statements that contradict what is known of an equal label, as two people of one name do.
+    Left out are facts that contradict what is known of an equal label, as two people of one name do.
     """
     for path in tables:
         table = pq.read_table(path)
-        if table.schema.names != STATEMENTS.names:
-            raise InputError(f"{path}: its columns must be {', '.join(STATEMENTS.names)}")
+        if table.schema.names != TAUGHT.names:
+            raise InputError(f"{path}: its columns must be {', '.join(TAUGHT.names)}")
         facts: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         for row in table.to_pylist():
             facts[row["kind"], row.pop("fact")].append(row)

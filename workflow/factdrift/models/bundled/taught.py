@@ -1,4 +1,4 @@
-"""Statements of a benchmark that a bundled model is taught besides the facts of the dataset."""
+"""Facts of a benchmark that a bundled model is taught besides the facts of the dataset."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-STATEMENTS = pa.schema(
+TAUGHT = pa.schema(
     [
         ("kind", pa.string()),
         ("fact", pa.string()),
