@@ -245,3 +245,13 @@ def test_fine_tuning_is_exported_with_its_error(
     ft = ("--edit", "Q1-P6", "--method", "ft", "--set", '{"layers": [1], "steps": 3}', "--rank", "2")
     assert export(results, tmp_path / "out", *ft) == 0
     assert "rank 2, relative error 0." in capsys.readouterr().out
+
+
+def test_lora_is_exported_as_it_was_trained(results: Path, tmp_path: Path) -> None:
+    given = ("--method", "lora", "--set", '{"steps": 3, "rank": 2, "alpha": 4}')
+    assert export(results, tmp_path / "out", "--edit", "Q1-P6", "Q2-P6", "--regime", "batch", *given) == 0
+    config = json.loads((tmp_path / "out" / "adapter_config.json").read_text())
+    assert (config["r"], config["lora_alpha"]) == (2, 2)  # the scale is in the factor B
+    plain = AutoModelForCausalLM.from_pretrained(results / "tiny")
+    before = chance(plain, "Joe Biden")
+    assert chance(PeftModel.from_pretrained(plain, str(tmp_path / "out")), "Joe Biden") > before + 0.01
