@@ -132,11 +132,11 @@ def _edited(options: argparse.Namespace) -> None:
         from factdrift.answer.edits import edits_of
         from factdrift.answer.items import read_items
         from factdrift.answer.run import ask_edited
-        from factdrift.edit.methods.hyperparameters import read_hyper
+        from factdrift.edit.methods.hyperparameters import hyper_of
         from factdrift.edit.run_commands import artefacts
 
         items = read_items(options.items)
-        hyper = read_hyper(options.method, job.loaded.name, options.set, options.methods)
+        hyper = hyper_of(job.loaded, options.method, options.set, options.methods)
         found, digests = artefacts(options, hyper, job.loaded)
         edits = edits_of(items, options.facts)
         about = ask_edited(job, settings, items, edits, hyper, found, digests, options.parts, options.output)

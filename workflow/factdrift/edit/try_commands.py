@@ -54,11 +54,11 @@ def _try(options: argparse.Namespace) -> None:
         raise InputError(f"--subject: {options.subject!r} does not occur in the prompt; write it as there")
     with loaded(options) as model:
         from factdrift.edit.attempt import attempt, find_around
-        from factdrift.edit.methods.hyperparameters import read_hyper
+        from factdrift.edit.methods.hyperparameters import hyper_of
         from factdrift.edit.methods.interface import Edit
         from factdrift.edit.methods.regimes import check_layers
 
-        hyper = read_hyper(options.method, model.name, options.set, options.methods)
+        hyper = hyper_of(model, options.method, options.set, options.methods)
         check_layers(model, hyper)
         around = find_around(options.dataset, options.prompt, options.subject)
         around = replace(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from factdrift.errors import CannotEdit
 from factdrift.models.options import add_computing, add_model, loaded
 
 if TYPE_CHECKING:
@@ -46,12 +47,17 @@ def register(verbs: Parsers) -> None:
 
 def _moments(options: argparse.Namespace) -> None:
     with loaded(options) as model:
-        from factdrift.models.moments import count_moments, default_tokens
+        from factdrift.models.moments import count_moments, default_tokens, write_reason
         from factdrift.models.texts import read_texts
 
         texts: Iterable[str] = _written(model, options.seed) if options.sampled else read_texts(options.texts)
         layers = options.layers or list(range(model.spec.layers))
-        found = count_moments(model, layers, texts, options.tokens, options.ridge)
+        try:
+            found = count_moments(model, layers, texts, options.tokens, options.ridge)
+        except CannotEdit as error:
+            print(f"{options.output}: skipped: {error}")
+            write_reason(options.output, str(error))
+            return
         for layer, moments in found.items():
             path = options.output / f"{layer}.safetensors"
             moments.write(path)
