@@ -118,7 +118,7 @@ def write_reason(folder: Path, reason: str) -> None:
 
 
 def check_counted(folder: Path, layers: Iterable[int]) -> None:
-    """Raises CannotEdit if a block has no moments in a folder for a reason that `write_reason` has written."""
+    """Raises CannotEdit if a block has no moments, with the reason that `write_reason` has written."""
     lacking = [each for each in layers if not (folder / f"{each}.safetensors").is_file()]
     if lacking and (folder / REASON).is_file():
         raise CannotEdit(json.loads((folder / REASON).read_text(encoding="utf-8"))["reason"])

@@ -95,7 +95,7 @@ def _from_hub(name: str, revision: str) -> Path:
         (why, *_) = str(error).splitlines() or ["no message"]
         raise InputError(
             f"models: {name}: hyper-parameters are derived from its config.json, which cannot be fetched "
-            f"({type(error).__name__}: {why}); correct the name or the revision, connect to the network once, "
-            "or give the folder of the model instead"
+            f"({type(error).__name__}: {why}); correct name and revision, connect to the network once, or "
+            "give the folder of the model instead"
         ) from None
     return Path(found)

@@ -1,4 +1,4 @@
-"""Hyper-parameters for a model that no entry names, by the rules in `derived` of `config/methods/METHOD.yaml`.
+"""Hyper-parameters of models that no entry names, by the rules `derived` of config/methods/METHOD.yaml.
 
 A rule is one of
 `share: S`: the block floor(S x number of blocks), or the list of it where the key is a list;

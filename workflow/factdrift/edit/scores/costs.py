@@ -17,8 +17,9 @@ _NOTHING = {"edits": 0, "edit_seconds": 0.0, "evaluation_seconds": 0.0, "peak_mb
 def write_costs(jobs: Sequence[Path], output: Path, skipped: Sequence[Skipped] = ()) -> list[Skipped]:
     """Writes one entry for each model and method: sums over shards, and the peak of memory.
 
-    `skipped`: methods that no job was started for. A method that cannot edit a model has the reason under
-    `skipped`; returns these methods. Raises InputError with all reasons if every method but `none` was skipped.
+    `skipped`: methods for which there was no job. Returns these and the methods whose job could not edit the
+    model; their entries have the reason under `skipped`. Raises InputError with all reasons if every method
+    but `none` was skipped.
     """
     entries: dict[tuple[str, str], dict[str, Any]] = {}
     for path in jobs:
