@@ -13,6 +13,7 @@ from factdrift.edit import (
     run_commands,
     score_commands,
     try_commands,
+    tune_commands,
 )
 from factdrift.edit.settings import SCENARIOS
 
@@ -29,6 +30,7 @@ def register(commands: Parsers) -> None:
     run_commands.register(verbs)
     score_commands.register(verbs)
     try_commands.register(verbs)
+    tune_commands.register(verbs)
     mend_commands.register(verbs)
     layout_commands.register(verbs)
 

@@ -50,7 +50,7 @@ def _moments(options: argparse.Namespace) -> None:
         from factdrift.models.moments import count_moments, default_tokens, write_reason
         from factdrift.models.texts import read_texts
 
-        texts: Iterable[str] = _written(model, options.seed) if options.sampled else read_texts(options.texts)
+        texts: Iterable[str] = written(model, options.seed) if options.sampled else read_texts(options.texts)
         layers = options.layers or list(range(model.spec.layers))
         try:
             found = count_moments(model, layers, texts, options.tokens, options.ridge)
@@ -70,7 +70,7 @@ def _moments(options: argparse.Namespace) -> None:
             )
 
 
-def _written(model: Loaded, seed: int) -> Iterator[str]:
+def written(model: Loaded, seed: int) -> Iterator[str]:
     """An endless stream of texts that the model writes from an empty start."""
     from factdrift.models.texts import sampled
 

@@ -89,7 +89,7 @@ def read_hyper(
     entry: dict[str, Any] = entries[0] if entries else {}
     own = {key: value for key, value in entry.items() if key not in ("names", "source")}
     given = check_values(method, overrides or {}, folder, above)
-    defaults = {key: schema["default"] for key, schema in file["keys"].items() if "default" in schema}
+    defaults = default_values(method, folder)
     rules = {} if entry else file.get("derived", {}).get("rules", {})
     rules = {key: rule for key, rule in rules.items() if key not in given}
     found = sizes() if sizes and any(map(needs_sizes, rules.values())) else None
@@ -114,6 +114,26 @@ def hyper_of(
 ) -> Hyper:
     """`read_hyper` for a loaded model, whose sizes are known."""
     return read_hyper(method, loaded.name, overrides, folder, sizes=lambda: loaded.spec)
+
+
+def default_values(method: str, folder: Path = METHODS) -> dict[str, Any]:
+    """The values that hold for every model unless something else is said."""
+    keys = _file(method, folder)["keys"]
+    return {key: schema["default"] for key, schema in keys.items() if "default" in schema}
+
+
+def read_search(method: str, folder: Path = METHODS) -> dict[str, Any]:
+    """What `edit tune` tries: `shares` of the blocks, and `factors` of other hyper-parameters.
+
+    Raises InputError if the method has no file, or its file does not say what to try.
+    """
+    found: dict[str, Any] | None = _file(method, folder).get("tune")
+    if found is None:
+        known = ", ".join(path.stem for path in sorted(folder.glob("*.yaml")) if "tune" in read_yaml(path))
+        raise InputError(
+            f"edit tune: {method}: its file does not say what to try; methods that can be tuned: {known}"
+        )
+    return found
 
 
 def check_values(
