@@ -162,8 +162,7 @@ rule edit_run:
             {params.settings:q} --threads {threads} \
             --method {wildcards.method} \
             --set {params.values:q} \
-            {params.artefacts:q} \
-            {params.strict} \
+            {params.artefacts:q} {params.strict} \
             --shard {wildcards.shard} \
             --parts {params.parts:q} \
             --out-probes {output.probes:q} \

@@ -45,11 +45,7 @@ def register(verbs: Parsers) -> None:
     verb.add_argument("--shard", type=read_shard, default=(0, 1), metavar="0-of-1")
     _tables(verb, "--out-probes", "--out-edits")
     verb.add_argument("--out-costs", type=Path, required=True, metavar="JSON")
-    verb.add_argument(
-        "--strict",
-        action="store_true",
-        help="fail where the method cannot edit the model, instead of skipping it",
-    )
+    add_strict(verb)
     verb.set_defaults(run=_run)
 
 
@@ -96,6 +92,15 @@ def add_method(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--prefixes", type=Path, metavar="JSON", help="what `edit prefixes` wrote")
     verb.add_argument("--moments", type=Path, metavar="FOLDER", help="what `models moments` wrote")
     verb.add_argument("--mend", type=Path, metavar="FILE", help="MEND's trained editor")
+
+
+def add_strict(verb: argparse.ArgumentParser) -> None:
+    """Adds the option that forbids skipping."""
+    verb.add_argument(
+        "--strict",
+        action="store_true",
+        help="fail if the method cannot edit the model; else it is skipped",
+    )
 
 
 def read_shard(text: str) -> tuple[int, int]:

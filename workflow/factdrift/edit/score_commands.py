@@ -50,9 +50,9 @@ def register(verbs: Parsers) -> None:
 
 
 def _scores(options: argparse.Namespace) -> None:
-    from factdrift.edit.methods.plan import Skipped
     from factdrift.edit.scores.costs import write_costs
     from factdrift.edit.scores.metrics import Runs, write_scores
+    from factdrift.edit.skipped import Skipped
 
     runs = Runs(
         edits=options.edits,

@@ -67,6 +67,8 @@ def _try(options: argparse.Namespace) -> None:
             paraphrases=options.paraphrase or around.paraphrases,
         )
         find_artefacts(options, hyper, model)
+        if hyper.derived:
+            print(f"{hyper.method}: {hyper.source}")
         edit = Edit("try", options.prompt, options.subject, options.new_object, around.obsolete)
         for line in attempt(model, edit, hyper, artefacts(options, hyper, model)[0], around):
             print(line)

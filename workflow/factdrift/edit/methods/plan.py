@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from factdrift.edit.methods.hyperparameters import Hyper, check_values, read_hyper
+from factdrift.edit.skipped import Skipped
 from factdrift.errors import CannotEdit
 from factdrift.models.names import split_name
 from factdrift.models.sizes import read_sizes
@@ -28,15 +29,6 @@ def needs(hyper: Hyper) -> dict[str, str]:
     if hyper.method == "mend":
         found["mend"] = "mend.safetensors"
     return found
-
-
-class Skipped(NamedTuple):
-    """A method that does not run on a model."""
-
-    model: str
-    method: str
-    skipped: str
-    """The reason."""
 
 
 class Plan:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from factdrift.edit.methods.plan import Skipped
+from factdrift.edit.skipped import Skipped
 from factdrift.errors import InputError
 from factdrift.tables import atomic_path
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from factdrift.edit.methods.plan import Skipped
+from factdrift.edit.skipped import Skipped
 from factdrift.tables import atomic_path
 
 COLUMNS = {
