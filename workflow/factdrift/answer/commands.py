@@ -39,6 +39,13 @@ def register(commands: Parsers) -> None:
     add_strict(verb)
     verb.set_defaults(run=_edited)
 
+    verb = verbs.add_parser("taught", help="what TempRIPPLE asks, for a bundled model to learn")
+    for option, what in (("--facts", "tr_facts"), ("--related", "tr_related"), ("--wikifactdiff", "changes")):
+        verb.add_argument(option, type=Path, required=True, metavar="PARQUET", help=what)
+    verb.add_argument("--old", type=datetime.date.fromisoformat, required=True, metavar="DAY", help="T_old")
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
+    verb.set_defaults(run=_taught)
+
     verb = verbs.add_parser("requests", help="what a chat model is asked, without and with context")
     _add_chat(verb)
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET", help="requests")
@@ -154,6 +161,13 @@ def _edited(options: argparse.Namespace) -> None:
             write_parquet(PREDICTIONS.empty_table(), options.output)
             about = {"model": job.loaded.name, "method": options.method, "skipped": str(error)}
         _write(about, options.out_run)
+
+
+def _taught(options: argparse.Namespace) -> None:
+    from factdrift.answer.taught import write_taught
+
+    facts = write_taught(options.facts, options.related, options.wikifactdiff, options.old, options.output)
+    print(f"{options.output}: {facts:,} facts")
 
 
 def _requests(options: argparse.Namespace) -> None:

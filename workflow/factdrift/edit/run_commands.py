@@ -207,15 +207,22 @@ def _made(options: argparse.Namespace, job: Job) -> dict[str, Any]:
 
     hyper = hyper_of(job.loaded, options.method, options.set, options.methods)
     print(f"{hyper.method} on {job.loaded.name}: {hyper.source}", flush=True)
+    found, digests = artefacts(options, hyper, job.loaded)
     costs = write_run(
         job,
         read_updates(options.edits, options.unaligned),
         hyper,
-        *artefacts(options, hyper, job.loaded),
+        found,
+        digests,
         options.shard,
         options.parts,
         options.out_probes,
         options.out_edits,
     )
-    described = {"hyper": dict(hyper), "source": hyper.source, "derived": list(hyper.derived)}
-    return {**described, "batches": costs}
+    return {
+        "hyper": dict(hyper),
+        "source": hyper.source,
+        "derived": list(hyper.derived),
+        "moments": ", ".join(dict.fromkeys(one.texts for one in found.moments.values())) or None,
+        "batches": costs,
+    }
