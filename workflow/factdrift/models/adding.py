@@ -27,6 +27,7 @@ class Seen:
     attention: Tensor
     """The output of attention's last matrix."""
     mlp: tuple[Tensor, Tensor]
+    """What enters the first matrix or the whole of the MLP, and what the MLP puts out."""
     norms: list[tuple[Tensor, Tensor]] = field(default_factory=list)
 
 
@@ -89,19 +90,24 @@ def watched(model: nn.Module, spec: ModelSpec) -> Iterator[tuple[list[Seen], lis
             block = spec.module(layer, "")
             own = [n for n, child in model.get_submodule(block).named_children() if is_norm(child)]
             norms.append([f"{block}.{name}" for name in own])
-            for name in (block, spec.module(layer, spec.attention_out), spec.module(layer, spec.mlp), *norms[-1]):
+            parts = (block, *(spec.module(layer, part) for part in (spec.attention_out, spec.mlp, entry(spec))))
+            for name in dict.fromkeys((*parts, *norms[-1])):
                 watch(name)
         last = model.get_submodule(spec.final_norm)
         stack.callback(last.register_forward_hook(lambda m, a, out: final.append(out[0])).remove)
         yield blocks, final
     for layer in range(spec.layers):
-        parts = ("", spec.attention_out, spec.mlp)
-        once = [kept[spec.module(layer, part)] for part in parts]
+        once = [kept[spec.module(layer, part)] for part in ("", spec.attention_out, spec.mlp, entry(spec))]
         if any(len(calls) != 1 for calls in once):
             raise Unclear(f"a part of {spec.module(layer, '')} does not run once for a block")
-        (block_,), (attention,), (mlp,) = once
+        (block_,), (attention,), (mlp,), (first,) = once
         inside = [pair for name in norms[layer] for pair in kept[name]]
-        blocks.append(Seen(block_, attention[1], mlp, inside))
+        blocks.append(Seen(block_, attention[1], (first[0], mlp[1]), inside))
+
+
+def entry(spec: ModelSpec) -> str:
+    """The module that the MLP begins with: the MLP or, if it has no module of its own, its first matrix."""
+    return spec.mlp if spec.mlp != spec.down else spec.mlp_matrices[0]
 
 
 def sum_of(seen: Seen, name: str, precision: float) -> tuple[bool, bool, float]:

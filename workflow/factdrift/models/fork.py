@@ -141,12 +141,21 @@ def check_logits(loaded: Loaded) -> None:
     final: list[Tensor] = []
     with hooked(model, {spec.final_norm: lambda taken, given: final.append(given)}):
         logits = model(torch.tensor([ids], device=loaded.device), use_cache=False).logits
-    fork = Fork(loaded, [ids], [start], 0)
+    try:
+        fork = Fork(loaded, [ids], [start], 0)
+        again = fork.run(fork.hidden)
+    except Exception as error:
+        if spec.listed:
+            raise
+        raise InputError(
+            f"models: {loaded.name}: blocks of the family {spec.family!r}, which is not in families.yaml, cannot "
+            f"be run alone ({type(error).__name__}: {error}); it is not supported"
+        ) from error
     # GPT-J attends in float32 whatever the type of its weights.
     rounding = max(torch.finfo(loaded.dtype).eps, torch.finfo(torch.float32).eps)
     for hidden, own, bound in (
         (final[0], logits, HEAD_ROUNDINGS * rounding),
-        (fork.run(fork.hidden), logits[:, start:], FORK_ROUNDINGS * rounding * spec.layers**0.5),
+        (again, logits[:, start:], FORK_ROUNDINGS * rounding * spec.layers**0.5),
     ):
         difference = (unembedded(loaded, hidden).double() - own.double()).abs().max().item()
         largest = own.abs().max().item()

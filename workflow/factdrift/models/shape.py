@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from torch import nn
+from transformers import DynamicCache
 
 from factdrift.errors import InputError
 from factdrift.models.families import ModelSpec, shape_of, spec_from
 
-MIXES = re.compile(r"att|mixer|delta|mamba|ssm|conv|recurrent", re.IGNORECASE)
-"""What the name or class of a part that mixes tokens contains."""
+MIXES = re.compile(r"att|mixer|delta|mamba|conv|temporal|recurrent", re.IGNORECASE)
+"""What the name or class of a part that mixes tokens contains, if the name does not say that it does not."""
+PLAIN = re.compile(r"mlp|ffn|moe|feed_?forward|expert", re.IGNORECASE)
+"""What the name of a part that does not mix tokens contains."""
 ENTERS = re.compile(r"(^|_)(q|k|v|qkv|kv|query|key|value|in|gate|up|w1|w3|fc1|router)(_|$|proj)|c_attn|Wqkv")
 """Names of matrices that are not the last of their part."""
 LEAVES = re.compile(r"^(o_proj|out_proj|down_proj|c_proj|fc_out|fc2|w2|dense|dense_4h_to_h|wo|o)$")
@@ -159,9 +162,9 @@ def _parts(block: nn.Module, where: str, hidden: int) -> tuple[Part, Part]:
     for name, child in block.named_children():
         if is_matrix(child):
             direct.append(name)
-        elif any(is_matrix(inside) for inside in child.modules()) or _holds_experts(child):
+        elif any(is_matrix(inside) or _holds_experts(inside) for inside in child.modules()):
             mixes = MIXES.search(name) or MIXES.search(type(child).__name__)
-            (mixing if mixes else other).append(name)
+            (mixing if mixes and not PLAIN.search(name) else other).append(name)
     if len(mixing) != 1 or len(other) + bool(direct) != 1:
         raise Unclear(
             f"one part that mixes tokens and one MLP were looked for in {where}; found: mixing "
@@ -236,19 +239,19 @@ def _mlp_of(block: nn.Module, name: str, where: str, hidden: int) -> Part:
     )
 
 
-def _attention(parts: Sequence[Part], model: Any, blocks: str) -> Iterator[tuple[str, Any]] | dict[str, Any]:
+def _attention(parts: Sequence[Part], model: Any, blocks: str) -> dict[str, Any]:
     """The output projections of the blocks: those of attention, and those of recurrent states."""
-    from transformers import DynamicCache
-
-    names = list(dict.fromkeys(part.last for part in parts))
-    if len(names) == 1:
-        return {"attention_out": names[0]}
     kept: Any = DynamicCache(config=model.config).layers
-    keyed = {part.last for part, layer in zip(parts, kept, strict=False) if hasattr(layer, "keys")}
-    recurrent = {part.last for part, layer in zip(parts, kept, strict=False) if not hasattr(layer, "keys")}
-    if len(keyed) == len(recurrent) == 1 and not keyed & recurrent:
-        return {"attention_out": keyed.pop(), "recurrent_out": recurrent.pop()}
-    raise Unclear(f"the blocks {blocks} mix tokens in more than two ways: {', '.join(map(str, names))}")
+    if len(kept) != len(parts):
+        raise Unclear(f"the cache of its configuration is for {len(kept)} blocks, but {blocks} are {len(parts)}")
+    pairs = list(zip(parts, kept, strict=True))
+    keyed = {part.last for part, layer in pairs if hasattr(layer, "keys")}
+    recurrent = {part.last for part, layer in pairs if not hasattr(layer, "keys")}
+    if len(keyed) > 1 or len(recurrent) > 1 or (keyed & recurrent):
+        names = ", ".join(sorted(map(str, keyed | recurrent)))
+        raise Unclear(f"the blocks {blocks} mix tokens in more than two ways: {names}")
+    entry = {"attention_out": next(iter(keyed or recurrent))}
+    return entry | ({"recurrent_out": next(iter(recurrent))} if recurrent else {})
 
 
 def _mlp(parts: Sequence[Part], blocks: str) -> dict[str, Any]:

@@ -13,33 +13,33 @@ if TYPE_CHECKING:
     from factdrift.edit.methods.hyperparameters import Hyper
     from factdrift.models.families import ModelSpec
 
-NO_WEIGHTS = ("none", "prompt")
-"""Change no weight."""
 ANY_MATRIX = ("ft", "ft_l")
-"""Train a matrix: `ModelSpec.trained`."""
+"""Train one matrix of a block, `ModelSpec.trained`: the down projection, if there is one."""
 VALUES = ("rome",)
 """Choose what the down projection of a block puts out for a key."""
 STATES = ("memit",)
 """Choose a hidden state, and spread what is missing over the down projections of some blocks."""
 ALL_MATRICES = ("mend",)
 """Change all matrices of the MLPs of some blocks."""
+DOWN = (*VALUES, *STATES, *ALL_MATRICES)
+"""Methods that need a down projection."""
 
 
 def refusal(spec: ModelSpec, method: str, layer: int) -> str | None:
     """Why a method cannot edit block `layer` of a model, and what to do instead; None if it can.
 
-    Methods that are not listed here are not refused.
+    Methods that are not listed above are not refused.
     """
-    if method in (*VALUES, *STATES, *ALL_MATRICES) and not spec.has_down(layer):
+    if method in DOWN and not spec.has_down(layer):
         return spec.lacking(layer)
     return spec.no_target(layer) if method in STATES else None
 
 
 def blocks_of(spec: ModelSpec, hyper: Hyper) -> list[int]:
-    """The blocks that a method edits: `layer` or `layers` of its hyper-parameters, MEND's last blocks."""
+    """The blocks that a method edits: `layer` or `layers` of its hyper-parameters, or MEND's last blocks."""
     if hyper.method in ALL_MATRICES:
         return list(range(max(spec.layers - hyper["blocks"], 0), spec.layers))
-    return [] if hyper.method in NO_WEIGHTS else hyper.layers
+    return hyper.layers
 
 
 def check(spec: ModelSpec, hyper: Hyper, name: str) -> None:
