@@ -1,6 +1,6 @@
 import pytest
 import torch
-from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer
+from support.tiny_models import LISTED, rounding, tiny_model, tiny_tokenizer
 
 from factdrift.models.fork import Fork, unembedded
 from factdrift.models.hooks import hooked_before
@@ -17,7 +17,7 @@ def rows_and_starts() -> tuple[list[list[int]], list[int]]:
     return rows, [start for _, start in SENTENCES]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", LISTED)
 def test_the_end_of_a_batch_runs_as_the_whole_of_it(family):
     """With something added at the start token of a block, at each layer the fork can begin at."""
     loaded = tiny_model(family)

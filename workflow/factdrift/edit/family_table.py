@@ -1,7 +1,8 @@
-"""The table of model families and editing methods, found by trying each method on a tiny model. Imports torch."""
+"""The table of model families and editing methods, made by trying them on tiny models. Imports torch."""
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +23,9 @@ from factdrift.models.moments import count_moments
 from factdrift.models.tiny import TEXT, tiny_model
 
 EDITS = (
-    Edit("a", "The head of government of the United States of America is", "United States of America", "Marta"),
+    Edit(
+        "a", "The head of government of the United States of America is", "United States of America", "Marta"
+    ),
     Edit("b", "Marta Kowalska lives in", "Marta Kowalska", "New Orleans"),
 )
 FEW: Mapping[str, Any] = {"steps": 3, "rank": 4, "prefixes": []}
@@ -31,10 +34,10 @@ NOTES = {
     "attention": "In mixtures of experts without a shared one, attention's output projection is trained.",
     "shared": "In mixtures of experts, the matrices of the expert that every token passes.",
     "experts": (
-        "Each expert has matrices of its own, and none is passed by every token. If some blocks of a model are "
-        "no mixtures, the method works there."
+        "Each expert has matrices of its own, and none is passed by every token. If some blocks of a "
+        "model are no mixtures, the method works there."
     ),
-    "target": "What is missing in the hidden state is no target for the down projection (see above).",
+    "target": "What is missing in the hidden state is no target for the down projection (see below).",
 }
 
 
@@ -55,7 +58,8 @@ def table() -> str:
                     used.append(note)
                 cells.append(f"{answer}{f' [{used.index(note) + 1}]' if note else ''}")
         lines.append(f"| {entry['title']} (`{family}`) | {' | '.join(cells)} |")
-    return "\n".join([*lines, "", *(f"{place + 1}. {NOTES[note]}" for place, note in enumerate(used))])
+    notes = [f"{place + 1}. {NOTES[note]}" for place, note in enumerate(used)]
+    return "\n".join([*lines, "", *(textwrap.fill(note, 98, subsequent_indent="   ") for note in notes)])
 
 
 def tried(loaded: Loaded, method: str) -> tuple[str, str]:

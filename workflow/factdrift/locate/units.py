@@ -30,13 +30,14 @@ def per_layer(loaded: Loaded, granularity: str) -> int:
     spec = loaded.spec
     if granularity == "neuron" and not spec.uniform():
         raise InputError(
-            f"locators: {loaded.name}: the blocks of the family {spec.family} do not have equally many neurons in "
-            "one MLP (mixture of experts), so that neurons cannot be numbered; use a locator of modules or layers"
+            f"locators: {loaded.name}: the blocks of the family {spec.family} do not have equally many "
+            "neurons in one MLP (mixture of experts), so that neurons cannot be numbered; use a locator "
+            "of modules or layers"
         )
     if granularity == "head" and spec.recurrent:
         raise InputError(
-            f"locators: {loaded.name}: some blocks of the family {spec.family} mix tokens by a recurrent state "
-            "and have no attention heads; use a locator of modules or layers"
+            f"locators: {loaded.name}: some blocks of the family {spec.family} mix tokens by a recurrent "
+            "state and have no attention heads; use a locator of modules or layers"
         )
     if granularity == "head":
         heads: int = loaded.model.config.get_text_config().num_attention_heads

@@ -16,7 +16,7 @@ from factdrift.models.shape import Unclear, is_norm
 PROBE = 8
 """Tokens of the run."""
 ROUNDINGS = 32
-"""The largest difference that counts as rounding, relative to the largest value, in units of the precision."""
+"""The largest difference that counts as rounding, relative to the largest value, in units of precision."""
 
 
 @dataclass
@@ -35,8 +35,8 @@ class Seen:
 def measured(model: Any, spec: ModelSpec) -> dict[str, Any]:
     """`parallel`, `post_norm`, `residual_factor` and `logit_factor` of a model whose module names are known.
 
-    Raises Unclear if a block's output is not its input plus what attention and MLP put out, at most normalised
-    or multiplied by one number; or if no key of the configuration gives the factors.
+    Raises Unclear if a block's output is not its input plus what attention and MLP put out, at most
+    normalised or multiplied by one number; or if no key of the configuration gives the factors.
     """
     ids = torch.arange(1, min(PROBE, spec.positions) + 1)[None] % spec.vocabulary
     device = model.get_submodule(spec.embedding).weight.device
@@ -66,7 +66,7 @@ def measured(model: Any, spec: ModelSpec) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def watched(model: nn.Module, spec: ModelSpec) -> Iterator[tuple[list[Seen], list[Tensor]]]:
-    """What the blocks take in and give in a run, filled at its end; and the output of the final normalisation."""
+    """What the blocks take in and give in a run, filled at its end, and what the final norm gives."""
     blocks: list[Seen] = []
     final: list[Tensor] = []
     kept: dict[str, list[tuple[Tensor, Tensor]]] = {}
@@ -90,7 +90,10 @@ def watched(model: nn.Module, spec: ModelSpec) -> Iterator[tuple[list[Seen], lis
             block = spec.module(layer, "")
             own = [n for n, child in model.get_submodule(block).named_children() if is_norm(child)]
             norms.append([f"{block}.{name}" for name in own])
-            parts = (block, *(spec.module(layer, part) for part in (spec.attention_out, spec.mlp, entry(spec))))
+            parts = (
+                block,
+                *(spec.module(layer, part) for part in (spec.attention_out, spec.mlp, entry(spec))),
+            )
             for name in dict.fromkeys((*parts, *norms[-1])):
                 watch(name)
         last = model.get_submodule(spec.final_norm)

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from factdrift.models.families import ModelSpec, shape_of, spec_of, title, transposed
-from factdrift.models.loading import FOLDER, from_config, read_config
+from factdrift.models.families import ModelSpec, shape_of, title, transposed
+from factdrift.models.loading import FOLDER, read_config, without_weights
 
 
 def describe(
@@ -20,9 +18,7 @@ def describe(
     Raises InputError if the model cannot be read or its family or tokenizer is not supported.
     """
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
-    with torch.device("meta"):
-        model = from_config(config, trust_remote_code)
-    spec = spec_of(model, name)
+    model, spec = without_weights(config, name, trust_remote_code)
     lines = [
         ("model", f"{name} ({source}, revision {revision})" if source != name else f"{name} ({revision})"),
         ("family", f"{title(spec)} ({spec.family}), {type(model).__name__}"),
@@ -50,7 +46,9 @@ def _blocks(layers: list[int]) -> str:
     """Block numbers as text, with ranges for consecutive ones."""
     starts = [layer for layer in layers if layer - 1 not in layers]
     ends = [layer for layer in layers if layer + 1 not in layers]
-    ranges = [f"{start} to {end}" if end > start else f"{start}" for start, end in zip(starts, ends, strict=True)]
+    ranges = [
+        f"{start} to {end}" if end > start else f"{start}" for start, end in zip(starts, ends, strict=True)
+    ]
     return f"block{'s' if len(layers) > 1 else ''} {', '.join(ranges)}"
 
 

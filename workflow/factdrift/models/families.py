@@ -102,19 +102,20 @@ class ModelSpec:
     def no_target(self, layer: int) -> str | None:
         """Why a missing part of the hidden state is no target for the down projection of block `layer`.
 
-        None if what the matrix puts out is added to the hidden state, at most multiplied by `residual_factor`.
+        None if what the matrix puts out is added to the hidden state, times `residual_factor`.
         """
         if self.post_norm:
             return (
-                f"in the family {self.family} what the MLP puts out is normalised before it is added to the "
-                "residual stream, so that the difference between wanted and current hidden state is no target "
-                "for the edited matrix; use rome"
+                f"in the family {self.family} what the MLP puts out is normalised before it is added to "
+                "the residual stream, so that the difference between wanted and current hidden state is "
+                "no target for the edited matrix; use rome"
             )
         if self.gated and layer in self.experts:
             return (
-                f"mixture of experts: in block {layer} of the family {self.family} what the shared expert puts "
-                "out is weighted for each token before it is added to the residual stream, so that the "
-                "difference between wanted and current hidden state is no target for its matrix; use rome"
+                f"mixture of experts: in block {layer} of the family {self.family} what the shared expert "
+                "puts out is weighted for each token before it is added to the residual stream, so that "
+                "the difference between wanted and current hidden state is no target for its matrix; use "
+                "rome"
             )
         return None
 
@@ -138,7 +139,11 @@ def is_listed(config: PretrainedConfig, path: Path = FAMILIES) -> bool:
 
 def title(spec: ModelSpec) -> str:
     """The name of a model's family for readers."""
-    return str(read_families()[spec.family]["title"]) if spec.listed else "not in families.yaml, told by its shape"
+    return (
+        str(read_families()[spec.family]["title"])
+        if spec.listed
+        else "not in families.yaml, told by its shape"
+    )
 
 
 def spec_of(model: nn.Module, name: str, path: Path = FAMILIES) -> ModelSpec:
@@ -218,9 +223,7 @@ def _with(model: nn.Module, family: Mapping[str, Any], key: str, layers: int) ->
     return [layer for layer in range(layers) if f"{family['blocks']}.{layer}.{family[key]}" in names]
 
 
-def _differing(
-    model: nn.Module, family: Mapping[str, Any], layers: int
-) -> dict[int, dict[str, str | None]]:
+def _differing(model: nn.Module, family: Mapping[str, Any], layers: int) -> dict[int, dict[str, str | None]]:
     """`ModelSpec.differs`: what stands for the usual modules in mixtures of experts and recurrent blocks."""
     differs: dict[int, dict[str, str | None]] = {}
     for layer in _with(model, family, "experts", layers):

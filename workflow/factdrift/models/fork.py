@@ -2,9 +2,9 @@
 
 A change at one token of one block has no effect before that token or below that block. A Fork runs a batch
 once in full and caches the input of the block from that token on, and the attention keys and values of the
-earlier tokens. Each further run starts from there. Blocks that mix tokens by a recurrent state have no keys and
-values: their mixing runs on all tokens each time (`recurring.py`), and only the rest of the block on the last
-ones. Imports torch.
+earlier tokens. Each further run starts from there. Blocks that mix tokens by a recurrent state have no keys
+and values: their mixing runs on all tokens each time (`recurring.py`), and only the rest of the block on the
+last ones. Imports torch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROTARY = "position_embeddings"
 both in one complex tensor.
 """
 MASK = "attention_mask"
-"""The block argument with what each token attends to, [1 or rows, 1, tokens, tokens], or None for all before."""
+"""The block argument that says what each token attends to: [1 or rows, 1, tokens, tokens], or None."""
 
 
 class Fork:
@@ -52,9 +52,7 @@ class Fork:
         width = max(len(row) - begin for row, begin in zip(rows, starts, strict=True))
         cache, calls, entered = empty_cache(loaded), [Call() for _ in self.blocks], Call()
         self.mixed = {
-            number - layer: Recorded(module)
-            for number, module in mixers(loaded).items()
-            if number >= layer
+            number - layer: Recorded(module) for number, module in mixers(loaded).items() if number >= layer
         }
         with contextlib.ExitStack() as stack, torch.no_grad():
             for block, call in zip(self.blocks, calls, strict=True):
@@ -75,7 +73,9 @@ class Fork:
             keyed = number not in spec.recurrent
             if layer <= number < spec.layers:
                 self.past.append(
-                    Past(one.keys[:, :, :before].clone(), one.values[:, :, :before].clone()) if keyed else None
+                    Past(one.keys[:, :, :before].clone(), one.values[:, :, :before].clone())
+                    if keyed
+                    else None
                 )
             if keyed:
                 one.keys = one.values = None  # frees the rest of the cache
@@ -148,8 +148,8 @@ def check_logits(loaded: Loaded) -> None:
         if spec.listed:
             raise
         raise InputError(
-            f"models: {loaded.name}: blocks of the family {spec.family!r}, which is not in families.yaml, cannot "
-            f"be run alone ({type(error).__name__}: {error}); it is not supported"
+            f"models: {loaded.name}: blocks of the family {spec.family!r}, which is not in families.yaml, "
+            f"cannot be run alone ({type(error).__name__}: {error}); it is not supported"
         ) from error
     # GPT-J attends in float32 whatever the type of its weights.
     rounding = max(torch.finfo(loaded.dtype).eps, torch.finfo(torch.float32).eps)
@@ -187,7 +187,9 @@ class Call:
             where = places[:, :, None]
             values[ROTARY] = of_tables(
                 values[ROTARY],
-                lambda table: table.expand(len(places), -1, -1).gather(1, where.expand(-1, -1, table.shape[2])),
+                lambda table: table.expand(len(places), -1, -1).gather(
+                    1, where.expand(-1, -1, table.shape[2])
+                ),
             )
         return values
 
@@ -208,8 +210,8 @@ class Masks:
     def at(self, whole: Tensor | None) -> Tensor:
         """`plain` without what `whole` forbids: sliding windows, and chunks that tokens do not look beyond.
 
-        `whole` is the mask of a block in the full run, [1 or rows, 1, tokens, tokens or more]. Blocks with the
-        same mask share the result.
+        `whole` is the mask of a block in the full run, [1 or rows, 1, tokens, tokens or more]. Blocks with
+        the same mask share the result.
         """
         if whole is None or whole.ndim != 4:
             return self._plain

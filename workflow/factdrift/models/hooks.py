@@ -1,8 +1,8 @@
 """Hooks on the input or output of modules, removed at the end of a `with` block.
 
 Modules return a tensor in some families and a tuple in others (GPT-J), and take their input by position or by
-keyword. Mixtures of experts put the tokens of all rows into one dimension. Functions given here always see a
-tensor, with rows and tokens apart.
+keyword. Mixtures of experts, and the blocks of OPT, put the tokens of all rows into one dimension. Functions
+given here always see a tensor, with rows and tokens apart.
 """
 
 from __future__ import annotations
@@ -71,19 +71,19 @@ Apart = Callable[[Tensor], Tensor]
 def _rows_of(model: nn.Module, name: str, stack: contextlib.ExitStack) -> Apart:
     """Gives [rows x tokens, width] of a module as [rows, tokens, width]; other tensors as they are.
 
-    For a matrix of an expert, the numbers of rows and tokens are those of what enters the whole mixture.
+    The numbers of rows and tokens are those of what enters the block that the module is in.
     """
     path = name.split(".")
     block = max((place for place, part in enumerate(path) if part.isdigit()), default=len(path))
-    if len(path) - block <= 3:
+    if block >= len(path) - 1:
         return lambda value: value
     shape: list[int] = []
 
     def note(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         shape[:] = (args[0] if args else kwargs[NAME]).shape[:-1]
 
-    mixture = model.get_submodule(".".join(path[: block + 2]))
-    stack.callback(mixture.register_forward_pre_hook(note, with_kwargs=True).remove)
+    whole = model.get_submodule(".".join(path[: block + 1]))
+    stack.callback(whole.register_forward_pre_hook(note, with_kwargs=True).remove)
     return lambda value: value.reshape(*shape, -1) if value.ndim == 2 else value
 
 
@@ -92,8 +92,6 @@ def _after(function: After, rows: Apart) -> Callable[..., Any]:
         given = output[0] if isinstance(output, tuple) else output
         taken = rows(args[0] if args else kwargs[NAME])
         apart = rows(given)
-        if given.ndim == 2 and taken.ndim == 3:  # Llama 4's mixture, which takes rows and tokens apart
-            apart = given.reshape(*taken.shape[:-1], -1)
         changed = function(taken, apart)
         if changed is None:
             return None

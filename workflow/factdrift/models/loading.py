@@ -79,11 +79,11 @@ def load(
     kind = DTYPES["bfloat16" if place.type == "cuda" else "float32"] if dtype == "auto" else DTYPES[dtype]
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     disable_progress_bar()  # type: ignore[no-untyped-call]
+    if not is_listed(config):
+        without_weights(
+            config, name, trust_remote_code
+        )  # refuses an unclear shape before weights are fetched
     try:
-        if not is_listed(config):
-            # The shape is looked at before the weights are fetched.
-            with torch.device("meta"):
-                spec_of(from_config(config, trust_remote_code), name)
         model: Any = AutoModelForCausalLM.from_pretrained(
             source, revision=revision, dtype=kind, trust_remote_code=trust_remote_code
         )
@@ -140,6 +140,19 @@ def from_config(config: Any, trust_remote_code: bool = False) -> Any:
     return AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
         config, trust_remote_code=trust_remote_code
     )
+
+
+def without_weights(config: Any, name: str, trust_remote_code: bool = False) -> tuple[Any, ModelSpec]:
+    """A model on the device `meta`, with its module names.
+
+    Raises InputError if there is no such causal language model, or its shape is not clear.
+    """
+    try:
+        with torch.device("meta"):
+            model = from_config(config, trust_remote_code)
+    except UNREADABLE as error:
+        raise InputError(_unloadable(name, "main", error)) from None
+    return model, spec_of(model, name)
 
 
 def _unloadable(name: str, revision: str, error: Exception) -> str:

@@ -176,7 +176,8 @@ def count_moments(
         raise InputError("moments.corpus: there is no text in it; name files with texts, one a line")
     if counted < 2 * _widest(spec, layers):
         warnings.warn(
-            f"second moments of {_widest(spec, layers)} inputs from only {counted} tokens: give more text", stacklevel=2
+            f"second moments of {_widest(spec, layers)} inputs from only {counted} tokens: give more text",
+            stacklevel=2,
         )
     for layer in totals:
         # Processors round the two halves of K^T K differently.

@@ -1,8 +1,8 @@
 """Blocks that mix tokens by a recurrent state, such as gated delta rules, in runs of the last tokens alone.
 
-Their state before a token cannot be read from the end of a batch whose rows begin at different tokens, as keys
-and values can. So what enters the mixing of such a block is kept, and each run repeats the mixing, and nothing
-else of the block, on all tokens. Imports torch.
+Their state before a token cannot be cut from that of the whole text, as keys and values can. So what enters
+the mixing of such a block is kept, and each run repeats the mixing, and nothing else of the block, on all
+tokens. Imports torch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def empty_cache(loaded: Loaded) -> DynamicCache:
         return DynamicCache()
     cache = DynamicCache(config=loaded.model.config)
     cache.layers = [
-        kept if number in loaded.spec.recurrent else DynamicLayer()
+        kept if number in loaded.spec.recurrent else DynamicLayer()  # type: ignore[no-untyped-call]
         for number, kept in enumerate(cache.layers)
     ]
     return cache
@@ -88,13 +88,15 @@ def rerun(
 
     def whole(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
         # Padding behind a row changes nothing before it, so there is no mask; and no state is kept.
-        kwargs |= {name: None for name in kwargs if name in ("attention_mask", "cache_params", "past_key_values")}
+        kwargs |= {
+            name: None for name in kwargs if name in ("attention_mask", "cache_params", "past_key_values")
+        }
         out = forward(kept.joined(hidden_states, start), *args, **kwargs)
         given = out[0] if isinstance(out, tuple) else out
         last = given.gather(1, places[:, :, None].expand(-1, -1, given.shape[2]))
         return (last, *out[1:]) if isinstance(out, tuple) else last
 
-    module.forward = whole  # type: ignore[method-assign]
+    module.forward = whole
     try:
         yield
     finally:

@@ -1,9 +1,9 @@
 """Tells the modules of a model of an unlisted family by their shape, and how its blocks add up by running it.
 
 The names of a decoder's parts differ between families, their shapes hardly do: a list of like blocks between
-embedding and head; in a block one part that mixes tokens and one that does not; in each a last matrix that leads
-back to the hidden size. What the modules do not say is measured in one run on a few tokens: a block's output
-must be its input plus what attention and MLP put out. Imports torch.
+embedding and head; in a block one part that mixes tokens and one that does not; in each a last matrix that
+leads back to the hidden size. What the modules do not say is measured in one run on a few tokens
+(`adding.py`): a block's output must be its input plus what attention and MLP put out. Imports torch.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Part:
 def discovered(model: Any, name: str, path: Path) -> ModelSpec:
     """The module names and sizes of a model whose family is not listed.
 
-    A model on the device `meta` is not run: `parallel`, `post_norm` and the factors are those of most families
-    then. Raises InputError, with what was looked for, if the shape is not clear.
+    A model on the device `meta` is not run: `parallel`, `post_norm` and the factors are those of most
+    families then. Raises InputError, with what was looked for, if the shape is not clear.
     """
     from factdrift.models.adding import measured
 
@@ -64,9 +64,9 @@ def discovered(model: Any, name: str, path: Path) -> ModelSpec:
             print(f"models: {name}: {said(spec)}", file=sys.stderr)
     except Unclear as unclear:
         raise InputError(
-            f"models: {name} is of the family {model.config.model_type!r}, which is not in {path}, and its shape "
-            f"is not clear: {unclear}. If it is a decoder whose blocks add attention and MLP to a residual stream, "
-            f"name its modules in that file, as the entries there do"
+            f"models: {name} is of the family {model.config.model_type!r}, which is not in {path}, and its "
+            f"shape is not clear: {unclear}. If it is a decoder whose blocks add attention and MLP to a "
+            "residual stream, name its modules in that file, as the entries there do"
         ) from None
     return spec
 
@@ -83,9 +83,10 @@ def said(spec: ModelSpec) -> str:
     )
     return (
         f"the family {spec.family!r} is not in families.yaml; told by its shape: {spec.layers} blocks "
-        f"{spec.blocks}{mixture}{recurrent}, attention's last matrix {spec.attention_out}, MLP {spec.mlp} with "
-        f"down projection {down} [{spec.hidden}, {spec.inner}], MLP "
-        f"{'beside' if spec.parallel else 'after'} attention, {'post' if spec.post_norm else 'pre'}-norm{factors}"
+        f"{spec.blocks}{mixture}{recurrent}, attention's last matrix {spec.attention_out}, MLP {spec.mlp} "
+        f"with down projection {down} [{spec.hidden}, {spec.inner}], MLP "
+        f"{'beside' if spec.parallel else 'after'} attention, "
+        f"{'post' if spec.post_norm else 'pre'}-norm{factors}"
     )
 
 
@@ -107,7 +108,10 @@ def told(model: Any) -> dict[str, Any]:
     if not norms:
         raise Unclear(f"beside the blocks {blocks} there is no final normalisation")
     attentions, mlps = zip(
-        *(_parts(block, f"{blocks}.{layer}", hidden) for layer, block in enumerate(model.get_submodule(blocks))),
+        *(
+            _parts(block, f"{blocks}.{layer}", hidden)
+            for layer, block in enumerate(model.get_submodule(blocks))
+        ),
         strict=True,
     )
     return {
@@ -142,7 +146,7 @@ def _blocks(model: nn.Module, near: str) -> str:
         for name, module in found
         if not any(name.startswith(f"{other}.") for other, _ in found)
     ]
-    best = sorted(outer, reverse=True)
+    best: list[tuple[int, str]] = sorted(outer, reverse=True)
     if not best or (len(best) > 1 and best[0][0] == best[1][0]):
         lists = ", ".join(name for _, name in best) or "none"
         raise Unclear(f"one longest list of like blocks was looked for beside the embedding; found: {lists}")
@@ -243,7 +247,9 @@ def _attention(parts: Sequence[Part], model: Any, blocks: str) -> dict[str, Any]
     """The output projections of the blocks: those of attention, and those of recurrent states."""
     kept: Any = DynamicCache(config=model.config).layers
     if len(kept) != len(parts):
-        raise Unclear(f"the cache of its configuration is for {len(kept)} blocks, but {blocks} are {len(parts)}")
+        raise Unclear(
+            f"the cache of its configuration is for {len(kept)} blocks, but {blocks} are {len(parts)}"
+        )
     pairs = list(zip(parts, kept, strict=True))
     keyed = {part.last for part, layer in pairs if hasattr(layer, "keys")}
     recurrent = {part.last for part, layer in pairs if not hasattr(layer, "keys")}

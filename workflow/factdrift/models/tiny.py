@@ -25,7 +25,13 @@ TEXT = [
 EXPERTS: dict[str, Any] = {"moe_intermediate_size": 40, "num_experts_per_tok": 2}
 LATENT: dict[str, Any] = {
     **{"q_lora_rank": 12, "kv_lora_rank": 8, "qk_nope_head_dim": 6, "qk_rope_head_dim": 4, "v_head_dim": 6},
-    **{"n_routed_experts": 4, "n_shared_experts": 1, "first_k_dense_replace": 1, "n_group": 2, "topk_group": 1},
+    **{
+        "n_routed_experts": 4,
+        "n_shared_experts": 1,
+        "first_k_dense_replace": 1,
+        "n_group": 2,
+        "topk_group": 1,
+    },
 }
 VISION = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
 SIZES: dict[str, dict[str, Any]] = {
@@ -40,10 +46,10 @@ SIZES: dict[str, dict[str, Any]] = {
         **{"linear_key_head_dim": 4, "linear_value_head_dim": 6},
         **{"layer_types": ["linear_attention", "full_attention", "linear_attention", "full_attention"]},
     },
-    "gemma2": {"sliding_window": 6},
-    "gemma3_text": {"sliding_window": 6},
-    "gpt_oss": {"sliding_window": 6, "num_local_experts": 4},
-    "mistral": {"sliding_window": 6},
+    "gemma2": {"sliding_window": 16},
+    "gemma3_text": {"sliding_window": 16},
+    "gpt_oss": {"sliding_window": 16, "num_local_experts": 4},
+    "mistral": {"sliding_window": 16},
     "qwen3_moe": EXPERTS | {"num_experts": 4, "mlp_only_layers": []},
     "mixtral": {"num_local_experts": 4, "sliding_window": None},
     "qwen2_moe": EXPERTS | {"num_experts": 4, "shared_expert_intermediate_size": 44},
@@ -51,11 +57,11 @@ SIZES: dict[str, dict[str, Any]] = {
     "deepseek_v3": EXPERTS | LATENT,
     "llama4_text": {
         **{"num_local_experts": 4, "interleave_moe_layer_step": 2, "intermediate_size_mlp": 60},
-        **{"attention_chunk_size": 8, "num_experts_per_tok": 1},
+        **{"attention_chunk_size": 8, "num_experts_per_tok": 1, "no_rope_layer_interval": 3},
     },
 }
 """What the configuration of a family says besides the common sizes, so that its own traits occur."""
-IN_FLOAT32 = ("gptj", "qwen3_5_text", "llama4_text", "deepseek_v2", "deepseek_v3")
+IN_FLOAT32 = ("gptj", "gemma2", "qwen3_5_text", "llama4_text", "deepseek_v2", "deepseek_v3")
 """Families of which transformers computes a part in float32 whatever the type of the weights is."""
 
 
@@ -77,7 +83,7 @@ def tiny_tokenizer() -> PreTrainedTokenizerFast:
         vocab_size=340, special_tokens=[BEGIN], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
     )
     tokenizer.train_from_iterator(TEXT, trainer)
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer, bos_token=BEGIN, eos_token=BEGIN, pad_token=BEGIN
     )
 

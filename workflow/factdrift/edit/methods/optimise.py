@@ -1,8 +1,9 @@
 """Optimises, for each edit of a batch, one vector that makes the model say the new object.
 
-Shared by ROME (v*, at the output of the MLP's last matrix; Meng et al., 2022, eq. 4) and MEMIT (z*, at the output of the
-block; Meng et al., 2023, eq. 16). Adam works element by element, so edits in a batch take the same steps as
-alone. An edit whose loss is small enough no longer changes, and leaves the batch at the next check.
+Shared by ROME (v*, at the output of the MLP's last matrix; Meng et al., 2022, eq. 4) and MEMIT (z*, at the
+output of the block; Meng et al., 2023, eq. 16). Adam works element by element, so edits in a batch take the
+same steps as alone. An edit whose loss is small enough no longer changes, and leaves the batch at the next
+check.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ def optimise(
 ) -> Optimised:
     """Finds delta, which is added at the subject's last token to an output of block `layer`.
 
-    `at`: `mlp`, the output of its down projection, or `block`. `start` [E, hidden]: that output for the bare prompt; weight decay and the bound
-    on delta are relative to its norm.
+    `at`: `mlp`, the output of its down projection, or `block`. `start` [E, hidden]: that output for the bare
+    prompt; weight decay and the bound on delta are relative to its norm.
     """
     spec = loaded.spec
     batch = _Batch(loaded, contexts, hyper, layer + (at == "block"))

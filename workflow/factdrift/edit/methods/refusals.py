@@ -38,7 +38,7 @@ def refusal(spec: ModelSpec, method: str, layer: int) -> str | None:
 def blocks_of(spec: ModelSpec, hyper: Hyper) -> list[int]:
     """The blocks that a method edits: `layer` or `layers` of its hyper-parameters, or MEND's last blocks."""
     if hyper.method in ALL_MATRICES:
-        return list(range(max(spec.layers - hyper["blocks"], 0), spec.layers))
+        return list(range(max(spec.layers - hyper.get("blocks", 0), 0), spec.layers))
     return hyper.layers
 
 

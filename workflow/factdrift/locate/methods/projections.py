@@ -74,7 +74,8 @@ def _states(loaded: Loaded, sentences: Sequence[Sentence]) -> list[tuple[Tensor,
     found = []
     for layer in range(spec.layers):
         attention, mlp = (
-            outputs[spec.module(layer, part)] * spec.residual_factor for part in (spec.attention_out, spec.mlp)
+            outputs[spec.module(layer, part)] * spec.residual_factor
+            for part in (spec.attention_out, spec.mlp)
         )
         start = inputs[layer]
         between = start if spec.parallel else start + attention
