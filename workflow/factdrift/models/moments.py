@@ -10,7 +10,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from factdrift.models.tensor_files import read_tensors, write_tensors
 RIDGE = 1e-6
 TOKENS_PER_INPUT, FEWEST_TOKENS = 10, 200_000
 """Default number of tokens: this multiple of the width of the keys (arXiv 2506.04226), at least that many."""
-KEPT = ("tokens", "model", "layer", "corpus", "ridge")
+KEPT = ("tokens", "model", "layer", "corpus", "ridge", "texts")
 """Attributes of Moments in the metadata of a file."""
 PORTION = 64
 """Texts are sorted by length within this number of batches."""
@@ -36,7 +36,10 @@ PORTION = 64
 
 @dataclass(frozen=True)
 class Moments:
-    """The second moments of the keys of one layer."""
+    """The second moments of the keys of one layer.
+
+    They stay on the CPU; only what solves with them is kept on the device (for GPT-J 2.1 GB a layer).
+    """
 
     total: Tensor
     """[inner, inner], float64: the sum of k k^T"""
@@ -48,10 +51,14 @@ class Moments:
     """SHA-256 of the tokens of the texts."""
     ridge: float = RIDGE
     """Added to the diagonal of C, relative to the mean of the diagonal, so that C can be inverted."""
+    texts: str = ""
+    """What the texts are, for people."""
+    device: torch.device = field(default=torch.device("cpu"), compare=False)
+    """Where systems are solved."""
 
-    @cached_property
+    @property
     def matrix(self) -> Tensor:
-        """C with its ridge, [inner, inner], float64."""
+        """C with its ridge, [inner, inner], float64, on the CPU; computed anew each time."""
         mean: Tensor = self.total / self.tokens
         return mean + self.ridge * mean.diagonal().mean() * torch.eye(
             len(mean), dtype=mean.dtype, device=mean.device
@@ -60,13 +67,13 @@ class Moments:
     @cached_property
     def factor(self) -> Tensor:
         """The lower Cholesky factor of `matrix`, [inner, inner]; computed once for all edits."""
-        factor: Tensor = torch.linalg.cholesky(self.matrix)
+        factor: Tensor = torch.linalg.cholesky(self.matrix.to(self.device))
         return factor
 
     @cached_property
     def eigen(self) -> tuple[Tensor, Tensor]:
         """Eigenvalues of `matrix`, ascending [inner], and its eigenvectors as columns [inner, inner]."""
-        values, vectors = torch.linalg.eigh(self.matrix)
+        values, vectors = torch.linalg.eigh(self.matrix.to(self.device))
         return values, vectors
 
     def solve(self, keys: Tensor) -> Tensor:
@@ -74,14 +81,16 @@ class Moments:
         return torch.cholesky_solve(keys.double().T, self.factor).T
 
     def to(self, device: torch.device) -> Moments:
-        return replace(self, total=self.total.to(device))
+        return replace(self, device=device)
 
     def __add__(self, other: Moments) -> Moments:
         """The moments over both corpora; raises ValueError if layer, model or ridge differ."""
         if (self.model, self.layer, self.ridge) != (other.model, other.layer, other.ridge):
             raise ValueError("moments of different models or layers cannot be added")
         both = hashlib.sha256(f"{self.corpus} {other.corpus}".encode()).hexdigest()
-        return replace(self, total=self.total + other.total, tokens=self.tokens + other.tokens, corpus=both)
+        texts = " + ".join(dict.fromkeys([self.texts, other.texts]))
+        total, tokens = self.total + other.total, self.tokens + other.tokens
+        return replace(self, total=total, tokens=tokens, corpus=both, texts=texts)
 
     def write(self, path: Path) -> None:
         about = {name: getattr(self, name) for name in KEPT}
@@ -125,8 +134,9 @@ def count_moments(
     tokens: int | None = None,
     ridge: float = RIDGE,
     batch_tokens: int = 8192,
+    name: str = "",
 ) -> dict[int, Moments]:
-    """The moments of `layers` over the first `tokens` tokens (default: `default_tokens`).
+    """The moments of `layers` over the first `tokens` tokens (default: `default_tokens`) of the texts `name`.
 
     Every token counts; a text is cut at the number of positions of the model. Warns if there are fewer tokens
     than twice the width of the keys, since C is then far from full rank. Raises InputError if there is no
@@ -183,7 +193,7 @@ def count_moments(
         # Processors round the two halves of K^T K differently.
         totals[layer] = (totals[layer] + totals[layer].T) / 2
     return {
-        layer: Moments(total, counted, loaded.digest, layer, corpus.hexdigest(), ridge)
+        layer: Moments(total.cpu(), counted, loaded.digest, layer, corpus.hexdigest(), ridge, name)
         for layer, total in totals.items()
     }
 
