@@ -10,6 +10,7 @@ import torch
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.memit import together
+from factdrift.edit.methods.refusals import check
 from factdrift.edit.methods.registry import METHODS
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
@@ -44,7 +45,7 @@ def edited(
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:
-    """Raises InputError if the method changes a block that the model does not have."""
+    """Raises InputError if the method changes a block that the model does not have, or cannot edit it."""
     for layer in hyper.layers:
         if not 0 <= layer < loaded.spec.layers:
             key = "layer" if "layer" in hyper else "layers"
@@ -52,6 +53,7 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
                 f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
                 f"{loaded.spec.layers - 1}"
             )
+    check(loaded.spec, hyper, loaded.name)
 
 
 def _in_turn(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
