@@ -85,7 +85,7 @@ rule answer_edited:
             --settings {params.settings:q} --threads {threads} \
             --method {wildcards.method} \
             --set {params.values:q} \
-            {params.artefacts:q} \
+            {params.artefacts:q} {STRICT} \
             --parts {params.parts:q} \
             --out-run {output.run:q} \
             --output {output.predictions:q}
@@ -171,6 +171,7 @@ rule answer_scores:
     params:
         code=code("answer scores"),
         cutoffs=answer_cutoffs(),
+        strict=STRICT,
         draws=config["answer"]["draws"],
         seed=config["seed"],
     shell:
@@ -180,7 +181,7 @@ rule answer_scores:
             --items {input.questions:q} \
             --facts {input.facts:q} \
             --predictions {input.predictions:q} \
-            --runs {input.runs:q} \
+            --runs {input.runs:q} {params.strict} \
             --cutoffs {params.cutoffs:q} \
             --draws {params.draws} \
             --seed {params.seed} \

@@ -7,6 +7,7 @@ results/{pair}/edit/: probes.parquet, costs.json, table6.txt, table7.txt (and .c
 results/{pair}/edit_scores.parquet, results/edit_scores.parquet. What a method needs before: artefacts.smk.
 """
 
+import json
 import re
 
 
@@ -162,7 +163,7 @@ rule edit_run:
             {params.settings:q} --threads {threads} \
             --method {wildcards.method} \
             --set {params.values:q} \
-            {params.artefacts:q} \
+            {params.artefacts:q} {STRICT} \
             --shard {wildcards.shard} \
             --parts {params.parts:q} \
             --out-probes {output.probes:q} \
@@ -196,6 +197,8 @@ rule edit_scores:
         code=code("edit scores"),
         models=edited_names(),
         methods=config["methods"],
+        skipped=json.dumps(PLAN.skipped),
+        strict=STRICT,
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -209,6 +212,7 @@ rule edit_scores:
             --costs {input.costs:q} \
             --models {params.models:q} \
             --methods {params.methods:q} \
+            --skipped {params.skipped:q} {params.strict} \
             --out-scores {output.scores:q} \
             --out-probes {output.probes:q} \
             --out-costs {output.costs:q}

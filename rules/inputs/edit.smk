@@ -1,6 +1,10 @@
 """The edits, how they are probed, and the files of all models and methods."""
 
 
+# No parameter of the jobs that edit, since those that have succeeded need not run again for it.
+STRICT = "--strict" if config["strict"] else ""
+
+
 def edit_limit():
     """How many edits are made at most: all (0), but of the bundled models' facts only some."""
     limit = config["edit"]["limit"]
@@ -25,8 +29,8 @@ def of_runs(form):
     count = config["edit"]["shards"]
     return [
         f"results/{{pair}}/edit/{folder}/{method}/{place}-of-{count}.{form}"
-        for folder in edited_models()
-        for method in config["methods"]
+        for folder, (name, _) in edited_models().items()
+        for method in PLAN.methods(name)
         if method != "none"
         for place in range(count)
     ]

@@ -13,7 +13,9 @@ torch = pytest.importorskip("torch", reason="language models are installed with 
 from support.questions import write_tables  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
+from factdrift.answer.scores import write_runs  # noqa: E402
 from factdrift.cli import main  # noqa: E402
+from factdrift.errors import CannotEdit  # noqa: E402
 
 SETTINGS = json.dumps({"device": "cpu", "batch": 4, "answer_tokens": 2})
 HYPER = json.dumps({"layers": [1], "steps": 2})
@@ -83,3 +85,24 @@ def test_methods_that_cannot_be_asked_about_are_named(
     facts = ["--facts", str(bench / "tr_facts.parquet")]
     assert asked(bench, "edited", "mend", *facts, "--method", "mend") == 1
     assert "mend: not an edit to ask about; there are ft, ft_l, rome, memit" in capsys.readouterr().err
+
+
+def test_a_method_that_cannot_edit_the_model_is_skipped_with_the_reason(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--facts", str(bench / "tr_facts.parquet"), "--method", "ft"]
+    given += ["--settings", json.dumps(json.loads(SETTINGS) | {"regime": "batch"})]
+    assert asked(bench, "edited", "strict", *given, "--strict") == 1
+    assert "edit.regime: batch: ft cannot edit so" in capsys.readouterr().err
+    assert not (bench / "strict.parquet").exists()
+    assert asked(bench, "edited", "skipped", *given) == 0
+    assert pq.read_table(bench / "skipped.parquet").num_rows == 0
+    about = json.loads((bench / "skipped.json").read_text(encoding="utf-8"))
+    assert about["method"] == "ft"
+    assert "batch is for memit" in about["skipped"]
+    write_runs([bench / "skipped.json"], bench / "all.json")
+    with pytest.raises(CannotEdit, match="batch is for memit"):
+        write_runs([bench / "skipped.json"], bench / "none.json", strict=True)
+    said = capsys.readouterr().out
+    assert "derived, not tuned: layers" in said
+    assert "skipped: edit.regime" in said

@@ -49,10 +49,13 @@ def down(loaded: Loaded, layer: int = 1) -> str:
     return loaded.spec.module(layer, loaded.spec.down)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+LOADED = [family for family in FAMILIES if family != "deepseek_v2"]
+
+
+@pytest.mark.parametrize("family", LOADED)
 def test_peft_gives_the_logits_of_the_edit(family: str, tmp_path: Path) -> None:
     loaded = tiny_model(family)
-    first = loaded.spec.module(0, loaded.spec.mlp_matrices[0])
+    first = loaded.spec.module(0, loaded.spec.attention_out)
     deltas = low_rank(loaded, {down(loaded): 2, first: 2, down(loaded, 2): 3})
     with applied(loaded.model, deltas, 1):
         expected = logits(loaded)
@@ -68,6 +71,14 @@ def test_peft_gives_the_logits_of_the_edit(family: str, tmp_path: Path) -> None:
     for name, delta in deltas.items():
         change = matrix(merged, name) - matrix(loaded.model, name)
         assert torch.allclose(change, delta.dense(1)[0], rtol=0, atol=1e-6)
+
+
+def test_what_peft_would_put_elsewhere_is_refused(tmp_path: Path) -> None:
+    loaded = tiny_model("deepseek_v2")
+    adapter = adapter_of(low_rank(loaded, {down(loaded, 0): 1}), 0)
+    with pytest.raises(InputError, match="peft cannot load an adapter of single matrices"):
+        write_adapter(loaded, adapter, tmp_path / "out", {})
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_factors_are_the_change_itself() -> None:

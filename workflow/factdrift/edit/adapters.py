@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def write_adapter(
 ) -> None:
     """Writes adapter_config.json, adapter_model.safetensors and ABOUT into a folder, which is made.
 
-    `precision`: of PRECISIONS.
+    `precision`: of PRECISIONS. Raises InputError if peft would put the factors elsewhere.
     """
     from peft import LoraConfig
 
@@ -109,6 +110,7 @@ def write_adapter(
         target_modules="|".join(map(re.escape, ranks)),
         fan_in_fan_out=any(transposed(loaded.model.get_submodule(name)) for name in ranks),
     )
+    _check_loadable(loaded, config)
     tensors = {}
     for name, (a, b) in adapter.factors.items():
         for part, value in (("lora_A", a), ("lora_B", b)):
@@ -119,6 +121,23 @@ def write_adapter(
     save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
     error = {"relative_error": adapter.errors} if adapter.errors else {}
     _write_about(folder, {**about, "precision": precision, **error})
+
+
+def _check_loadable(loaded: Loaded, config: Any) -> None:
+    """Raises InputError if peft changes which matrices the adapter names, as in some mixtures of experts."""
+    from peft.utils.transformers_weight_conversion import convert_peft_config_for_transformers
+
+    converted = deepcopy(config)
+    try:
+        convert_peft_config_for_transformers(converted, loaded.model, None)
+        same = converted.target_modules == config.target_modules
+    except ValueError:
+        same = False
+    if not same:
+        raise InputError(
+            f"peft cannot load an adapter of single matrices into {loaded.name}: it renames the matrices of "
+            f"mixtures of experts of the family {loaded.spec.family}; write the whole model (--full)"
+        )
 
 
 def write_model(loaded: Loaded, deltas: Deltas, edit: int, folder: Path, about: Mapping[str, Any]) -> None:

@@ -8,12 +8,14 @@ from typing import TypeAlias
 
 from factdrift.edit import (
     export_commands,
+    family_commands,
     layout_commands,
     mend_commands,
     prefix_commands,
     run_commands,
     score_commands,
     try_commands,
+    tune_commands,
 )
 from factdrift.edit.settings import SCENARIOS
 
@@ -31,8 +33,10 @@ def register(commands: Parsers) -> None:
     score_commands.register(verbs)
     try_commands.register(verbs)
     export_commands.register(verbs)
+    tune_commands.register(verbs)
     mend_commands.register(verbs)
     layout_commands.register(verbs)
+    family_commands.register(verbs)
 
 
 def _add_dataset(verbs: Parsers) -> None:

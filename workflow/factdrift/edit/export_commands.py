@@ -73,11 +73,11 @@ def _export(options: argparse.Namespace) -> None:
     if not options.edit:
         check_given("export-adapter", options.prompt, options.new_object, options.subject)
     with loaded(options) as model:
-        from factdrift.edit.methods.hyperparameters import read_hyper
+        from factdrift.edit.methods.hyperparameters import hyper_of
         from factdrift.edit.methods.interface import Edit
         from factdrift.edit.methods.regimes import check_layers
 
-        hyper = read_hyper(options.method, model.name, options.set, options.methods)
+        hyper = hyper_of(model, options.method, options.set, options.methods)
         check_layers(model, hyper)
         if options.edit:
             edits = _chosen(options)

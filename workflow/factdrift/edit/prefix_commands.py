@@ -26,7 +26,7 @@ def register(verbs: Parsers) -> None:
 def _prefixes(options: argparse.Namespace) -> None:
     with loaded(options) as model:
         from factdrift.edit.artefacts.prefixes import write_prefixes
-        from factdrift.edit.methods.hyperparameters import read_hyper
+        from factdrift.edit.methods.hyperparameters import hyper_of
 
-        hyper = read_hyper(options.method, model.name, options.set, options.methods)
+        hyper = hyper_of(model, options.method, options.set, options.methods)
         write_prefixes(options.output, model, hyper, options.seed)

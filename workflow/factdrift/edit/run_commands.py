@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.settings import Settings
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.options import PART, add_computing, add_model, loaded
 from factdrift.paths import METHODS
 from factdrift.stage_settings import read_settings
@@ -46,6 +46,7 @@ def register(verbs: Parsers) -> None:
     _tables(verb, "--out-probes", "--out-edits")
     verb.add_argument("--out-costs", type=Path, required=True, metavar="JSON")
     verb.add_argument("--out-adapters", type=Path, metavar="FOLDER", help="the edits as LoRA adapters")
+    add_strict(verb)
     verb.set_defaults(run=_run)
 
 
@@ -94,6 +95,15 @@ def add_method(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--mend", type=Path, metavar="FILE", help="MEND's trained editor")
 
 
+def add_strict(verb: argparse.ArgumentParser) -> None:
+    """Adds the option that forbids skipping."""
+    verb.add_argument(
+        "--strict",
+        action="store_true",
+        help="fail if the method cannot edit the model; else it is skipped",
+    )
+
+
 def read_shard(text: str) -> tuple[int, int]:
     """`0-of-4` as (0, 4)."""
     place, separator, count = text.partition("-of-")
@@ -136,18 +146,23 @@ def _baseline(options: argparse.Namespace) -> None:
 def artefacts(
     options: argparse.Namespace, hyper: Hyper, model: Loaded
 ) -> tuple[Artefacts, dict[str, str | None]]:
-    """Reads the files that a method needs besides the model; returns them and their digests."""
+    """Reads the files that a method needs besides the model; returns them and their digests.
+
+    Raises CannotEdit if a job has written a reason in the place of a file, and InputError if one is missing.
+    """
     from factdrift.edit.artefacts.prefixes import read_prefixes
     from factdrift.edit.checkpoints import digest
     from factdrift.edit.methods.interface import Artefacts
     from factdrift.edit.methods.mend_editor import read_hypernet
-    from factdrift.models.moments import read_moments
+    from factdrift.models.moments import check_counted, read_moments
 
     wanted = needs(hyper)
     for option in wanted:
         if getattr(options, option) is None:
             raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
     layers = hyper.layers if "moments" in wanted else []
+    if layers:
+        check_counted(options.moments, layers)
     moments = {layer: options.moments / f"{layer}.safetensors" for layer in layers}
     found = Artefacts(
         prefixes=read_prefixes(options.prefixes, model) if "prefixes" in wanted else ("",),
@@ -161,34 +176,57 @@ def artefacts(
 
 def _run(options: argparse.Namespace) -> None:
     with job_of(options) as job:
-        from factdrift.edit.methods.hyperparameters import read_hyper
-        from factdrift.edit.probes import read_updates
-        from factdrift.edit.run import write_run
+        from factdrift.edit.run import write_nothing
         from factdrift.tables import atomic_path
 
-        hyper = read_hyper(options.method, job.loaded.name, options.set, options.methods)
-        found, digests = artefacts(options, hyper, job.loaded)
-        costs = write_run(
-            job,
-            read_updates(options.edits, options.unaligned),
-            hyper,
-            found,
-            digests,
-            options.shard,
-            options.parts,
-            options.out_probes,
-            options.out_edits,
-            options.out_adapters,
-        )
         account = {
             "model": job.loaded.name,
-            "method": hyper.method,
+            "method": options.method,
             "device": job.device_name(),
             "threads": options.threads,
-            "hyper": dict(hyper),
-            "source": hyper.source,
-            "moments": ", ".join(dict.fromkeys(one.texts for one in found.moments.values())) or None,
-            "batches": costs,
         }
+        try:
+            account |= _made(options, job)
+        except CannotEdit as error:
+            if options.strict:
+                raise
+            print(f"{options.method} on {job.loaded.name}: skipped: {error}")
+            write_nothing(options.out_probes, options.out_edits)
+            if options.out_adapters:
+                options.out_adapters.mkdir(parents=True, exist_ok=True)
+            account |= {"skipped": str(error), "batches": []}
         with atomic_path(options.out_costs) as path:
             path.write_text(json.dumps(account, indent=1) + "\n", encoding="utf-8")
+
+
+def _made(options: argparse.Namespace, job: Job) -> dict[str, Any]:
+    """Makes and probes the edits of `edit run`; returns hyper-parameters and costs.
+
+    Raises CannotEdit if the method cannot edit the model.
+    """
+    from factdrift.edit.methods.hyperparameters import hyper_of
+    from factdrift.edit.probes import read_updates
+    from factdrift.edit.run import write_run
+
+    hyper = hyper_of(job.loaded, options.method, options.set, options.methods)
+    print(f"{hyper.method} on {job.loaded.name}: {hyper.source}", flush=True)
+    found, digests = artefacts(options, hyper, job.loaded)
+    costs = write_run(
+        job,
+        read_updates(options.edits, options.unaligned),
+        hyper,
+        found,
+        digests,
+        options.shard,
+        options.parts,
+        options.out_probes,
+        options.out_edits,
+        options.out_adapters,
+    )
+    return {
+        "hyper": dict(hyper),
+        "source": hyper.source,
+        "derived": list(hyper.derived),
+        "moments": ", ".join(dict.fromkeys(one.texts for one in found.moments.values())) or None,
+        "batches": costs,
+    }

@@ -50,11 +50,11 @@ def _try(options: argparse.Namespace) -> None:
     check_given("try", options.prompt, options.new_object, options.subject)
     with loaded(options) as model:
         from factdrift.edit.attempt import attempt, find_around
-        from factdrift.edit.methods.hyperparameters import read_hyper
+        from factdrift.edit.methods.hyperparameters import hyper_of
         from factdrift.edit.methods.interface import Edit
         from factdrift.edit.methods.regimes import check_layers
 
-        hyper = read_hyper(options.method, model.name, options.set, options.methods)
+        hyper = hyper_of(model, options.method, options.set, options.methods)
         check_layers(model, hyper)
         around = find_around(options.dataset, options.prompt, options.subject)
         around = replace(
@@ -63,6 +63,8 @@ def _try(options: argparse.Namespace) -> None:
             paraphrases=options.paraphrase or around.paraphrases,
         )
         find_artefacts(options, hyper, model)
+        if hyper.derived:
+            print(f"{hyper.method}: {hyper.source}")
         edit = Edit("try", options.prompt, options.subject, options.new_object, around.obsolete)
         for line in attempt(model, edit, hyper, artefacts(options, hyper, model)[0], around):
             print(line)

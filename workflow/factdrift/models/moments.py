@@ -18,17 +18,21 @@ import torch
 import transformers
 from torch import Tensor
 
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
+from factdrift.models.families import ModelSpec
 from factdrift.models.hooks import After, hooked, stopping
 from factdrift.models.loading import Loaded
 from factdrift.models.padding import batches, padded
 from factdrift.models.tensor_files import read_tensors, write_tensors
+from factdrift.tables import atomic_path
 
 RIDGE = 1e-6
 TOKENS_PER_INPUT, FEWEST_TOKENS = 10, 200_000
 """Default number of tokens: this multiple of the width of the keys (arXiv 2506.04226), at least that many."""
 KEPT = ("tokens", "model", "layer", "corpus", "ridge", "texts")
 """Attributes of Moments in the metadata of a file."""
+REASON = "skipped.json"
+"""The file in a folder of moments that says why some blocks have none."""
 PORTION = 64
 """Texts are sorted by length within this number of batches."""
 
@@ -117,9 +121,26 @@ def read_file(path: Path) -> Moments:
         raise InputError(f"{path}: no second moments: {error} is missing; name another file") from None
 
 
+def write_reason(folder: Path, reason: str) -> None:
+    """Writes to a folder of moments why some blocks have none."""
+    with atomic_path(folder / REASON) as path:
+        path.write_text(json.dumps({"reason": reason}, indent=1) + "\n", encoding="utf-8")
+
+
+def check_counted(folder: Path, layers: Iterable[int]) -> None:
+    """Raises CannotEdit if a block has no moments, with the reason that `write_reason` has written."""
+    lacking = [each for each in layers if not (folder / f"{each}.safetensors").is_file()]
+    if lacking and (folder / REASON).is_file():
+        raise CannotEdit(json.loads((folder / REASON).read_text(encoding="utf-8"))["reason"])
+
+
 def default_tokens(loaded: Loaded) -> int:
     """The number of tokens over which moments are counted if nothing else is asked for."""
-    return max(TOKENS_PER_INPUT * loaded.spec.inner, FEWEST_TOKENS)
+    return max(TOKENS_PER_INPUT * _widest(loaded.spec, range(loaded.spec.layers)), FEWEST_TOKENS)
+
+
+def _widest(spec: ModelSpec, layers: Iterable[int]) -> int:
+    return max(spec.inner_at(layer) for layer in layers)
 
 
 def count_moments(
@@ -135,7 +156,7 @@ def count_moments(
 
     Every token counts; a text is cut at the number of positions of the model. Warns if there are fewer tokens
     than twice the width of the keys, since C is then far from full rank. Raises InputError if there is no
-    text or the model lacks a layer.
+    text, or the model lacks a layer or a down projection in it.
     """
     spec = loaded.spec
     for layer in layers:
@@ -145,7 +166,9 @@ def count_moments(
             )
     wanted = tokens or default_tokens(loaded)
     totals = {
-        layer: torch.zeros(spec.inner, spec.inner, dtype=torch.float64, device=loaded.device)
+        layer: torch.zeros(
+            spec.inner_at(layer), spec.inner_at(layer), dtype=torch.float64, device=loaded.device
+        )
         for layer in layers
     }
     names = {spec.module(layer, spec.down): layer for layer in totals}
@@ -177,9 +200,10 @@ def count_moments(
                     loaded.model(ids, use_cache=False)
     if not counted:
         raise InputError("moments.corpus: there is no text in it; name files with texts, one a line")
-    if counted < 2 * spec.inner:
+    if counted < 2 * _widest(spec, layers):
         warnings.warn(
-            f"second moments of {spec.inner} inputs from only {counted} tokens: give more text", stacklevel=2
+            f"second moments of {_widest(spec, layers)} inputs from only {counted} tokens: give more text",
+            stacklevel=2,
         )
     for layer in totals:
         # Processors round the two halves of K^T K differently.

@@ -2,7 +2,8 @@
 
 Such a file has `keys`, a JSON Schema for each hyper-parameter with its default, and `models`: entries with
 `names` (patterns of model names), `source`, and values that differ from the defaults. The first entry that
-matches counts. A key without default needs a value from an entry or from the user.
+matches counts. A model without entry gets the values that the rules in `derived` give (`derived.py`). A key
+without default needs a value from an entry, a rule or the user.
 """
 
 from __future__ import annotations
@@ -11,15 +12,23 @@ import contextlib
 import fnmatch
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from factdrift.errors import InputError
+from factdrift.edit.methods.derived import MARK, derive, described, needs_sizes
+from factdrift.errors import CannotEdit, InputError
+from factdrift.models.sizes import HasSizes
 from factdrift.paths import LOCATORS, METHODS
 from factdrift.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from factdrift.models.loading import Loaded
+
+SizesOf = Callable[[], HasSizes]
+"""Finds the sizes of a model; called only if a value depends on them."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,8 @@ class Hyper(Mapping[str, Any]):
     source: str
     """Where the values come from."""
     settings: Mapping[str, Any]
+    derived: tuple[str, ...] = ()
+    """The keys whose values follow from a rule, because no entry names the model."""
 
     def __getitem__(self, key: str) -> Any:
         return self.settings[key]
@@ -63,30 +74,66 @@ def read_hyper(
     overrides: Mapping[str, Any] | None = None,
     folder: Path = METHODS,
     above: str = "",
+    sizes: SizesOf | None = None,
 ) -> Hyper:
     """The values for `model`, a name as it was given to `load`; `overrides` that are None do not count.
 
-    `above`: what stands before the method's name in the configuration, for messages.
+    `above`: what stands before the method's name in the configuration, for messages. `sizes`: finds the sizes
+    of the model, without which only rules that hold for every model give values.
 
-    Raises InputError if the method has no file, a value is not valid, or the method has no values for the
-    model.
+    Raises InputError if the method has no file or a value is not valid, and CannotEdit if the method has no
+    values for the model.
     """
     file = _file(method, folder)
     entries = [entry for entry in file.get("models", []) if _matches(model, entry["names"])]
     entry: dict[str, Any] = entries[0] if entries else {}
     own = {key: value for key, value in entry.items() if key not in ("names", "source")}
     given = check_values(method, overrides or {}, folder, above)
-    defaults = {key: schema["default"] for key, schema in file["keys"].items() if "default" in schema}
-    values = {**defaults, **own, **given}
+    defaults = default_values(method, folder)
+    rules = {} if entry else file.get("derived", {}).get("rules", {})
+    rules = {key: rule for key, rule in rules.items() if key not in given}
+    found = sizes() if sizes and any(map(needs_sizes, rules.values())) else None
+    rules = {key: rule for key, rule in rules.items() if found or not needs_sizes(rule)}
+    made = {key: derive(rule, found, file["keys"][key].get("type") == "array") for key, rule in rules.items()}
+    values = {**defaults, **own, **made, **given}
     lacking = [key for key in file["keys"] if key not in values]
     if lacking:
-        raise InputError(
+        raise CannotEdit(
             f"{folder / method}.yaml: nothing is known of the model {model}: {', '.join(lacking)} must be "
             f"given; add an entry to the file, or set it in the configuration, such as "
             f"{above}{method}: {{{lacking[0]}: ...}}"
         )
-    source = entry.get("source", "defaults") + (" and the configuration" if given else "")
-    return Hyper(method, model, source, {key: values[key] for key in file["keys"]})
+    said = "; ".join(described(key, rule, made[key], found) for key, rule in rules.items())
+    source = entry.get("source", f"{MARK}: {said}" if made else "defaults")
+    source += " and the configuration" if given else ""
+    return Hyper(method, model, source, {key: values[key] for key in file["keys"]}, tuple(made))
+
+
+def hyper_of(
+    loaded: Loaded, method: str, overrides: Mapping[str, Any] | None = None, folder: Path = METHODS
+) -> Hyper:
+    """`read_hyper` for a loaded model, whose sizes are known."""
+    return read_hyper(method, loaded.name, overrides, folder, sizes=lambda: loaded.spec)
+
+
+def default_values(method: str, folder: Path = METHODS) -> dict[str, Any]:
+    """The values that hold for every model unless something else is said."""
+    keys = _file(method, folder)["keys"]
+    return {key: schema["default"] for key, schema in keys.items() if "default" in schema}
+
+
+def read_search(method: str, folder: Path = METHODS) -> dict[str, Any]:
+    """What `edit tune` tries: `shares` of the blocks, and `factors` of other hyper-parameters.
+
+    Raises InputError if the method has no file, or its file does not say what to try.
+    """
+    found: dict[str, Any] | None = _file(method, folder).get("tune")
+    if found is None:
+        known = ", ".join(path.stem for path in sorted(folder.glob("*.yaml")) if "tune" in read_yaml(path))
+        raise InputError(
+            f"edit tune: {method}: its file does not say what to try; methods that can be tuned: {known}"
+        )
+    return found
 
 
 def check_values(
@@ -113,23 +160,6 @@ def check_values(
             hint = f" ({' '.join(keys[key]['description'].split())})"
             raise InputError(f"configuration: {where}: {fault.message}{hint}")
     return values
-
-
-def check_methods(
-    models: Iterable[str],
-    methods: Iterable[str],
-    given: Mapping[str, Mapping[str, Any]],
-    folder: Path = METHODS,
-) -> None:
-    """Checks the hyper-parameters of every method on every model, and what is given for other methods.
-
-    `given`: method -> the user's values. Raises InputError for the first that is not valid.
-    """
-    for method, values in given.items():
-        check_values(method, values, folder)
-    for method in methods:
-        for model in models:
-            read_hyper(method, model, given.get(method), folder)
 
 
 @cache

@@ -21,7 +21,7 @@ from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.mend import final_hidden
 from factdrift.edit.methods.targets import Targets, aligned
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.families import shape_of
@@ -76,35 +76,52 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
 def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
     """The full names of the matrices that are trained.
 
-    Without `targets` these are the matrices of queries and values of attention or, where queries, keys and
-    values share one matrix, that one. Raises InputError if a block has no such matrix.
+    Without `targets` these are, in each block with attention, the matrices of queries and values or, where
+    these have no matrices of their own, all matrices of attention but the last. Raises InputError if a block
+    that is named in `layers`, or the whole model, has no such matrix.
     """
     spec = loaded.spec
-    parts: Sequence[str] = hyper["targets"]
-    if not parts:
-        attention, _, out = spec.attention_out.rpartition(".")
-        module = loaded.model.get_submodule(spec.module(0, attention))
-        matrices = [name for name, one in module.named_children() if isinstance(one, nn.Linear | Conv1D)]
-        inner = [name for name in matrices if name != out]
-        chosen = list(SEPARATE) if set(SEPARATE) <= set(inner) else inner
-        if (len(chosen) > 1 and chosen != list(SEPARATE)) or not chosen:
-            raise InputError(
-                f"lora.targets: the attention of {loaded.name} has the matrices {', '.join(inner)}, of which "
-                "none are known to be those of queries and values; name the matrices to train"
-            )
-        parts = [f"{attention}.{name}" for name in chosen]
-    names = [spec.module(layer, part) for layer in hyper["layers"] or range(spec.layers) for part in parts]
-    for name in names:
-        try:
-            found = loaded.model.get_submodule(name)
-        except AttributeError:
-            found = None
-        if not isinstance(found, nn.Linear | Conv1D):
-            raise InputError(
-                f"lora.targets: {loaded.name} has no matrix {name}; name matrices as within a block, such as "
-                f"{spec.down}"
-            )
+    names: list[str] = []
+    for layer in hyper["layers"] or range(spec.layers):
+        for part in hyper["targets"] or _attention(loaded, layer):
+            name = _matrix(loaded, layer, part)
+            if name is not None:
+                names.append(name)
+            elif hyper["layers"]:
+                raise _lacking(loaded, spec.module(layer, "") + "." + part)
+    if not names:
+        raise _lacking(loaded, ", ".join(hyper["targets"]) or "of queries and values")
     return names
+
+
+def _attention(loaded: Loaded, layer: int) -> list[str]:
+    """The matrices of attention that are trained by default, as named within a block."""
+    spec = loaded.spec
+    if layer in spec.recurrent:
+        return []
+    whole, _, out = spec.module(layer, spec.attention_out).rpartition(".")
+    within = whole.removeprefix(spec.module(layer, "") + ".")
+    module = loaded.model.get_submodule(whole)
+    matrices = [name for name, one in module.named_children() if isinstance(one, nn.Linear | Conv1D)]
+    chosen = SEPARATE if set(SEPARATE) <= set(matrices) else [name for name in matrices if name != out]
+    return [f"{within}.{name}" for name in chosen]
+
+
+def _matrix(loaded: Loaded, layer: int, part: str) -> str | None:
+    """The full name of a matrix of a block, None if the block has no such matrix."""
+    try:
+        name = loaded.spec.module(layer, part)
+        found = loaded.model.get_submodule(name)
+    except (AttributeError, CannotEdit):
+        return None
+    return name if isinstance(found, nn.Linear | Conv1D) else None
+
+
+def _lacking(loaded: Loaded, what: str) -> InputError:
+    return InputError(
+        f"lora.targets: {loaded.name} has no matrix {what}; name matrices as within a block, such as "
+        f"{loaded.spec.down}"
+    )
 
 
 class Batch:
@@ -160,9 +177,9 @@ class Training:
         def adding(name: str) -> After:
             def add(taken: Tensor, given: Tensor) -> Tensor:
                 a, b = self.a[name][batch.owner], self.b[name][batch.owner]
-                entered = self._dropped(taken.to(a.dtype), batch)
+                entered = self._dropped(taken.to(a.dtype).flatten(1, -2), batch)
                 change = entered @ a.transpose(1, 2) @ b.transpose(1, 2)
-                out: Tensor = (given.to(a.dtype) + self._scale * change).to(given.dtype)
+                out: Tensor = (given.to(a.dtype) + self._scale * change.view(given.shape)).to(given.dtype)
                 return out
 
             return add

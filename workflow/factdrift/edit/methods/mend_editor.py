@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from factdrift.errors import InputError
+from factdrift.edit.methods.refusals import refusal
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import LowRank, matrix
 from factdrift.models.loading import Loaded
 from factdrift.models.tensor_files import read_tensors, write_tensors
@@ -32,13 +33,17 @@ EPSILON = 1e-7
 
 
 def edited_matrices(loaded: Loaded, blocks: int) -> dict[str, Shape]:
-    """Full names of the MLP matrices of the last `blocks` blocks, with their shapes (section 3.1)."""
+    """Full names of the MLP matrices of the last `blocks` blocks, with their shapes (section 3.1).
+
+    In mixtures of experts they are those of the shared expert. Raises CannotEdit if a block has none.
+    """
     spec = loaded.spec
-    names = [
-        spec.module(layer, part)
-        for layer in range(max(spec.layers - blocks, 0), spec.layers)
-        for part in spec.mlp_matrices
-    ]
+    layers = range(max(spec.layers - blocks, 0), spec.layers)
+    for layer in layers:
+        reason = refusal(spec, "mend", layer)
+        if reason is not None:
+            raise CannotEdit(f"methods: mend on {loaded.name}: {reason}")
+    names = [spec.module(layer, part) for layer in layers for part in spec.mlp_matrices]
     shapes = {name: matrix(loaded.model, name).shape for name in names}
     return {name: (into, out) for name, (out, into) in shapes.items()}
 
@@ -164,12 +169,20 @@ class HyperNet(nn.Module):
         write_tensors(path, self.state_dict(), description)
 
 
+def write_reason(path: Path, reason: str) -> None:
+    """Writes, in the place of an editor, why there is none."""
+    write_tensors(path, {}, {"skipped": reason})
+
+
 def read_hypernet(path: Path, loaded: Loaded) -> HyperNet:
     """Reads a file of `HyperNet.write` onto the model's device.
 
-    Raises InputError if the file is missing, damaged, or of another model.
+    Raises CannotEdit if the file holds the reason why there is none, and InputError if it is missing,
+    damaged, or of another model.
     """
     tensors, about = read_tensors(path, "factdrift edit mend-train", str(loaded.device))
+    if "skipped" in about:
+        raise CannotEdit(about["skipped"])
     if about.get("model") != loaded.digest:
         raise InputError(f"{path}: trained for another model than {loaded.name}; delete it and train again")
     matrices = {name: (shape[0], shape[1]) for name, shape in about["matrices"].items()}

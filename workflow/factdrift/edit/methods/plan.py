@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from factdrift.edit.methods.hyperparameters import Hyper, check_methods, read_hyper
-from factdrift.errors import InputError
+from factdrift.edit.methods.hyperparameters import Hyper, check_values, read_hyper
+from factdrift.edit.skipped import Skipped
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.names import split_name
+from factdrift.models.sizes import read_sizes
 from factdrift.paths import METHODS
 
 
@@ -49,33 +52,48 @@ class Plan:
     """The methods and models of a configuration, and what each method needs."""
 
     def __init__(self, config: Mapping[str, Any], folder: Path = METHODS):
-        """Raises InputError if a hyper-parameter is not valid, or a method has no values for a model.
+        """Raises InputError if a hyper-parameter is not valid, or follows from the sizes of a model that
+        cannot be read; and CannotEdit for the first method that cannot run, if the configuration is strict.
 
         The hyper-parameters of methods that are not configured are checked, too, so that a misspelt one is
         never ignored.
         """
-        self._folder = folder
         self._methods: list[str] = config["methods"]
-        known = (path.stem for path in sorted(folder.glob("*.yaml")))
-        self._given: dict[str, Any] = {method: config[method] for method in known if method in config}
-        names = [split_name(model)[0] for model in config["models"]]
-        check_methods(names, self._methods, self._given, folder)
-        for hyper in (
-            read_hyper(method, model, self._given.get(method), folder)
-            for model in names
-            for method in self._methods
-        ):
-            check_encoder(hyper)
-            if config.get("edit", {}).get("keep") == "adapters":
-                check_kept(hyper)
+        given = {
+            path.stem: config[path.stem] for path in sorted(folder.glob("*.yaml")) if path.stem in config
+        }
+        for method, values in given.items():
+            check_values(method, values, folder)
+        self._hypers: dict[tuple[str, str], Hyper] = {}
+        self.skipped: list[Skipped] = []
+        """The methods that cannot run, as far as is known without loading a model."""
+        for model, revision in map(split_name, config["models"]):
+            sizes = partial(read_sizes, model, revision)
+            for method in self._methods:
+                try:
+                    hyper = read_hyper(method, model, given.get(method), folder, sizes=sizes)
+                except CannotEdit as error:
+                    if config.get("strict"):
+                        raise
+                    self.skipped.append(Skipped(model, method, str(error)))
+                else:
+                    check_encoder(hyper)
+                    if config.get("edit", {}).get("keep") == "adapters":
+                        check_kept(hyper)
+                    self._hypers[model, method] = hyper
+
+    def methods(self, model: str) -> Sequence[str]:
+        """The configured methods that run on a model, in the order of the configuration."""
+        return [method for method in self._methods if (model, method) in self._hypers]
 
     def needs(self, method: str, model: str) -> dict[str, str]:
-        """`needs` of a configured method on a model."""
-        return needs(read_hyper(method, model, self._given.get(method), self._folder))
+        """`needs` of a configured method on a model; raises CannotEdit if it is skipped."""
+        for each in self.skipped:
+            if (each.model, each.method) == (model, method):
+                raise CannotEdit(each.skipped)
+        return needs(self._hypers[model, method])
 
     def layers(self, model: str) -> Sequence[int]:
         """The blocks of a model whose second moments the configured methods need, ascending."""
-        hypers = (
-            read_hyper(method, model, self._given.get(method), self._folder) for method in self._methods
-        )
+        hypers = [self._hypers[model, method] for method in self.methods(model)]
         return sorted({layer for hyper in hypers if "moments" in needs(hyper) for layer in hyper.layers})

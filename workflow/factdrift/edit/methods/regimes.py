@@ -10,8 +10,9 @@ import torch
 from factdrift.edit.methods import lora, memit, rag
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
+from factdrift.edit.methods.refusals import check
 from factdrift.edit.methods.registry import METHODS, Method
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.loading import Loaded
 
@@ -27,8 +28,8 @@ def edited(
     `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
     all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
     for all facts together; the methods of TOGETHER can. RAG, which changes no weight, has one index for all
-    facts in both. Raises InputError if the method does not support the regime, or
-    changes a block that the model does not have.
+    facts in both. Raises CannotEdit if the method does not support the regime, and InputError if it changes a
+    block that the model does not have.
     """
     check_layers(loaded, hyper)
     if regime == "independent":
@@ -38,7 +39,7 @@ def edited(
     elif regime == "sequential" and hyper.method not in ("none", "prompt"):
         result = _in_turn(loaded, edits, hyper, artefacts)
     else:
-        raise InputError(
+        raise CannotEdit(
             f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for {', '.join(TOGETHER)}, "
             "sequential for methods that change weights, independent for all"
         )
@@ -48,7 +49,7 @@ def edited(
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:
-    """Raises InputError if the method changes a block that the model does not have."""
+    """Raises InputError if the method changes a block that the model does not have, or cannot edit it."""
     for layer in hyper.layers:
         if not 0 <= layer < loaded.spec.layers:
             key = "layer" if "layer" in hyper else "layers"
@@ -56,6 +57,7 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
                 f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
                 f"{loaded.spec.layers - 1}"
             )
+    check(loaded.spec, hyper, loaded.name)
 
 
 def _in_turn(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
