@@ -20,7 +20,7 @@ def of_runs(form):
     return [
         f"results/{{pair}}/edit/{folder}/{method}/{place}-of-{count}.{form}"
         for folder in edited_models()
-        for method in config["methods"]
+        for method in PLAN.names()
         if method != "none"
         for place in range(count)
     ]

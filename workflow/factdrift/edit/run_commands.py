@@ -86,7 +86,9 @@ def read_values(text: str) -> dict[str, Any]:
 
 def add_method(verb: argparse.ArgumentParser) -> None:
     """Adds the options that name a method and what it needs."""
-    verb.add_argument("--method", required=True)
+    verb.add_argument(
+        "--method", required=True, help="a name (config/methods), PATH.py:FUNCTION or an entry point"
+    )
     add_hyper(verb)
     verb.add_argument("--prefixes", type=Path, metavar="JSON", help="what `edit prefixes` wrote")
     verb.add_argument("--moments", type=Path, metavar="FOLDER", help="what `models moments` wrote")
@@ -160,12 +162,12 @@ def artefacts(
 
 def _run(options: argparse.Namespace) -> None:
     with job_of(options) as job:
-        from factdrift.edit.methods.hyperparameters import read_hyper
+        from factdrift.edit.methods.hyperparameters import hyper_of
         from factdrift.edit.probes import read_updates
         from factdrift.edit.run import write_run
         from factdrift.tables import atomic_path
 
-        hyper = read_hyper(options.method, job.loaded.name, options.set, options.methods)
+        hyper = hyper_of(options.method, job.loaded.name, options.set, options.methods)
         costs = write_run(
             job,
             read_updates(options.edits, options.unaligned),

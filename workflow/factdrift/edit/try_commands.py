@@ -54,11 +54,11 @@ def _try(options: argparse.Namespace) -> None:
         raise InputError(f"--subject: {options.subject!r} does not occur in the prompt; write it as there")
     with loaded(options) as model:
         from factdrift.edit.attempt import attempt, find_around
-        from factdrift.edit.methods.hyperparameters import read_hyper
+        from factdrift.edit.methods.hyperparameters import hyper_of
         from factdrift.edit.methods.interface import Edit
         from factdrift.edit.methods.regimes import check_layers
 
-        hyper = read_hyper(options.method, model.name, options.set, options.methods)
+        hyper = hyper_of(options.method, model.name, options.set, options.methods)
         check_layers(model, hyper)
         around = find_around(options.dataset, options.prompt, options.subject)
         around = replace(
@@ -97,7 +97,7 @@ def find_artefacts(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> 
 def _making(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> str:
     """The command of the workflow that makes what a method needs, with the user's own hyper-parameters."""
     named = model.name if options.revision == "main" else f"{model.name}@{options.revision}"
-    config = {"models": [named], "methods": [hyper.method]}
+    config = {"models": [named], "methods": [hyper.own.given if hyper.own else hyper.method]}
     if options.set:
         config[hyper.method] = options.set
     given = " ".join(shlex.quote(f"{key}={json.dumps(value)}") for key, value in config.items())

@@ -50,6 +50,9 @@ class Loaded:
     """SHA-256 over the configuration and the files of weights."""
     device: torch.device
     dtype: torch.dtype
+    alone: bool = False
+    """Each text is scored in a run of its own, without padding and without deltas: for a model with modules
+    or hooks of others, whose output for a row may depend on the rest of the batch or on the row's end."""
 
     @property
     def change_dtype(self) -> torch.dtype:

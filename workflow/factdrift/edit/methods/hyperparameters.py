@@ -2,7 +2,8 @@
 
 Such a file has `keys`, a JSON Schema for each hyper-parameter with its default, and `models`: entries with
 `names` (patterns of model names), `source`, and values that differ from the defaults. The first entry that
-matches counts. A key without default needs a value from an entry or from the user.
+matches counts. A key without default needs a value from an entry or from the user. Where functions take a
+`folder`, it may also be one such file, or `PATH.py:FUNCTION`, whose parameters are the keys (own.py).
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import fnmatch
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from factdrift.edit.methods.own import Entry, described, entries, entry
 from factdrift.errors import InputError
 from factdrift.paths import LOCATORS, METHODS
 from factdrift.yaml_files import read_yaml
@@ -31,6 +33,8 @@ class Hyper(Mapping[str, Any]):
     source: str
     """Where the values come from."""
     settings: Mapping[str, Any]
+    own: Entry | None = None
+    """The user's function, for a method that is not one of factdrift's."""
 
     def __getitem__(self, key: str) -> Any:
         return self.settings[key]
@@ -45,12 +49,15 @@ class Hyper(Mapping[str, Any]):
     def layers(self) -> list[int]:
         """The blocks whose matrices the method changes, by its key `layer` or `layers`; empty without one."""
         one = [self.settings["layer"]] if "layer" in self.settings else []
-        layers: list[int] = self.settings.get("layers", one)
-        return layers
+        layers = self.settings.get("layers", one)
+        # A method of the user's own may mean anything by these names.
+        given = layers if isinstance(layers, list) else []
+        return [layer for layer in given if isinstance(layer, int)]
 
     def json(self) -> str:
-        """Method and values, the same text for the same ones."""
-        return json.dumps({"method": self.method, **self.settings}, sort_keys=True)
+        """Method, values and the digest of the user's own code; the same text for the same ones."""
+        own = {"own code": self.own.code} if self.own else {}
+        return json.dumps({"method": self.method, **own, **self.settings}, sort_keys=True)
 
     def digest(self) -> str:
         """SHA-256 of `json()`, in hexadecimal digits."""
@@ -80,13 +87,26 @@ def read_hyper(
     values = {**defaults, **own, **given}
     lacking = [key for key in file["keys"] if key not in values]
     if lacking:
+        where = folder / f"{method}.yaml" if folder.is_dir() else folder
         raise InputError(
-            f"{folder / method}.yaml: nothing is known of the model {model}: {', '.join(lacking)} must be "
+            f"{where}: nothing is known of the model {model}: {', '.join(lacking)} must be "
             f"given; add an entry to the file, or set it in the configuration, such as "
             f"{above}{method}: {{{lacking[0]}: ...}}"
         )
     source = entry.get("source", "defaults") + (" and the configuration" if given else "")
     return Hyper(method, model, source, {key: values[key] for key in file["keys"]})
+
+
+def hyper_of(
+    given: str, model: str, overrides: Mapping[str, Any] | None = None, folder: Path = METHODS
+) -> Hyper:
+    """`read_hyper` of a method as the user names it: one of factdrift's, `PATH.py:FUNCTION`, an entry point.
+
+    `folder`: of the files of factdrift's methods.
+    """
+    found = entry(given, folder)
+    hyper = read_hyper(found.name, model, overrides, found.described_in(folder))
+    return replace(hyper, own=found if found.path else None)
 
 
 def check_values(
@@ -123,17 +143,21 @@ def check_methods(
 ) -> None:
     """Checks the hyper-parameters of every method on every model, and what is given for other methods.
 
-    `given`: method -> the user's values. Raises InputError for the first that is not valid.
+    `methods`: as the user names them. `given`: method -> the user's values. Raises InputError for the first
+    that is not valid.
     """
+    own = {each.name: each for each in entries(list(methods), folder)}
     for method, values in given.items():
-        check_values(method, values, folder)
-    for method in methods:
+        check_values(method, values, own[method].described_in(folder) if method in own else folder)
+    for method, each in own.items():
         for model in models:
-            read_hyper(method, model, given.get(method), folder)
+            hyper_of(each.given, model, given.get(method), folder)
 
 
 @cache
 def _file(method: str, folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        return described(folder)
     path = folder / f"{method}.yaml"
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
