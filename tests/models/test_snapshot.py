@@ -102,11 +102,14 @@ def state(model: Any) -> dict[str, Any]:
         "modules": [(name, id(one), type(one), one.training) for name, one in model.named_modules()],
         "attributes": [sorted(vars(one)) for one in model.modules()],
         "hooks": [
-            (key, len(value)) for one in model.modules() for key, value in vars(one).items() if "hooks" in key and value
+            (key, len(value))
+            for one in model.modules()
+            for key, value in vars(one).items()
+            if "hooks" in key and value
         ],
         "config": model.config.to_dict(),
         "logits": model(input_ids=IDS).logits,
-    }  # fmt: skip
+    }
 
 
 def assert_same(one: Any, other: Any) -> None:
