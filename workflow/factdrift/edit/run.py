@@ -67,19 +67,22 @@ def write_run(
     parts: Path,
     out_probes: Path,
     out_edits: Path,
+    making: Maker | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> list[dict[str, float]]:
     """Makes the edits of shard k of n and writes RUN_PROBES and RUN_EDITS; returns the costs of each batch.
 
-    Batches are cut before shards, so the rows do not depend on the number of shards.
+    Batches are cut before shards, so the rows do not depend on the number of shards. `making`: what
+    makes the edits, if not the method of `hyper`; `about`: provenance columns that differ from the settings.
     """
     settings = job.settings
     batches = cut(updates, settings.edits)
     place, count = shard
     numbers = range(place * len(batches) // count, (place + 1) * len(batches) // count)
-    meta = job.meta(hyper.method, hyper.digest(), digests)
+    meta = job.meta(hyper.method, hyper.digest(), digests) | dict(about or {})
     rows = [update.row for update in updates]
     kept = Parts(parts, {"meta": meta, "settings": settings, "edits": rows, "code": of_module(__name__)})
-    making = maker(job.loaded, hyper, artefacts, settings.regime)
+    making = making or maker(job.loaded, hyper, artefacts, settings.regime)
     mine = sum(len(batches[number]) for number in numbers)
     progress = Progress(f"{hyper.method} on {job.loaded.name}", mine, "edits")
     for number in numbers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -65,16 +66,21 @@ def _scores(options: argparse.Namespace) -> None:
 
 
 def _table(options: argparse.Namespace) -> None:
+    write_tables(options.scores, options.costs, options.unaligned, options.output)
+
+
+def write_tables(scores: Path, costs: Path, unaligned: Sequence[Path], output: Path) -> None:
+    """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them."""
     from factdrift.edit.scores.table import lines, read_groups, unaligned_lines, write_table
 
     for name, title, known in (
         ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),
         ("table7", "Edits of facts that the model knew before (Table 7)", True),
     ):
-        groups = read_groups(options.scores, options.costs, known)
-        write_table(groups, title, options.output / f"{name}.txt", options.output / f"{name}.csv")
+        groups = read_groups(scores, costs, known)
+        write_table(groups, title, output / f"{name}.txt", output / f"{name}.csv")
         print("\n".join(lines(groups, title)), end="\n\n")
-    for line in unaligned_lines(options.unaligned):
+    for line in unaligned_lines(unaligned):
         print(line)
 
 
