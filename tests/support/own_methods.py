@@ -19,7 +19,7 @@ def example(name: str) -> str:
 
 def write_examples(folder: Path) -> Path:
     """Writes mine.py, batched.py and batched.yaml; returns the folder."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name in ("mine.py", "batched.py", "batched.yaml"):
         (folder / name).write_text(example(name), encoding="utf-8")
     return folder

@@ -47,17 +47,9 @@ def config(**changes: Any) -> dict[str, Any]:
 def test_jobs_of_own_methods(world: Path) -> None:
     found = jobs(snakemake(world, SCORES, "--dry-run", "--quiet", "rules", **config()))
     assert (found["edit_run"], found["edit_baseline"], found.get("edit_prefixes")) == (4, 1, None)
-    for wrong, said in (
-        (
-            {"mine": {"stepz": 1}},
-            "configuration: mine.stepz: no such key; there are layer, lr, steps, stop_loss",
-        ),
-        ({"methods": ["none", "other.py:edit"]}, "there is no file other.py"),
-        ({"methods": ["none", "batched.py:edit", "elsewhere"]}, "configuration: unknown key mine"),
-        ({"batched": {}}, "batched.yaml: nothing is known of the model tiny: layer must be given"),
-    ):
-        found_text = snakemake(world, "results/wfd_repl.parquet", "--dry-run", fails=True, **config(**wrong))
-        assert said in found_text
+    wrong = config(mine={"stepz": 1})
+    said = snakemake(world, "results/wfd_repl.parquet", "--dry-run", fails=True, **wrong)
+    assert "configuration: mine.stepz: no such key; there are layer, lr, steps, stop_loss" in said
 
 
 @pytest.mark.slow
