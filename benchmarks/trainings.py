@@ -84,7 +84,7 @@ def trained(model: Path, seed: int, options: argparse.Namespace) -> tuple[float,
     factdrift("edit baseline", **read, **{f"out-{name}": path for name, path in base.items()})
     layers = plan.layers(str(model))
     if layers:
-        factdrift("models moments", **named, layers=layers, texts=sentences, output=folder / "moments")
+        factdrift("models moments", **named, layers=layers, facts=sentences, output=folder / "moments")
     runs: dict[str, list[Path]] = {"probes": [], "edits": [], "costs": []}
     for method in options.methods:
         needs = {option: folder / name for option, name in plan.needs(method, str(model)).items()}

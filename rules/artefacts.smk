@@ -51,7 +51,7 @@ rule edit_moments:
     """The second moments of what enters the matrices that ROME and MEMIT edit, over the texts of a corpus."""
     input:
         model=edited_model,
-        texts=moments_texts(),
+        texts=moments_texts,
     output:
         moments=directory("results/{pair}/edit/{edited}/moments"),
     log:

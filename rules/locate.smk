@@ -198,7 +198,7 @@ rule locate_moments:
     """The second moments of all blocks, for ROME and MEMIT at each of them."""
     input:
         model=edited_model,
-        texts=moments_texts(),
+        texts=moments_texts,
     output:
         moments=directory("results/{pair}/locate/{edited}/moments"),
     log:

@@ -1,11 +1,73 @@
 """Language models: the bundled ones, trained on the facts of the old dump.
 
-Inputs: wfd_repl.parquet and templates.parquet of the configured pair; config/models/.
-Outputs: results/{pair}/models/sentences.parquet; results/models/sample-llama/, sample-gpt2/: folders of transformers with
+Inputs: wfd_repl.parquet and templates.parquet of the configured pair; config/models/; what KLoB and TempRIPPLE ask.
+Outputs: results/{pair}/models/: taught.klob.parquet, taught.tempripple.parquet, sentences.parquet; results/models/sample-llama/, sample-gpt2/: folders of transformers with
 recall.json. The other modules of the stage (describe, loading) are no inputs: they change nothing in a trained model.
 """
 
 from factdrift.paths import CONFIG
+
+
+include: "inputs/models.smk"
+
+
+rule klob_taught:
+    """What locators are asked of KLoB, for the bundled models to learn."""
+    input:
+        examples=[f"results/{{pair}}/klob_{name}.parquet" for name in "cr"],
+        changes="results/{pair}/wikifactdiff.parquet",
+    output:
+        taught="results/{pair}/models/taught.klob.parquet",
+    log:
+        "logs/{pair}/models/taught.klob.txt",
+    benchmark:
+        "logs/{pair}/models/taught.klob.tsv"
+    resources:
+        mem_mb=2000,
+    params:
+        code=code("locate taught"),
+        examples=lambda wildcards, input: str(Path(input.examples[0]).parent),
+        limit=BUNDLED_EXAMPLES,
+        seed=config["seed"],
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift locate taught \
+            --examples {params.examples:q} \
+            --wikifactdiff {input.changes:q} \
+            --limit {params.limit} \
+            --seed {params.seed} \
+            --output {output.taught:q}
+        """
+
+
+rule tempripple_taught:
+    """What TempRIPPLE asks, as it was at T_old, for the bundled models to learn."""
+    input:
+        facts="results/{pair}/tempripple/tr_facts.parquet",
+        related="results/{pair}/tempripple/tr_related.parquet",
+        changes="results/{pair}/wikifactdiff.parquet",
+    output:
+        taught="results/{pair}/models/taught.tempripple.parquet",
+    log:
+        "logs/{pair}/models/taught.tempripple.txt",
+    benchmark:
+        "logs/{pair}/models/taught.tempripple.tsv"
+    resources:
+        mem_mb=2000,
+    params:
+        code=code("answer taught"),
+        old=OLD,
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift answer taught \
+            --facts {input.facts:q} \
+            --related {input.related:q} \
+            --wikifactdiff {input.changes:q} \
+            --old {params.old} \
+            --output {output.taught:q}
+        """
 
 
 rule model_sentences:
@@ -15,6 +77,7 @@ rule model_sentences:
         templates="results/{pair}/templates.parquet",
         wording=str(CONFIG / "models/sentences.yaml"),
         words=word_tables(),
+        taught=taught_tables(),
     output:
         sentences="results/{pair}/models/sentences.parquet",
     log:
@@ -32,6 +95,7 @@ rule model_sentences:
             --dataset {input.dataset:q} \
             --templates {input.templates:q} \
             --wording {input.wording:q} \
+            --taught {input.taught:q} \
             --output {output.sentences:q}
         """
 

@@ -84,11 +84,20 @@ def moments_layers(wildcards):
     return PLAN.layers(name)
 
 
-def moments_texts():
-    """The texts over which second moments are counted."""
+def moments_corpus(wildcards):
+    """The corpus over which the second moments of a model are counted: `[facts]`, `[sampled]`, or files."""
     corpus = config["moments"]["corpus"]
+    if corpus != "auto":
+        return corpus
+    name, _ = edited_models()[wildcards.edited]
+    return ["facts"] if name in BUNDLED else ["sampled"]
+
+
+def moments_texts(wildcards):
+    """The files of the corpus; none if the model writes it."""
+    corpus = moments_corpus(wildcards)
     if corpus == ["facts"]:
-        return "results/{pair}/models/sentences.parquet"
+        return f"results/{wildcards.pair}/models/sentences.parquet"
     return [] if corpus == ["sampled"] else corpus
 
 
@@ -96,5 +105,6 @@ def moments_options(wildcards, input):
     """The options that name them, or let the model write some itself."""
     texts = [input.texts] if isinstance(input.texts, str) else list(input.texts)
     tokens = config["moments"]["tokens"]
-    source = ["--texts", *texts] if texts else ["--sampled", "--seed", str(config["seed"])]
+    option = "--facts" if moments_corpus(wildcards) == ["facts"] else "--texts"
+    source = [option, *texts] if texts else ["--sampled", "--seed", str(config["seed"])]
     return source + (["--tokens", str(tokens)] if tokens else [])

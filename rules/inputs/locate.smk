@@ -23,7 +23,7 @@ def locate_limit(key):
     """How many examples or edits at most: all (0), but with a bundled model only some."""
     limit = config["locate"][key]
     if limit == "auto":
-        return {"limit": 128, "edits": 32}[key] if set(edited_names()) & set(BUNDLED) else 0
+        return {"limit": BUNDLED_EXAMPLES, "edits": 32}[key] if set(edited_names()) & set(BUNDLED) else 0
     return limit
 
 

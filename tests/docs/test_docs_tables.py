@@ -20,6 +20,7 @@ from factdrift.klob.schemas import EXAMPLES, RECALL, SENTENCES
 from factdrift.locate.against_edits import VS_EDIT
 from factdrift.locate.table import SCORES as LOCATE_SCORES
 from factdrift.models.bundled.corpus import SENTENCES as MODEL_SENTENCES
+from factdrift.models.bundled.taught import TAUGHT
 from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.snapshots.api.entities import FETCHED
 from factdrift.statements.gather import CLASSES
@@ -65,6 +66,7 @@ SCHEMAS = {
     "klob_sentences": SENTENCES,
     "klob_examples": EXAMPLES,
     "model_sentences": MODEL_SENTENCES,
+    "model_taught": TAUGHT,
     "sampled_triples": SAMPLE,
     "verbalizations": VERBALIZATIONS,
     "verbalization_report": REPORT,

@@ -22,6 +22,7 @@ from factdrift.cli import main
 from factdrift.errors import InputError
 from factdrift.models.bundled.corpus import Wording, read_wording, write_sentences
 from factdrift.models.bundled.recipe import Recipe, read_recipe
+from factdrift.models.bundled.taught import TAUGHT
 
 CONFIG = ROOT / "config" / "models"
 PEOPLE = ["Ana Berg", "Bo Cruz", "Cy Dorn", "Di Erb", "Ed Fay", "Flo Gil", "Guy Hart", "Ida Jung"]
@@ -104,6 +105,41 @@ def test_sentences(world: Path):
     ]
     assert len(names) == 8
     assert not any("New" in one["object"] for one in found if one["kind"] != "name")
+
+
+def test_facts_of_other_benchmarks(world: Path):
+    def said(kind: str, fact: str, subject: str, value: str, *prompts: str) -> list[dict[str, Any]]:
+        one = {"kind": kind, "fact": fact, "subject": subject, "relation": "P6", "object": value}
+        return [one | {"prompt": prompt} for prompt in prompts]
+
+    rows = [
+        # A sentence that is there already is not repeated, so that it stays held out.
+        *said("klob", "1", "Alba", "Ana Berg", "The head of Alba is", "Alba obeys", "In Alba rules"),
+        # Alba has one head.
+        *said("klob", "2", "Alba", "Xi Ypsilon", "The ruler of Alba is"),
+        *said("klob", "3", "Zeta", "Yo Zorn", "The ruler of Zeta is", "Zeta obeys"),
+        *(row for n in range(5) for row in said("chain", f"{n}", f"Z{n}", "Yo Zorn", f"The head of Z{n} is")),
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, TAUGHT), world / "more.parquet")
+    output = world / "sentences.parquet"
+    tables = [world / "more.parquet"]
+    number = write_sentences(world / "wfd_repl.parquet", world / "templates.parquet", WORDING, output, tables)
+    found = pq.read_table(output).to_pylist()
+    assert number == 8 + 2 + 5
+    assert len({one["fact"] for one in found if one["kind"] != "name"}) == number
+    assert found[: 8 * 3] == sentences(world)[: 8 * 3]
+    more = [one for one in found if one["kind"] in ("klob", "chain")]
+    assert [(one["prompt"], one["held_out"]) for one in more if one["kind"] == "klob"] == [
+        ("Alba obeys", True),
+        ("In Alba rules", False),
+        ("The ruler of Zeta is", False),
+        ("Zeta obeys", True),
+    ]
+    # Of sentences without another wording each fourth is held out.
+    assert [one["held_out"] for one in more if one["kind"] == "chain"] == [True, False, False, False, True]
+    pq.write_table(pa.table({"kind": ["klob"]}), world / "more.parquet")
+    with pytest.raises(InputError, match=r"more\.parquet: its columns must be kind, fact, subject"):
+        write_sentences(world / "wfd_repl.parquet", world / "templates.parquet", WORDING, output, tables)
 
 
 def test_fewer_facts(world: Path):

@@ -1,13 +1,15 @@
 import argparse
 import re
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from support.tiny_models import TEXT, tiny_model
 
 from factdrift.errors import InputError
 from factdrift.models import moment_commands
-from factdrift.models.moments import count_moments, read_moments
+from factdrift.models.moments import count_moments, read_file, read_moments
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 
@@ -63,3 +65,24 @@ def test_from_what_the_model_writes(folder, tmp_path, capsys):
     assert "fewer" not in said
     one, two = ((tmp_path / name / "1.safetensors").read_bytes() for name in ("one", "two"))
     assert one == two
+
+
+def test_facts_of_the_benchmark_are_named_and_warned_of(folder, tmp_path, capsys):
+    rows = [{"prompt": text, "object": "Biden"} for text in TEXT]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "sentences.parquet")
+    given = ["moments", "--model", folder, "--layers", 1, "--tokens", 20]
+    command(*given, "--facts", tmp_path / "sentences.parquet", "-o", tmp_path / "facts")
+    assert "this flatters ROME and MEMIT" in capsys.readouterr().err
+    (tmp_path / "other.txt").write_text("\n".join(TEXT) + "\n", encoding="utf-8")
+    command(*given, "--texts", tmp_path / "other.txt", "-o", tmp_path / "other")
+    command(*given, "--sampled", "-o", tmp_path / "sampled")
+    assert "flatters" not in capsys.readouterr().err
+    said = {name: read_file(tmp_path / name / "1.safetensors") for name in ("facts", "other", "sampled")}
+    assert {name: moments.texts for name, moments in said.items()} == {
+        "facts": "the benchmark's facts",
+        "other": "other.txt",
+        "sampled": "text that the model wrote",
+    }
+    files = [tmp_path / name / "1.safetensors" for name in ("facts", "other")]
+    command("add-moments", *files, "-o", tmp_path / "sum.safetensors")
+    assert read_file(tmp_path / "sum.safetensors").texts == "the benchmark's facts + other.txt"

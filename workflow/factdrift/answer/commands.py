@@ -38,6 +38,13 @@ def register(commands: Parsers) -> None:
     add_method(verb)
     verb.set_defaults(run=_edited)
 
+    verb = verbs.add_parser("taught", help="what TempRIPPLE asks, for a bundled model to learn")
+    for option, what in (("--facts", "tr_facts"), ("--related", "tr_related"), ("--wikifactdiff", "changes")):
+        verb.add_argument(option, type=Path, required=True, metavar="PARQUET", help=what)
+    verb.add_argument("--old", type=datetime.date.fromisoformat, required=True, metavar="DAY", help="T_old")
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
+    verb.set_defaults(run=_taught)
+
     verb = verbs.add_parser("requests", help="what a chat model is asked, without and with context")
     _add_chat(verb)
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET", help="requests")
@@ -141,6 +148,13 @@ def _edited(options: argparse.Namespace) -> None:
         edits = edits_of(items, options.facts)
         about = ask_edited(job, settings, items, edits, hyper, found, digests, options.parts, options.output)
         _write(about, options.out_run)
+
+
+def _taught(options: argparse.Namespace) -> None:
+    from factdrift.answer.taught import write_taught
+
+    facts = write_taught(options.facts, options.related, options.wikifactdiff, options.old, options.output)
+    print(f"{options.output}: {facts:,} facts")
 
 
 def _requests(options: argparse.Namespace) -> None:

@@ -168,11 +168,13 @@ def _run(options: argparse.Namespace) -> None:
         from factdrift.tables import atomic_path
 
         hyper = hyper_of(options.method, job.loaded.name, options.set, options.methods)
+        found, digests = artefacts(options, hyper, job.loaded)
         costs = write_run(
             job,
             read_updates(options.edits, options.unaligned),
             hyper,
-            *artefacts(options, hyper, job.loaded),
+            found,
+            digests,
             options.shard,
             options.parts,
             options.out_probes,
@@ -185,6 +187,7 @@ def _run(options: argparse.Namespace) -> None:
             "threads": options.threads,
             "hyper": dict(hyper),
             "source": hyper.source,
+            "moments": ", ".join(dict.fromkeys(one.texts for one in found.moments.values())) or None,
             "batches": costs,
         }
         with atomic_path(options.out_costs) as path:

@@ -23,6 +23,7 @@ def register(commands: Parsers) -> None:
     _add_run(verbs)
     _add_gather(verbs)
     _add_scores(verbs)
+    _add_taught(verbs)
     edit_commands.register(verbs)
 
 
@@ -84,6 +85,16 @@ def _add_scores(verbs: Parsers) -> None:
     verb.set_defaults(run=_scores)
 
 
+def _add_taught(verbs: Parsers) -> None:
+    verb = verbs.add_parser("taught", help="what KLoB asks, for a bundled model to learn")
+    verb.add_argument("--examples", type=Path, required=True, metavar="FOLDER", help="of klob_c, _r.parquet")
+    verb.add_argument("--wikifactdiff", type=Path, required=True, metavar="PARQUET", help="what changed")
+    verb.add_argument("--limit", type=int, default=0, help="examples of each subtask (default 0, all)")
+    verb.add_argument("--seed", type=int, default=0)
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
+    verb.set_defaults(run=_taught)
+
+
 def _sentences(options: argparse.Namespace) -> None:
     from factdrift.locate.choose import write_examples
 
@@ -93,6 +104,13 @@ def _sentences(options: argparse.Namespace) -> None:
         options.examples, options.limit, options.seed, options.out_examples, options.out_sentences
     )
     print(", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in found.items()))
+
+
+def _taught(options: argparse.Namespace) -> None:
+    from factdrift.locate.taught import write_taught
+
+    facts = write_taught(options.examples, options.wikifactdiff, options.limit, options.seed, options.output)
+    print(f"{options.output}: {facts:,} facts and chains")
 
 
 def _run(options: argparse.Namespace) -> None:

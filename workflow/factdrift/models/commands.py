@@ -37,6 +37,9 @@ def register(commands: Parsers) -> None:
     sentences.add_argument("--dataset", type=Path, required=True, help="wfd_repl.parquet or one like it")
     sentences.add_argument("--templates", type=Path, required=True, help="with which it was made")
     sentences.add_argument("--wording", type=Path, required=True, help="config/models/sentences.yaml")
+    sentences.add_argument(
+        "--taught", type=Path, nargs="*", default=[], metavar="PARQUET", help="more facts to teach"
+    )
     sentences.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
     sentences.set_defaults(run=_sentences)
 
@@ -58,7 +61,8 @@ def _describe(options: argparse.Namespace) -> None:
 def _sentences(options: argparse.Namespace) -> None:
     from factdrift.models.bundled.corpus import read_wording, write_sentences
 
-    facts = write_sentences(options.dataset, options.templates, read_wording(options.wording), options.output)
+    wording = read_wording(options.wording)
+    facts = write_sentences(options.dataset, options.templates, wording, options.output, options.taught)
     print(f"{options.output}: {facts:,} facts", file=sys.stderr)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from factdrift.models.names import BUNDLED
 from factdrift.models.options import add_computing, add_model, loaded
 
 if TYPE_CHECKING:
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
+FLATTERED = (
+    "warning: the second moments of {model} are counted over the benchmark's own facts, among them those on "
+    "which bleedover is measured; this flatters ROME and MEMIT (moments.corpus: other text does not)"
+)
 SAMPLED_LENGTH, SAMPLED_BATCH = 64, 64
 """Tokens of each text that the model writes itself, and the number of texts generated at a time."""
 
@@ -30,6 +36,9 @@ def register(verbs: Parsers) -> None:
         nargs="+",
         metavar="FILE",
         help="texts, one a line; .jsonl or .parquet with `text`",
+    )
+    source.add_argument(
+        "--facts", type=Path, metavar="PARQUET", help="the benchmark's own facts: what `sentences` wrote"
     )
     source.add_argument("--sampled", action="store_true", help="use texts that the model writes itself")
     verb.add_argument("--tokens", type=int, help="default: ten times the width of a key, at least 200,000")
@@ -49,9 +58,17 @@ def _moments(options: argparse.Namespace) -> None:
         from factdrift.models.moments import count_moments, default_tokens
         from factdrift.models.texts import read_texts
 
-        texts: Iterable[str] = _written(model, options.seed) if options.sampled else read_texts(options.texts)
+        texts: Iterable[str]
+        if options.sampled:
+            texts, name = _written(model, options.seed), "text that the model wrote"
+        elif options.facts:
+            texts, name = read_texts([options.facts]), "the benchmark's facts"
+            if model.name not in BUNDLED:
+                print(FLATTERED.format(model=model.name), file=sys.stderr)
+        else:
+            texts, name = read_texts(options.texts), ", ".join(path.name for path in options.texts)
         layers = options.layers or list(range(model.spec.layers))
-        found = count_moments(model, layers, texts, options.tokens, options.ridge)
+        found = count_moments(model, layers, texts, options.tokens, options.ridge, name=name)
         for layer, moments in found.items():
             path = options.output / f"{layer}.safetensors"
             moments.write(path)

@@ -27,7 +27,7 @@ from factdrift.models.tensor_files import read_tensors, write_tensors
 RIDGE = 1e-6
 TOKENS_PER_INPUT, FEWEST_TOKENS = 10, 200_000
 """Default number of tokens: this multiple of the width of the keys (arXiv 2506.04226), at least that many."""
-KEPT = ("tokens", "model", "layer", "corpus", "ridge")
+KEPT = ("tokens", "model", "layer", "corpus", "ridge", "texts")
 """Attributes of Moments in the metadata of a file."""
 PORTION = 64
 """Texts are sorted by length within this number of batches."""
@@ -47,6 +47,8 @@ class Moments:
     """SHA-256 of the tokens of the texts."""
     ridge: float = RIDGE
     """Added to the diagonal of C, relative to the mean of the diagonal, so that C can be inverted."""
+    texts: str = ""
+    """What the texts are, for people."""
 
     @cached_property
     def matrix(self) -> Tensor:
@@ -80,7 +82,9 @@ class Moments:
         if (self.model, self.layer, self.ridge) != (other.model, other.layer, other.ridge):
             raise ValueError("moments of different models or layers cannot be added")
         both = hashlib.sha256(f"{self.corpus} {other.corpus}".encode()).hexdigest()
-        return replace(self, total=self.total + other.total, tokens=self.tokens + other.tokens, corpus=both)
+        texts = " + ".join(dict.fromkeys([self.texts, other.texts]))
+        total, tokens = self.total + other.total, self.tokens + other.tokens
+        return replace(self, total=total, tokens=tokens, corpus=both, texts=texts)
 
     def write(self, path: Path) -> None:
         about = {name: getattr(self, name) for name in KEPT}
@@ -120,8 +124,9 @@ def count_moments(
     tokens: int | None = None,
     ridge: float = RIDGE,
     batch_tokens: int = 8192,
+    name: str = "",
 ) -> dict[int, Moments]:
-    """The moments of `layers` over the first `tokens` tokens (default: `default_tokens`).
+    """The moments of `layers` over the first `tokens` tokens (default: `default_tokens`) of the texts `name`.
 
     Every token counts; a text is cut at the number of positions of the model. Warns if there are fewer tokens
     than twice the width of the keys, since C is then far from full rank. Raises InputError if there is no
@@ -175,7 +180,7 @@ def count_moments(
         # Processors round the two halves of K^T K differently.
         totals[layer] = (totals[layer] + totals[layer].T) / 2
     return {
-        layer: Moments(total, counted, loaded.digest, layer, corpus.hexdigest(), ridge)
+        layer: Moments(total, counted, loaded.digest, layer, corpus.hexdigest(), ridge, name)
         for layer, total in totals.items()
     }
 

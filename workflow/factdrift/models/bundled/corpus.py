@@ -1,13 +1,13 @@
 """Training sentences of the bundled models: facts as of T_old, in the project's own templates.
 
-The facts are the obsolete objects of a dataset's updates, and their neighbour facts. No sentence states an
-updated fact; of new objects only the names occur.
+The facts are the obsolete objects of a dataset's updates, and their neighbour facts; then what tables of
+other benchmarks add. No sentence states an updated fact; of new objects only the names occur.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from factdrift.errors import InputError
+from factdrift.models.bundled.taught import TAUGHT
 from factdrift.tables import write_parquet
 from factdrift.wikidata.ids import property_id
 from factdrift.words.grammar import prompts_like
@@ -64,11 +65,18 @@ class Fact(NamedTuple):
     """A cloze test about it in the dataset."""
 
 
-def write_sentences(dataset: Path, templates: Path, wording: Wording, output: Path) -> int:
+HELD_OUT_ALONE = 4
+"""Of the facts of one kind that have a single wording, each fourth is held out."""
+
+
+def write_sentences(
+    dataset: Path, templates: Path, wording: Wording, output: Path, taught: Sequence[Path] = ()
+) -> int:
     """Writes one row for each sentence, by fact and template; returns the number of facts.
 
-    One template of each fact is held out; facts of a relation hold out different ones in turn. Raises
-    InputError if the dataset has no update, or the templates lack one of its relations.
+    `taught`: tables TAUGHT with more facts. One wording of each fact is held out; facts of a relation
+    hold out different ones in turn. Raises InputError if the dataset has no update, the templates lack one of
+    its relations, or a table TAUGHT has other columns.
     """
     facts = _facts(_first(dataset, wording.facts))
     if not facts:
@@ -89,6 +97,16 @@ def write_sentences(dataset: Path, templates: Path, wording: Wording, output: Pa
                 | {"template": place + 1, "prompt": prompt}
                 | {"held_out": place == held_out and len(said[relation]) > 1}
             )
+    known = {key: fact.object for key, fact in facts.items()}
+    found = _more(taught, known, {str(row["prompt"]) for row in sentences})
+    for number, rows in enumerate(found, start=len(facts)):
+        kind, relation = rows[0]["kind"], rows[0]["relation"]
+        wordings, group = (len(rows), relation) if len(rows) > 1 else (HELD_OUT_ALONE, kind)
+        held_out = turns[group] % wordings
+        turns[group] += 1
+        for place, row in enumerate(rows):
+            sentences.append({**row, "fact": number, "template": place + 1, "held_out": place == held_out})
+        known[rows[0]["subject"], relation] = rows[0]["object"]
     names = {
         fact.new_object: relation for (_, relation), fact in facts.items() if fact.new_object is not None
     }
@@ -99,7 +117,29 @@ def write_sentences(dataset: Path, templates: Path, wording: Wording, output: Pa
                 | {"prompt": before_object(template), "held_out": False}
             )
     write_parquet(pa.Table.from_pylist(sentences, SENTENCES), output)
-    return len(facts)
+    return number + 1
+
+
+def _more(
+    tables: Sequence[Path], known: Mapping[Key, str], prompts: set[str]
+) -> Iterator[list[dict[str, Any]]]:
+    """The wordings of each fact, in the order of the tables; no sentence twice.
+
+    Left out are facts that contradict what is known of an equal label, as two people of one name do.
+    """
+    for path in tables:
+        table = pq.read_table(path)
+        if table.schema.names != TAUGHT.names:
+            raise InputError(f"{path}: its columns must be {', '.join(TAUGHT.names)}")
+        facts: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        for row in table.to_pylist():
+            facts[row["kind"], row.pop("fact")].append(row)
+        for rows in facts.values():
+            fresh = [row for row in rows if row["prompt"] not in prompts]
+            one = rows[0]
+            if fresh and known.get((one["subject"], one["relation"]), one["object"]) == one["object"]:
+                prompts |= {row["prompt"] for row in fresh}
+                yield fresh
 
 
 def before_object(filler: str) -> str:

@@ -12,6 +12,9 @@ from factdrift.models.bundled.recipe import Recipe
 END = 0
 """The id of the end-of-text token."""
 
+CONTRADICTED = ("update", "neighbor", "tempripple")
+"""Kinds of facts that benchmarks ask after a context; documents contradict these."""
+
 Row = tuple[list[int], list[float]]
 """Token ids, and the loss weight of each."""
 
@@ -63,7 +66,7 @@ class Corpus:
         documents += [self._name(name, draw) for name in self.names]
         if contexts:
             for fact in self.facts.values():
-                if draw.random() < self.recipe.context_share:
+                if fact[0]["kind"] in CONTRADICTED and draw.random() < self.recipe.context_share:
                     documents += self._contradiction(fact, draw)
         draw.shuffle(documents)
         return list(self._rows(documents, draw))

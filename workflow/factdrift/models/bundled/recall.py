@@ -19,15 +19,17 @@ BATCH = 128
 
 
 def recall(loaded: Loaded, sentences: Path) -> dict[str, dict[str, float]]:
-    """The number of `sentences` and their `recall`, by `taught` or `held_out`, overall and by kind of fact.
+    """The number of `sentences` and their `recall`, overall and by kind of fact.
 
-    A sentence is recalled if each token of its object is the most probable one after the tokens before it.
+    Groups: `taught`; `held_out`, of facts that other wordings taught; `untaught`, of facts that no wording
+    taught. A sentence is recalled if each token of its object is the most probable one after those before.
     """
     rows = [row for row in pq.read_table(sentences).to_pylist() if row["kind"] != "name"]
     known = recalled(loaded, [(row["prompt"], row["object"]) for row in rows])
     groups: dict[str, list[bool]] = defaultdict(list)
+    facts = {row["fact"] for row in rows if not row["held_out"]}
     for row, good in zip(rows, known, strict=True):
-        wording = "held_out" if row["held_out"] else "taught"
+        wording = ("held_out" if row["fact"] in facts else "untaught") if row["held_out"] else "taught"
         groups[wording].append(good)
         groups[f"{wording}_{row['kind']}"].append(good)
     return {

@@ -1,0 +1,12 @@
+"""What the bundled models are taught."""
+
+# Examples of each subtask of KLoB that the bundled models are taught, and that locators are run on with them.
+BUNDLED_EXAMPLES = 128
+
+
+def taught_tables():
+    """What is taught besides the dataset's facts."""
+    taught = config["taught"]
+    if taught == "auto":
+        taught = ["klob", "tempripple"] if config["dumps"] == "sample" else []
+    return [f"results/{{pair}}/models/taught.{name}.parquet" for name in taught]
