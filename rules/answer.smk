@@ -74,6 +74,7 @@ rule answer_edited:
         artefacts=lambda wildcards, input: [
             word for pair in zip(method_needs(wildcards), input.artefacts) for word in pair
         ],
+        strict=["--strict"] if config["strict"] else [],
         parts=subpath(output.predictions, strip_suffix=".parquet"),
     shell:
         r"""
@@ -85,7 +86,7 @@ rule answer_edited:
             --settings {params.settings:q} --threads {threads} \
             --method {wildcards.method} \
             --set {params.values:q} \
-            {params.artefacts:q} \
+            {params.artefacts:q} {params.strict} \
             --parts {params.parts:q} \
             --out-run {output.run:q} \
             --output {output.predictions:q}

@@ -7,6 +7,7 @@ probes.parquet, costs.json, table6.txt, table7.txt (and .csv), bleedover.svg (an
 results/{pair}/edit_scores.parquet, results/edit_scores.parquet. What a method needs before: artefacts.smk.
 """
 
+import json
 import re
 
 
@@ -149,6 +150,7 @@ rule edit_run:
         artefacts=lambda wildcards, input: [
             word for pair in zip(method_needs(wildcards), input.artefacts) for word in pair
         ],
+        strict=["--strict"] if config["strict"] else [],
         parts=subpath(output.costs, strip_suffix=".json"),
     shell:
         r"""
@@ -161,7 +163,7 @@ rule edit_run:
             {params.settings:q} --threads {threads} \
             --method={params.method:q} \
             --set {params.values:q} \
-            {params.artefacts:q} \
+            {params.artefacts:q} {params.strict} \
             --shard {wildcards.shard} \
             --parts {params.parts:q} \
             --out-probes {output.probes:q} \
@@ -194,6 +196,7 @@ rule edit_scores:
         code=code("edit scores"),
         models=edited_names(),
         methods=PLAN.names(),
+        skipped=json.dumps(PLAN.skipped),
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -207,6 +210,7 @@ rule edit_scores:
             --costs {input.costs:q} \
             --models {params.models:q} \
             --methods {params.methods:q} \
+            --skipped {params.skipped:q} \
             --out-scores {output.scores:q} \
             --out-probes {output.probes:q} \
             --out-costs {output.costs:q}

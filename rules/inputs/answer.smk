@@ -28,8 +28,8 @@ def answer_files(form):
     chat = [f"results/{{pair}}/answer/chat/predictions.{form}"] if config["answer"]["chat"] else []
     return chat + [
         f"results/{{pair}}/answer/{folder}/{job}.{form}"
-        for folder in edited_models()
-        for job in ("unedited", *answer_methods())
+        for folder, (name, _) in edited_models().items()
+        for job in ("unedited", *(each for each in answer_methods() if each in PLAN.methods(name)))
     ]
 
 

@@ -19,8 +19,8 @@ def of_runs(form):
     count = config["edit"]["shards"]
     return [
         f"results/{{pair}}/edit/{folder}/{method}/{place}-of-{count}.{form}"
-        for folder in edited_models()
-        for method in PLAN.names()
+        for folder, (name, _) in edited_models().items()
+        for method in PLAN.methods(name)
         if method != "none"
         for place in range(count)
     ]

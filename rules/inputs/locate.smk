@@ -1,10 +1,13 @@
 """The locators, the sentences that they are run on, and the files of all models and locators."""
 
+from functools import partial
+
 from factdrift.edit.methods.plan import needs
 from factdrift.locate.blocks import hyper_at
 from factdrift.locate.plan import Plan as LocatePlan
 from factdrift.locate.settings import PART as LOCATE_PART
 from factdrift.locate.settings import Settings as LocateSettings
+from factdrift.models.sizes import read_sizes
 from factdrift.stage_settings import settings_of
 
 # Every locator and hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
@@ -67,8 +70,9 @@ def of_shards(form):
 def layer_needs(wildcards):
     """Option -> file or folder of what a method needs at any block besides the model."""
     folder = f"results/{wildcards.pair}/edit/{wildcards.edited}"
-    name, _ = edited_models()[wildcards.edited]
-    needed = needs(hyper_at(wildcards.method, name, config.get(wildcards.method, {}), 0))
+    name, revision = edited_models()[wildcards.edited]
+    sizes = partial(read_sizes, name, revision)
+    needed = needs(hyper_at(wildcards.method, name, config.get(wildcards.method, {}), 0, sizes))
     own = {"moments": f"results/{wildcards.pair}/locate/{wildcards.edited}/moments"}
     return {f"--{option}": own.get(option, f"{folder}/{file}") for option, file in needed.items()}
 

@@ -83,3 +83,21 @@ def test_methods_that_cannot_be_asked_about_are_named(
     facts = ["--facts", str(bench / "tr_facts.parquet")]
     assert asked(bench, "edited", "mend", *facts, "--method", "mend") == 1
     assert "mend: not an edit to ask about; there are ft, ft_l, rome, memit" in capsys.readouterr().err
+
+
+def test_a_method_that_cannot_edit_the_model_is_skipped_with_the_reason(
+    bench: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--facts", str(bench / "tr_facts.parquet"), "--method", "ft"]
+    given += ["--settings", json.dumps(json.loads(SETTINGS) | {"regime": "batch"})]
+    assert asked(bench, "edited", "strict", *given, "--strict") == 1
+    assert "edit.regime: batch: ft cannot edit so" in capsys.readouterr().err
+    assert not (bench / "strict.parquet").exists()
+    assert asked(bench, "edited", "skipped", *given) == 0
+    assert pq.read_table(bench / "skipped.parquet").num_rows == 0
+    about = json.loads((bench / "skipped.json").read_text(encoding="utf-8"))
+    assert about["method"] == "ft"
+    assert "batch is for memit" in about["skipped"]
+    said = capsys.readouterr().out
+    assert "derived, not tuned: layers" in said
+    assert "skipped: edit.regime" in said

@@ -15,7 +15,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
 
 from factdrift.edit.job import Job  # noqa: E402
-from factdrift.edit.methods.hyperparameters import hyper_of  # noqa: E402
+from factdrift.edit.methods.hyperparameters import read_given  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.edit.run import write_run  # noqa: E402
@@ -56,7 +56,7 @@ def made(
     )
     updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
     files = (out / "probes.parquet", out / "edits.parquet")
-    hyper = hyper_of(method, "tiny-llama", values)
+    hyper = read_given(method, "tiny-llama", values)
     write_run(job, updates, hyper, Artefacts(), {}, shard, out / "parts", *files)
     probes, rows = (pq.read_table(path).to_pylist() for path in files)
     return probes, rows

@@ -82,3 +82,48 @@ def test_a_changed_hyperparameter_runs_that_method_again_and_nothing_else(edited
     found = jobs(said)
     assert found["edit_run"] == 2
     assert not {"edit_baseline", "edit_moments", "edit_mend", "sample_model"} & set(found)
+
+
+@pytest.fixture
+def unlisted(tmp_path: Path) -> Path:
+    """A folder with an untrained model that no entry names and MEMIT cannot edit, a dataset and texts."""
+    torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+    from support.tiny_models import TEXT, tiny_model, tiny_tokenizer
+    from support.updates import dataset
+
+    tiny_model("olmo2", dtype=torch.float32, layers=6).model.save_pretrained(tmp_path / "new")
+    tiny_tokenizer().save_pretrained(tmp_path / "new")
+    dataset(tmp_path / "updates.parquet")
+    (tmp_path / "texts.txt").write_text("\n".join(TEXT * 20), encoding="utf-8")
+    return tmp_path
+
+
+def unlisted_config(folder: Path, *methods: str) -> dict[str, Any]:
+    edit = {"dataset": str(folder / "updates.parquet"), "limit": 2, "length": 24, "device": "cpu"}
+    given = {"models": [str(folder / "new")], "methods": list(methods), "edit": edit}
+    return given | {"moments": {"corpus": [str(folder / "texts.txt")]}, "rome": {"prefixes": []}}
+
+
+def test_jobs_of_a_model_that_no_entry_names(unlisted: Path) -> None:
+    """The blocks whose second moments are counted follow from the model's configuration."""
+    given = unlisted_config(unlisted, "none", "ft", "ft_l", "rome", "memit")
+    said = snakemake(unlisted, TARGET, "--dry-run", "--printshellcmds", **given)
+    assert jobs(said)["edit_run"] == 4
+    (line,) = [line for line in said.splitlines() if line.strip().startswith("--layers")]
+    assert line.split()[1:3] == ["0", "1"]
+
+
+@pytest.mark.slow
+def test_a_model_that_no_entry_names_is_edited_and_what_cannot_be_is_skipped(unlisted: Path) -> None:
+    given = unlisted_config(unlisted, "none", "ft", "rome", "memit")
+    said = snakemake(unlisted, TARGET, **given)
+    assert "MEMIT skipped: methods: memit on" in said
+    assert "ROME* derived, not tuned: layer 1 of 6; steps 25; weight_decay 0.001" in said
+    scores = pq.read_table(unlisted / TARGET).to_pylist()
+    assert {row["method"] for row in scores} == {"none", "ft", "rome"}
+    sources = {row["method"]: row["source"] for row in scores}
+    assert sources["none"] is None
+    assert sources["ft"] == "derived, not tuned: layers 4 of 6"
+    assert "use rome" in snakemake(unlisted, TARGET, fails=True, strict=True, **given)
+    alone = given | {"methods": ["none", "memit"]}
+    assert "none of them can edit a configured model" in snakemake(unlisted, TARGET, fails=True, **alone)

@@ -3,3 +3,10 @@
 
 class InputError(Exception):
     """Something that the user gave cannot be used; the message names the file, line or key and the remedy."""
+
+
+class CannotEdit(InputError):
+    """An editing method cannot edit a model, whatever its hyper-parameters; the message says why.
+
+    A run of several methods skips this one and reports the reason, unless `strict` is configured.
+    """

@@ -1,7 +1,7 @@
 import pytest
 import yaml
 
-from factdrift.edit.methods.hyperparameters import check_methods, check_values, read_hyper
+from factdrift.edit.methods.hyperparameters import check_values, read_hyper
 from factdrift.errors import InputError
 from factdrift.paths import METHODS
 
@@ -85,14 +85,6 @@ def test_texts_of_the_command_line_are_numbers():
         **{"layers": [1, 2], "steps": 7, "lr": 0.001, "covariance": False}
     }
     assert repr(read_hyper("rome", "gpt2-xl", {"layer": 2.0})["layer"]) == "2"
-
-
-def test_all_methods_of_all_models_are_checked():
-    check_methods(["gpt2-xl"], ["none", "rome", "prompt"], {"rome": {"layer": 3}, "ft": {}})
-    with pytest.raises(InputError, match=r"rome\.wieght_decay: no such key"):
-        check_methods(["gpt2-xl"], ["none"], {"rome": {"wieght_decay": 3}})
-    with pytest.raises(InputError, match=r"rome\.yaml: nothing is known of the model some/thing: layer"):
-        check_methods(["gpt2-xl", "some/thing"], ["none", "rome"], {})
 
 
 def test_an_unknown_method_is_refused():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.own_methods import install, write_examples
 
-from factdrift.edit.methods.hyperparameters import hyper_of
+from factdrift.edit.methods.hyperparameters import read_given
 from factdrift.edit.methods.own import entries, entry
 from factdrift.edit.methods.plan import Plan, needs
 from factdrift.errors import InputError
@@ -34,17 +34,17 @@ def test_methods_are_named_after_their_files(tmp_path: Path) -> None:
     assert (other.name, other.plain) == ("mine.other", False)
     assert (entry("rome").name, entry("rome").path) == ("rome", None)
     assert entry(given).code != found.code
-    assert hyper_of(given, "tiny").digest() != hyper_of(f"{tmp_path}/mine.py:other", "tiny").digest()
+    assert read_given(given, "tiny").digest() != read_given(f"{tmp_path}/mine.py:other", "tiny").digest()
 
 
 def test_parameters_of_a_plain_method_are_its_keys(tmp_path: Path) -> None:
     parameters = "lr=0.1, steps=5, deep=False, blocks=(1, 2), *, tag='a', size: int"
     given = own(tmp_path, f"def edit(model, tokenizer, update, {parameters}): ...\n")
     values = {"steps": "7", "deep": "true", "size": "3", "blocks": ["4"], "lr": 2}
-    assert dict(hyper_of(given, "tiny", values)) == {
+    assert dict(read_given(given, "tiny", values)) == {
         **{"lr": 2, "steps": 7, "deep": True, "blocks": [4], "tag": "a", "size": 3}
     }
-    assert hyper_of(given, "tiny", {"size": 1})["blocks"] == [1, 2]
+    assert read_given(given, "tiny", {"size": 1})["blocks"] == [1, 2]
     for wrong, said in (
         ({}, "size must be given"),
         ({"size": 1, "color": 2}, "configuration: mine.color: no such key; there are lr, steps"),
@@ -52,20 +52,20 @@ def test_parameters_of_a_plain_method_are_its_keys(tmp_path: Path) -> None:
         ({"size": 1, "deep": "maybe"}, "mine.deep: 'maybe' is not of type 'boolean'"),
     ):
         with pytest.raises(InputError, match=said):
-            hyper_of(given, "tiny", wrong)
+            read_given(given, "tiny", wrong)
 
 
 def test_a_yaml_file_beside_the_code_describes_the_keys(tmp_path: Path) -> None:
     folder = write_examples(tmp_path / "examples")
     given = f"{folder}/batched.py:edit"
-    hyper = hyper_of(given, "meta/Llama-2-7b-hf")
+    hyper = read_given(given, "meta/Llama-2-7b-hf")
     assert (dict(hyper), hyper.source) == ({"layer": 20, "scale": 10}, "my notes")
     assert entry(given).files() == [folder / "batched.py", folder / "batched.yaml"]
     assert entry(f"{folder}/mine.py:edit").files() == [folder / "mine.py"]
     with pytest.raises(InputError, match=r"batched\.yaml: nothing is known of the model tiny: layer must be"):
-        hyper_of(given, "tiny")
+        read_given(given, "tiny")
     with pytest.raises(InputError, match=r"batched\.layer: -1 is less than the minimum"):
-        hyper_of(given, "tiny", {"layer": -1})
+        read_given(given, "tiny", {"layer": -1})
 
 
 PLAIN = "def edit(model, tokenizer, update, lr): ...\n"
@@ -141,18 +141,18 @@ def test_hyperparameters_are_a_key_of_the_methods_name(tmp_path: Path) -> None:
         configured(methods=["none"], mine={"steps": 3})
     for wrong in ({"mine": {"stepz": 3}}, {"mine": {"steps": "x"}}, {"batched": {}}):
         with pytest.raises(InputError, match=r"mine\.step|batched\.yaml: nothing is known of the model tiny"):
-            Plan(config | wrong)
+            Plan(config | wrong | {"strict": True})
 
 
 def test_only_batched_methods_get_what_the_workflow_computes(tmp_path: Path) -> None:
     plain = own(
         tmp_path, "def edit(model, tokenizer, update, covariance=True, prefixes=3, layers=None): ...\n"
     )
-    assert needs(hyper_of(plain, "tiny")) == {}
-    assert hyper_of(plain, "tiny").layers == []
+    assert needs(read_given(plain, "tiny")) == {}
+    assert read_given(plain, "tiny").layers == []
     batched = "def edit(loaded, edits, hyper, artefacts): ...\n"
     yaml = "keys: {covariance: {default: true}, layers: {default: [1, 2]}, prefixes: {default: []}}"
-    hyper = hyper_of(own(tmp_path, batched, yaml, "own_rome"), "tiny")
+    hyper = read_given(own(tmp_path, batched, yaml, "own_rome"), "tiny")
     assert needs(hyper) == {"prefixes": "prefixes.own_rome.json", "moments": "moments"}
     assert hyper.layers == [1, 2]
 
@@ -164,7 +164,7 @@ def test_an_entry_point_is_found_without_importing_its_package(
     found = entry("elsewhere")
     assert (found.name, found.plain, found.module) == ("elsewhere", True, "own_package.module")
     assert [path.name for path in found.files()] == ["module.py", "elsewhere.yaml"]
-    assert dict(hyper_of("elsewhere", "tiny")) == {"layer": 0, "lr": 0.001}
+    assert dict(read_given("elsewhere", "tiny")) == {"layer": 0, "lr": 0.001}
     assert "own_package" not in sys.modules
     with pytest.raises(InputError, match=r"there are .*rome, elsewhere"):
         entry("magic")

@@ -35,7 +35,14 @@ for name, kind in (
 META_FIELDS = [(name, pa.int32() if name == "group" else TEXT) for name in (*META, "method")]
 CLOZES = pa.schema([*META_FIELDS, ("prompt", TEXT), ("said", TEXT), ("entropy", pa.float64())])
 MADE = pa.schema(
-    [*META_FIELDS, ("edit", TEXT), ("failed", TEXT), ("steps", pa.int32()), ("loss", pa.float64())]
+    [
+        *META_FIELDS,
+        ("source", TEXT),
+        ("edit", TEXT),
+        ("failed", TEXT),
+        ("steps", pa.int32()),
+        ("loss", pa.float64()),
+    ]
 )
 MADE = MADE.append(pa.field("fluency", pa.float64())).append(pa.field("fluency_full", pa.float64()))
 MADE = MADE.append(pa.field("said", pa.list_(TEXT)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from factdrift.answer.settings import METHODS, Settings
 from factdrift.chat.settings import Chat, chat_settings
-from factdrift.edit.run_commands import add_method
+from factdrift.edit.run_commands import add_method, add_strict
 from factdrift.models.options import PART, add_computing, add_model, loaded
 from factdrift.stage_settings import add_settings, read_settings
 
@@ -36,6 +36,7 @@ def register(commands: Parsers) -> None:
     _add_job(verb)
     verb.add_argument("--facts", type=Path, required=True, metavar="PARQUET", help="tr_facts")
     add_method(verb)
+    add_strict(verb)
     verb.set_defaults(run=_edited)
 
     verb = verbs.add_parser("taught", help="what TempRIPPLE asks, for a bundled model to learn")
@@ -129,7 +130,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _edited(options: argparse.Namespace) -> None:
-    from factdrift.errors import InputError
+    from factdrift.errors import CannotEdit, InputError
 
     if options.method not in METHODS:
         raise InputError(
@@ -139,14 +140,26 @@ def _edited(options: argparse.Namespace) -> None:
         from factdrift.answer.edits import edits_of
         from factdrift.answer.items import read_items
         from factdrift.answer.run import ask_edited
-        from factdrift.edit.methods.hyperparameters import read_hyper
+        from factdrift.answer.schemas import PREDICTIONS
+        from factdrift.edit.methods.hyperparameters import hyper_of
         from factdrift.edit.run_commands import artefacts
+        from factdrift.tables import write_parquet
 
         items = read_items(options.items)
-        hyper = read_hyper(options.method, job.loaded.name, options.set, options.methods)
-        found, digests = artefacts(options, hyper, job.loaded)
-        edits = edits_of(items, options.facts)
-        about = ask_edited(job, settings, items, edits, hyper, found, digests, options.parts, options.output)
+        try:
+            hyper = hyper_of(job.loaded, options.method, options.set, options.methods)
+            print(f"{hyper.method} on {job.loaded.name}: {hyper.source}", flush=True)
+            found, digests = artefacts(options, hyper, job.loaded)
+            edits = edits_of(items, options.facts)
+            about = ask_edited(
+                job, settings, items, edits, hyper, found, digests, options.parts, options.output
+            )
+        except CannotEdit as error:
+            if options.strict:
+                raise
+            print(f"{options.method} on {job.loaded.name}: skipped: {error}")
+            write_parquet(PREDICTIONS.empty_table(), options.output)
+            about = {"model": job.loaded.name, "method": options.method, "skipped": str(error)}
         _write(about, options.out_run)
 
 

@@ -110,7 +110,8 @@ def ask_edited(
     meta = job.meta(hyper.method, hyper.digest(), digests)
     sizes = [sum(len(of_timeline[timeline]) for timeline in group) for group in groups]
     depends = {"items": items, "edits": list(edits.values())}
-    return _run(job, settings, meta, depends, sizes, ask, parts, output) | {"hyper": dict(hyper)}
+    made = _run(job, settings, meta, depends, sizes, ask, parts, output)
+    return made | {"hyper": dict(hyper), "source": hyper.source}
 
 
 def _run(

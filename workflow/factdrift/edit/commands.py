@@ -14,6 +14,7 @@ from factdrift.edit import (
     run_commands,
     score_commands,
     try_commands,
+    tune_commands,
 )
 from factdrift.edit.settings import SCENARIOS
 
@@ -31,6 +32,7 @@ def register(commands: Parsers) -> None:
     score_commands.register(verbs)
     try_commands.register(verbs)
     probe_commands.register(verbs)
+    tune_commands.register(verbs)
     mend_commands.register(verbs)
     layout_commands.register(verbs)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +65,14 @@ def write_edits(
     fluency_sample: float = 1.0,
     archive_target: str = "nothing",
     seed: int = 0,
+    without: Collection[str] = (),
 ) -> int:
     """Writes EDITS of the given scenarios of a dataset; returns their number.
 
     `split`: `train`, `test` or `all`. `limit`: the number of edits, drawn by a seeded hash of the edit; 0 for
     all. `fluency_sample`: the share of edits, drawn the same way, whose fluency is measured.
-    `archive_target`: the target of an edit that archives an object. Raises InputError if the file lacks a
+    `archive_target`: the target of an edit that archives an object. `without`: ids of subjects whose updates
+    are left out. Raises InputError if the file lacks a
     column or no update fits.
     """
     if not dataset.is_file():
@@ -86,7 +88,9 @@ def write_edits(
     rows = [
         row
         for row in pq.read_table(dataset, columns=columns).to_pylist()
-        if row["scenario"] in wanted and split in ("all", row.get("split"))
+        if row["scenario"] in wanted
+        and split in ("all", row.get("split"))
+        and row["subject"]["id"] not in without
     ]
     edits = [edit for row in rows for edit in _edits(row, archive_target)]
     if limit:

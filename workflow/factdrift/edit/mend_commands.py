@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from factdrift.edit.run_commands import add_hyper
+from factdrift.errors import CannotEdit
 from factdrift.models.options import add_computing, add_model, loaded
 
 
@@ -53,27 +54,33 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def _train(options: argparse.Namespace) -> None:
     with loaded(options) as model:
-        from factdrift.edit.artefacts.mend_facts import read_split
+        from factdrift.edit.artefacts.mend_facts import Split, read_split
         from factdrift.edit.artefacts.mend_training import train
-        from factdrift.edit.methods.hyperparameters import read_hyper
+        from factdrift.edit.methods.hyperparameters import hyper_of
+        from factdrift.edit.methods.mend_editor import write_reason
 
-        hyper = read_hyper("mend", model.name, options.set, options.methods)
-        split = read_split(
-            options.dataset,
-            options.templates,
-            options.edits,
-            validation=hyper["validation_share"],
-            seed=options.seed,
-        )
-        split.write(options.out_split)
-        train(model, split, hyper, options.output, seed=options.seed)
+        hyper = hyper_of(model, "mend", options.set, options.methods)
+        try:
+            split = read_split(
+                options.dataset,
+                options.templates,
+                options.edits,
+                validation=hyper["validation_share"],
+                seed=options.seed,
+            )
+            split.write(options.out_split)
+            train(model, split, hyper, options.output, seed=options.seed)
+        except CannotEdit as error:
+            print(f"mend on {model.name}: skipped: {error}")
+            Split((), (), {}).write(options.out_split)
+            write_reason(options.output, str(error))
 
 
 def _import(options: argparse.Namespace) -> None:
     with loaded(options) as model:
         from factdrift.edit.artefacts.mend_published import import_checkpoint
-        from factdrift.edit.methods.hyperparameters import read_hyper
+        from factdrift.edit.methods.hyperparameters import hyper_of
 
-        hyper = read_hyper("mend", model.name, options.set, options.methods)
+        hyper = hyper_of(model, "mend", options.set, options.methods)
         net = import_checkpoint(options.checkpoint, model, blocks=hyper["blocks"], rates=options.rates)
         net.write(options.output, {"model": model.digest, "source": options.checkpoint.name})

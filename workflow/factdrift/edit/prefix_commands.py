@@ -29,7 +29,7 @@ def _prefixes(options: argparse.Namespace) -> None:
         from factdrift.edit.artefacts.prefixes import write_prefixes
         from factdrift.edit.methods.hyperparameters import hyper_of
 
-        hyper = hyper_of(options.method, model.name, options.set, options.methods)
+        hyper = hyper_of(model, options.method, options.set, options.methods)
         if "prefixes" not in hyper:
             raise InputError(f"--method: {hyper.method} has no key `prefixes`; rome and memit have")
         write_prefixes(options.output, model, hyper, options.seed)

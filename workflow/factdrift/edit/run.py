@@ -45,6 +45,7 @@ RUN_PROBES = pa.schema(
 RUN_EDITS = pa.schema(
     [
         *META,
+        ("source", pa.string()),
         ("edit", pa.string()),
         ("failed", pa.string()),
         ("steps", pa.int32()),
@@ -54,7 +55,10 @@ RUN_EDITS = pa.schema(
         ("said", pa.list_(pa.string())),
     ]
 )
-"""One row for each edit. `said`: continuations of the update's clozes, the update cloze first."""
+"""One row for each edit. `source`: where the hyper-parameters come from.
+
+`said`: continuations of the update's clozes, the update cloze first.
+"""
 
 
 def write_run(
@@ -79,7 +83,7 @@ def write_run(
     batches = cut(updates, settings.edits)
     place, count = shard
     numbers = range(place * len(batches) // count, (place + 1) * len(batches) // count)
-    meta = job.meta(hyper.method, hyper.digest(), digests) | dict(about or {})
+    meta = {**job.meta(hyper.method, hyper.digest(), digests), **(about or {}), "source": hyper.source}
     rows = [update.row for update in updates]
     kept = Parts(parts, {"meta": meta, "settings": settings, "edits": rows, "code": of_module(__name__)})
     making = making or maker(job.loaded, hyper, artefacts, settings.regime)
@@ -104,6 +108,12 @@ def write_run(
     costs = kept.costs(numbers)
     kept.remove()
     return costs
+
+
+def write_nothing(out_probes: Path, out_edits: Path) -> None:
+    """Writes RUN_PROBES and RUN_EDITS without rows, for a method that cannot edit the model."""
+    write_parquet(RUN_PROBES.empty_table(), out_probes)
+    write_parquet(RUN_EDITS.empty_table(), out_edits)
 
 
 def _batch(

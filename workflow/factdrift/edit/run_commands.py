@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from factdrift.edit.methods.own import entry
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.settings import Settings
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.options import PART, add_computing, add_model, loaded
 from factdrift.paths import METHODS
 from factdrift.stage_settings import read_settings
@@ -45,6 +46,7 @@ def register(verbs: Parsers) -> None:
     verb.add_argument("--shard", type=read_shard, default=(0, 1), metavar="0-of-1")
     _tables(verb, "--out-probes", "--out-edits")
     verb.add_argument("--out-costs", type=Path, required=True, metavar="JSON")
+    add_strict(verb)
     verb.set_defaults(run=_run)
 
 
@@ -95,6 +97,15 @@ def add_method(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--mend", type=Path, metavar="FILE", help="MEND's trained editor")
 
 
+def add_strict(verb: argparse.ArgumentParser) -> None:
+    """Adds the option that forbids skipping."""
+    verb.add_argument(
+        "--strict",
+        action="store_true",
+        help="fail if the method cannot edit the model; else it is skipped",
+    )
+
+
 def read_shard(text: str) -> tuple[int, int]:
     """`0-of-4` as (0, 4)."""
     place, separator, count = text.partition("-of-")
@@ -137,18 +148,23 @@ def _baseline(options: argparse.Namespace) -> None:
 def artefacts(
     options: argparse.Namespace, hyper: Hyper, model: Loaded
 ) -> tuple[Artefacts, dict[str, str | None]]:
-    """Reads the files that a method needs besides the model; returns them and their digests."""
+    """Reads the files that a method needs besides the model; returns them and their digests.
+
+    Raises CannotEdit if a job has written a reason in the place of a file, and InputError if one is missing.
+    """
     from factdrift.edit.artefacts.prefixes import read_prefixes
     from factdrift.edit.checkpoints import digest
     from factdrift.edit.methods.interface import Artefacts
     from factdrift.edit.methods.mend_editor import read_hypernet
-    from factdrift.models.moments import read_moments
+    from factdrift.models.moments import check_counted, read_moments
 
     wanted = needs(hyper)
     for option in wanted:
         if getattr(options, option) is None:
             raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
     layers = hyper.layers if "moments" in wanted else []
+    if layers:
+        check_counted(options.moments, layers)
     moments = {layer: options.moments / f"{layer}.safetensors" for layer in layers}
     found = Artefacts(
         prefixes=read_prefixes(options.prefixes, model) if "prefixes" in wanted else ("",),
@@ -162,33 +178,54 @@ def artefacts(
 
 def _run(options: argparse.Namespace) -> None:
     with job_of(options) as job:
-        from factdrift.edit.methods.hyperparameters import hyper_of
-        from factdrift.edit.probes import read_updates
-        from factdrift.edit.run import write_run
+        from factdrift.edit.run import write_nothing
         from factdrift.tables import atomic_path
 
-        hyper = hyper_of(options.method, job.loaded.name, options.set, options.methods)
-        found, digests = artefacts(options, hyper, job.loaded)
-        costs = write_run(
-            job,
-            read_updates(options.edits, options.unaligned),
-            hyper,
-            found,
-            digests,
-            options.shard,
-            options.parts,
-            options.out_probes,
-            options.out_edits,
-        )
         account = {
             "model": job.loaded.name,
-            "method": hyper.method,
+            "method": entry(options.method, options.methods).name,
             "device": job.device_name(),
             "threads": options.threads,
-            "hyper": dict(hyper),
-            "source": hyper.source,
-            "moments": ", ".join(dict.fromkeys(one.texts for one in found.moments.values())) or None,
-            "batches": costs,
         }
+        try:
+            account |= _made(options, job)
+        except CannotEdit as error:
+            if options.strict:
+                raise
+            print(f"{account['method']} on {job.loaded.name}: skipped: {error}")
+            write_nothing(options.out_probes, options.out_edits)
+            account |= {"skipped": str(error), "batches": []}
         with atomic_path(options.out_costs) as path:
             path.write_text(json.dumps(account, indent=1) + "\n", encoding="utf-8")
+
+
+def _made(options: argparse.Namespace, job: Job) -> dict[str, Any]:
+    """Makes and probes the edits of `edit run`; returns hyper-parameters and costs.
+
+    Raises CannotEdit if the method cannot edit the model.
+    """
+    from factdrift.edit.methods.hyperparameters import hyper_of
+    from factdrift.edit.probes import read_updates
+    from factdrift.edit.run import write_run
+
+    hyper = hyper_of(job.loaded, options.method, options.set, options.methods)
+    print(f"{hyper.method} on {job.loaded.name}: {hyper.source}", flush=True)
+    found, digests = artefacts(options, hyper, job.loaded)
+    costs = write_run(
+        job,
+        read_updates(options.edits, options.unaligned),
+        hyper,
+        found,
+        digests,
+        options.shard,
+        options.parts,
+        options.out_probes,
+        options.out_edits,
+    )
+    return {
+        "hyper": dict(hyper),
+        "source": hyper.source,
+        "derived": list(hyper.derived),
+        "moments": ", ".join(dict.fromkeys(one.texts for one in found.moments.values())) or None,
+        "batches": costs,
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,9 @@ def register(verbs: Parsers) -> None:
     for option in ("--run-probes", "--run-edits"):
         verb.add_argument(option, type=Path, nargs="*", default=[], metavar="PARQUET", help="of each job")
     verb.add_argument("--costs", type=Path, nargs="*", default=[], metavar="JSON", help="of each job")
+    verb.add_argument(
+        "--skipped", default="[]", metavar="JSON", help="[model, method, reason] of methods without a job"
+    )
     verb.add_argument("--models", nargs="+", required=True, help="in the order of the tables")
     verb.add_argument("--methods", nargs="+", required=True, help="likewise")
     verb.add_argument("--out-scores", type=Path, required=True, metavar="PARQUET")
@@ -49,6 +53,7 @@ def register(verbs: Parsers) -> None:
 def _scores(options: argparse.Namespace) -> None:
     from factdrift.edit.scores.costs import write_costs
     from factdrift.edit.scores.metrics import Runs, write_scores
+    from factdrift.edit.skipped import Skipped
 
     runs = Runs(
         edits=options.edits,
@@ -60,8 +65,10 @@ def _scores(options: argparse.Namespace) -> None:
         models=options.models,
         methods=options.methods,
     )
+    skipped = [Skipped(*each) for each in json.loads(options.skipped)]
+    for each in write_costs(options.costs, options.out_costs, skipped):
+        print(f"{each.method} on {each.model}: skipped: {each.skipped}")
     rows = write_scores(runs, options.out_scores, options.out_probes)
-    write_costs(options.costs, options.out_costs)
     print(f"{options.out_scores}: {rows:,} rows")
 
 
@@ -71,15 +78,22 @@ def _table(options: argparse.Namespace) -> None:
 
 def write_tables(scores: Path, costs: Path, unaligned: Sequence[Path], output: Path) -> None:
     """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them."""
-    from factdrift.edit.scores.table import lines, read_groups, unaligned_lines, write_table
+    from factdrift.edit.scores.table import (
+        lines,
+        read_groups,
+        read_skipped,
+        unaligned_lines,
+        write_table,
+    )
 
+    skipped = read_skipped(costs)
     for name, title, known in (
         ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),
         ("table7", "Edits of facts that the model knew before (Table 7)", True),
     ):
         groups = read_groups(scores, costs, known)
-        write_table(groups, title, output / f"{name}.txt", output / f"{name}.csv")
-        print("\n".join(lines(groups, title)), end="\n\n")
+        write_table(groups, title, output / f"{name}.txt", output / f"{name}.csv", skipped)
+        print("\n".join(lines(groups, title, skipped)), end="\n\n")
     for line in unaligned_lines(unaligned):
         print(line)
 

@@ -58,7 +58,7 @@ def _try(options: argparse.Namespace) -> None:
         from factdrift.edit.methods.interface import Edit
         from factdrift.edit.methods.regimes import check_layers
 
-        hyper = hyper_of(options.method, model.name, options.set, options.methods)
+        hyper = hyper_of(model, options.method, options.set, options.methods)
         check_layers(model, hyper)
         around = find_around(options.dataset, options.prompt, options.subject)
         around = replace(
@@ -67,6 +67,8 @@ def _try(options: argparse.Namespace) -> None:
             paraphrases=options.paraphrase or around.paraphrases,
         )
         find_artefacts(options, hyper, model)
+        if hyper.derived:
+            print(f"{hyper.method}: {hyper.source}")
         edit = Edit("try", options.prompt, options.subject, options.new_object, around.obsolete)
         for line in attempt(model, edit, hyper, artefacts(options, hyper, model)[0], around):
             print(line)

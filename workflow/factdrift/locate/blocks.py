@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
+from factdrift.edit.methods.hyperparameters import Hyper, SizesOf, read_hyper
 from factdrift.errors import InputError
 
 KEYS = {"rome": "layer", "memit": "layers", "ft": "layers", "ft_l": "layers"}
@@ -17,11 +17,13 @@ def named(method: str, layer: int) -> str:
     return f"{method}@{layer}"
 
 
-def hyper_at(method: str, model: str, values: Mapping[str, Any], layer: int) -> Hyper:
+def hyper_at(
+    method: str, model: str, values: Mapping[str, Any], layer: int, sizes: SizesOf | None = None
+) -> Hyper:
     """The hyper-parameters with which a method edits one block; raises InputError for other methods."""
     if method not in KEYS:
         raise InputError(
             f"locate.edit_methods: {method} edits no block that could be chosen; there are {', '.join(KEYS)}"
         )
     key = KEYS[method]
-    return read_hyper(method, model, {**values, key: layer if key == "layer" else [layer]})
+    return read_hyper(method, model, {**values, key: layer if key == "layer" else [layer]}, sizes=sizes)

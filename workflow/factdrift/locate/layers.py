@@ -44,7 +44,7 @@ def write_layers(
     which it was.
     """
     layers = range(job.loaded.spec.layers)
-    hypers = [hyper_at(method, job.loaded.name, values, layer) for layer in layers]
+    hypers = [hyper_at(method, job.loaded.name, values, layer, lambda: job.loaded.spec) for layer in layers]
     depends = {
         "hyper": [hyper.json() for hyper in hypers],
         "meta": job.meta(method, "", {}),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from factdrift.errors import CannotEdit
 from factdrift.models.names import BUNDLED
 from factdrift.models.options import add_computing, add_model, loaded
 
@@ -55,12 +56,12 @@ def register(verbs: Parsers) -> None:
 
 def _moments(options: argparse.Namespace) -> None:
     with loaded(options) as model:
-        from factdrift.models.moments import count_moments, default_tokens
+        from factdrift.models.moments import count_moments, default_tokens, write_reason
         from factdrift.models.texts import read_texts
 
         texts: Iterable[str]
         if options.sampled:
-            texts, name = _written(model, options.seed), "text that the model wrote"
+            texts, name = written(model, options.seed), "text that the model wrote"
         elif options.facts:
             texts, name = read_texts([options.facts]), "the benchmark's facts"
             if model.name not in BUNDLED:
@@ -68,7 +69,12 @@ def _moments(options: argparse.Namespace) -> None:
         else:
             texts, name = read_texts(options.texts), ", ".join(path.name for path in options.texts)
         layers = options.layers or list(range(model.spec.layers))
-        found = count_moments(model, layers, texts, options.tokens, options.ridge, name=name)
+        try:
+            found = count_moments(model, layers, texts, options.tokens, options.ridge, name=name)
+        except CannotEdit as error:
+            print(f"{options.output}: skipped: {error}")
+            write_reason(options.output, str(error))
+            return
         for layer, moments in found.items():
             path = options.output / f"{layer}.safetensors"
             moments.write(path)
@@ -81,7 +87,7 @@ def _moments(options: argparse.Namespace) -> None:
             )
 
 
-def _written(model: Loaded, seed: int) -> Iterator[str]:
+def written(model: Loaded, seed: int) -> Iterator[str]:
     """An endless stream of texts that the model writes from an empty start."""
     from factdrift.models.texts import sampled
 

@@ -18,17 +18,20 @@ import torch
 import transformers
 from torch import Tensor
 
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.hooks import After, hooked, stopping
 from factdrift.models.loading import Loaded
 from factdrift.models.padding import batches, padded
 from factdrift.models.tensor_files import read_tensors, write_tensors
+from factdrift.tables import atomic_path
 
 RIDGE = 1e-6
 TOKENS_PER_INPUT, FEWEST_TOKENS = 10, 200_000
 """Default number of tokens: this multiple of the width of the keys (arXiv 2506.04226), at least that many."""
 KEPT = ("tokens", "model", "layer", "corpus", "ridge", "texts")
 """Attributes of Moments in the metadata of a file."""
+REASON = "skipped.json"
+"""The file in a folder of moments that says why some blocks have none."""
 PORTION = 64
 """Texts are sorted by length within this number of batches."""
 
@@ -110,6 +113,19 @@ def read_file(path: Path) -> Moments:
         return Moments(tensors["total"], **{name: about[name] for name in KEPT})
     except KeyError as error:
         raise InputError(f"{path}: no second moments: {error} is missing; name another file") from None
+
+
+def write_reason(folder: Path, reason: str) -> None:
+    """Writes to a folder of moments why some blocks have none."""
+    with atomic_path(folder / REASON) as path:
+        path.write_text(json.dumps({"reason": reason}, indent=1) + "\n", encoding="utf-8")
+
+
+def check_counted(folder: Path, layers: Iterable[int]) -> None:
+    """Raises CannotEdit if a block has no moments, with the reason that `write_reason` has written."""
+    lacking = [each for each in layers if not (folder / f"{each}.safetensors").is_file()]
+    if lacking and (folder / REASON).is_file():
+        raise CannotEdit(json.loads((folder / REASON).read_text(encoding="utf-8"))["reason"])
 
 
 def default_tokens(loaded: Loaded) -> int:

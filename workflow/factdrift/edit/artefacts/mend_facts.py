@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.edit.dataset import before_blank
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit
 from factdrift.models.bundled.corpus import read_templates
 from factdrift.tables import atomic_path
 from factdrift.words.grammar import prompts_like
@@ -79,7 +79,7 @@ def read_split(dataset: Path, templates: Path, edits: Path, *, validation: float
     """Splits the facts of a dataset by a seeded hash of the subject, without the subjects of `edits` (EDITS).
 
     `validation`: the share of subjects for validation. A fact needs at least two prompts, and a relation with
-    at least two objects. Raises InputError if too few facts are left.
+    at least two objects. Raises CannotEdit if too few facts are left.
     """
     evaluated = set(pq.read_table(edits, columns=["subject"])["subject"].to_pylist())
     found: dict[tuple[str, str], Fact] = {}
@@ -102,7 +102,7 @@ def read_split(dataset: Path, templates: Path, edits: Path, *, validation: float
         len({fact.subject for fact in split.train}) < 2
         or len({fact.subject for fact in split.validation}) < 2
     ):
-        raise InputError(
+        raise CannotEdit(
             f"{dataset}: {len(facts)} facts have subjects that are not edited, too few to train MEND; edit "
             "fewer updates (edit.split: test, or edit.limit), or leave mend out of `methods`"
         )

@@ -26,7 +26,7 @@ from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.mend import final_hidden, gradients
 from factdrift.edit.methods.mend_editor import HyperNet, edited_matrices
 from factdrift.edit.methods.targets import Targets
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.deltas import applied
 from factdrift.models.fork import unembedded
@@ -120,11 +120,11 @@ class _Examples:
         self._known: dict[tuple[str, str], Sentence | None] = {}
 
     def draw(self, facts: Sequence[Fact], number: int, seed: str) -> list[Practice]:
-        """`number` practice edits of `facts`; raises InputError if too few can be aligned."""
+        """`number` practice edits of `facts`; raises CannotEdit if too few can be aligned."""
         drawn = (self._practice(one) for one in draw_examples(self._split, facts, SPARE * number, seed))
         found = [one for one in drawn if one is not None][:number]
         if len(found) < number:
-            raise InputError(
+            raise CannotEdit(
                 f"models: {self._loaded.name}: most facts cannot be aligned with its tokens, so that MEND "
                 "cannot be trained; leave it out of `methods`"
             )

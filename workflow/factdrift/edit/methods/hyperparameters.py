@@ -2,8 +2,9 @@
 
 Such a file has `keys`, a JSON Schema for each hyper-parameter with its default, and `models`: entries with
 `names` (patterns of model names), `source`, and values that differ from the defaults. The first entry that
-matches counts. A key without default needs a value from an entry or from the user. Where functions take a
-`folder`, it may also be one such file, or `PATH.py:FUNCTION`, whose parameters are the keys (own.py).
+matches counts. A model without entry gets the values that the rules in `derived` give (`derived.py`). A key
+without default needs a value from an entry, a rule or the user. Where functions take a `folder`, it may also
+be one such file, or `PATH.py:FUNCTION`, whose parameters are the keys (`own.py`).
 """
 
 from __future__ import annotations
@@ -12,16 +13,24 @@ import contextlib
 import fnmatch
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from factdrift.edit.methods.own import Entry, described, entries, entry
-from factdrift.errors import InputError
+from factdrift.edit.methods.derived import MARK, derive, described, needs_sizes
+from factdrift.edit.methods.own import Entry, entry, read_description
+from factdrift.errors import CannotEdit, InputError
+from factdrift.models.sizes import HasSizes
 from factdrift.paths import LOCATORS, METHODS
 from factdrift.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from factdrift.models.loading import Loaded
+
+SizesOf = Callable[[], HasSizes]
+"""Finds the sizes of a model; called only if a value depends on them."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,8 @@ class Hyper(Mapping[str, Any]):
     source: str
     """Where the values come from."""
     settings: Mapping[str, Any]
+    derived: tuple[str, ...] = ()
+    """The keys whose values follow from a rule, because no entry names the model."""
     own: Entry | None = None
     """The user's function, for a method that is not one of factdrift's."""
 
@@ -70,43 +81,84 @@ def read_hyper(
     overrides: Mapping[str, Any] | None = None,
     folder: Path = METHODS,
     above: str = "",
+    sizes: SizesOf | None = None,
 ) -> Hyper:
     """The values for `model`, a name as it was given to `load`; `overrides` that are None do not count.
 
-    `above`: what stands before the method's name in the configuration, for messages.
+    `above`: what stands before the method's name in the configuration, for messages. `sizes`: finds the sizes
+    of the model, without which only rules that hold for every model give values.
 
-    Raises InputError if the method has no file, a value is not valid, or the method has no values for the
-    model.
+    Raises InputError if the method has no file or a value is not valid, and CannotEdit if the method has no
+    values for the model.
     """
     file = _file(method, folder)
     entries = [entry for entry in file.get("models", []) if _matches(model, entry["names"])]
     entry: dict[str, Any] = entries[0] if entries else {}
     own = {key: value for key, value in entry.items() if key not in ("names", "source")}
     given = check_values(method, overrides or {}, folder, above)
-    defaults = {key: schema["default"] for key, schema in file["keys"].items() if "default" in schema}
-    values = {**defaults, **own, **given}
+    defaults = default_values(method, folder)
+    rules = {} if entry else file.get("derived", {}).get("rules", {})
+    rules = {key: rule for key, rule in rules.items() if key not in given}
+    found = sizes() if sizes and any(map(needs_sizes, rules.values())) else None
+    rules = {key: rule for key, rule in rules.items() if found or not needs_sizes(rule)}
+    made = {key: derive(rule, found, file["keys"][key].get("type") == "array") for key, rule in rules.items()}
+    values = {**defaults, **own, **made, **given}
     lacking = [key for key in file["keys"] if key not in values]
     if lacking:
         where = folder / f"{method}.yaml" if folder.is_dir() else folder
-        raise InputError(
+        raise CannotEdit(
             f"{where}: nothing is known of the model {model}: {', '.join(lacking)} must be "
             f"given; add an entry to the file, or set it in the configuration, such as "
             f"{above}{method}: {{{lacking[0]}: ...}}"
         )
-    source = entry.get("source", "defaults") + (" and the configuration" if given else "")
-    return Hyper(method, model, source, {key: values[key] for key in file["keys"]})
+    said = "; ".join(described(key, rule, made[key], found) for key, rule in rules.items())
+    source = entry.get("source", f"{MARK}: {said}" if made else "defaults")
+    source += " and the configuration" if given else ""
+    return Hyper(method, model, source, {key: values[key] for key in file["keys"]}, tuple(made))
 
 
 def hyper_of(
-    given: str, model: str, overrides: Mapping[str, Any] | None = None, folder: Path = METHODS
+    loaded: Loaded, given: str, overrides: Mapping[str, Any] | None = None, folder: Path = METHODS
+) -> Hyper:
+    """`read_given` for a loaded model, whose sizes are known."""
+    return read_given(given, loaded.name, overrides, folder, sizes=lambda: loaded.spec)
+
+
+def read_given(
+    given: str,
+    model: str,
+    overrides: Mapping[str, Any] | None = None,
+    folder: Path = METHODS,
+    *,
+    sizes: Callable[[], HasSizes] | None = None,
 ) -> Hyper:
     """`read_hyper` of a method as the user names it: one of factdrift's, `PATH.py:FUNCTION`, an entry point.
 
     `folder`: of the files of factdrift's methods.
     """
     found = entry(given, folder)
-    hyper = read_hyper(found.name, model, overrides, found.described_in(folder))
+    hyper = read_hyper(found.name, model, overrides, found.described_in(folder), sizes=sizes)
     return replace(hyper, own=found if found.path else None)
+
+
+def default_values(method: str, folder: Path = METHODS) -> dict[str, Any]:
+    """The values that hold for every model unless something else is said."""
+    keys = _file(method, folder)["keys"]
+    return {key: schema["default"] for key, schema in keys.items() if "default" in schema}
+
+
+def read_search(method: str, folder: Path = METHODS) -> dict[str, Any]:
+    """What `edit tune` tries: `shares` of the blocks, and `factors` of other hyper-parameters.
+
+    Raises InputError if the method has no file, or its file does not say what to try.
+    """
+    found: dict[str, Any] | None = _file(method, folder).get("tune")
+    if found is None:
+        known = ", ".join(path.stem for path in sorted(folder.glob("*.yaml")) if "tune" in read_yaml(path))
+        raise InputError(
+            f"edit tune: {method}: its file does not say what to try; methods that can be tuned: {known}"
+        )
+    return found
 
 
 def check_values(
@@ -135,29 +187,10 @@ def check_values(
     return values
 
 
-def check_methods(
-    models: Iterable[str],
-    methods: Iterable[str],
-    given: Mapping[str, Mapping[str, Any]],
-    folder: Path = METHODS,
-) -> None:
-    """Checks the hyper-parameters of every method on every model, and what is given for other methods.
-
-    `methods`: as the user names them. `given`: method -> the user's values. Raises InputError for the first
-    that is not valid.
-    """
-    own = {each.name: each for each in entries(list(methods), folder)}
-    for method, values in given.items():
-        check_values(method, values, own[method].described_in(folder) if method in own else folder)
-    for method, each in own.items():
-        for model in models:
-            hyper_of(each.given, model, given.get(method), folder)
-
-
 @cache
 def _file(method: str, folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
-        return described(folder)
+        return read_description(folder)
     path = folder / f"{method}.yaml"
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))

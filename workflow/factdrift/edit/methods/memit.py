@@ -18,7 +18,7 @@ from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.optimise import Optimised, optimise
 from factdrift.edit.methods.results import collected
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit
 from factdrift.models.deltas import Deltas, LowRank, applied
 from factdrift.models.loading import Loaded
 from factdrift.models.moments import Moments
@@ -58,9 +58,9 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
 
 
 def check_family(loaded: Loaded) -> None:
-    """Raises InputError for models that normalise the output of the MLP before adding it."""
+    """Raises CannotEdit for models that normalise the output of the MLP before adding it."""
     if loaded.spec.post_norm:
-        raise InputError(
+        raise CannotEdit(
             f"methods: memit on {loaded.name}: in the family {loaded.spec.family} what the MLP puts out is "
             "normalised before it is added to the hidden state, so that the missing part of a hidden state, "
             "which MEMIT spreads over layers, is no target for the MLP; use rome"

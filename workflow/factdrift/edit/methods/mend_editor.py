@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import LowRank, matrix
 from factdrift.models.loading import Loaded
 from factdrift.models.tensor_files import read_tensors, write_tensors
@@ -164,12 +164,20 @@ class HyperNet(nn.Module):
         write_tensors(path, self.state_dict(), description)
 
 
+def write_reason(path: Path, reason: str) -> None:
+    """Writes, in the place of an editor, why there is none."""
+    write_tensors(path, {}, {"skipped": reason})
+
+
 def read_hypernet(path: Path, loaded: Loaded) -> HyperNet:
     """Reads a file of `HyperNet.write` onto the model's device.
 
-    Raises InputError if the file is missing, damaged, or of another model.
+    Raises CannotEdit if the file holds the reason why there is none, and InputError if it is missing,
+    damaged, or of another model.
     """
     tensors, about = read_tensors(path, "factdrift edit mend-train", str(loaded.device))
+    if "skipped" in about:
+        raise CannotEdit(about["skipped"])
     if about.get("model") != loaded.digest:
         raise InputError(f"{path}: trained for another model than {loaded.name}; delete it and train again")
     matrices = {name: (shape[0], shape[1]) for name, shape in about["matrices"].items()}

@@ -104,7 +104,7 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
     return found
 
 
-def described(path: Path) -> dict[str, Any]:
+def read_description(path: Path) -> dict[str, Any]:
     """`keys` and `models` of a method's YAML file; or keys from the parameters of `PATH.py:FUNCTION`.
 
     Parameters of a plain method after the first three are keys, with the values and types of their defaults.
@@ -216,7 +216,7 @@ _KINDS = {
 
 def _check_keys(found: Entry) -> None:
     """Raises InputError if a plain method cannot be called with the keys of its YAML file."""
-    keys = described(found.values)["keys"]
+    keys = read_description(found.values)["keys"]
     if not found.plain or found.path is None or found.values.suffix != ".yaml":
         return
     arguments = _arguments(found.path.read_bytes(), found.path, found.function)

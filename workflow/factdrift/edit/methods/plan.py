@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from factdrift.edit.methods.hyperparameters import Hyper, check_methods, hyper_of
+from factdrift.edit.methods.hyperparameters import Hyper, check_values, read_given
 from factdrift.edit.methods.own import entries
+from factdrift.edit.skipped import Skipped
+from factdrift.errors import CannotEdit
 from factdrift.models.names import split_name
+from factdrift.models.sizes import read_sizes
 from factdrift.paths import METHODS
 
 
@@ -34,18 +38,33 @@ class Plan:
     """The methods and models of a configuration, and what each method needs."""
 
     def __init__(self, config: Mapping[str, Any], folder: Path = METHODS):
-        """Raises InputError if a hyper-parameter is not valid, or a method has no values for a model.
+        """Raises InputError if a hyper-parameter is not valid, or follows from the sizes of a model that
+        cannot be read; and CannotEdit for the first method that cannot run, if the configuration is strict.
 
         The hyper-parameters of methods that are not configured are checked, too, so that a misspelt one is
         never ignored.
         """
         self._folder = folder
         self._entries = {each.name: each for each in entries(config["methods"], folder)}
-        known = (path.stem for path in sorted(folder.glob("*.yaml")))
-        every = (*known, *self._entries)
-        self._given: dict[str, Any] = {method: config[method] for method in every if method in config}
-        names = [split_name(model)[0] for model in config["models"]]
-        check_methods(names, config["methods"], self._given, folder)
+        known = {path.stem: folder for path in sorted(folder.glob("*.yaml"))}
+        known |= {name: each.described_in(folder) for name, each in self._entries.items()}
+        given = {name: config[name] for name in known if name in config}
+        for name, values in given.items():
+            check_values(name, values, known[name])
+        self._hypers: dict[tuple[str, str], Hyper] = {}
+        self.skipped: list[Skipped] = []
+        """The methods that cannot run, as far as is known without loading a model."""
+        for model, revision in map(split_name, config["models"]):
+            sizes = partial(read_sizes, model, revision)
+            for method, each in self._entries.items():
+                try:
+                    hyper = read_given(each.given, model, given.get(method), folder, sizes=sizes)
+                except CannotEdit as error:
+                    if config.get("strict"):
+                        raise
+                    self.skipped.append(Skipped(model, method, str(error)))
+                else:
+                    self._hypers[model, method] = hyper
 
     def names(self) -> list[str]:
         """The configured methods as paths and tables name them, in their order."""
@@ -62,14 +81,18 @@ class Plan:
             return [str(self._folder / f"{method}.yaml")]
         return [str(path) for path in own.files()]
 
+    def methods(self, model: str) -> Sequence[str]:
+        """The configured methods that run on a model, in the order of the configuration."""
+        return [method for method in self._entries if (model, method) in self._hypers]
+
     def needs(self, method: str, model: str) -> dict[str, str]:
-        """`needs` of a method on a model."""
-        return needs(self._hyper(method, model))
+        """`needs` of a configured method on a model; raises CannotEdit if it is skipped."""
+        for each in self.skipped:
+            if (each.model, each.method) == (model, method):
+                raise CannotEdit(each.skipped)
+        return needs(self._hypers[model, method])
 
     def layers(self, model: str) -> Sequence[int]:
         """The blocks of a model whose second moments the configured methods need, ascending."""
-        hypers = (self._hyper(method, model) for method in self._entries)
+        hypers = [self._hypers[model, method] for method in self.methods(model)]
         return sorted({layer for hyper in hypers if "moments" in needs(hyper) for layer in hyper.layers})
-
-    def _hyper(self, method: str, model: str) -> Hyper:
-        return hyper_of(self.given(method), model, self._given.get(method), self._folder)

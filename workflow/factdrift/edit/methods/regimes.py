@@ -14,7 +14,7 @@ from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.memit import together
 from factdrift.edit.methods.plain import InPlace
 from factdrift.edit.methods.registry import method_of
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.loading import Loaded
 
@@ -26,8 +26,8 @@ def edited(
 
     `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
     all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
-    for all facts together; only MEMIT can. Raises InputError if the method does not support the regime, or
-    changes a block that the model does not have.
+    for all facts together; only MEMIT can. Raises CannotEdit if the method does not support the regime, and
+    InputError if it changes a block that the model does not have.
     """
     check_layers(loaded, hyper)
     if regime == "independent":
@@ -37,7 +37,7 @@ def edited(
     elif regime == "sequential" and hyper.method not in ("none", "prompt"):
         result = _in_turn(loaded, edits, hyper, artefacts)
     else:
-        raise InputError(
+        raise CannotEdit(
             f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for memit, sequential for "
             "methods that change weights, independent for all"
         )
@@ -72,7 +72,7 @@ def maker(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "ind
     if hyper.own is None or not hyper.own.plain:
         return Changes(loaded, hyper, artefacts, regime)
     if regime == "batch":
-        raise InputError(
+        raise CannotEdit(
             f"edit.regime: batch: {hyper.method} takes one update at a time; choose independent or sequential"
         )
     check_layers(loaded, hyper)

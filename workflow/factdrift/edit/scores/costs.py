@@ -7,20 +7,40 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from factdrift.edit.skipped import Skipped
+from factdrift.errors import InputError
 from factdrift.tables import atomic_path
 
+_NOTHING = {"edits": 0, "edit_seconds": 0.0, "evaluation_seconds": 0.0, "peak_mb": 0.0}
 
-def write_costs(jobs: Sequence[Path], output: Path) -> None:
-    """Writes one entry for each model and method: sums over shards, and the peak of memory."""
+
+def write_costs(jobs: Sequence[Path], output: Path, skipped: Sequence[Skipped] = ()) -> list[Skipped]:
+    """Writes one entry for each model and method: sums over shards, and the peak of memory.
+
+    `skipped`: methods for which there was no job. Returns these and the methods whose job could not edit the
+    model; their entries have the reason under `skipped`. Raises InputError with all reasons if every method
+    but `none` was skipped.
+    """
     entries: dict[tuple[str, str], dict[str, Any]] = {}
     for path in jobs:
         job = json.loads(path.read_text(encoding="utf-8"))
         batches = job.pop("batches")
-        empty = {**job, "edits": 0, "edit_seconds": 0.0, "evaluation_seconds": 0.0, "peak_mb": 0.0}
+        empty = {**job, **_NOTHING}
         entry = entries.setdefault((job["model"], job["method"]), empty)
         for batch in batches:
             for key in ("edits", "edit_seconds", "evaluation_seconds"):
                 entry[key] += batch[key]
             entry["peak_mb"] = max(entry["peak_mb"], batch["peak_mb"])
+    for each in skipped:
+        entries[each.model, each.method] = {**each._asdict(), **_NOTHING}
+    found = [
+        Skipped(model, method, entry["skipped"])
+        for (model, method), entry in entries.items()
+        if "skipped" in entry
+    ]
+    if found and len(found) == len(entries):
+        reasons = "; ".join(f"{each.method} on {each.model}: {each.skipped}" for each in found)
+        raise InputError(f"methods: none of them can edit a configured model: {reasons}")
     with atomic_path(output) as path:
         path.write_text(json.dumps(list(entries.values()), indent=1) + "\n", encoding="utf-8")
+    return found

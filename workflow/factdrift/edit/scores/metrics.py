@@ -41,7 +41,7 @@ _NUMBERS = [
 ]
 SCORES = pa.schema(
     [
-        *((name, pa.int32() if name == "group" else pa.string()) for name in (*_FROM, *_EDIT)),
+        *((name, pa.int32() if name == "group" else pa.string()) for name in (*_FROM, "source", *_EDIT)),
         ("subject_popularity", pa.float64()),
         ("known_before", pa.bool_()),
         ("failed", pa.string()),

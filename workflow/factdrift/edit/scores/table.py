@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
+from factdrift.edit.skipped import Skipped
 from factdrift.tables import atomic_path
 
 COLUMNS = {
@@ -76,6 +77,11 @@ class Group(NamedTuple):
     cost: dict[str, Any]
 
     @property
+    def title(self) -> str:
+        """The method as tables name it, with an asterisk if values of it were derived and not tuned."""
+        return TITLES.get(self.method, self.method) + ("*" if self.cost.get("derived") else "")
+
+    @property
     def failed(self) -> int:
         return sum(row["failed"] is not None for row in self.rows)
 
@@ -106,6 +112,12 @@ def read_groups(scores: Path, costs: Path, known_only: bool = False) -> list[Gro
     return [Group(*key, groups[key], spent.get((key[0], key[2]), {})) for key in ordered]
 
 
+def read_skipped(costs: Path) -> list[Skipped]:
+    """The methods that could not edit a model, with the reason."""
+    entries = json.loads(costs.read_text(encoding="utf-8"))
+    return [Skipped(*(each[key] for key in Skipped._fields)) for each in entries if "skipped" in each]
+
+
 KINDS = {
     "replace": "replacements",
     "add": "additions: D and S compare the new object's probability with that before the edit",
@@ -121,8 +133,8 @@ UNKNOWN = {
 """Why a table of facts that the model knew has no row, by kind of edit."""
 
 
-def lines(groups: Sequence[Group], title: str) -> Iterator[str]:
-    """The table as text."""
+def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
+    """The table as text, with the methods that could not edit a model."""
     yield title
     yield "Means with 95 % confidence intervals (1.96 sd / sqrt(n)); all but fluency and seconds times 100."
     for model, kind in dict.fromkeys((group.model, group.kind) for group in groups):
@@ -132,16 +144,32 @@ def lines(groups: Sequence[Group], title: str) -> Iterator[str]:
         yield f"{model}, {edits:,} {KINDS[kind]}"
         if not edits:
             yield UNKNOWN[kind]
+            yield from _skipped_lines(skipped, model)
             continue
         yield from _grid(["", *COLUMNS.values(), "Seconds"], [_cells(group, COLUMNS) for group in mine])
         yield ""
         yield from _grid(["", *ACCURACIES.values(), "Failed"], [_more(group) for group in mine])
+        yield from _skipped_lines(skipped, model)
+        for group in mine:
+            if group.cost.get("derived"):
+                yield f"{group.title} {group.cost['source']}"
+    for model in dict.fromkeys(each.model for each in skipped):
+        if model not in {group.model for group in groups}:
+            yield ""
+            yield f"{model}, no method"
+            yield from _skipped_lines(skipped, model)
+
+
+def _skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
+    for each in skipped:
+        if each.model == model:
+            yield f"{TITLES.get(each.method, each.method)} skipped: {each.skipped}"
 
 
 def _cells(group: Group, columns: Sequence[str] | dict[str, str]) -> list[str]:
     seconds = group.seconds()
     values = [str(group.value(column) or "-") for column in columns]
-    return [TITLES.get(group.method, group.method), *values, "-" if seconds is None else f"{seconds:.3g}"]
+    return [group.title, *values, "-" if seconds is None else f"{seconds:.3g}"]
 
 
 def _more(group: Group) -> list[str]:
@@ -158,24 +186,31 @@ def _grid(header: list[str], rows: list[list[str]]) -> Iterator[str]:
         yield "  ".join([first, *others]).rstrip()
 
 
-def write_table(groups: Sequence[Group], title: str, text: Path, table: Path) -> None:
+def write_table(
+    groups: Sequence[Group], title: str, text: Path, table: Path, skipped: Sequence[Skipped] = ()
+) -> None:
     """Writes the table as text, and the same numbers as comma-separated values."""
     with atomic_path(text) as path:
-        path.write_text("".join(f"{line}\n" for line in lines(groups, title)), encoding="utf-8")
+        path.write_text("".join(f"{line}\n" for line in lines(groups, title, skipped)), encoding="utf-8")
     columns = [*COLUMNS, *ACCURACIES]
     with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         bounds = [name for column in columns for name in (column, f"{column}_ci95")]
-        writer.writerow(
-            ["model", "kind", "method", "edits", "failed", *bounds, "seconds_per_edit", "peak_mb"]
-        )
+        writer.writerow(["model", "kind", "method", "edits", "failed", *bounds, *_LAST])
         for group in groups:
             found = [group.value(column) for column in columns]
             numbers = [number for one in found for number in (_number(one, 0), _number(one, 1))]
             seconds = group.seconds()
             end = ["" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")]
             named = [group.model, group.kind, group.method, len(group.rows), group.failed]
-            writer.writerow([*named, *numbers, *end])
+            writer.writerow([*named, *numbers, *end, group.cost.get("source", ""), ""])
+        for each in skipped:
+            row = [each.model, "", each.method, 0, 0, *[""] * (len(bounds) + len(_LAST) - 1), each.skipped]
+            writer.writerow(row)
+
+
+_LAST = ("seconds_per_edit", "peak_mb", "source", "skipped")
+"""The last columns of the table as comma-separated values."""
 
 
 def _number(found: Interval | None, place: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from factdrift.edit.methods.hyperparameters import read_hyper
+from factdrift.edit.methods.hyperparameters import hyper_of
 from factdrift.errors import InputError
 from factdrift.locate.interface import Context
 from factdrift.locate.prompts import Sentence
@@ -22,7 +22,7 @@ def edited_layer(
     The block is that of config/methods/, unless `layer` names another.
     """
     given = context.hyper["layer"]
-    layers = [given] if given >= 0 else read_hyper(context.hyper["method"], loaded.name).layers
+    layers = [given] if given >= 0 else hyper_of(loaded, context.hyper["method"]).layers
     scores = torch.zeros(len(sentences), loaded.spec.layers)
     if not all(layer < loaded.spec.layers for layer in layers):
         raise InputError(
