@@ -14,7 +14,7 @@ from factdrift.models import scoring  # noqa: E402
 from factdrift.models.alignment import Sentence, align  # noqa: E402
 from factdrift.models.deltas import Deltas, Dense, LowRank, written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
-from factdrift.models.scoring import batches, generate, next_tokens, score  # noqa: E402
+from factdrift.models.scoring import BUDGET, batches, budget_of, generate, next_tokens, score  # noqa: E402
 
 PROMPTS = [
     "The capital of Atlantis is",
@@ -154,3 +154,13 @@ def test_what_does_not_fit_into_memory_is_halved(monkeypatch: pytest.MonkeyPatch
     found = score(loaded, asked, budget=100_000)
     assert max(sizes) > 5
     assert found.logprob == pytest.approx(whole.logprob, abs=1e-6)
+
+
+def test_batches_grow_with_the_memory_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = tiny_model("llama")
+    assert budget_of(loaded) == BUDGET
+    monkeypatch.setattr(scoring, "free_bytes", lambda device, otherwise: 10**12)
+    tokens = budget_of(loaded)
+    assert tokens > 100 * BUDGET
+    monkeypatch.setattr(scoring, "free_bytes", lambda device, otherwise: 2 * 10**12)
+    assert abs(budget_of(loaded) - 2 * tokens) <= 1

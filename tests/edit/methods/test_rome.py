@@ -50,7 +50,7 @@ def test_the_key_gives_the_value_that_was_found(family, keys):
     values = start + optimise(loaded, contexts, hyper, hyper["layer"], start, at="mlp").change
     for place, value in zip(places, values, strict=True):
         change = change_of(loaded, edited, place)
-        assert ((weight + change) @ key[place] + bias - value).norm() < 1e-12 * value.norm()
+        assert ((weight + change) @ key[place] + bias - value).norm() < 1e-6 * value.norm()
         assert torch.linalg.matrix_rank(change) == 1
         assert (value - outputs[place, 0]).norm() > 0.1
 

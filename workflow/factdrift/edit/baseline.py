@@ -76,7 +76,7 @@ def write_baseline(
 
 
 def _base_probes(job: Job, pairs: Sequence[tuple[str, str]]) -> pa.Table:
-    scores = score(job.loaded, [job.sentences[pair] for pair in pairs], budget=job.settings.budget)
+    scores = score(job.loaded, [job.sentences[pair] for pair in pairs], budget=job.budget)
     prompts, targets = zip(*pairs, strict=True)
     columns = [[job.loaded.name] * len(pairs), prompts, targets, scores.logprob, scores.tokens, scores.exact]
     return pa.table([pa.array(column) for column in columns], schema=BASE_PROBES)

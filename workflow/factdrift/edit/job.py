@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from factdrift.edit.methods.interface import Edited
 from factdrift.edit.probes import Sentences, Update
 from factdrift.edit.settings import Settings
 from factdrift.models.loading import Loaded
-from factdrift.models.scoring import generate
+from factdrift.models.scoring import budget_of, generate
 
 SAID = 3
 """Tokens of a continuation that are kept beyond the length of the longest object."""
@@ -58,6 +59,12 @@ class Job:
             **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "factdrift")},
         }
 
+    @cached_property
+    def budget(self) -> int:
+        """Tokens of probes and continuations at a time."""
+        given = self.settings.budget
+        return budget_of(self.loaded) if given == "auto" else given
+
     @contextmanager
     def timed(self, what: str) -> Iterator[None]:
         """Adds the seconds that the `with` block takes to `costs[what]`."""
@@ -84,7 +91,7 @@ class Job:
     ) -> list[list[int]]:
         """Greedy continuations of `counts[row]` tokens, with the edit `owners[row]` if one is given."""
         deltas = edited.deltas if edited else None
-        return generate(self.loaded, prompts, counts, deltas, owners, self.settings.budget)
+        return generate(self.loaded, prompts, counts, deltas, owners, self.budget)
 
     def text(self, ids: Sequence[int]) -> str:
         said: str = self.loaded.tokenizer.decode(ids, skip_special_tokens=True)

@@ -25,7 +25,7 @@ class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """How a model is run, and which edits are made together."""
 
     batch: Positive
-    budget: Positive
+    budget: Positive | Literal["auto"]
     length: Positive
     regime: Literal["independent", "sequential", "batch"]
     group: Positive

@@ -10,7 +10,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -38,7 +38,10 @@ PORTION = 64
 
 @dataclass(frozen=True)
 class Moments:
-    """The second moments of the keys of one layer."""
+    """The second moments of the keys of one layer.
+
+    They stay on the CPU; only what solves with them is kept on the device (for GPT-J 2.1 GB a layer).
+    """
 
     total: Tensor
     """[inner, inner], float64: the sum of k k^T"""
@@ -52,10 +55,12 @@ class Moments:
     """Added to the diagonal of C, relative to the mean of the diagonal, so that C can be inverted."""
     texts: str = ""
     """What the texts are, for people."""
+    device: torch.device = field(default=torch.device("cpu"), compare=False)
+    """Where systems are solved."""
 
-    @cached_property
+    @property
     def matrix(self) -> Tensor:
-        """C with its ridge, [inner, inner], float64."""
+        """C with its ridge, [inner, inner], float64, on the CPU; computed anew each time."""
         mean: Tensor = self.total / self.tokens
         return mean + self.ridge * mean.diagonal().mean() * torch.eye(
             len(mean), dtype=mean.dtype, device=mean.device
@@ -64,13 +69,13 @@ class Moments:
     @cached_property
     def factor(self) -> Tensor:
         """The lower Cholesky factor of `matrix`, [inner, inner]; computed once for all edits."""
-        factor: Tensor = torch.linalg.cholesky(self.matrix)
+        factor: Tensor = torch.linalg.cholesky(self.matrix.to(self.device))
         return factor
 
     @cached_property
     def eigen(self) -> tuple[Tensor, Tensor]:
         """Eigenvalues of `matrix`, ascending [inner], and its eigenvectors as columns [inner, inner]."""
-        values, vectors = torch.linalg.eigh(self.matrix)
+        values, vectors = torch.linalg.eigh(self.matrix.to(self.device))
         return values, vectors
 
     def solve(self, keys: Tensor) -> Tensor:
@@ -78,7 +83,7 @@ class Moments:
         return torch.cholesky_solve(keys.double().T, self.factor).T
 
     def to(self, device: torch.device) -> Moments:
-        return replace(self, total=self.total.to(device))
+        return replace(self, device=device)
 
     def __add__(self, other: Moments) -> Moments:
         """The moments over both corpora; raises ValueError if layer, model or ridge differ."""
@@ -196,7 +201,7 @@ def count_moments(
         # Processors round the two halves of K^T K differently.
         totals[layer] = (totals[layer] + totals[layer].T) / 2
     return {
-        layer: Moments(total, counted, loaded.digest, layer, corpus.hexdigest(), ridge, name)
+        layer: Moments(total.cpu(), counted, loaded.digest, layer, corpus.hexdigest(), ridge, name)
         for layer, total in totals.items()
     }
 

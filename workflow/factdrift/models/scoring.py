@@ -21,13 +21,25 @@ from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, applied
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loading import Loaded
-from factdrift.models.memory import in_batches
+from factdrift.models.memory import free_bytes, in_batches
 from factdrift.models.padding import batches, padded
 
 BUDGET = 8192
-"""Tokens of a batch, padding included."""
+"""Tokens of a batch, padding included; on a GPU as many more as its memory holds."""
+SHARE = 0.5
+"""Share of the free memory that a batch may use, by estimate."""
+VALUES_PER_TOKEN = 32
+"""Vectors of the hidden size that one block needs for each token at a time, without a backward pass."""
 
 Tokens = tuple[int, ...]
+
+
+def budget_of(loaded: Loaded) -> int:
+    """The number of tokens of a batch for which the memory suffices, at least BUDGET."""
+    spec = loaded.spec
+    kept = 2 * spec.layers  # keys and values of a continuation
+    need = (kept + VALUES_PER_TOKEN) * spec.hidden * loaded.dtype.itemsize
+    return max(BUDGET, int(SHARE * free_bytes(loaded.device, 0) / need))
 
 
 @dataclass(frozen=True)
