@@ -74,7 +74,6 @@ rule answer_edited:
         artefacts=lambda wildcards, input: [
             word for pair in zip(method_needs(wildcards), input.artefacts) for word in pair
         ],
-        strict=["--strict"] if config["strict"] else [],
         parts=subpath(output.predictions, strip_suffix=".parquet"),
     shell:
         r"""
@@ -86,7 +85,7 @@ rule answer_edited:
             --settings {params.settings:q} --threads {threads} \
             --method {wildcards.method} \
             --set {params.values:q} \
-            {params.artefacts:q} {params.strict} \
+            {params.artefacts:q} {STRICT} \
             --parts {params.parts:q} \
             --out-run {output.run:q} \
             --output {output.predictions:q}
@@ -172,6 +171,7 @@ rule answer_scores:
     params:
         code=code("answer scores"),
         cutoffs=answer_cutoffs(),
+        strict=STRICT,
         draws=config["answer"]["draws"],
         seed=config["seed"],
     shell:
@@ -181,7 +181,7 @@ rule answer_scores:
             --items {input.questions:q} \
             --facts {input.facts:q} \
             --predictions {input.predictions:q} \
-            --runs {input.runs:q} \
+            --runs {input.runs:q} {params.strict} \
             --cutoffs {params.cutoffs:q} \
             --draws {params.draws} \
             --seed {params.seed} \

@@ -150,7 +150,6 @@ rule edit_run:
         artefacts=lambda wildcards, input: [
             word for pair in zip(method_needs(wildcards), input.artefacts) for word in pair
         ],
-        strict=["--strict"] if config["strict"] else [],
         parts=subpath(output.costs, strip_suffix=".json"),
     shell:
         r"""
@@ -163,7 +162,7 @@ rule edit_run:
             {params.settings:q} --threads {threads} \
             --method={params.method:q} \
             --set {params.values:q} \
-            {params.artefacts:q} {params.strict} \
+            {params.artefacts:q} {STRICT} \
             --shard {wildcards.shard} \
             --parts {params.parts:q} \
             --out-probes {output.probes:q} \
@@ -197,6 +196,7 @@ rule edit_scores:
         models=edited_names(),
         methods=PLAN.names(),
         skipped=json.dumps(PLAN.skipped),
+        strict=STRICT,
     shell:
         r"""
         exec &> >(tee {log:q})
@@ -210,7 +210,7 @@ rule edit_scores:
             --costs {input.costs:q} \
             --models {params.models:q} \
             --methods {params.methods:q} \
-            --skipped {params.skipped:q} \
+            --skipped {params.skipped:q} {params.strict} \
             --out-scores {output.scores:q} \
             --out-probes {output.probes:q} \
             --out-costs {output.costs:q}

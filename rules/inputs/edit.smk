@@ -1,6 +1,10 @@
 """The edits, how they are probed, and the files of all models and methods."""
 
 
+# No parameter of the jobs that edit, since those that have succeeded need not run again for it.
+STRICT = "--strict" if config["strict"] else ""
+
+
 def edit_limit():
     """How many edits are made at most: all (0), but of the bundled models' facts only some."""
     limit = config["edit"]["limit"]

@@ -13,7 +13,9 @@ torch = pytest.importorskip("torch", reason="language models are installed with 
 from support.questions import write_tables  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
+from factdrift.answer.scores import write_runs  # noqa: E402
 from factdrift.cli import main  # noqa: E402
+from factdrift.errors import CannotEdit  # noqa: E402
 
 SETTINGS = json.dumps({"device": "cpu", "batch": 4, "answer_tokens": 2})
 HYPER = json.dumps({"layers": [1], "steps": 2})
@@ -98,6 +100,9 @@ def test_a_method_that_cannot_edit_the_model_is_skipped_with_the_reason(
     about = json.loads((bench / "skipped.json").read_text(encoding="utf-8"))
     assert about["method"] == "ft"
     assert "batch is for memit" in about["skipped"]
+    write_runs([bench / "skipped.json"], bench / "all.json")
+    with pytest.raises(CannotEdit, match="batch is for memit"):
+        write_runs([bench / "skipped.json"], bench / "none.json", strict=True)
     said = capsys.readouterr().out
     assert "derived, not tuned: layers" in said
     assert "skipped: edit.regime" in said

@@ -146,7 +146,12 @@ def test_a_run_in_which_no_method_can_edit_fails(tmp_path: Path) -> None:
     ):
         write_costs(jobs, tmp_path / "costs.json", [Skipped("one", "ft", "x")])
     assert not (tmp_path / "costs.json").exists()
-    write_costs([*jobs, job(tmp_path, "one", "prompt")], tmp_path / "costs.json")
+    jobs.append(job(tmp_path, "one", "prompt"))
+    with pytest.raises(CannotEdit, match="`strict` forbids: rome on one: no such matrix"):
+        write_costs(jobs, tmp_path / "costs.json", strict=True)
+    assert not (tmp_path / "costs.json").exists()
+    assert write_costs(jobs, tmp_path / "costs.json") == [Skipped("one", "rome", "no such matrix")]
+    assert write_costs(jobs[1:], tmp_path / "costs.json", strict=True) == []
 
 
 def test_mend_is_skipped_where_too_few_facts_are_left_to_train_it(
@@ -178,7 +183,7 @@ def test_the_reason_in_the_place_of_an_editor_is_read_back(tmp_path: Path) -> No
 def test_blocks_without_moments_have_a_reason(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*arguments: Any) -> Any:
+    def refused(*arguments: Any, **options: Any) -> Any:
         raise CannotEdit("its blocks have no such matrix")
 
     monkeypatch.setattr(moments, "count_moments", refused)

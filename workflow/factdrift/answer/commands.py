@@ -68,6 +68,7 @@ def register(commands: Parsers) -> None:
     verb.add_argument(
         "--cutoffs", default="{}", metavar="JSON", help="model -> last day of its training data, 2021-01-04"
     )
+    verb.add_argument("--strict", action="store_true", help="fail if a method could not edit a model")
     verb.add_argument("--draws", type=int, default=2000, help="of the bootstrap (default %(default)s)")
     verb.add_argument("--seed", type=int, default=0)
     for option, form in (("--out-predictions", "PARQUET"), ("--out-runs", "JSON"), ("--out-tests", "JSON")):
@@ -191,6 +192,7 @@ def _read(options: argparse.Namespace) -> None:
 def _scores(options: argparse.Namespace) -> None:
     from factdrift.answer.scores import write_runs, write_scores
 
+    write_runs(options.runs, options.out_runs, options.strict)
     rows = write_scores(
         options.items,
         options.facts,
@@ -202,7 +204,6 @@ def _scores(options: argparse.Namespace) -> None:
         seed=options.seed,
         draws=options.draws,
     )
-    write_runs(options.runs, options.out_runs)
     print(f"{options.output}: {rows:,} rows")
 
 

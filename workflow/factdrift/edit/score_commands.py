@@ -25,6 +25,7 @@ def register(verbs: Parsers) -> None:
     verb.add_argument(
         "--skipped", default="[]", metavar="JSON", help="[model, method, reason] of methods without a job"
     )
+    verb.add_argument("--strict", action="store_true", help="fail if a method could not edit a model")
     verb.add_argument("--models", nargs="+", required=True, help="in the order of the tables")
     verb.add_argument("--methods", nargs="+", required=True, help="likewise")
     verb.add_argument("--out-scores", type=Path, required=True, metavar="PARQUET")
@@ -66,7 +67,7 @@ def _scores(options: argparse.Namespace) -> None:
         methods=options.methods,
     )
     skipped = [Skipped(*each) for each in json.loads(options.skipped)]
-    for each in write_costs(options.costs, options.out_costs, skipped):
+    for each in write_costs(options.costs, options.out_costs, skipped, options.strict):
         print(f"{each.method} on {each.model}: skipped: {each.skipped}")
     rows = write_scores(runs, options.out_scores, options.out_probes)
     print(f"{options.out_scores}: {rows:,} rows")

@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from factdrift.edit.skipped import Skipped
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit
 from factdrift.tables import atomic_path
 
 _NOTHING = {"edits": 0, "edit_seconds": 0.0, "evaluation_seconds": 0.0, "peak_mb": 0.0}
 
 
-def write_costs(jobs: Sequence[Path], output: Path, skipped: Sequence[Skipped] = ()) -> list[Skipped]:
+def write_costs(
+    jobs: Sequence[Path], output: Path, skipped: Sequence[Skipped] = (), strict: bool = False
+) -> list[Skipped]:
     """Writes one entry for each model and method: sums over shards, and the peak of memory.
 
     `skipped`: methods for which there was no job. Returns these and the methods whose job could not edit the
-    model; their entries have the reason under `skipped`. Raises InputError with all reasons if every method
-    but `none` was skipped.
+    model; their entries have the reason under `skipped`. Raises CannotEdit with all reasons if every method
+    but `none` was skipped, or, if `strict`, any of them.
     """
     entries: dict[tuple[str, str], dict[str, Any]] = {}
     for path in jobs:
@@ -38,9 +40,11 @@ def write_costs(jobs: Sequence[Path], output: Path, skipped: Sequence[Skipped] =
         for (model, method), entry in entries.items()
         if "skipped" in entry
     ]
+    reasons = "; ".join(f"{each.method} on {each.model}: {each.skipped}" for each in found)
     if found and len(found) == len(entries):
-        reasons = "; ".join(f"{each.method} on {each.model}: {each.skipped}" for each in found)
-        raise InputError(f"methods: none of them can edit a configured model: {reasons}")
+        raise CannotEdit(f"methods: none of them can edit a configured model: {reasons}")
+    if found and strict:
+        raise CannotEdit(f"methods: skipped, which `strict` forbids: {reasons}")
     with atomic_path(output) as path:
         path.write_text(json.dumps(list(entries.values()), indent=1) + "\n", encoding="utf-8")
     return found
