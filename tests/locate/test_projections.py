@@ -10,6 +10,7 @@ from support.tiny_sentences import context, sentences, targets  # noqa: E402
 
 from factdrift.errors import InputError  # noqa: E402
 from factdrift.locate.methods.projections import _jaccard, projections  # noqa: E402
+from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
 
@@ -33,7 +34,7 @@ def test_a_module_that_adds_nothing_changes_nothing(family: str, name: str) -> N
     assert (found[:, [0, 1, 3, 4, 5]].abs().max(0).values > 0).all()
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama"])
+@pytest.mark.parametrize("family", ["gpt2", "llama", "granite", "llama4_text"])
 def test_changes_of_the_probability_add_up(family: str) -> None:
     """A module's state after is the next one's before, so the sum is the last probability minus the first."""
     loaded = tiny_model(family)
@@ -46,8 +47,8 @@ def test_changes_of_the_probability_add_up(family: str) -> None:
         first = loaded.spec.module(0, "")
         with hooked(loaded.model, {first: lambda taken, given, kept=kept: kept.update(state=taken[0, -1])}):
             loaded.model(torch.tensor([one.ids]))
-        norm, head = (loaded.model.get_submodule(part) for part in (loaded.spec.final_norm, loaded.spec.head))
-        embedded.append(head(norm(kept["state"])).softmax(0)[one.answer[0]])
+        norm = loaded.model.get_submodule(loaded.spec.final_norm)
+        embedded.append(unembedded(loaded, norm(kept["state"])).softmax(0)[one.answer[0]])
     assert torch.allclose(found.sum(1), torch.stack(final) - torch.stack(embedded), rtol=0, atol=1e-12)
 
 

@@ -18,13 +18,14 @@ def some_deltas(loaded, edits=2, *, dense=False, rank=2):
     torch.manual_seed(0)
     spec, deltas = loaded.spec, {}
     for layer in (0, 2):
+        inner = spec.inner_at(layer)
         if dense:
-            weight = torch.randn(edits, spec.hidden, spec.inner, dtype=torch.float64)
+            weight = torch.randn(edits, spec.hidden, inner, dtype=torch.float64)
             bias = torch.randn(edits, spec.hidden, dtype=torch.float64)
             has = loaded.model.get_submodule(spec.module(layer, spec.down)).bias is not None
             deltas[spec.module(layer, spec.down)] = Dense(weight, bias if has else None)
         else:
-            read = torch.randn(edits, spec.inner, rank, dtype=torch.float64)
+            read = torch.randn(edits, inner, rank, dtype=torch.float64)
             write = torch.randn(edits, spec.hidden, rank, dtype=torch.float64)
             deltas[spec.module(layer, spec.down)] = LowRank(read, write)
     return deltas

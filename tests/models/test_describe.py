@@ -17,27 +17,15 @@ from .tokenizers_of import tokenizer_of
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 transformers = pytest.importorskip("transformers")
 
-SMALL: dict[str, Any] = {
-    **{"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4},
-    **{"num_key_value_heads": 2, "head_dim": 8, "vocab_size": 400, "max_position_embeddings": 64},
-    **{"pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 0},
-}
-OLDER: dict[str, Any] = {
-    **{"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 400, "n_positions": 64},
-    **{"bos_token_id": 0, "eos_token_id": 0},
-}
-VISION = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-CHANGES: dict[str, dict[str, Any]] = {
-    "gptj": OLDER | {"rotary_dim": 8},
-    "gpt2": OLDER,
-    "gemma3": {"text_config": SMALL, "vision_config": VISION | {"image_size": 28, "patch_size": 14}},
-}
 POST_NORM = {"olmo2", "olmo3", "gemma2", "gemma3_text", "gemma3"}
+PARALLEL = {"gptj", "gpt_neox", "stablelm", "falcon"}
 
 
 def saved(family: str, folder: Path, **changes: Any) -> Path:
     """The folder of a random model of a family, of two blocks."""
-    config = transformers.AutoConfig.for_model(family, **(CHANGES.get(family, SMALL) | changes))
+    from factdrift.models.tiny import tiny_config
+
+    config = tiny_config(family, layers=2, positions=64, **({"vocab_size": 400} | changes))
     torch.manual_seed(0)
     transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     tokenizer_of("llama3").save_pretrained(folder)
@@ -56,32 +44,19 @@ def test_each_family(family: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (spec.family, spec.layers, spec.hidden, spec.vocabulary, spec.positions) == (
         family,
         2,
-        32,
+        24,
         400,
         64,
     )
-    assert spec.parallel == (family in ("gptj", "gpt_neox"))
+    assert spec.parallel == (family in PARALLEL)
     assert spec.post_norm == (family in POST_NORM)
-    assert ("memit: what its MLP puts out" in said) == spec.post_norm
+    assert ("what the MLP puts out is normalised" in said) == spec.post_norm
+    assert ("rome, memit, mend in blocks 0 to 1: mixture" in said) == (
+        family in ("qwen3_moe", "mixtral", "gpt_oss")
+    )
     assert f"{sum(one.numel() for one in model.parameters()):,}" in said
     assert "text begins          with <end>" in said
     assert f"({family})" in said
-
-    # The edited matrix is the one whose output the block adds: without it, the MLP adds nothing but a bias.
-    down = model.get_submodule(spec.module(1, spec.down))
-    seen: list[Any] = []
-    handle = model.get_submodule(spec.module(1, spec.mlp)).register_forward_hook(
-        lambda module, inputs, output: seen.append(output)
-    )
-    keys = down.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
-    with torch.no_grad():
-        down.weight.zero_()
-        model(torch.tensor([[5, 6, 7]]))
-    handle.remove(), keys.remove()
-    key, output = seen
-    assert key.shape == (1, 3, spec.inner)
-    assert output.shape == (1, 3, spec.hidden)
-    assert torch.equal(output[0, 0], output[0, 2])
 
 
 def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -89,9 +64,9 @@ def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
         main(["models", "describe", str(saved(family, tmp_path / family))])
     llama, gpt2 = capsys.readouterr().out.split("model  ")[1:]
     assert "4 heads, 2 of keys and values (grouped queries)" in llama
-    assert "model.layers.0.mlp.down_proj: 32 x 48, no bias; edited by ft, rome, memit and mend" in llama
+    assert "model.layers.0.mlp.down_proj: 24 x 56, no bias; edited by ft, rome, memit and mend" in llama
     assert "apart from model.embed_tokens" in llama
-    assert "transformer.h.0.mlp.c_proj: 32 x 128, kept as [in, out], with bias" in gpt2
+    assert "transformer.h.0.mlp.c_proj: 24 x 56, kept as [in, out], with bias" in gpt2
     assert "tied to transformer.wte" in gpt2
     assert "not supported" not in llama + gpt2
 
@@ -103,46 +78,38 @@ def test_parallel_is_read_from_the_model(tmp_path: Path):
     assert not load(str(folder)).spec.parallel
 
 
-def test_unknown_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    folder = saved("opt", tmp_path / "opt", word_embed_proj_dim=32, ffn_dim=48)
-    assert main(["models", "describe", str(folder)]) == 1
-    said = capsys.readouterr().err
-    assert "is of the family 'opt', which is not supported; supported are GPT-2 (gpt2), GPT-J (gptj)" in said
-    assert "families.yaml" in said
+def test_unlisted_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    folder = saved("opt", tmp_path / "opt", word_embed_proj_dim=24, ffn_dim=56)
+    assert main(["models", "describe", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "not in families.yaml, told by its shape (opt)" in said
+    assert "model.decoder.layers.0.fc2: 24 x 56, with bias; edited by ft, rome, memit and mend" in said
+    assert "told when the weights are loaded" in said
 
 
 def test_a_model_that_lacks_a_module(tmp_path: Path):
     from factdrift.models.families import spec_of
+    from factdrift.models.tiny import tiny_config
 
-    config = transformers.AutoConfig.for_model("llama", **SMALL)
+    config = tiny_config("llama")
     model = transformers.AutoModelForCausalLM.from_config(config)
     del model.model.layers[1].mlp.up_proj
     with pytest.raises(InputError, match=r"mine has no module model\.layers\.1\.mlp\.up_proj"):
         spec_of(model, "mine")
 
 
-@pytest.mark.parametrize(
-    ("family", "changes"),
-    [
-        ("granite", {"logits_scaling": 8.0}),
-        ("cohere", {"logit_scale": 0.0625}),
-        ("cohere2", {"logit_scale": 0.25}),
-        ("cohere2", {"logit_scale": 1.1}),
-    ],
-)
-def test_a_family_that_scales_its_logits_is_refused_when_loaded(
-    family: str, changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("scaling", [8.0, 1.1])
+def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded(
+    scaling: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Such a family can be added to families.yaml as docs/models.md invites to; its losses would be wrong."""
+    """An entry that says nothing of the scale, as a user may write one; every loss would be wrong."""
     from factdrift.models import families, loading
 
-    known = {**read_families(), family: read_families()["llama"] | {"title": family}}
+    known = {**read_families(), "granite": read_families()["llama"] | {"title": "Granite"}}
     monkeypatch.setattr(families, "read_families", lambda path: known)
-    folder = saved(family, tmp_path / family, **changes)
-    with pytest.raises(InputError, match=rf"differ from the model's own by up to .* family '{family}'"):
-        loading.load(str(folder))
-    for dtype in ("float64", "bfloat16"):
-        with pytest.raises(InputError, match="differ from the model's own"):
+    folder = saved("granite", tmp_path / "granite", logits_scaling=scaling)
+    for dtype in ("float32", "float64", "bfloat16"):
+        with pytest.raises(InputError, match=r"differ from the model's own by up to .* family 'granite'"):
             loading.load(str(folder), dtype=dtype)
 
 
@@ -181,7 +148,7 @@ def test_code_that_comes_with_a_model_runs_only_if_it_is_allowed(
     assert "trust_remote_code: true" in said
     assert not Path("ran").exists()
     assert main(["models", "describe", str(folder), "--trust-remote-code"]) == 1
-    assert "is of the family 'own', which is not supported" in capsys.readouterr().err
+    assert "cannot be loaded (ValueError: Unrecognized configuration class" in capsys.readouterr().err
     assert Path("ran").exists()
 
 
@@ -222,8 +189,9 @@ def test_loaded_read_only(tmp_path: Path):
 def test_without_torch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     import sys
 
-    monkeypatch.setitem(sys.modules, "factdrift.models.describe", None)
-    monkeypatch.delitem(sys.modules, "factdrift.models.describe")
+    for module in ("factdrift.models.describe", "factdrift.models.loading"):
+        monkeypatch.setitem(sys.modules, module, None)
+        monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "torch", None)
     assert main(["models", "describe", "sample"]) == 1
     assert "torch is not installed, which runs language models; run `make models`" in capsys.readouterr().err

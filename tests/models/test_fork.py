@@ -1,9 +1,9 @@
 import pytest
 import torch
-from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer
+from support.tiny_models import LISTED, rounding, tiny_model, tiny_tokenizer
 
 from factdrift.models.fork import Fork, unembedded
-from factdrift.models.hooks import hooked
+from factdrift.models.hooks import hooked_before
 
 SENTENCES = (
     ("The head of government of the United States of America is Joe", 8),
@@ -17,7 +17,7 @@ def rows_and_starts() -> tuple[list[list[int]], list[int]]:
     return rows, [start for _, start in SENTENCES]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", LISTED)
 def test_the_end_of_a_batch_runs_as_the_whole_of_it(family):
     """With something added at the start token of a block, at each layer the fork can begin at."""
     loaded = tiny_model(family)
@@ -40,12 +40,13 @@ def test_the_end_of_a_batch_runs_as_the_whole_of_it(family):
 
 def whole(loaded, row, start, layer, vector):
     """The logits from `start` on with `vector` added to what enters block `layer` there."""
-    name = loaded.spec.module(layer - 1, "") if layer else loaded.spec.embedding
+    blocks = loaded.spec.layers
+    name = loaded.spec.module(layer, "") if layer < blocks else loaded.spec.final_norm
 
-    def add(taken, given):
-        changed = given.clone()
+    def add(taken):
+        changed = taken.clone()
         changed[0, start] += vector
         return changed
 
-    with hooked(loaded.model, {name: add}):
+    with hooked_before(loaded.model, {name: add}):
         return loaded.model(torch.tensor([row])).logits[0, start:]

@@ -42,7 +42,7 @@ def changes(loaded: Loaded, edits: int = 3) -> Deltas:
     spec, make = loaded.spec, torch.Generator().manual_seed(1)
     read = torch.randn(edits, spec.inner, 2, generator=make, dtype=loaded.dtype)
     write = torch.randn(edits, spec.hidden, 2, generator=make, dtype=loaded.dtype)
-    dense = torch.randn(edits, spec.hidden, spec.inner, generator=make, dtype=loaded.dtype) / 10
+    dense = torch.randn(edits, spec.hidden, spec.inner_at(2), generator=make, dtype=loaded.dtype) / 10
     return {spec.module(0, spec.down): LowRank(read, write), spec.module(2, spec.down): Dense(dense)}
 
 

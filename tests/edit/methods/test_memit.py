@@ -12,7 +12,8 @@ from factdrift.models.deltas import applied
 from factdrift.models.moments import Moments
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
-PRE_NORM = [family for family in FAMILIES if family != "olmo2"]
+REFUSED = ("olmo2", "qwen2_moe")
+PRE_NORM = [family for family in FAMILIES if family not in REFUSED]
 
 
 def some_moments(inner=56, tokens=400, ridge=1e-6):
@@ -107,10 +108,13 @@ def test_layers_together_bring_the_state_to_where_it_should_be(family):
     assert miss.max() < max(1e-6, 1000 * rounding(family))
 
 
-def test_families_that_normalise_what_the_mlp_puts_out_are_refused():
-    loaded = tiny_model("olmo2")
+@pytest.mark.parametrize(
+    ("family", "reason"), zip(REFUSED, ("normalised", "weighted for each token"), strict=True)
+)
+def test_families_in_which_a_missing_state_is_no_target_are_refused(family, reason):
+    loaded = tiny_model(family)
     for method in (memit, together):
-        with pytest.raises(InputError, match=r"tiny-olmo2.*normalised.*use rome"):
+        with pytest.raises(InputError, match=rf"memit on tiny-{family}: .*{reason}.*use rome"):
             method(loaded, EDITS, tiny_hyper("memit"), tiny_artefacts(loaded))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from factdrift.edit import (
+    family_commands,
     layout_commands,
     mend_commands,
     prefix_commands,
@@ -35,6 +36,7 @@ def register(commands: Parsers) -> None:
     tune_commands.register(verbs)
     mend_commands.register(verbs)
     layout_commands.register(verbs)
+    family_commands.register(verbs)
 
 
 def _add_dataset(verbs: Parsers) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from factdrift.models.hooks import hooked
+from factdrift.errors import InputError
+from factdrift.models.hooks import After, hooked
 
 if TYPE_CHECKING:
     from factdrift.models.families import ModelSpec
@@ -22,11 +23,26 @@ GRANULARITIES = ("neuron", "head", "module", "layer")
 
 
 def per_layer(loaded: Loaded, granularity: str) -> int:
-    """The number of units of each block."""
+    """The number of units of each block.
+
+    Raises InputError if blocks differ in what has the units: neurons of experts, heads of a recurrent state.
+    """
+    spec = loaded.spec
+    if granularity == "neuron" and not spec.uniform():
+        raise InputError(
+            f"locators: {loaded.name}: the blocks of the family {spec.family} do not have equally many "
+            "neurons in one MLP (mixture of experts), so that neurons cannot be numbered; use a locator "
+            "of modules or layers"
+        )
+    if granularity == "head" and spec.recurrent:
+        raise InputError(
+            f"locators: {loaded.name}: some blocks of the family {spec.family} mix tokens by a recurrent "
+            "state and have no attention heads; use a locator of modules or layers"
+        )
     if granularity == "head":
         heads: int = loaded.model.config.get_text_config().num_attention_heads
         return heads
-    return {"neuron": loaded.spec.inner, "module": 2, "layer": 1}[granularity]
+    return {"neuron": spec.inner, "module": 2, "layer": 1}[granularity]
 
 
 def number_of_units(loaded: Loaded, granularity: str) -> int:
@@ -42,7 +58,8 @@ def seen(
     projection (neurons: one channel each), the input of attention's output projection (heads: equal shares
     of the channels), the outputs of attention and MLP (modules), the block's output (layers).
     """
-    functions: dict[str, Callable[[Tensor, Tensor], None]] = {}
+    per_layer(loaded, granularity)  # raises if there are none
+    functions: dict[str, After] = {}
     for index, (name, side) in enumerate(_places(loaded.spec, granularity)):
         functions[name] = _seeing(see, index, side)
     return hooked(loaded.model, functions)
@@ -59,8 +76,13 @@ def _places(spec: ModelSpec, granularity: str) -> list[tuple[str, str]]:
     return [(spec.module(layer, part), side) for layer in range(spec.layers) for part, side in parts]
 
 
-def _seeing(see: Callable[[int, Tensor], None], index: int, side: str) -> Callable[[Tensor, Tensor], None]:
-    return lambda taken, given: see(index, taken if side == "input" else given)
+def _seeing(see: Callable[[int, Tensor], None], index: int, side: str) -> After:
+    def look(taken: Tensor, given: Tensor) -> Tensor | None:
+        see(index, taken if side == "input" else given)
+        # Falcon adds to the MLP's output in place, which must not change the value that was seen.
+        return given.clone() if side == "output" else None
+
+    return look
 
 
 def summed(loaded: Loaded, granularity: str, values: list[Tensor]) -> Tensor:

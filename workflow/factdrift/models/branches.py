@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
 
-from factdrift.models.fork import ROTARY, Call, Past, backbone, block_mask, unembedded
+from factdrift.models.fork import MASK, ROTARY, Call, Masks, Past, backbone, block_mask, of_tables, unembedded
 from factdrift.models.padding import padded
+from factdrift.models.recurring import Recorded, empty_cache, mixers, rerun
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded
@@ -41,17 +41,23 @@ class Whole:
         self.norm = model.get_submodule(spec.final_norm)
         self.blocks = [model.get_submodule(spec.module(number, "")) for number in range(spec.layers)]
         self.lengths = torch.tensor([len(row) for row in rows], device=loaded.device)
-        cache, calls, entered = DynamicCache(), [Call() for _ in self.blocks], Call()
+        cache, calls, entered = empty_cache(loaded), [Call() for _ in self.blocks], Call()
+        self.mixed = {number: Recorded(module) for number, module in mixers(loaded).items()}
         with contextlib.ExitStack() as stack, torch.no_grad():
             for block, call in zip(self.blocks, calls, strict=True):
                 stack.callback(block.register_forward_pre_hook(call, with_kwargs=True).remove)
+            for mixed in self.mixed.values():
+                stack.enter_context(mixed)
             stack.callback(self.norm.register_forward_pre_hook(entered, with_kwargs=True).remove)
-            backbone(model)(padded(rows, loaded.device), past_key_values=cache, use_cache=True)
+            backbone(loaded)(padded(rows, loaded.device), past_key_values=cache, use_cache=True)
         self.calls = calls
         self.inputs: list[Tensor] = [call.input for call in (*calls, entered)]
         """[rows, tokens, hidden]: the input of each block, then that of the final normalisation."""
         cached: list[Any] = list(cache.layers)
-        self.past = [Past(one.keys, one.values) for one in cached]
+        self.past = [
+            None if number in spec.recurrent else Past(one.keys, one.values)
+            for number, one in enumerate(cached[: spec.layers])
+        ]
 
     def last(self) -> Tensor:
         """[rows, hidden]: the input of the final normalisation at the last token."""
@@ -71,7 +77,7 @@ class Branches:
     """
 
     def __init__(self, whole: Whole, row: Tensor, start: Tensor, enter: Tensor):
-        self.whole, self.row = whole, row
+        self.whole, self.row, self.start = whole, row, start
         lengths = whole.lengths[row]
         self.before = int(start.max())
         width = int((lengths - start).max())
@@ -79,7 +85,8 @@ class Branches:
         """[branches]: the index of each one's last token."""
         steps = torch.arange(width, device=row.device)
         self.places = torch.minimum(start[:, None] + steps, lengths[:, None] - 1)
-        self.mask = block_mask(start, self.before, width, whole.inputs[0].dtype)
+        mask = block_mask(start, self.before, width, whole.inputs[0].dtype)
+        self.masks = Masks(mask, self.places, self.before, row)
         numbers = torch.arange(len(whole.blocks) + 1, device=enter.device)
         self.counts: list[int] = torch.searchsorted(enter, numbers, right=True).tolist()
         """For each block, and for the end, the number of branches that have joined."""
@@ -109,17 +116,21 @@ class Branches:
     def _block(self, number: int, hidden: Tensor) -> Tensor:
         count, row = len(hidden), self.row[: len(hidden)]
         past = self.whole.past[number]
-        past = Past(past.keys[row, :, : self.before], past.values[row, :, : self.before])
+        if past is not None:
+            past = Past(past.keys[row, :, : self.before], past.values[row, :, : self.before])
         places = self.places[:count]
-        own: dict[str, Any] = {"attention_mask": self.mask[:count], "position_ids": places}
+        own: dict[str, Any] = {"position_ids": places}
         own |= dict.fromkeys(("past_key_values", "layer_past"), past)
         call = self.whole.calls[number]
         values = dict(call.values)
+        if MASK in values:
+            values[MASK] = self.masks.at(values[MASK])[:count]
         if ROTARY in values:
             # Positions begin at 0 in every row, so the tables of one row serve all.
-            values[ROTARY] = tuple(table[0][places] for table in values[ROTARY])
-        out = self.whole.blocks[number](
-            hidden, **{name: own.get(name, value) for name, value in values.items()}
-        )
+            values[ROTARY] = of_tables(values[ROTARY], lambda table: table[0][places])
+        with rerun(self.whole.mixed.get(number), self.start[:count], places, row):
+            out = self.whole.blocks[number](
+                hidden, **{name: own.get(name, value) for name, value in values.items()}
+            )
         given: Tensor = out[0] if isinstance(out, tuple) else out
         return given

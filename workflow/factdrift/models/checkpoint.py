@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from factdrift.errors import InputError
@@ -18,12 +17,13 @@ from factdrift.models.loading import (
     FOLDER,
     UNREADABLE,
     Loaded,
-    from_config,
+    exact_experts,
     load,
     place_and_type,
     read_config,
     unloadable,
     weights_digest,
+    without_weights,
 )
 from factdrift.models.names import ALIASES
 
@@ -72,14 +72,14 @@ def load_checkpoint(
         return _merged(loaded, folder)
     place, kind = place_and_type(device, dtype)
     config, tokenizer, _ = read_config(base, revision, models, trust_remote_code)
-    with torch.device("meta"):
-        wanted = spec_of(from_config(config, trust_remote_code), base)
+    _, wanted = without_weights(config, base, trust_remote_code)
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(
             str(folder), dtype=kind, trust_remote_code=trust_remote_code
         )
     except UNREADABLE as error:
         raise InputError(unloadable(str(folder), "main", error)) from None
+    exact_experts(model, kind)
     spec = spec_of(model, str(folder))
     if spec != wanted:
         raise InputError(

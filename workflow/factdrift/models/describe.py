@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from factdrift.models.families import ModelSpec, read_families, shape_of, spec_of, transposed
-from factdrift.models.loading import FOLDER, from_config, read_config
+from factdrift.models.families import ModelSpec, shape_of, title, transposed
+from factdrift.models.loading import FOLDER, read_config, without_weights
 
 
 def describe(
@@ -20,12 +18,10 @@ def describe(
     Raises InputError if the model cannot be read or its family or tokenizer is not supported.
     """
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
-    with torch.device("meta"):
-        model = from_config(config, trust_remote_code)
-    spec = spec_of(model, name)
+    model, spec = without_weights(config, name, trust_remote_code)
     lines = [
         ("model", f"{name} ({source}, revision {revision})" if source != name else f"{name} ({revision})"),
-        ("family", f"{read_families()[spec.family]['title']} ({spec.family}), {type(model).__name__}"),
+        ("family", f"{title(spec)} ({spec.family}), {type(model).__name__}"),
         *_sizes(model, spec),
         *_block(model, spec),
         *_tokenizer(tokenizer),
@@ -37,12 +33,23 @@ def describe(
 
 def unsupported(spec: ModelSpec) -> list[str]:
     """Editing methods that do not work with the architecture, each with the reason."""
-    if not spec.post_norm:
-        return []
-    return [
-        "memit: what its MLP puts out is normalised before it is added to the residual stream, so that the "
-        "difference between wanted and current hidden state is no target for the edited matrix"
+    lacking = [layer for layer in range(spec.layers) if not spec.has_down(layer)]
+    other = [(layer, spec.no_target(layer)) for layer in range(spec.layers) if layer not in lacking]
+    reasons = [f"rome, memit, mend in {_blocks(lacking)}: {spec.lacking(lacking[0])}"] if lacking else []
+    blocks = [layer for layer, reason in other if reason]
+    if blocks:
+        reasons.append(f"memit in {_blocks(blocks)}: {spec.no_target(blocks[0])}")
+    return reasons
+
+
+def _blocks(layers: list[int]) -> str:
+    """Block numbers as text, with ranges for consecutive ones."""
+    starts = [layer for layer in layers if layer - 1 not in layers]
+    ends = [layer for layer in layers if layer + 1 not in layers]
+    ranges = [
+        f"{start} to {end}" if end > start else f"{start}" for start, end in zip(starts, ends, strict=True)
     ]
+    return f"block{'s' if len(layers) > 1 else ''} {', '.join(ranges)}"
 
 
 def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
@@ -70,16 +77,42 @@ def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
 
 
 def _block(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
-    yield "build", "attention and MLP side by side" if spec.parallel else "MLP after attention"
-    norm = "after the MLP (post-norm)" if spec.post_norm else "before the MLP (pre-norm)"
-    yield "normalisation", norm
-    for part in spec.mlp_matrices:
-        module = model.get_submodule(spec.module(0, part))
+    if spec.listed:
+        yield "build", "attention and MLP side by side" if spec.parallel else "MLP after attention"
+        norm = "after the MLP (post-norm)" if spec.post_norm else "before the MLP (pre-norm)"
+        yield "normalisation", norm
+    else:
+        yield "build", "attention and MLP, and what is normalised: told when the weights are loaded"
+    if spec.residual_factor != 1:
+        yield "residual stream", f"outputs of attention and MLP are multiplied by {spec.residual_factor:g}"
+    if spec.logit_factor != 1:
+        yield "logits", f"outputs of the head are multiplied by {spec.logit_factor:g}"
+    if spec.experts:
+        shared = ", with a shared expert" if spec.has_down(min(spec.experts)) else ""
+        yield "mixture of experts", f"{_blocks(sorted(spec.experts))}{shared}"
+    if spec.recurrent:
+        yield "recurrent state", f"instead of attention in {_blocks(sorted(spec.recurrent))}"
+    kinds: dict[tuple[str, ...], int] = {}
+    for layer in range(spec.layers):
+        parts = spec.mlp_matrices if spec.has_down(layer) else (spec.attention_out,)
+        names = tuple(spec.module(layer, part).removeprefix(f"{spec.module(layer, '')}.") for part in parts)
+        kinds.setdefault((*names, str(spec.inner_at(layer))), layer)
+    for layer in kinds.values():
+        yield from _matrices(model, spec, layer)
+
+
+def _matrices(model: Any, spec: ModelSpec, layer: int) -> Iterator[tuple[str, str]]:
+    """The edited matrices of a block."""
+    parts = spec.mlp_matrices if spec.has_down(layer) else (spec.attention_out,)
+    for part in parts:
+        name = spec.module(layer, part)
+        module = model.get_submodule(name)
         out, into = shape_of(module)
         kept = ", kept as [in, out]" if transposed(module) else ""
         bias = "with bias" if getattr(module, "bias", None) is not None else "no bias"
         role = "edited by ft, rome, memit and mend" if part == spec.down else "edited by mend"
-        yield "matrix", f"{spec.module(0, part)}: {out:,} x {into:,}{kept}, {bias}; {role}"
+        role = "edited by ft" if part == spec.attention_out else role
+        yield "matrix", f"{name}: {out:,} x {into:,}{kept}, {bias}; {role}"
 
 
 def _tokenizer(tokenizer: Any) -> Iterator[tuple[str, str]]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.paths import FAMILIES
 
 if TYPE_CHECKING:
@@ -22,15 +23,18 @@ class ModelSpec:
     """Names of the modules of a model, and its sizes.
 
     `mlp`, `down`, `mlp_matrices` and `attention_out` are relative to a block; the other names are full names.
+    Blocks may differ (`differs`), so a module inside a block is named by `module`.
     """
 
     family: str
     blocks: str
     mlp: str
+    """The module whose output is added to the residual stream; a mixture of experts in `experts`."""
     down: str
     """The MLP's second matrix, [hidden, inner], which the editing methods change. Its input is the key."""
     mlp_matrices: tuple[str, ...]
     attention_out: str
+    """The last matrix of attention, or of what mixes the tokens of a block in its place."""
     embedding: str
     final_norm: str
     head: str
@@ -41,12 +45,83 @@ class ModelSpec:
     layers: int
     hidden: int
     inner: int
+    """The width of the keys in the first block that has a down projection; 0 if none has."""
     vocabulary: int
     positions: int
+    residual_factor: float = 1.0
+    """By which outputs of attention and MLP are multiplied before they are added to the residual stream."""
+    logit_factor: float = 1.0
+    """By which the outputs of the head are multiplied to give logits."""
+    experts: frozenset[int] = frozenset()
+    """Blocks whose MLP is a mixture of experts."""
+    gated: bool = False
+    """The shared expert of a mixture is weighted for each token."""
+    recurrent: frozenset[int] = frozenset()
+    """Blocks that mix tokens by a recurrent state instead of keys and values."""
+    differs: Mapping[int, Mapping[str, str | None]] = field(default_factory=dict)
+    """Block -> usual name of a module -> its name in that block, None if the block has none."""
+    inners: Mapping[int, int] = field(default_factory=dict)
+    """Block -> the width of its keys, where it is not `inner`; 0 without a down projection."""
+    listed: bool = True
+    """Whether the family is in families.yaml; the other ones are told by their shape."""
 
     def module(self, layer: int, part: str) -> str:
-        """The full name of a module inside block `layer`, or of the block itself if `part` is empty."""
-        return f"{self.blocks}.{layer}.{part}".rstrip(".")
+        """The full name of a module inside block `layer`, or of the block itself if `part` is empty.
+
+        `part` is the usual name, as `down`. Raises CannotEdit if the block has nothing in its place.
+        """
+        own = self.differs.get(layer, {}).get(part, part)
+        if own is None:
+            raise CannotEdit(self.lacking(layer))
+        return f"{self.blocks}.{layer}.{own}".rstrip(".")
+
+    def has_down(self, layer: int) -> bool:
+        """Whether block `layer` has one down projection, of its MLP or of a shared expert."""
+        return self.differs.get(layer, {}).get(self.down, self.down) is not None
+
+    def trained(self, layer: int) -> str:
+        """Full name of the matrix that fine-tuning changes in block `layer`.
+
+        It is the down projection or, where experts have none in common, the output projection of attention.
+        """
+        return self.module(layer, self.down if self.has_down(layer) else self.attention_out)
+
+    def inner_at(self, layer: int) -> int:
+        """The width of the keys of block `layer`; 0 if it has no down projection."""
+        return self.inners.get(layer, self.inner)
+
+    def lacking(self, layer: int) -> str:
+        """Why block `layer` has no down projection, and what to do, as a message."""
+        dense = [str(number) for number in range(self.layers) if self.has_down(number)]
+        instead = f"name one of the blocks {', '.join(dense)}, or use" if dense else "use"
+        return (
+            f"mixture of experts: block {layer} of the family {self.family} has a matrix for each expert and "
+            f"no down projection that every token passes; {instead} ft, ft_l or prompt"
+        )
+
+    def no_target(self, layer: int) -> str | None:
+        """Why a missing part of the hidden state is no target for the down projection of block `layer`.
+
+        None if what the matrix puts out is added to the hidden state, times `residual_factor`.
+        """
+        if self.post_norm:
+            return (
+                f"in the family {self.family} what the MLP puts out is normalised before it is added to "
+                "the residual stream, so that the difference between wanted and current hidden state is "
+                "no target for the edited matrix; use rome"
+            )
+        if self.gated and layer in self.experts:
+            return (
+                f"mixture of experts: in block {layer} of the family {self.family} what the shared expert "
+                "puts out is weighted for each token before it is added to the residual stream, so that "
+                "the difference between wanted and current hidden state is no target for its matrix; use "
+                "rome"
+            )
+        return None
+
+    def uniform(self) -> bool:
+        """Whether every block has a down projection, all of the same width."""
+        return all(self.inner_at(layer) == self.inner != 0 for layer in range(self.layers))
 
 
 @cache
@@ -56,28 +131,41 @@ def read_families(path: Path = FAMILIES) -> dict[str, dict[str, Any]]:
     return families
 
 
-def family_of(config: PretrainedConfig, name: str, path: Path = FAMILIES) -> dict[str, Any]:
-    """The entry of a model's family.
-
-    Raises InputError with the list of supported families if there is none.
-    """
+def is_listed(config: PretrainedConfig, path: Path = FAMILIES) -> bool:
+    """Whether the family of a model, or of the language model inside it, is in families.yaml."""
     families = read_families(path)
-    if config.model_type not in families:
-        known = ", ".join(f"{family['title']} ({kind})" for kind, family in families.items())
-        raise InputError(
-            f"models: {name} is of the family {config.model_type!r}, which is not supported; supported are "
-            f"{known}. A family with the same architecture is added by naming its modules in {path}"
-        )
-    return families[config.model_type]
+    return config.model_type in families or config.get_text_config().model_type in families
+
+
+def title(spec: ModelSpec) -> str:
+    """The name of a model's family for readers."""
+    return (
+        str(read_families()[spec.family]["title"])
+        if spec.listed
+        else "not in families.yaml, told by its shape"
+    )
 
 
 def spec_of(model: nn.Module, name: str, path: Path = FAMILIES) -> ModelSpec:
     """The module names and sizes of a loaded model.
 
-    Raises InputError if its family is not supported or it lacks a module of its family.
+    A family that is not in families.yaml is told by its shape (`shape.py`). Raises InputError if the shape is
+    not clear, or if the model lacks a module of its family.
     """
     config: Any = model.config
-    family = family_of(config, name, path)
+    family = read_families(path).get(config.model_type)
+    if family is None:
+        from factdrift.models.shape import discovered
+
+        return discovered(model, name, path)
+    return spec_from(model, name, family, path)
+
+
+def spec_from(
+    model: nn.Module, name: str, family: Mapping[str, Any], path: Path = FAMILIES, *, listed: bool = True
+) -> ModelSpec:
+    """`spec_of` for a model with the entry of its family."""
+    config: Any = model.config
     text = config.get_text_config()
 
     def part(dotted: str) -> Any:
@@ -89,28 +177,75 @@ def spec_of(model: nn.Module, name: str, path: Path = FAMILIES) -> ModelSpec:
                 f"have; see {path}"
             ) from None
 
-    names = {key: value for key, value in family.items() if key not in ("title", "parallel", "mlp_matrices")}
-    parallel = family["parallel"]
-    blocks = part(family["blocks"])
-    within = (family["mlp"], family["down"], family["attention_out"], *family["mlp_matrices"])
-    for layer, inside in ((layer, inside) for layer in range(len(blocks)) for inside in within):
-        part(f"{family['blocks']}.{layer}.{inside}")
     for whole in (family["final_norm"], family["head"]):
         part(whole)
+    layers = len(part(family["blocks"]))
+    differs = _differing(model, family, layers)
+    usual = (family["mlp"], family["down"], family["attention_out"], *family["mlp_matrices"])
+    inners: dict[int, int] = {}
+    for layer in range(layers):
+        inners[layer] = 0
+        for inside in usual:
+            own = differs.get(layer, {}).get(inside, inside)
+            module = part(f"{family['blocks']}.{layer}.{own}") if own is not None else None
+            if module is not None and inside == family["down"]:
+                inners[layer] = shape_of(module)[1]
     embedding = part(family["embedding"])
-    down = part(f"{family['blocks']}.0.{family['down']}")
-    hidden, inner = shape_of(down)
+    first = next((width for width in inners.values() if width), 0)
+    hidden = shape_of(part(f"{family['blocks']}.0.{differs.get(0, {}).get(usual[2]) or usual[2]}"))[0]
     return ModelSpec(
         family=config.model_type,
-        parallel=getattr(config, parallel) if isinstance(parallel, str) else parallel,
+        **{key: family[key] for key in ("blocks", "mlp", "down", "attention_out")},
+        **{key: family[key] for key in ("embedding", "final_norm", "head", "post_norm")},
         mlp_matrices=tuple(family["mlp_matrices"]),
-        layers=len(blocks),
+        parallel=_says(text, family["parallel"]),
+        layers=layers,
         hidden=hidden,
-        inner=inner,
+        inner=first,
         vocabulary=embedding.weight.shape[0],
         positions=text.max_position_embeddings,
-        **names,
+        residual_factor=_number(text, family.get("residual_factor")),
+        logit_factor=_number(text, family.get("logits_times")) / _number(text, family.get("logits_over")),
+        experts=frozenset(_with(model, family, "experts", layers)),
+        gated="shared_gate" in family and bool(_with(model, family, "experts", layers)),
+        recurrent=frozenset(_with(model, family, "recurrent_out", layers)),
+        differs=differs,
+        inners={layer: width for layer, width in inners.items() if width != first},
+        listed=listed,
     )
+
+
+def _with(model: nn.Module, family: Mapping[str, Any], key: str, layers: int) -> list[int]:
+    """The blocks that have the module which a family names with `key`."""
+    if key not in family:
+        return []
+    names = {name for name, _ in model.named_modules()}
+    return [layer for layer in range(layers) if f"{family['blocks']}.{layer}.{family[key]}" in names]
+
+
+def _differing(model: nn.Module, family: Mapping[str, Any], layers: int) -> dict[int, dict[str, str | None]]:
+    """`ModelSpec.differs`: what stands for the usual modules in mixtures of experts and recurrent blocks."""
+    differs: dict[int, dict[str, str | None]] = {}
+    for layer in _with(model, family, "experts", layers):
+        shared: str | None = family.get("shared")
+        for matrix in {family["down"], *family["mlp_matrices"]}:
+            within = matrix.removeprefix(f"{family['mlp']}.")
+            differs.setdefault(layer, {})[matrix] = f"{shared}.{within}" if shared else None
+    for layer in _with(model, family, "recurrent_out", layers):
+        differs.setdefault(layer, {})[family["attention_out"]] = family["recurrent_out"]
+    return differs
+
+
+def _says(config: Any, given: bool | str | list[str]) -> bool:
+    """A truth value of a family, or any of the keys of the configuration that tell it."""
+    if isinstance(given, bool):
+        return given
+    return any(bool(getattr(config, key, False)) for key in ([given] if isinstance(given, str) else given))
+
+
+def _number(config: Any, key: str | None) -> float:
+    """The factor that a key of the configuration gives; 1 without a key."""
+    return 1.0 if key is None else float(getattr(config, key))
 
 
 def transposed(module: nn.Module) -> bool:

@@ -2,29 +2,35 @@
 
 A change at one token of one block has no effect before that token or below that block. A Fork runs a batch
 once in full and caches the input of the block from that token on, and the attention keys and values of the
-earlier tokens. Each further run starts from there. Imports torch.
+earlier tokens. Each further run starts from there. Blocks that mix tokens by a recurrent state have no keys
+and values: their mixing runs on all tokens each time (`recurring.py`), and only the rest of the block on the
+last ones. Imports torch.
 """
 
 from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from transformers import DynamicCache
 
 from factdrift.errors import InputError
 from factdrift.models.hooks import hooked
 from factdrift.models.padding import padded
+from factdrift.models.recurring import Recorded, empty_cache, mixers, rerun
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded
 
 ROTARY = "position_embeddings"
-"""The block argument with the cosines and sines of rotary embeddings, [1 or rows, tokens, ...] each."""
+"""The block argument with the cosines and sines of rotary embeddings, [1 or rows, tokens, ...] each, or with
+both in one complex tensor.
+"""
+MASK = "attention_mask"
+"""The block argument that says what each token attends to: [1 or rows, 1, tokens, tokens], or None."""
 
 
 class Fork:
@@ -44,49 +50,72 @@ class Fork:
         start = torch.tensor(starts, device=device)
         before = max(starts)
         width = max(len(row) - begin for row, begin in zip(rows, starts, strict=True))
-        cache, calls, entered = DynamicCache(), [Call() for _ in self.blocks], Call()
+        cache, calls, entered = empty_cache(loaded), [Call() for _ in self.blocks], Call()
+        self.mixed = {
+            number - layer: Recorded(module) for number, module in mixers(loaded).items() if number >= layer
+        }
         with contextlib.ExitStack() as stack, torch.no_grad():
             for block, call in zip(self.blocks, calls, strict=True):
                 stack.callback(block.register_forward_pre_hook(call, with_kwargs=True).remove)
+            for mixed in self.mixed.values():
+                stack.enter_context(mixed)
             stack.callback(self.norm.register_forward_pre_hook(entered, with_kwargs=True).remove)
-            backbone(model)(padded(rows, device), past_key_values=cache, use_cache=True)
+            backbone(loaded)(padded(rows, device), past_key_values=cache, use_cache=True)
         # Padding: indices after the end of a sentence repeat its last token.
         self.places = torch.minimum(start[:, None] + torch.arange(width, device=device), lengths[:, None] - 1)
         whole = (calls[0] if calls else entered).input
         self.hidden = whole.gather(1, self.places[:, :, None].expand(-1, -1, whole.shape[2]))
         """[rows, tokens from the start on, hidden]: the input of the block."""
-        self.mask = block_mask(start, before, width, self.hidden.dtype)
-        self.past: list[Past] = []
+        self.start = start
+        self.past: list[Past | None] = []
         cached: list[Any] = list(cache.layers)
         for number, one in enumerate(cached):
-            if number >= layer:
-                self.past.append(Past(one.keys[:, :, :before].clone(), one.values[:, :, :before].clone()))
-            one.keys = one.values = None  # frees the rest of the cache
-        self.calls = [call.at(self.places) for call in calls]
+            keyed = number not in spec.recurrent
+            if layer <= number < spec.layers:
+                self.past.append(
+                    Past(one.keys[:, :, :before].clone(), one.values[:, :, :before].clone())
+                    if keyed
+                    else None
+                )
+            if keyed:
+                one.keys = one.values = None  # frees the rest of the cache
+        plain = block_mask(start, before, width, self.hidden.dtype)
+        masks = Masks(plain, self.places, before)
+        self.calls = [call.at(self.places, masks) for call in calls]
 
     def run(self, hidden: Tensor) -> Tensor:
         """The output of the final normalisation for the block input `hidden`, both [rows, tokens, hidden]."""
-        for block, past, call in zip(self.blocks, self.past, self.calls, strict=True):
-            own: dict[str, Any] = {"attention_mask": self.mask, "position_ids": self.places}
+        for number, (block, past, call) in enumerate(zip(self.blocks, self.past, self.calls, strict=True)):
+            own: dict[str, Any] = {"position_ids": self.places}
             own |= dict.fromkeys(("past_key_values", "layer_past"), past)
-            out = block(hidden, **{name: own.get(name, value) for name, value in call.items()})
+            with rerun(self.mixed.get(number), self.start, self.places):
+                out = block(hidden, **{name: own.get(name, value) for name, value in call.items()})
             hidden = out[0] if isinstance(out, tuple) else out
         final: Tensor = self.norm(hidden)
         return final
 
     def keep(self, rows: Tensor) -> None:
         """Drops all other rows."""
-        self.places, self.hidden, self.mask = (value[rows] for value in (self.places, self.hidden, self.mask))
-        self.past = [Past(past.keys[rows], past.values[rows]) for past in self.past]
+        self.places, self.hidden, self.start = (
+            value[rows] for value in (self.places, self.hidden, self.start)
+        )
+        self.past = [past and Past(past.keys[rows], past.values[rows]) for past in self.past]
+        for mixed in self.mixed.values():
+            mixed.keep(rows)
+        masks: dict[int, Tensor] = {}
         for call in self.calls:
+            if MASK in call:
+                call[MASK] = masks.setdefault(id(call[MASK]), call[MASK][rows])
             if ROTARY in call:
-                call[ROTARY] = tuple(table[rows] for table in call[ROTARY])
+                call[ROTARY] = of_tables(call[ROTARY], lambda table: table[rows])
 
 
 def unembedded(loaded: Loaded, hidden: Tensor) -> Tensor:
     """Logits [..., vocabulary] from the output of the final normalisation, in float32 or float64."""
     logits: Tensor = loaded.model.get_submodule(loaded.spec.head)(hidden)
     logits = logits.float() if logits.dtype != torch.float64 else logits
+    if loaded.spec.logit_factor != 1:
+        logits = logits * loaded.spec.logit_factor
     bound = getattr(loaded.model.config.get_text_config(), "final_logit_softcapping", None)
     return logits if bound is None else torch.tanh(logits / bound) * bound
 
@@ -112,12 +141,21 @@ def check_logits(loaded: Loaded) -> None:
     final: list[Tensor] = []
     with hooked(model, {spec.final_norm: lambda taken, given: final.append(given)}):
         logits = model(torch.tensor([ids], device=loaded.device), use_cache=False).logits
-    fork = Fork(loaded, [ids], [start], 0)
+    try:
+        fork = Fork(loaded, [ids], [start], 0)
+        again = fork.run(fork.hidden)
+    except Exception as error:
+        if spec.listed:
+            raise
+        raise InputError(
+            f"models: {loaded.name}: blocks of the family {spec.family!r}, which is not in families.yaml, "
+            f"cannot be run alone ({type(error).__name__}: {error}); it is not supported"
+        ) from error
     # GPT-J attends in float32 whatever the type of its weights.
     rounding = max(torch.finfo(loaded.dtype).eps, torch.finfo(torch.float32).eps)
     for hidden, own, bound in (
         (final[0], logits, HEAD_ROUNDINGS * rounding),
-        (fork.run(fork.hidden), logits[:, start:], FORK_ROUNDINGS * rounding * spec.layers**0.5),
+        (again, logits[:, start:], FORK_ROUNDINGS * rounding * spec.layers**0.5),
     ):
         difference = (unembedded(loaded, hidden).double() - own.double()).abs().max().item()
         largest = own.abs().max().item()
@@ -140,16 +178,54 @@ class Call:
         self.input: Tensor = values.pop(next(iter(values)))
         self.values: dict[str, Any] = values
 
-    def at(self, places: Tensor) -> dict[str, Any]:
-        """The other arguments, with rotary embeddings gathered at `places` [rows, tokens]."""
+    def at(self, places: Tensor, masks: Masks) -> dict[str, Any]:
+        """The other arguments, with rotary embeddings and the mask taken at `places` [rows, tokens]."""
         values = dict(self.values)
+        if MASK in values:
+            values[MASK] = masks.at(values[MASK])
         if ROTARY in values:
             where = places[:, :, None]
-            values[ROTARY] = tuple(
-                table.expand(len(places), -1, -1).gather(1, where.expand(-1, -1, table.shape[2]))
-                for table in values[ROTARY]
+            values[ROTARY] = of_tables(
+                values[ROTARY],
+                lambda table: table.expand(len(places), -1, -1).gather(
+                    1, where.expand(-1, -1, table.shape[2])
+                ),
             )
         return values
+
+
+def of_tables(tables: Any, function: Callable[[Tensor], Tensor]) -> Any:
+    """`function` of each table of rotary embeddings, given as a tuple or as one tensor."""
+    return function(tables) if isinstance(tables, Tensor) else tuple(function(table) for table in tables)
+
+
+class Masks:
+    """Masks of the last tokens, from `plain`, with which a token attends to all before it."""
+
+    def __init__(self, plain: Tensor, places: Tensor, before: int, row: Tensor | None = None):
+        self._plain, self._places, self._before = plain, places, before
+        self._row = torch.arange(len(places), device=places.device) if row is None else row
+        self._kept: dict[int, Tensor] = {}
+
+    def at(self, whole: Tensor | None) -> Tensor:
+        """`plain` without what `whole` forbids: sliding windows, and chunks that tokens do not look beyond.
+
+        `whole` is the mask of a block in the full run, [1 or rows, 1, tokens, tokens or more]. Blocks with
+        the same mask share the result.
+        """
+        if whole is None or whole.ndim != 4:
+            return self._plain
+        if id(whole) not in self._kept:
+            allowed = whole if whole.dtype == torch.bool else whole > torch.finfo(whole.dtype).min / 2
+            row = self._row if len(allowed) > 1 else torch.zeros_like(self._row)
+            places = self._places
+            seen = allowed[row[:, None], 0, places]  # [rows, tokens from the start on, all tokens]
+            past = torch.arange(self._before, device=places.device).expand(len(places), -1)
+            columns = torch.cat([past, places], 1)[:, None].expand(-1, places.shape[1], -1)
+            forbidden = ~seen.gather(2, columns)[:, None]
+            lowest = torch.finfo(self._plain.dtype).min
+            self._kept[id(whole)] = self._plain.masked_fill(forbidden, lowest)
+        return self._kept[id(whole)]
 
 
 class Past:
@@ -161,6 +237,13 @@ class Past:
     def update(self, keys: Tensor, values: Tensor, *more: Any, **others: Any) -> tuple[Tensor, Tensor]:
         return torch.cat([self.keys, keys], 2), torch.cat([self.values, values], 2)
 
+    def get_seq_length(self, *of: Any) -> int:
+        """The number of tokens before the start, of the row that has most of them.
+
+        Llama 4 asks, to scale attention from the 8,192nd token on; no sentence of an edit is so long.
+        """
+        return self.keys.shape[2]
+
 
 def block_mask(start: Tensor, before: int, width: int, kind: torch.dtype) -> Tensor:
     """Additive attention mask [rows, 1, width, before + width]: 0 where attention is allowed."""
@@ -171,6 +254,9 @@ def block_mask(start: Tensor, before: int, width: int, kind: torch.dtype) -> Ten
     return mask.masked_fill(~allowed, torch.finfo(kind).min)[:, None]
 
 
-def backbone(model: Any) -> Any:
+def backbone(loaded: Loaded) -> Any:
     """The model without its language-model head."""
-    return model.get_submodule(model.base_model_prefix)
+    model = loaded.model
+    whole = getattr(model, model.base_model_prefix, None)
+    # In Llama 4 the prefix is that of the model with images, which is not there.
+    return whole if whole is not None else model.get_submodule(loaded.spec.final_norm.rpartition(".")[0])

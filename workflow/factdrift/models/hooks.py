@@ -1,7 +1,8 @@
 """Hooks on the input or output of modules, removed at the end of a `with` block.
 
 Modules return a tensor in some families and a tuple in others (GPT-J), and take their input by position or by
-keyword. Functions given here always see the tensor.
+keyword. Mixtures of experts, and the blocks of OPT, put the tokens of all rows into one dimension. Functions
+given here always see a tensor, with rows and tokens apart.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def hooked(model: nn.Module, functions: Mapping[str, After]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for name, function in functions.items():
             module = model.get_submodule(name)
-            handle = module.register_forward_hook(_after(function), with_kwargs=True)
+            rows = _rows_of(model, name, stack)
+            handle = module.register_forward_hook(_after(function, rows), with_kwargs=True)
             stack.callback(handle.remove)
         yield
 
@@ -38,7 +40,8 @@ def hooked_before(model: nn.Module, functions: Mapping[str, Before]) -> Iterator
     with contextlib.ExitStack() as stack:
         for name, function in functions.items():
             module = model.get_submodule(name)
-            handle = module.register_forward_pre_hook(_before(function), with_kwargs=True)
+            rows = _rows_of(model, name, stack)
+            handle = module.register_forward_pre_hook(_before(function, rows), with_kwargs=True)
             stack.callback(handle.remove)
         yield
 
@@ -62,22 +65,49 @@ def stopping(model: nn.Module, name: str) -> Iterator[None]:
         yield
 
 
-def _after(function: After) -> Callable[..., Any]:
+Apart = Callable[[Tensor], Tensor]
+
+
+def _rows_of(model: nn.Module, name: str, stack: contextlib.ExitStack) -> Apart:
+    """Gives [rows x tokens, width] of a module as [rows, tokens, width]; other tensors as they are.
+
+    The numbers of rows and tokens are those of what enters the block that the module is in.
+    """
+    path = name.split(".")
+    block = max((place for place, part in enumerate(path) if part.isdigit()), default=len(path))
+    if block >= len(path) - 1:
+        return lambda value: value
+    shape: list[int] = []
+
+    def note(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        shape[:] = (args[0] if args else kwargs[NAME]).shape[:-1]
+
+    whole = model.get_submodule(".".join(path[: block + 1]))
+    stack.callback(whole.register_forward_pre_hook(note, with_kwargs=True).remove)
+    return lambda value: value.reshape(*shape, -1) if value.ndim == 2 else value
+
+
+def _after(function: After, rows: Apart) -> Callable[..., Any]:
     def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
         given = output[0] if isinstance(output, tuple) else output
-        changed = function(args[0] if args else kwargs[NAME], given)
+        taken = rows(args[0] if args else kwargs[NAME])
+        apart = rows(given)
+        changed = function(taken, apart)
         if changed is None:
             return None
+        changed = changed.reshape(given.shape) if apart is not given else changed
         return (changed, *output[1:]) if isinstance(output, tuple) else changed
 
     return hook
 
 
-def _before(function: Before) -> Callable[..., Any]:
+def _before(function: Before, rows: Apart) -> Callable[..., Any]:
     def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        changed = function(args[0] if args else kwargs[NAME])
+        taken = args[0] if args else kwargs[NAME]
+        changed = function(rows(taken))
         if changed is None:
             return None
+        changed = changed.reshape(taken.shape) if rows(taken) is not taken else changed
         return ((changed, *args[1:]), kwargs) if args else (args, {**kwargs, NAME: changed})
 
     return hook

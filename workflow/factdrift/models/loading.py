@@ -16,7 +16,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from factdrift.errors import InputError
 from factdrift.models.alignment import check_tokenizer
-from factdrift.models.families import ModelSpec, family_of, spec_of
+from factdrift.models.families import ModelSpec, is_listed, spec_of
 from factdrift.models.fork import check_logits
 from factdrift.models.names import ALIASES, BUNDLED
 
@@ -79,16 +79,22 @@ def load(
     place, kind = place_and_type(device, dtype)
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     disable_progress_bar()  # type: ignore[no-untyped-call]
+    if not is_listed(config):
+        without_weights(
+            config, name, trust_remote_code
+        )  # refuses an unclear shape before weights are fetched
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(
             source, revision=revision, dtype=kind, trust_remote_code=trust_remote_code
         )
     except UNREADABLE as error:
         raise InputError(unloadable(name, revision, error)) from None
+    exact_experts(model, kind)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+    model = model.to(place).eval().requires_grad_(False)
     loaded = Loaded(
-        model=model.to(place).eval().requires_grad_(False),
+        model=model,
         tokenizer=tokenizer,
         spec=spec_of(model, name),
         name=name,
@@ -123,7 +129,6 @@ def read_config(
         raise InputError(f"models: {source} does not exist yet; make it with `snakemake {FOLDER / name}`")
     try:
         config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=trust_remote_code)
-        family_of(config, name)
         tokenizer = AutoTokenizer.from_pretrained(
             source, revision=revision, trust_remote_code=trust_remote_code
         )
@@ -133,11 +138,30 @@ def read_config(
     return config, tokenizer, source
 
 
+def exact_experts(model: Any, kind: torch.dtype) -> None:
+    """Lets experts run one by one in float64, which the products of all experts at once do not support."""
+    if kind == torch.float64:
+        model.set_experts_implementation("eager")
+
+
 def from_config(config: Any, trust_remote_code: bool = False) -> Any:
     """A model with random weights, or on the device `meta` with none."""
     return AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
         config, trust_remote_code=trust_remote_code
     )
+
+
+def without_weights(config: Any, name: str, trust_remote_code: bool = False) -> tuple[Any, ModelSpec]:
+    """A model on the device `meta`, with its module names.
+
+    Raises InputError if there is no such causal language model, or its shape is not clear.
+    """
+    try:
+        with torch.device("meta"):
+            model = from_config(config, trust_remote_code)
+    except UNREADABLE as error:
+        raise InputError(unloadable(name, "main", error)) from None
+    return model, spec_of(model, name)
 
 
 def unloadable(name: str, revision: str, error: Exception) -> str:

@@ -19,6 +19,7 @@ import transformers
 from torch import Tensor
 
 from factdrift.errors import CannotEdit, InputError
+from factdrift.models.families import ModelSpec
 from factdrift.models.hooks import After, hooked, stopping
 from factdrift.models.loading import Loaded
 from factdrift.models.padding import batches, padded
@@ -135,7 +136,11 @@ def check_counted(folder: Path, layers: Iterable[int]) -> None:
 
 def default_tokens(loaded: Loaded) -> int:
     """The number of tokens over which moments are counted if nothing else is asked for."""
-    return max(TOKENS_PER_INPUT * loaded.spec.inner, FEWEST_TOKENS)
+    return max(TOKENS_PER_INPUT * _widest(loaded.spec, range(loaded.spec.layers)), FEWEST_TOKENS)
+
+
+def _widest(spec: ModelSpec, layers: Iterable[int]) -> int:
+    return max(spec.inner_at(layer) for layer in layers)
 
 
 def count_moments(
@@ -151,7 +156,7 @@ def count_moments(
 
     Every token counts; a text is cut at the number of positions of the model. Warns if there are fewer tokens
     than twice the width of the keys, since C is then far from full rank. Raises InputError if there is no
-    text or the model lacks a layer.
+    text, or the model lacks a layer or a down projection in it.
     """
     spec = loaded.spec
     for layer in layers:
@@ -161,7 +166,9 @@ def count_moments(
             )
     wanted = tokens or default_tokens(loaded)
     totals = {
-        layer: torch.zeros(spec.inner, spec.inner, dtype=torch.float64, device=loaded.device)
+        layer: torch.zeros(
+            spec.inner_at(layer), spec.inner_at(layer), dtype=torch.float64, device=loaded.device
+        )
         for layer in layers
     }
     names = {spec.module(layer, spec.down): layer for layer in totals}
@@ -193,9 +200,10 @@ def count_moments(
                     loaded.model(ids, use_cache=False)
     if not counted:
         raise InputError("moments.corpus: there is no text in it; name files with texts, one a line")
-    if counted < 2 * spec.inner:
+    if counted < 2 * _widest(spec, layers):
         warnings.warn(
-            f"second moments of {spec.inner} inputs from only {counted} tokens: give more text", stacklevel=2
+            f"second moments of {_widest(spec, layers)} inputs from only {counted} tokens: give more text",
+            stacklevel=2,
         )
     for layer in totals:
         # Processors round the two halves of K^T K differently.

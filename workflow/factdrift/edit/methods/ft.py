@@ -1,5 +1,7 @@
 """FT and FT+L: the down projection of a block is trained on one fact (Zhu et al., 2020, arXiv 2012.00363).
 
+In a mixture of experts that no one matrix serves, attention's output projection is trained in its place.
+
 As in kmeng01/rome, `baselines/ft`, which the papers used: Adam on the weight, and on the bias where there is
 one, until the loss is small or the steps are used up. FT+L also keeps every weight within `norm_constraint`
 of its original value. Each edit has its own change of the weights, kept beside the model. Blocks below the
@@ -9,6 +11,7 @@ edited one are computed once.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,10 +32,11 @@ if TYPE_CHECKING:
 
 
 def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """Changes of the down projections of `layers`; FT+L if `hyper` has a `norm_constraint`."""
+    """Changes of the matrices `ModelSpec.trained` of `layers`; FT+L if `hyper` has a `norm_constraint`."""
     kind = loaded.change_dtype
     sentences, failed = aligned(loaded, edits)
-    names = [loaded.spec.module(layer, loaded.spec.down) for layer in hyper["layers"]]
+    names = [loaded.spec.trained(layer) for layer in hyper["layers"]]
+    _tell(loaded, hyper)
     edited = Edited(
         deltas={name: _zeros(loaded, name, len(edits), kind, hyper["bias"]) for name in names},
         failed=failed,
@@ -47,6 +51,18 @@ def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts
             if part is not None:
                 part[list(edited.failed)] = 0
     return edited
+
+
+def _tell(loaded: Loaded, hyper: Hyper) -> None:
+    """Warns of blocks of which another matrix than a down projection is trained."""
+    spec = loaded.spec
+    for layer in hyper["layers"]:
+        if not spec.has_down(layer):
+            warnings.warn(
+                f"{hyper.method} on {loaded.name}: block {layer} is a mixture of experts without a down "
+                f"projection that every token passes; {spec.trained(layer)} is trained instead",
+                stacklevel=3,
+            )
 
 
 def _zeros(loaded: Loaded, name: str, edits: int, kind: torch.dtype, bias: bool) -> Dense:

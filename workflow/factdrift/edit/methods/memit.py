@@ -17,8 +17,8 @@ from factdrift.edit.methods.contexts import Contexts, contexts_of, in_batches_of
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.optimise import Optimised, optimise
+from factdrift.edit.methods.refusals import check
 from factdrift.edit.methods.results import collected
-from factdrift.errors import CannotEdit
 from factdrift.models.deltas import Deltas, LowRank, applied
 from factdrift.models.loading import Loaded
 from factdrift.models.moments import Moments
@@ -26,7 +26,7 @@ from factdrift.models.moments import Moments
 
 def memit(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """A rank-one change of the down projection of each layer for each edit."""
-    check_family(loaded)
+    check(loaded.spec, hyper, loaded.name)
 
     def work(batch: Sequence[Contexts]) -> tuple[Deltas, Optimised]:
         values, found = _values(loaded, batch, hyper)
@@ -41,7 +41,7 @@ def memit(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefa
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """One change of each layer that writes all facts: one edit in `deltas`, of rank <= facts."""
-    check_family(loaded)
+    check(loaded.spec, hyper, loaded.name)
     contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
     results = in_batches_of(loaded, contexts, lambda batch: _values(loaded, batch, hyper))
     if not results:
@@ -55,16 +55,6 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     failed |= dict.fromkeys(diverged, "diverged")
     owner = [-1 if place in failed else 0 for place in range(len(edits))]
     return Edited(deltas, failed=failed, owner=owner)
-
-
-def check_family(loaded: Loaded) -> None:
-    """Raises CannotEdit for models that normalise the output of the MLP before adding it."""
-    if loaded.spec.post_norm:
-        raise CannotEdit(
-            f"methods: memit on {loaded.name}: in the family {loaded.spec.family} what the MLP puts out is "
-            "normalised before it is added to the hidden state, so that the missing part of a hidden state, "
-            "which MEMIT spreads over layers, is no target for the MLP; use rome"
-        )
 
 
 def _values(loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper) -> tuple[Tensor, Optimised]:
@@ -105,8 +95,9 @@ def _spread(
         state = torch.cat([leaving for _, leaving in looked])[:, 0]
         # Eq. 19: the mean over two kinds of context, the bare prompt and the prefixed ones.
         key = (keys[:, 0] + keys[:, 1:].mean(1)) / 2 if keys.shape[1] > 1 else keys[:, 0]
-        # Eq. 20: the remaining difference, in equal parts over the remaining layers.
-        residual = (values - state) / (len(layers) - place)
+        # Eq. 20: the remaining difference, in equal parts over the remaining layers. Granite multiplies what
+        # it adds to the residual stream, so that the matrix must give the difference divided by the factor.
+        residual = (values - state) / (len(layers) - place) / spec.residual_factor
         moments = artefacts.moments[layer] if hyper["covariance"] else None
         number = max(groups.values()) + 1
         key, residual = (value.reshape(number, -1, value.shape[1]) for value in (key, residual))

@@ -19,6 +19,7 @@ from factdrift.edit.methods.mend_editor import Factors, HyperNet
 from factdrift.edit.methods.targets import Targets, aligned
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import LowRank
+from factdrift.models.fork import backbone
 from factdrift.models.hooks import After, hooked
 from factdrift.models.padding import padded
 
@@ -82,8 +83,7 @@ def gradients(
 
 def final_hidden(loaded: Loaded, rows: Sequence[Sequence[int]]) -> Tensor:
     """The output of the final normalisation, [rows, longest, hidden]; padded after the end of a row."""
-    backbone = loaded.model.get_submodule(loaded.model.base_model_prefix)
-    hidden: Tensor = backbone(padded(rows, loaded.device), use_cache=False)[0]
+    hidden: Tensor = backbone(loaded)(padded(rows, loaded.device), use_cache=False)[0]
     return hidden
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from factdrift.edit.methods.refusals import refusal
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import LowRank, matrix
 from factdrift.models.loading import Loaded
@@ -32,13 +33,17 @@ EPSILON = 1e-7
 
 
 def edited_matrices(loaded: Loaded, blocks: int) -> dict[str, Shape]:
-    """Full names of the MLP matrices of the last `blocks` blocks, with their shapes (section 3.1)."""
+    """Full names of the MLP matrices of the last `blocks` blocks, with their shapes (section 3.1).
+
+    In mixtures of experts they are those of the shared expert. Raises CannotEdit if a block has none.
+    """
     spec = loaded.spec
-    names = [
-        spec.module(layer, part)
-        for layer in range(max(spec.layers - blocks, 0), spec.layers)
-        for part in spec.mlp_matrices
-    ]
+    layers = range(max(spec.layers - blocks, 0), spec.layers)
+    for layer in layers:
+        reason = refusal(spec, "mend", layer)
+        if reason is not None:
+            raise CannotEdit(f"methods: mend on {loaded.name}: {reason}")
+    names = [spec.module(layer, part) for layer in layers for part in spec.mlp_matrices]
     shapes = {name: matrix(loaded.model, name).shape for name in names}
     return {name: (into, out) for name, (out, into) in shapes.items()}
 

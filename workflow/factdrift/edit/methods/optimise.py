@@ -1,8 +1,9 @@
 """Optimises, for each edit of a batch, one vector that makes the model say the new object.
 
-Shared by ROME (v*, at the output of the MLP; Meng et al., 2022, eq. 4) and MEMIT (z*, at the output of the
-block; Meng et al., 2023, eq. 16). Adam works element by element, so edits in a batch take the same steps as
-alone. An edit whose loss is small enough no longer changes, and leaves the batch at the next check.
+Shared by ROME (v*, at the output of the MLP's last matrix; Meng et al., 2022, eq. 4) and MEMIT (z*, at the
+output of the block; Meng et al., 2023, eq. 16). Adam works element by element, so edits in a batch take the
+same steps as alone. An edit whose loss is small enough no longer changes, and leaves the batch at the next
+check.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ class Optimised:
 def optimise(
     loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper, layer: int, start: Tensor, *, at: str
 ) -> Optimised:
-    """Finds delta, which is added at the subject's last token to the output of the MLP or block of `layer`.
+    """Finds delta, which is added at the subject's last token to an output of block `layer`.
 
-    `at`: `mlp` or `block`. `start` [E, hidden]: that output for the bare prompt; weight decay and the bound
-    on delta are relative to its norm.
+    `at`: `mlp`, the output of its down projection, or `block`. `start` [E, hidden]: that output for the bare
+    prompt; weight decay and the bound on delta are relative to its norm.
     """
     spec = loaded.spec
     batch = _Batch(loaded, contexts, hyper, layer + (at == "block"))
@@ -58,7 +59,7 @@ def optimise(
 
     for step in range(hyper["steps"]):
         delta = change[active].requires_grad_(True)
-        loss = batch.losses(delta, spec.module(layer, spec.mlp) if at == "mlp" else None)
+        loss = batch.losses(delta, spec.module(layer, spec.down) if at == "mlp" else None)
         # As in the reference: the norm of delta is not squared, that of the start is.
         loss = loss + hyper["weight_decay"] * delta.norm(dim=1) / start_norm[active] ** 2
         moving = ~finished[active]
@@ -125,17 +126,17 @@ class _Batch:
         self.essence = torch.tensor(essence, device=device)
         self.before: Tensor | None = None
 
-    def losses(self, delta: Tensor, mlp: str | None) -> Tensor:
+    def losses(self, delta: Tensor, down: str | None) -> Tensor:
         """[E] negative log-likelihood of the target plus weighted KL on the essence prompt.
 
-        `delta` [E, hidden] is added to the output of the module `mlp` or, without it, to the input of the
+        `delta` [E, hidden] is added to the output of the module `down` or, without it, to the input of the
         first block that runs.
         """
         added = delta[self.owner].to(self.loaded.dtype)[:, None]
-        if mlp is None:
+        if down is None:
             hidden = self.fork.run(_plus(self.fork.hidden, added))
         else:
-            with hooked(self.loaded.model, {mlp: lambda taken, given: _plus(given, added)}):
+            with hooked(self.loaded.model, {down: lambda taken, given: _plus(given, added)}):
                 hidden = self.fork.run(self.fork.hidden)
         drift_rows, drift_places = self.essence.T
         logits = unembedded(

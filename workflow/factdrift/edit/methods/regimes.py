@@ -13,6 +13,7 @@ from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.memit import together
 from factdrift.edit.methods.plain import InPlace
+from factdrift.edit.methods.refusals import check
 from factdrift.edit.methods.registry import method_of
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
@@ -85,7 +86,7 @@ def at_a_time(hyper: Hyper, regime: str, edits: int) -> int:
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:
-    """Raises InputError if the method changes a block that the model does not have."""
+    """Raises InputError if the method changes a block that the model does not have, or cannot edit it."""
     for layer in hyper.layers:
         if not 0 <= layer < loaded.spec.layers:
             key = "layer" if "layer" in hyper else "layers"
@@ -93,6 +94,7 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
                 f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
                 f"{loaded.spec.layers - 1}"
             )
+    check(loaded.spec, hyper, loaded.name)
 
 
 def _in_turn(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:

@@ -14,6 +14,7 @@ from factdrift.edit.methods.contexts import Contexts, contexts_of, in_batches_of
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.optimise import Optimised, optimise
+from factdrift.edit.methods.refusals import check
 from factdrift.edit.methods.results import collected
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.loading import Loaded
@@ -22,6 +23,7 @@ from factdrift.models.moments import Moments
 
 def rome(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """A rank-one change of the down projection of one layer for each edit."""
+    check(loaded.spec, hyper, loaded.name)
     layer = hyper["layer"]
     moments = artefacts.moments[layer] if hyper["covariance"] else None
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from factdrift.errors import InputError
 from factdrift.locate.interface import Context, generator, positions, probability
 from factdrift.locate.prompts import Sentence
 from factdrift.models.branches import Branches, Whole
@@ -124,6 +125,12 @@ class _Run:
     """
 
     def __init__(self, loaded: Loaded, sentences: Sequence[Sentence], noise: Sequence[Tensor], kind: str):
+        if kind == "attention" and loaded.spec.recurrent:
+            raise InputError(
+                f"locators: {loaded.name}: some blocks of the family {loaded.spec.family} mix tokens by a "
+                "recurrent state instead of attention, whose output cannot be restored for one token; trace "
+                "states or MLPs"
+            )
         self.loaded, self.kind = loaded, kind
         self.samples = len(noise[0])
         self.number = len(sentences)

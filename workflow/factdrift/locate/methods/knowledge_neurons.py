@@ -19,6 +19,7 @@ from torch import Tensor
 
 from factdrift.locate.interface import Context, probability
 from factdrift.locate.prompts import Sentence
+from factdrift.locate.units import per_layer
 from factdrift.models.branches import Branches, Whole
 from factdrift.models.hooks import hooked, hooked_before
 from factdrift.models.loading import Loaded
@@ -59,6 +60,7 @@ def integrated_gradients(
 ) -> Tensor:
     """[sentences, blocks, inner]: activation times mean gradient over the scaled activations."""
     spec, device = loaded.spec, loaded.device
+    per_layer(loaded, "neuron")  # raises if there are none
     activations: list[Tensor] = []
     last = torch.tensor([one.last for one in sentences], device=device)
     each = torch.arange(len(sentences), device=device)

@@ -73,7 +73,10 @@ def _states(loaded: Loaded, sentences: Sequence[Sentence]) -> list[tuple[Tensor,
         last_logits(loaded, sentences)
     found = []
     for layer in range(spec.layers):
-        attention, mlp = (outputs[spec.module(layer, part)] for part in (spec.attention_out, spec.mlp))
+        attention, mlp = (
+            outputs[spec.module(layer, part)] * spec.residual_factor
+            for part in (spec.attention_out, spec.mlp)
+        )
         start = inputs[layer]
         between = start if spec.parallel else start + attention
         found += [(start, start + attention), (between, between + mlp)]

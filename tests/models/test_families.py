@@ -1,0 +1,193 @@
+"""What families.yaml says of each family holds in a model, and its shape says the same."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_models import LISTED, tiny_model  # noqa: E402
+
+from factdrift.errors import InputError  # noqa: E402
+from factdrift.models import families  # noqa: E402
+from factdrift.models.families import read_families, spec_of  # noqa: E402
+from factdrift.models.hooks import hooked  # noqa: E402
+from factdrift.models.shape import discovered  # noqa: E402
+from factdrift.models.tiny import rounding, tiny_config  # noqa: E402
+from factdrift.paths import FAMILIES  # noqa: E402
+
+IDS = torch.tensor([[5, 6, 7, 8, 9], [9, 3, 2, 4, 1]])
+
+
+@pytest.mark.parametrize("family", LISTED)
+def test_the_shape_says_the_same_as_the_table(family: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of bfloat16 as of float64, in which a model of any size is loaded."""
+    loaded = tiny_model(family)
+    assert loaded.spec.listed
+    found = discovered(loaded.model, family, FAMILIES)
+    assert dataclasses.replace(found, listed=True) == loaded.spec
+    said = capsys.readouterr().err
+    assert (
+        f"models: {family}: the family '{family}' is not in families.yaml; told by its shape: 3 blocks"
+        in said
+    )
+    rough = tiny_model(family, dtype=torch.bfloat16)
+    again = discovered(rough.model, family, FAMILIES)
+    assert again == dataclasses.replace(
+        found, residual_factor=again.residual_factor, logit_factor=again.logit_factor
+    )
+    for factor in ("residual_factor", "logit_factor"):
+        assert getattr(again, factor) == pytest.approx(getattr(found, factor))
+
+
+def runs(loaded: Any, layer: int, added: Any = None) -> dict[str, Any]:
+    """Values of one block in a run; `added` [hidden] is added to what its down projection gives once."""
+    spec, seen = loaded.spec, {}
+
+    def keep(name: str):  # type: ignore[no-untyped-def]
+        return lambda taken, given: seen.__setitem__(name, (taken.clone(), given.clone()))
+
+    def add(taken: Any, given: Any) -> Any:
+        changed = given.clone()
+        changed[1, 2] += added
+        return changed
+
+    parts = {"attention": spec.attention_out, "mlp": spec.mlp, "block": ""}
+    functions: dict[str, Any] = {spec.module(layer, part): keep(name) for name, part in parts.items()}
+    if spec.has_down(layer):
+        functions[spec.module(layer, spec.down)] = keep("down") if added is None else add
+    with hooked(loaded.model, functions):
+        loaded.model(IDS)
+    return seen
+
+
+@pytest.mark.parametrize("family", LISTED)
+def test_a_block_adds_up_as_the_code_assumes(family: str) -> None:
+    """ROME's value is what the down projection gives, MEMIT's hidden state a sum of such values."""
+    loaded = tiny_model(family)
+    spec = loaded.spec
+    bound = max(1e-9, 100 * rounding(family))
+    for layer in range(spec.layers):
+        seen = runs(loaded, layer)
+        (entered, left), attention, mlp = seen["block"], seen["attention"][1], seen["mlp"][1]
+        total = entered + spec.residual_factor * (attention + mlp)
+        assert torch.allclose(left, total, rtol=0, atol=bound) == (not spec.post_norm)
+        if not spec.has_down(layer):
+            continue
+        key, value = seen["down"]
+        assert key.shape == (2, 5, spec.inner_at(layer))
+        assert value.shape == (2, 5, spec.hidden)
+        if layer not in spec.experts:
+            assert torch.equal(value, mlp) or family == "falcon"
+        # A change of the matrix's output changes the block's output in proportion, unless MEMIT is refused.
+        vector = torch.linspace(-1, 1, spec.hidden, dtype=torch.float64)
+        moved = runs(loaded, layer, vector)["block"][1] - left
+        assert not moved[0].any()
+        expected = torch.zeros_like(moved)
+        expected[1, 2] = spec.residual_factor * vector
+        assert torch.allclose(moved, expected, rtol=0, atol=bound) == (spec.no_target(layer) is None)
+
+
+@pytest.mark.parametrize("family", ["gptj", "gpt_neox", "stablelm", "falcon", "llama", "granite"])
+def test_what_is_parallel(family: str) -> None:
+    """In parallel blocks, what attention puts out does not change what the MLP does."""
+    loaded = tiny_model(family)
+    before = runs(loaded, 1)["mlp"][1]
+    silent = loaded.spec.module(1, loaded.spec.attention_out)
+    with hooked(loaded.model, {silent: lambda taken, given: torch.zeros_like(given)}):
+        after = runs(loaded, 1)["mlp"][1]
+    assert torch.equal(before, after) == loaded.spec.parallel
+
+
+@pytest.mark.parametrize(("family", "key"), [("gpt_neox", "use_parallel_residual"), ("stablelm", None)])
+def test_the_configuration_says_what_is_parallel(family: str, key: str | None) -> None:
+    loaded = tiny_model(family, **{"use_parallel_residual": key is None})
+    assert loaded.spec.parallel == (key is None)
+    assert discovered(loaded.model, family, FAMILIES).parallel == loaded.spec.parallel
+
+
+def test_blocks_differ() -> None:
+    spec = tiny_model("deepseek_v3").spec
+    assert spec.experts == {1, 2}
+    assert [spec.module(layer, spec.down) for layer in range(3)] == [
+        "model.layers.0.mlp.down_proj",
+        "model.layers.1.mlp.shared_experts.down_proj",
+        "model.layers.2.mlp.shared_experts.down_proj",
+    ]
+    assert [spec.inner_at(layer) for layer in range(3)] == [56, 40, 40]
+    assert not spec.uniform()
+    sparse = tiny_model("qwen3_moe", mlp_only_layers=[1]).spec
+    assert [sparse.has_down(layer) for layer in range(3)] == [False, True, False]
+    assert [sparse.trained(layer) for layer in range(2)] == [
+        "model.layers.0.self_attn.o_proj",
+        "model.layers.1.mlp.down_proj",
+    ]
+    with pytest.raises(
+        InputError, match=r"mixture of experts: block 2 .* name one of the blocks 1, or use ft"
+    ):
+        sparse.module(2, sparse.down)
+
+
+def test_a_language_model_inside_is_told_by_its_own_type() -> None:
+    """Llama 4 and Qwen3.5 are published with images; AutoModelForCausalLM gives the language model."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    for family in ("llama4", "qwen3_5"):
+        config = AutoConfig.for_model(family, text_config=tiny_config(f"{family}_text").to_dict())
+        assert families.is_listed(config)
+        spec = spec_of(AutoModelForCausalLM.from_config(config), "mine")
+        assert spec == tiny_model(f"{family}_text").spec
+
+
+UNLISTED: dict[str, dict[str, Any]] = {
+    "opt": {"word_embed_proj_dim": 24, "ffn_dim": 56},  # matrices of the MLP without a module of their own
+    "cohere2": {"pad_token_id": 0},  # parallel, and logits multiplied
+    "glm4": {"pad_token_id": 0},  # post-norm
+    "phi": {"partial_rotary_factor": 1.0, "num_key_value_heads": 4},
+}
+
+
+@pytest.mark.parametrize("family", UNLISTED)
+def test_an_unlisted_family_works_if_its_shape_is_clear(
+    family: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from factdrift.models.fork import check_logits
+
+    loaded = tiny_model(family, **UNLISTED[family])
+    check_logits(loaded)
+    spec = loaded.spec
+    assert not spec.listed
+    assert (
+        f"the family '{family}' is not in families.yaml; told by its shape: 3 blocks"
+        in capsys.readouterr().err
+    )
+    assert (spec.parallel, spec.post_norm) == (family in ("cohere2", "phi"), family == "glm4")
+    assert spec.logit_factor == {"cohere2": 0.0625}.get(family, 1)
+    left = runs(loaded, 1)["block"][1]
+    vector = torch.linspace(-1, 1, 24, dtype=torch.float64)
+    moved = runs(loaded, 1, vector)["block"][1][1, 2] - left[1, 2]
+    assert torch.allclose(moved, vector, atol=1e-9) == (not spec.post_norm)
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "found"),
+    [
+        ("bloom", {}, "is not what enters it plus what attention and MLP put out"),
+        ("mamba", {"pad_token_id": 0}, "one part that mixes tokens and one MLP were looked for in backbone"),
+        ("nanochat", {"pad_token_id": 0}, "its logits are multiplied by .* which no key"),
+    ],
+)
+def test_an_unclear_shape_is_refused_with_what_was_looked_for(family: str, changes: Any, found: str) -> None:
+    with pytest.raises(
+        InputError, match=rf"is of the family '{family}', which is not in .*{found}.*name its mod"
+    ):
+        tiny_model(family, **changes)
+
+
+def test_the_table_comes_before_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry that names another matrix than the shape would."""
+    other = read_families()["llama"] | {"down": "mlp.up_proj", "mlp_matrices": ["mlp.up_proj"]}
+    monkeypatch.setattr(families, "read_families", lambda path: {"llama": other})
+    assert spec_of(tiny_model("llama").model, "mine").down == "mlp.up_proj"

@@ -1,0 +1,109 @@
+"""Blocks that mix tokens by a recurrent state, such as gated delta rules, in runs of the last tokens alone.
+
+Their state before a token cannot be cut from that of the whole text, as keys and values can. So what enters
+the mixing of such a block is kept, and each run repeats the mixing, and nothing else of the block, on all
+tokens. Imports torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+from factdrift.models.hooks import NAME
+
+if TYPE_CHECKING:
+    from factdrift.models.loading import Loaded
+
+
+def empty_cache(loaded: Loaded) -> DynamicCache:
+    """A cache that keeps the keys and values of all tokens, also of blocks with a sliding window."""
+    if not loaded.spec.recurrent:
+        return DynamicCache()
+    cache = DynamicCache(config=loaded.model.config)
+    cache.layers = [
+        kept if number in loaded.spec.recurrent else DynamicLayer()  # type: ignore[no-untyped-call]
+        for number, kept in enumerate(cache.layers)
+    ]
+    return cache
+
+
+def mixers(loaded: Loaded) -> dict[int, nn.Module]:
+    """Block -> the module that mixes its tokens, for recurrent blocks."""
+    spec = loaded.spec
+    names = {layer: spec.module(layer, spec.attention_out) for layer in sorted(spec.recurrent)}
+    return {layer: loaded.model.get_submodule(name.rpartition(".")[0]) for layer, name in names.items()}
+
+
+class Recorded(contextlib.AbstractContextManager["Recorded"]):
+    """Keeps, inside a `with` block, what a mixing module takes in: [rows, tokens, hidden]."""
+
+    def __init__(self, module: nn.Module):
+        self.module = module
+        self.taken = torch.empty(0)
+
+    def __enter__(self) -> Recorded:
+        self._handle = self.module.register_forward_pre_hook(self._keep, with_kwargs=True)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._handle.remove()
+
+    def _keep(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.taken = args[0] if args else kwargs[NAME]
+
+    def keep(self, rows: Tensor) -> None:
+        """Drops all other rows."""
+        self.taken = self.taken[rows]
+
+    def joined(self, last: Tensor, start: Tensor) -> Tensor:
+        """All tokens [rows, tokens, hidden]: those before `start` [rows] as kept, then `last`."""
+        where = torch.arange(self.taken.shape[1], device=last.device).expand(len(last), -1)
+        inside = (where - start[:, None]).clamp(0, last.shape[1] - 1)
+        behind = last.gather(1, inside[:, :, None].expand(-1, -1, last.shape[2]))
+        return torch.where((where < start[:, None])[:, :, None], self.taken, behind)
+
+
+@contextlib.contextmanager
+def rerun(
+    recorded: Recorded | None, start: Tensor, places: Tensor, row: Tensor | None = None
+) -> Iterator[None]:
+    """Lets a mixing module run on all tokens where it is called with those from `start` on.
+
+    `places` [rows, tokens]: the tokens that it is called with. `row`: row of `recorded` of each row, if they
+    are not the same. Does nothing without `recorded`.
+    """
+    if recorded is None:
+        yield
+        return
+    module = recorded.module
+    forward = module.forward
+    kept = recorded if row is None else _rows(recorded, row)
+
+    def whole(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
+        # Padding behind a row changes nothing before it, so there is no mask; and no state is kept.
+        kwargs |= {
+            name: None for name in kwargs if name in ("attention_mask", "cache_params", "past_key_values")
+        }
+        out = forward(kept.joined(hidden_states, start), *args, **kwargs)
+        given = out[0] if isinstance(out, tuple) else out
+        last = given.gather(1, places[:, :, None].expand(-1, -1, given.shape[2]))
+        return (last, *out[1:]) if isinstance(out, tuple) else last
+
+    module.forward = whole
+    try:
+        yield
+    finally:
+        del module.forward
+
+
+def _rows(recorded: Recorded, row: Tensor) -> Recorded:
+    chosen = Recorded(recorded.module)
+    chosen.taken = recorded.taken[row]
+    return chosen
