@@ -11,6 +11,7 @@ from factdrift.edit import (
     layout_commands,
     mend_commands,
     prefix_commands,
+    probe_commands,
     run_commands,
     score_commands,
     try_commands,
@@ -31,6 +32,7 @@ def register(commands: Parsers) -> None:
     run_commands.register(verbs)
     score_commands.register(verbs)
     try_commands.register(verbs)
+    probe_commands.register(verbs)
     tune_commands.register(verbs)
     mend_commands.register(verbs)
     layout_commands.register(verbs)
