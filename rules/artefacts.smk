@@ -31,6 +31,7 @@ rule edit_prefixes:
         code=code("edit prefixes"),
         model=edited_model_options,
         settings=edit_settings(),
+        method=method_given,
         values=lambda wildcards: method_values(wildcards.method),
         seed=config["seed"],
     shell:
@@ -39,7 +40,7 @@ rule edit_prefixes:
         factdrift edit prefixes \
             {params.model:q} \
             {params.settings:q} --threads {threads} \
-            --method {wildcards.method} \
+            --method={params.method:q} \
             --set {params.values:q} \
             --seed {params.seed} \
             --output {output.prefixes:q}

@@ -16,7 +16,7 @@ include: "inputs/edit.smk"
 
 wildcard_constraints:
     edited="|".join(map(re.escape, edited_models())),
-    method="|".join(config["methods"]),
+    method="|".join(map(re.escape, PLAN.names())),
 
 
 rule edit_dataset:
@@ -146,6 +146,7 @@ rule edit_run:
         code=code("edit run"),
         model=edited_model_options,
         settings=edit_settings("batch", "budget", "length", "regime", "group"),
+        method=method_given,
         values=lambda wildcards: method_values(wildcards.method),
         artefacts=lambda wildcards, input: [
             word for pair in zip(method_needs(wildcards), input.artefacts) for word in pair
@@ -161,7 +162,7 @@ rule edit_run:
             --unaligned {input.unaligned:q} \
             {params.model:q} \
             {params.settings:q} --threads {threads} \
-            --method {wildcards.method} \
+            --method={params.method:q} \
             --set {params.values:q} \
             {params.artefacts:q} {STRICT} \
             --shard {wildcards.shard} \
@@ -196,7 +197,7 @@ rule edit_scores:
     params:
         code=code("edit scores"),
         models=edited_names(),
-        methods=config["methods"],
+        methods=PLAN.names(),
         skipped=json.dumps(PLAN.skipped),
         strict=STRICT,
     shell:

@@ -57,8 +57,13 @@ def edit_settings(*keys):
 
 
 def method_file(wildcards):
-    """The hyper-parameters of a method."""
-    return str(METHODS / f"{wildcards.method}.yaml")
+    """The hyper-parameters of a method, and its code if it is the user's own."""
+    return PLAN.files(wildcards.method)
+
+
+def method_given(wildcards):
+    """A method as the user named it."""
+    return PLAN.given(wildcards.method)
 
 
 def method_values(method):

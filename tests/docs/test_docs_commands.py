@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import snakemake.cli
 import yaml
+from support.own_methods import write_examples
 from support.workflow import ROOT
 from support.workflow import snakemake as run_snakemake
 
@@ -66,7 +67,11 @@ def snakemake_options(arguments: list[str]) -> Any:
 
 
 @pytest.mark.parametrize("arguments", commands("snakemake"))
-def test_snakemake_accepts_its_arguments_and_the_workflow_its_configuration(arguments: list[str]) -> None:
+def test_snakemake_accepts_its_arguments_and_the_workflow_its_configuration(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_examples(tmp_path / "path" / "to")
+    monkeypatch.chdir(tmp_path)
     options = snakemake_options(arguments)
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
     for file in options.configfile or []:

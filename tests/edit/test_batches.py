@@ -12,6 +12,12 @@ from factdrift.models.memory import in_batches
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 
 
+@pytest.fixture(autouse=True)
+def _one_batch(monkeypatch):
+    """Edits of all widths are in one batch, so that padding is tested."""
+    monkeypatch.setattr(contexts_module, "PADDED", 100)
+
+
 def changes(edited, edit):
     return torch.cat([delta.dense(edit)[0].flatten() for delta in edited.deltas.values()])
 

@@ -288,7 +288,9 @@ def kept(world: Path, out: Path, settings: Settings = SETTINGS) -> dict[str, dic
     updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
     files = (out / "probes.parquet", out / "edits.parquet", out / "adapters")
     hyper = Hyper("shifted", "tiny-llama", "", {})
-    write_run(job_of(world, settings), updates, hyper, Artefacts(), {}, (0, 1), out / "parts", *files)
+    *tables, adapters = files
+    given = (job_of(world, settings), updates, hyper, Artefacts(), {}, (0, 1), out / "parts", *tables)
+    write_run(*given, out_adapters=adapters)
     return {
         folder.name: {file.name: file.read_bytes() for file in folder.iterdir()}
         for folder in sorted((out / "adapters").iterdir())
@@ -363,5 +365,7 @@ def test_a_method_that_changes_no_weight_leaves_no_adapter(world: Path, tmp_path
     updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
     files = (tmp_path / "probes.parquet", tmp_path / "edits.parquet", tmp_path / "adapters")
     hyper = Hyper("prompt", "tiny-llama", "", {"text": "{prompt} {target}. "})
-    write_run(job_of(world), updates, hyper, Artefacts(), {}, (0, 1), tmp_path / "parts", *files)
-    assert list((tmp_path / "adapters").iterdir()) == []
+    *tables, adapters = files
+    given = (job_of(world), updates, hyper, Artefacts(), {}, (0, 1), tmp_path / "parts", *tables)
+    write_run(*given, out_adapters=adapters)
+    assert list(adapters.iterdir()) == []

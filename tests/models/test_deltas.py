@@ -1,6 +1,6 @@
 import pytest
 import torch
-from support.tiny_models import FAMILIES, tiny_model, tiny_tokenizer
+from support.tiny_models import FAMILIES, MIXTURES, tiny_model, tiny_tokenizer
 
 from factdrift.models.deltas import Dense, LowRank, applied, matrix, rounded, written
 from factdrift.models.hooks import hooked, stopping
@@ -45,7 +45,8 @@ def test_a_row_with_an_edit_gives_what_the_written_weights_give(family, dense):
     deltas = some_deltas(loaded, dense=dense)
     with applied(loaded.model, deltas, torch.tensor([1, -1, 0])):
         found = logs(loaded, ids)
-    assert torch.equal(found[1], base[1])
+    # An expert runs the tokens of all rows together, so that others' edits change the order of its sums.
+    assert (found[1] - base[1]).abs().max() <= (1e-4 if family in MIXTURES else 0)
     for row, edit in ((0, 1), (2, 0)):
         with written(loaded.model, deltas, edit):
             assert (logs(loaded, ids)[row] - found[row]).abs().max() < 1e-3

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from factdrift.addresses import check_no_passwords, is_url
+from factdrift.edit.methods.own import entries
 from factdrift.errors import InputError
 from factdrift.paths import SCHEMA
 from factdrift.switches import switches
@@ -35,6 +36,7 @@ def configure(config: dict[str, Any], schema_file: Path = SCHEMA) -> None:
     _normalise(config)
     # First, because other messages repeat the value that they complain of.
     check_no_passwords(config)
+    _add_methods(schema, config)
     _complete(schema, config)
     old, new = config["snapshots"]["old"], config["snapshots"]["new"]
     if old >= new:
@@ -252,6 +254,25 @@ def _check_period(ripple: dict[str, Any]) -> None:
                 f"configuration: tempripple.{earlier} ({ripple[earlier]}) is not before tempripple.{later} "
                 f"({ripple[later]}); change one of them"
             )
+
+
+def _add_methods(schema: dict[str, Any], config: dict[str, Any]) -> None:
+    """Adds a key to the schema for the hyper-parameters of each method of the user's own, in place.
+
+    Raises InputError if there is no such method, or another key of the configuration has its name.
+    """
+    methods = config.get("methods")
+    if not isinstance(methods, list) or not all(isinstance(each, str) for each in methods):
+        return  # the schema says what is wrong
+    for each in entries(methods):
+        if each.path is None:
+            continue
+        if each.name in schema["properties"]:
+            raise InputError(
+                f"methods: {each.given} would be called {each.name}, which is a key of the configuration; "
+                "rename the file or function"
+            )
+        schema["properties"][each.name] = {"type": "object", "default": {}}
 
 
 def _check_answer(config: dict[str, Any]) -> None:

@@ -44,7 +44,7 @@ def test_the_key_gives_the_value_that_was_found(family, keys):
     module = loaded.model.get_submodule(name)
     bias = 0 if getattr(module, "bias", None) is None else module.bias
     weight = matrix(loaded.model, name)
-    contexts, _ = contexts_of(loaded, EDITS, hyper, artefacts)
+    contexts, _ = contexts_of(loaded, EDITS, hyper, artefacts)  # in one batch, where `rome` makes several
     places = torch.tensor([one.place for one in contexts])
     start = outputs[places, 0]
     values = start + optimise(loaded, contexts, hyper, hyper["layer"], start, at="mlp").change

@@ -9,14 +9,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
 from factdrift.edit.dataset import BLANK
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
-from factdrift.edit.methods.regimes import edited
+from factdrift.edit.methods.regimes import maker
 from factdrift.edit.scores.table import TITLES
 from factdrift.errors import InputError
 from factdrift.models.alignment import AlignmentError, align
@@ -93,60 +92,63 @@ def attempt(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, arou
         raise InputError(
             f"the tokenizer of {loaded.name} does not split at the border of subject or target: {error}"
         ) from None
+    wanted = [("new", edit.target), *([("old", around.obsolete)] if around.obsolete else [])]
+    parts = [
+        ("", [(f"{what} object", edit.prompt, label) for what, label in wanted]),
+        ("In other words", [(f"{prompt} ...", prompt, edit.target) for prompt in around.paraphrases]),
+        (
+            "Neighbours, which should stay",
+            [(f"{prompt} ...", prompt, label) for prompt, label in around.neighbors],
+        ),
+    ]
+    before = _Seen(_View(loaded), edit.prompt, parts)
     start = time.perf_counter()
-    made = edited(loaded, [edit], hyper, artefacts)
-    seconds = time.perf_counter() - start
-    if made.failed:
-        raise InputError(f"{hyper.method}: the edit failed: {made.failed[0]}")
-    view = _View(loaded, made)
+    with maker(loaded, hyper, artefacts).made([edit]) as (model, made):
+        seconds = time.perf_counter() - start
+        if made.failed:
+            raise InputError(f"{hyper.method}: the edit failed: {made.failed[0]}")
+        after = _Seen(_View(model, made), edit.prompt, parts)
     yield f"{TITLES.get(hyper.method, hyper.method)} on {loaded.name}, {seconds:.2f} s"
     yield ""
     yield f"{edit.prompt} ..."
     yield f"  {'before':<38}after"
-    columns = [view.continuations(edit.prompt, after) for after in (False, True)]
-    for before, after in zip(*columns, strict=True):
-        yield f"  {before:<38}{after}".rstrip()
-    yield ""
-    wanted = [("new", edit.target), *([("old", around.obsolete)] if around.obsolete else [])]
-    yield from _changes(view, [(f"{what} object", edit.prompt, label) for what, label in wanted])
-    if around.paraphrases:
-        yield from ("", "In other words")
-        yield from _changes(view, [(f"{prompt} ...", prompt, edit.target) for prompt in around.paraphrases])
-    if around.neighbors:
-        yield from ("", "Neighbours, which should stay")
-        yield from _changes(view, [(f"{prompt} ...", prompt, label) for prompt, label in around.neighbors])
+    for one, other in zip(before.continuations, after.continuations, strict=True):
+        yield f"  {one:<38}{other}".rstrip()
+    for (heading, asked), *chances in zip(parts, before.chances, after.chances, strict=True):
+        if asked:
+            yield from ("", heading) if heading else ("",)
+            width, named = (max(len(each[place]) for each in asked) for place in (0, 2))
+            for (title, _, label), one, other in zip(asked, *chances, strict=True):
+                yield f"  {title:<{width}}  {label:<{named}}  {one:>7} -> {other:>7}"
 
 
-def _changes(view: _View, asked: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    width = max(len(title) for title, _, _ in asked)
-    named = max(len(label) for _, _, label in asked)
-    for title, prompt, label in asked:
-        before, after = (view.chance(prompt, label, after) for after in (False, True))
-        yield f"  {title:<{width}}  {label:<{named}}  {before:>7} -> {after:>7}"
+class _Seen:
+    """What is shown of a model: continuations of a prompt, and chances of objects, by part of the text."""
+
+    def __init__(self, view: _View, prompt: str, parts: Sequence[tuple[str, list[tuple[str, str, str]]]]):
+        self.continuations = view.continuations(prompt)
+        self.chances = [[view.chance(asked, label) for _, asked, label in part] for _, part in parts]
 
 
 class _View:
-    """A model before and after one edit."""
+    """A model with one edit, or without any."""
 
-    def __init__(self, loaded: Loaded, edited: Edited):
-        self._loaded, self._edited = loaded, edited
+    def __init__(self, loaded: Loaded, edited: Edited | None = None):
+        self._loaded = loaded
+        self._edited = edited
+        self._deltas = edited.deltas if edited else None
+        self._owner = 0 if edited else -1
 
-    def _given(self, prompt: str, after: bool) -> tuple[str, dict[str, Any]]:
-        """The text before a prompt, and the keyword arguments of `score` that apply the edit."""
-        if not after:
-            return "", {}
-        (context,) = self._edited.before(0, [prompt])
-        return context, {"deltas": self._edited.deltas, "owners": [0]}
+    def _context(self, prompt: str) -> str:
+        """The text before a prompt."""
+        return self._edited.before(0, [prompt])[0] if self._edited else ""
 
-    def continuations(self, prompt: str, after: bool) -> list[str]:
+    def continuations(self, prompt: str) -> list[str]:
         """The most probable continuations: the probability of the first token, and the greedy rest."""
-        context, given = self._given(prompt, after)
-        ids = align(self._loaded.tokenizer, prompt, context=context).ids
-        owner = {"deltas": given["deltas"], "owner": 0} if given else {}
-        first = next_tokens(self._loaded, ids, TOP, **owner)
-        if given:
-            given["owners"] = [0] * TOP
-        rest = generate(self._loaded, [[*ids, token] for token, _ in first], [WORDS - 1] * TOP, **given)
+        ids = align(self._loaded.tokenizer, prompt, context=self._context(prompt)).ids
+        first = next_tokens(self._loaded, ids, TOP, self._deltas, self._owner)
+        prompts = [[*ids, token] for token, _ in first]
+        rest = generate(self._loaded, prompts, [WORDS - 1] * TOP, self._deltas, [self._owner] * TOP)
         return [
             f"{chance:7.2%}  {self._text([token, *more])}"
             for (token, chance), more in zip(first, rest, strict=True)
@@ -159,11 +161,11 @@ class _View:
         line = said.strip().split("\n")[0]
         return line.split(". ")[0].removesuffix(".")[:26]
 
-    def chance(self, prompt: str, label: str, after: bool) -> str:
+    def chance(self, prompt: str, label: str) -> str:
         """The geometric mean of the probabilities of an object's tokens, or why they cannot be aligned."""
-        context, given = self._given(prompt, after)
         try:
-            sentence = align(self._loaded.tokenizer, prompt, label, context=context)
+            sentence = align(self._loaded.tokenizer, prompt, label, context=self._context(prompt))
         except AlignmentError as error:
             return error.reason
-        return f"{math.exp(score(self._loaded, [sentence], **given).logprob[0]):.2%}"
+        found = score(self._loaded, [sentence], self._deltas, [self._owner])
+        return f"{math.exp(found.logprob[0]):.2%}"

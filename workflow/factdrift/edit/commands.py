@@ -12,6 +12,7 @@ from factdrift.edit import (
     layout_commands,
     mend_commands,
     prefix_commands,
+    probe_commands,
     run_commands,
     score_commands,
     try_commands,
@@ -33,6 +34,7 @@ def register(commands: Parsers) -> None:
     score_commands.register(verbs)
     try_commands.register(verbs)
     export_commands.register(verbs)
+    probe_commands.register(verbs)
     tune_commands.register(verbs)
     mend_commands.register(verbs)
     layout_commands.register(verbs)

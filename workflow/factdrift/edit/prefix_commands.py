@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from factdrift.edit.run_commands import add_hyper
+from factdrift.errors import InputError
 from factdrift.models.options import add_computing, add_model, loaded
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -16,7 +17,7 @@ def register(verbs: Parsers) -> None:
     verb = verbs.add_parser("prefixes", help="sample texts to put before the prompts of rome or memit")
     add_model(verb)
     add_computing(verb)
-    verb.add_argument("--method", required=True, choices=("rome", "memit"))
+    verb.add_argument("--method", required=True, help="rome, memit or one of your own")
     add_hyper(verb)
     verb.add_argument("--seed", type=int, default=0)
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="JSON")
@@ -29,4 +30,6 @@ def _prefixes(options: argparse.Namespace) -> None:
         from factdrift.edit.methods.hyperparameters import hyper_of
 
         hyper = hyper_of(model, options.method, options.set, options.methods)
+        if "prefixes" not in hyper:
+            raise InputError(f"--method: {hyper.method} has no key `prefixes`; rome and memit have")
         write_prefixes(options.output, model, hyper, options.seed)

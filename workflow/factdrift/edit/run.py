@@ -1,12 +1,15 @@
 """Makes the edits of one method and probes them, batch by batch and resumable. Imports torch.
 
-Changes are applied by hooks; the weights of the model never change.
+Changes are applied by hooks, and the weights of the model never change. Only a user's own method may change
+the model in place, which is then restored.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ from factdrift.edit.job import META, SAID, Job, cut, longest
 from factdrift.edit.keeping import Keeping
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edited
-from factdrift.edit.methods.regimes import edited
+from factdrift.edit.methods.regimes import Maker, at_a_time, maker
 from factdrift.edit.probes import Update
 from factdrift.edit.scores.fluency import fluency
 from factdrift.fingerprint import of_module
@@ -69,29 +72,33 @@ def write_run(
     parts: Path,
     out_probes: Path,
     out_edits: Path,
+    making: Maker | None = None,
+    about: Mapping[str, Any] | None = None,
     out_adapters: Path | None = None,
 ) -> list[dict[str, float]]:
     """Makes the edits of shard k of n and writes RUN_PROBES and RUN_EDITS; returns the costs of each batch.
 
     Batches are cut before shards, so the rows do not depend on the number of shards. `out_adapters`: a folder
-    to be made with an adapter for each edit that did not fail, or for each group of edits.
+    to be made with an adapter for each edit that did not fail, or for each group of edits. `making`: what
+    makes the edits, if not the method of `hyper`; `about`: provenance columns that differ from the settings.
     """
     settings = job.settings
     batches = cut(updates, settings.edits)
     place, count = shard
     numbers = range(place * len(batches) // count, (place + 1) * len(batches) // count)
-    meta = {**job.meta(hyper.method, hyper.digest(), digests), "source": hyper.source}
+    meta = {**job.meta(hyper.method, hyper.digest(), digests), **(about or {}), "source": hyper.source}
     rows = [update.row for update in updates]
     depends = {"meta": meta, "settings": settings, "edits": rows, "code": of_module(__name__)}
     kept = Parts(parts, depends | {"adapters": out_adapters is not None})
     keeping = Keeping(job.loaded, hyper, settings.regime, kept.folder("adapters")) if out_adapters else None
     # Without their folder the adapters of finished batches have been moved, and are made again.
     again = keeping is not None and not keeping.begun()
+    making = making or maker(job.loaded, hyper, artefacts, settings.regime)
     mine = sum(len(batches[number]) for number in numbers)
     progress = Progress(f"{hyper.method} on {job.loaded.name}", mine, "edits")
     for number in numbers:
         if again or not kept.has(number):
-            probes, edits = _batch(job, meta, batches[number], hyper, artefacts, keeping)
+            probes, edits = _batch(job, meta, batches[number], hyper, making, keeping)
             kept.write(
                 number,
                 {
@@ -123,7 +130,7 @@ def _batch(
     meta: dict[str, Any],
     updates: Sequence[Update],
     hyper: Hyper,
-    artefacts: Artefacts,
+    making: Maker,
     keeping: Keeping | None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows of RUN_PROBES and RUN_EDITS for one batch, which is halved if it does not fit into memory."""
@@ -131,19 +138,22 @@ def _batch(
     rows: list[dict[str, Any]] = []
 
     def run(chosen: Sequence[Update]) -> None:
-        with job.timed("edit_seconds"):
-            made = edited(job.loaded, [each.edit for each in chosen], hyper, artefacts, job.settings.regime)
-        with job.timed("evaluation_seconds"):
-            named = {"model": job.loaded.name, "method": hyper.method}
-            found = [{**named, **row} for row in probe_rows(job, chosen, made)]
-            said = list(_edit_rows(job, chosen, made))
+        with ExitStack() as applied:
+            with job.timed("edit_seconds"):
+                edits = [each.edit for each in chosen]
+                loaded, made = applied.enter_context(making.made(edits))
+            with job.timed("evaluation_seconds"):
+                named = {"model": job.loaded.name, "method": hyper.method}
+                seen = replace(job, loaded=loaded)
+                found = [{**named, **row} for row in probe_rows(seen, chosen, made)]
+                said = list(_edit_rows(seen, chosen, made))
         if keeping:
-            keeping.keep([each.edit for each in chosen], made)
+            keeping.keep(edits, made)
         probes.extend(found)
         rows.extend({**meta, **row} for row in said)
 
     if job.settings.regime == "independent":
-        in_batches(updates, len(updates), run)
+        in_batches(updates, at_a_time(hyper, job.settings.regime, len(updates)), run)
     else:
         run(updates)  # halving the batch would change the edits
     return probes, rows

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from factdrift.edit.methods.own import entry
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.settings import Settings
 from factdrift.errors import CannotEdit, InputError
@@ -88,7 +89,9 @@ def read_values(text: str) -> dict[str, Any]:
 
 def add_method(verb: argparse.ArgumentParser) -> None:
     """Adds the options that name a method and what it needs."""
-    verb.add_argument("--method", required=True)
+    verb.add_argument(
+        "--method", required=True, help="a name (config/methods), PATH.py:FUNCTION or an entry point"
+    )
     add_hyper(verb)
     verb.add_argument("--prefixes", type=Path, metavar="JSON", help="what `edit prefixes` wrote")
     verb.add_argument("--moments", type=Path, metavar="FOLDER", help="what `models moments` wrote")
@@ -181,7 +184,7 @@ def _run(options: argparse.Namespace) -> None:
 
         account = {
             "model": job.loaded.name,
-            "method": options.method,
+            "method": entry(options.method, options.methods).name,
             "device": job.device_name(),
             "threads": options.threads,
         }
@@ -190,7 +193,7 @@ def _run(options: argparse.Namespace) -> None:
         except CannotEdit as error:
             if options.strict:
                 raise
-            print(f"{options.method} on {job.loaded.name}: skipped: {error}")
+            print(f"{account['method']} on {job.loaded.name}: skipped: {error}")
             write_nothing(options.out_probes, options.out_edits)
             if options.out_adapters:
                 options.out_adapters.mkdir(parents=True, exist_ok=True)
@@ -221,7 +224,7 @@ def _made(options: argparse.Namespace, job: Job) -> dict[str, Any]:
         options.parts,
         options.out_probes,
         options.out_edits,
-        options.out_adapters,
+        out_adapters=options.out_adapters,
     )
     return {
         "hyper": dict(hyper),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -73,6 +74,11 @@ def _scores(options: argparse.Namespace) -> None:
 
 
 def _table(options: argparse.Namespace) -> None:
+    write_tables(options.scores, options.costs, options.unaligned, options.output)
+
+
+def write_tables(scores: Path, costs: Path, unaligned: Sequence[Path], output: Path) -> None:
+    """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them."""
     from factdrift.edit.scores.table import (
         lines,
         read_groups,
@@ -81,15 +87,15 @@ def _table(options: argparse.Namespace) -> None:
         write_table,
     )
 
-    skipped = read_skipped(options.costs)
+    skipped = read_skipped(costs)
     for name, title, known in (
         ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),
         ("table7", "Edits of facts that the model knew before (Table 7)", True),
     ):
-        groups = read_groups(options.scores, options.costs, known)
-        write_table(groups, title, options.output / f"{name}.txt", options.output / f"{name}.csv", skipped)
+        groups = read_groups(scores, costs, known)
+        write_table(groups, title, output / f"{name}.txt", output / f"{name}.csv", skipped)
         print("\n".join(lines(groups, title, skipped)), end="\n\n")
-    for line in unaligned_lines(options.unaligned):
+    for line in unaligned_lines(unaligned):
         print(line)
 
 

@@ -104,7 +104,7 @@ def find_artefacts(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> 
 def _making(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> str:
     """The command of the workflow that makes what a method needs, with the user's own hyper-parameters."""
     named = model.name if options.revision == "main" else f"{model.name}@{options.revision}"
-    config = {"models": [named], "methods": [hyper.method]}
+    config = {"models": [named], "methods": [hyper.own.given if hyper.own else hyper.method]}
     if options.set:
         config[hyper.method] = options.set
     given = " ".join(shlex.quote(f"{key}={json.dumps(value)}") for key, value in config.items())

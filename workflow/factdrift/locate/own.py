@@ -1,11 +1,8 @@
-"""Locators that users write: a function in a file of their own (docs/locating.md). Imports torch."""
+"""What locators that users write return, checked (docs/locating.md)."""
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,26 +13,6 @@ from factdrift.klob.scoring.locator import GRANULARITIES
 from factdrift.locate.results import Found, of_listed, of_scores
 
 _KEYS = ("granularity", "scores", "units", "top", "mean", "sd")
-
-
-def read_function(given: str) -> Callable[..., Any]:
-    """The function that `PATH.py:FUNCTION` names; raises InputError if it is not there."""
-    name, _, function = given.rpartition(":")
-    path = Path(name)
-    spec = importlib.util.spec_from_file_location(f"locator_{path.stem}", path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise InputError(f"locators: {path} is no file with Python code")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise InputError(f"locators: {path} cannot be imported: {type(error).__name__}: {error}") from error
-    found = getattr(module, function, None)
-    if not callable(found):
-        names = ", ".join(name for name, value in vars(module).items() if inspect.isfunction(value))
-        raise InputError(f"locators: {path} has no function {function}; it has {names or 'none'}")
-    called: Callable[..., Any] = found
-    return called
 
 
 def found_of(given: str, answer: Any, sentences: int, layers: int, most: Callable[[int], int]) -> Found:

@@ -9,6 +9,7 @@ from typing import Any
 
 from factdrift.edit.methods.hyperparameters import check_values, read_hyper
 from factdrift.errors import InputError
+from factdrift.functions import split_function
 from factdrift.models.names import split_name
 from factdrift.paths import LOCATORS
 
@@ -31,15 +32,9 @@ class Entry:
 
 def entry(given: str) -> Entry:
     """What the user means by a locator; raises InputError if there is none such."""
-    path, separator, function = given.rpartition(":")
-    if separator and path.endswith(".py"):
-        if not Path(path).is_file():
-            raise InputError(f"locators: {given}: there is no file {path}; write PATH.py:FUNCTION")
-        if not function.isidentifier():
-            raise InputError(
-                f"locators: {given}: {function!r} is no name of a function; write PATH.py:FUNCTION"
-            )
-        return Entry(f"{Path(path).stem}.{function}", given, "function", Path(path))
+    if named := split_function(given, "locators"):
+        path, function = named
+        return Entry(f"{path.stem}.{function}", given, "function", path)
     if (LOCATORS / f"{given}.yaml").is_file():
         return Entry(given, given, "built-in")
     if Path(given, "scores.json").is_file():

@@ -19,10 +19,11 @@ from factdrift.edit.job import peak_mb
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.errors import InputError
 from factdrift.fingerprint import of_module
+from factdrift.functions import read_function, split_function
 from factdrift.klob.scoring.selection import how_many
 from factdrift.locate.interface import Context, clean_logits, probability
 from factdrift.locate.methods.registry import LOCATORS
-from factdrift.locate.own import found_of, read_function
+from factdrift.locate.own import found_of
 from factdrift.locate.plan import HYPER, Entry
 from factdrift.locate.prompts import Sentence, Unaligned, cut, tokenized
 from factdrift.locate.results import Found, of_scores
@@ -207,7 +208,9 @@ Work = Callable[[Sequence[Sentence], Sequence[int]], Found]
 def _worker(job: Job, scale: float) -> Work:
     loaded, hyper = job.loaded, job.hyper
     if hyper is None:
-        function = read_function(job.entry.given)
+        named = split_function(job.entry.given, "locators")
+        assert named is not None
+        function = read_function(*named, "locators")
 
         def own(sentences: Sequence[Sentence], targets: Sequence[int]) -> Found:
             answer = function(loaded, sentences, targets)

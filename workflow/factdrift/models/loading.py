@@ -50,6 +50,9 @@ class Loaded:
     """SHA-256 over the configuration and the files of weights."""
     device: torch.device
     dtype: torch.dtype
+    alone: bool = False
+    """Each text is scored in a run of its own, without padding and without deltas: for a model with modules
+    or hooks of others, whose output for a row may depend on the rest of the batch or on the row's end."""
 
     @property
     def change_dtype(self) -> torch.dtype:
@@ -73,10 +76,7 @@ def load(
     not supported, its tokenizer keeps no offsets, or its logits are not reproduced (`check_logits`).
     """
     name = ALIASES.get(name, name)
-    place = torch.device(device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
-    if dtype not in ("auto", *DTYPES):
-        raise InputError(f"dtype: {dtype!r} is none of auto, {', '.join(DTYPES)}")
-    kind = DTYPES["bfloat16" if place.type == "cuda" else "float32"] if dtype == "auto" else DTYPES[dtype]
+    place, kind = place_and_type(device, dtype)
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     disable_progress_bar()  # type: ignore[no-untyped-call]
     if not is_listed(config):
@@ -88,7 +88,7 @@ def load(
             source, revision=revision, dtype=kind, trust_remote_code=trust_remote_code
         )
     except UNREADABLE as error:
-        raise InputError(_unloadable(name, revision, error)) from None
+        raise InputError(unloadable(name, revision, error)) from None
     exact_experts(model, kind)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
@@ -99,12 +99,21 @@ def load(
         spec=spec_of(model, name),
         name=name,
         revision=getattr(config, "_commit_hash", None) or revision,
-        digest=_digest(source, revision),
+        digest=weights_digest(source, revision),
         device=place,
         dtype=kind,
     )
     check_logits(loaded)
     return loaded
+
+
+def place_and_type(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
+    """What the settings `device` and `dtype` mean on this machine."""
+    place = torch.device(device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
+    if dtype not in ("auto", *DTYPES):
+        raise InputError(f"dtype: {dtype!r} is none of auto, {', '.join(DTYPES)}")
+    kind = DTYPES["bfloat16" if place.type == "cuda" else "float32"] if dtype == "auto" else DTYPES[dtype]
+    return place, kind
 
 
 def read_config(
@@ -124,7 +133,7 @@ def read_config(
             source, revision=revision, trust_remote_code=trust_remote_code
         )
     except UNREADABLE as error:
-        raise InputError(_unloadable(name, revision, error)) from None
+        raise InputError(unloadable(name, revision, error)) from None
     check_tokenizer(tokenizer, name)
     return config, tokenizer, source
 
@@ -151,11 +160,12 @@ def without_weights(config: Any, name: str, trust_remote_code: bool = False) -> 
         with torch.device("meta"):
             model = from_config(config, trust_remote_code)
     except UNREADABLE as error:
-        raise InputError(_unloadable(name, "main", error)) from None
+        raise InputError(unloadable(name, "main", error)) from None
     return model, spec_of(model, name)
 
 
-def _unloadable(name: str, revision: str, error: Exception) -> str:
+def unloadable(name: str, revision: str, error: Exception) -> str:
+    """The message of an error of UNREADABLE."""
     if "trust_remote_code" in str(error):
         return (
             f"models: {name} comes with Python code of its own, which is not run. If you trust it, allow it "
@@ -167,7 +177,7 @@ def _unloadable(name: str, revision: str, error: Exception) -> str:
     )
 
 
-def _digest(source: str, revision: str) -> str:
+def weights_digest(source: str, revision: str) -> str:
     """SHA-256 over the digests of config.json and the files of weights that lie beside it."""
     config = Path(str(cached_file(source, "config.json", revision=revision)))
     weights = [path for kind in _WEIGHTS for path in sorted(config.parent.glob(kind))]

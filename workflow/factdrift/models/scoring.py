@@ -2,12 +2,12 @@
 
 Each row of a batch has its own edit. Rows of similar length share a batch. A text that is a prefix of another
 is scored from the longer one. Logits are computed only where a target token is predicted. Results are copied
-to the host at the end.
+to the host at the end. Of a model that is `Loaded.alone` every text is a batch of its own, run in full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -71,7 +71,7 @@ def score(
         raise ValueError("a sentence without target, or with nothing before it, cannot be scored")
     given = owners if owners is not None else [-1] * len(sentences)
     texts = [(owner, one.ids[:-1]) for owner, one in zip(given, sentences, strict=True)]
-    hosts = _hosts(texts)
+    hosts = {text: text for text in texts} if loaded.alone else _hosts(texts)
     rows = sorted(set(hosts.values()), key=lambda row: (len(row[1]), row))
     read: dict[tuple[int, Tokens], list[int]] = {row: [] for row in rows}
     for place, text in enumerate(texts):
@@ -86,7 +86,7 @@ def score(
         found.append(_targets(loaded, chosen, [read[row] for row in chosen], sentences, deltas))
         order.extend(mine)
 
-    for batch in batches([len(tokens) for _, tokens in rows], budget):
+    for batch in _batches(loaded, [len(tokens) for _, tokens in rows], budget):
         in_batches(batch, len(batch), run)
     logprob = np.concatenate([values.float().cpu().numpy() for values, _ in found] or [np.empty(0)])
     hit = np.concatenate([values.cpu().numpy() for _, values in found] or [np.empty(0, bool)])
@@ -97,6 +97,10 @@ def score(
         result.logprob[order] = np.add.reduceat(logprob.astype(np.float64), starts) / counts[order]
         result.exact[order] = np.logical_and.reduceat(hit, starts)
     return result
+
+
+def _batches(loaded: Loaded, lengths: Sequence[int], budget: int) -> Iterable[Sequence[int]]:
+    return ([place] for place in range(len(lengths))) if loaded.alone else batches(lengths, budget)
 
 
 def _hosts(texts: Sequence[tuple[int, Tokens]]) -> dict[tuple[int, Tokens], tuple[int, Tokens]]:
@@ -128,10 +132,23 @@ def _targets(
         for place in range(sentences[one].target, len(sentences[one].ids))
     ]
     row, place, target = torch.tensor(wanted).T.to(loaded.device)
+    if loaded.alone:
+        return _of_logits(_logits(loaded, ids)[0, place], target)
     slicing = {loaded.spec.head: lambda hidden: hidden[row, place].unsqueeze(0)}
     owner = torch.tensor([owner for owner, _ in rows], device=loaded.device)
     with applied(loaded.model, deltas or {}, owner), hooked_before(loaded.model, slicing):
-        logits = loaded.model(input_ids=ids, use_cache=False).logits[0].float()
+        return _of_logits(loaded.model(input_ids=ids, use_cache=False).logits[0], target)
+
+
+def _logits(loaded: Loaded, ids: Tensor) -> Tensor:
+    """The logits of one text in full, [1, tokens, vocabulary]."""
+    found: Tensor = loaded.model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+    return found
+
+
+def _of_logits(given: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Log-probability of the token `target[row]`, and whether it is the likeliest one; logits [rows, V]."""
+    logits = given.float()
     chosen = logits.gather(1, target[:, None])[:, 0]
     return chosen - logits.logsumexp(1), logits.argmax(1) == target
 
@@ -165,13 +182,19 @@ def generate(
             tokens = _continued(loaded, [prompts[place] for place in places], steps)
         written.update(zip(places, tokens, strict=True))
 
-    for batch in batches(lengths, budget):
+    for batch in _batches(loaded, lengths, budget):
         in_batches(batch, len(batch), run)
     return [written[place][: wanted[place]].tolist() for place in range(len(prompts))]
 
 
 def _continued(loaded: Loaded, prompts: Sequence[Sequence[int]], steps: int) -> Tensor:
     """The next `steps` tokens of each prompt, [rows, steps]."""
+    if loaded.alone:
+        # Without a cache, because the modules of others may look at the whole text.
+        text = torch.tensor([list(prompts[0])], device=loaded.device)
+        for _ in range(steps):
+            text = torch.cat([text, _logits(loaded, text)[:, -1].argmax(-1, keepdim=True)], 1)
+        return text[:, len(prompts[0]) :]
     width = max(len(ids) for ids in prompts)
     # Left padding, masked; positions count from the first real token.
     ids = torch.tensor([[*[0] * (width - len(ids)), *ids] for ids in prompts], device=loaded.device)
@@ -202,6 +225,6 @@ def next_tokens(
     """The `count` most probable next tokens after a prompt, with their probabilities."""
     owners = torch.tensor([owner], device=loaded.device)
     with applied(loaded.model, deltas or {}, owners):
-        output = loaded.model(input_ids=torch.tensor([list(prompt)], device=loaded.device), use_cache=False)
-    chances, tokens = output.logits[0, -1].float().softmax(0).topk(count)
+        logits = _logits(loaded, torch.tensor([list(prompt)], device=loaded.device))
+    chances, tokens = logits[0, -1].float().softmax(0).topk(count)
     return list(zip(tokens.tolist(), chances.tolist(), strict=True))

@@ -3,7 +3,8 @@
 Such a file has `keys`, a JSON Schema for each hyper-parameter with its default, and `models`: entries with
 `names` (patterns of model names), `source`, and values that differ from the defaults. The first entry that
 matches counts. A model without entry gets the values that the rules in `derived` give (`derived.py`). A key
-without default needs a value from an entry, a rule or the user.
+without default needs a value from an entry, a rule or the user. Where functions take a `folder`, it may also
+be one such file, or `PATH.py:FUNCTION`, whose parameters are the keys (`own.py`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import fnmatch
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from factdrift.edit.methods.derived import MARK, derive, described, needs_sizes
+from factdrift.edit.methods.own import Entry, entry, read_description
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.sizes import HasSizes
 from factdrift.paths import LOCATORS, METHODS
@@ -42,6 +44,8 @@ class Hyper(Mapping[str, Any]):
     settings: Mapping[str, Any]
     derived: tuple[str, ...] = ()
     """The keys whose values follow from a rule, because no entry names the model."""
+    own: Entry | None = None
+    """The user's function, for a method that is not one of factdrift's."""
 
     def __getitem__(self, key: str) -> Any:
         return self.settings[key]
@@ -56,12 +60,15 @@ class Hyper(Mapping[str, Any]):
     def layers(self) -> list[int]:
         """The blocks whose matrices the method changes, by its key `layer` or `layers`; empty without one."""
         one = [self.settings["layer"]] if "layer" in self.settings else []
-        layers: list[int] = self.settings.get("layers", one)
-        return layers
+        layers = self.settings.get("layers", one)
+        # A method of the user's own may mean anything by these names.
+        given = layers if isinstance(layers, list) else []
+        return [layer for layer in given if isinstance(layer, int)]
 
     def json(self) -> str:
-        """Method and values, the same text for the same ones."""
-        return json.dumps({"method": self.method, **self.settings}, sort_keys=True)
+        """Method, values and the digest of the user's own code; the same text for the same ones."""
+        own = {"own code": self.own.code} if self.own else {}
+        return json.dumps({"method": self.method, **own, **self.settings}, sort_keys=True)
 
     def digest(self) -> str:
         """SHA-256 of `json()`, in hexadecimal digits."""
@@ -98,8 +105,9 @@ def read_hyper(
     values = {**defaults, **own, **made, **given}
     lacking = [key for key in file["keys"] if key not in values]
     if lacking:
+        where = folder / f"{method}.yaml" if folder.is_dir() else folder
         raise CannotEdit(
-            f"{folder / method}.yaml: nothing is known of the model {model}: {', '.join(lacking)} must be "
+            f"{where}: nothing is known of the model {model}: {', '.join(lacking)} must be "
             f"given; add an entry to the file, or set it in the configuration, such as "
             f"{above}{method}: {{{lacking[0]}: ...}}"
         )
@@ -110,10 +118,27 @@ def read_hyper(
 
 
 def hyper_of(
-    loaded: Loaded, method: str, overrides: Mapping[str, Any] | None = None, folder: Path = METHODS
+    loaded: Loaded, given: str, overrides: Mapping[str, Any] | None = None, folder: Path = METHODS
 ) -> Hyper:
-    """`read_hyper` for a loaded model, whose sizes are known."""
-    return read_hyper(method, loaded.name, overrides, folder, sizes=lambda: loaded.spec)
+    """`read_given` for a loaded model, whose sizes are known."""
+    return read_given(given, loaded.name, overrides, folder, sizes=lambda: loaded.spec)
+
+
+def read_given(
+    given: str,
+    model: str,
+    overrides: Mapping[str, Any] | None = None,
+    folder: Path = METHODS,
+    *,
+    sizes: Callable[[], HasSizes] | None = None,
+) -> Hyper:
+    """`read_hyper` of a method as the user names it: one of factdrift's, `PATH.py:FUNCTION`, an entry point.
+
+    `folder`: of the files of factdrift's methods.
+    """
+    found = entry(given, folder)
+    hyper = read_hyper(found.name, model, overrides, found.described_in(folder), sizes=sizes)
+    return replace(hyper, own=found if found.path else None)
 
 
 def default_values(method: str, folder: Path = METHODS) -> dict[str, Any]:
@@ -164,6 +189,8 @@ def check_values(
 
 @cache
 def _file(method: str, folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        return read_description(folder)
     path = folder / f"{method}.yaml"
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))

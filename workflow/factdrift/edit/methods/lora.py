@@ -76,8 +76,8 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
 def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
     """The full names of the matrices that are trained.
 
-    Without `targets` these are, in each block with attention, the matrices of queries and values or, where
-    these have no matrices of their own, all matrices of attention but the last. Raises InputError if a block
+    Without `targets` these are the matrices of queries and values or, where these have no matrices of their
+    own or a block has something in the place of attention, all matrices of attention but the last. Raises InputError if a block
     that is named in `layers`, or the whole model, has no such matrix.
     """
     spec = loaded.spec
@@ -97,8 +97,6 @@ def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
 def _attention(loaded: Loaded, layer: int) -> list[str]:
     """The matrices of attention that are trained by default, as named within a block."""
     spec = loaded.spec
-    if layer in spec.recurrent:
-        return []
     whole, _, out = spec.module(layer, spec.attention_out).rpartition(".")
     within = whole.removeprefix(spec.module(layer, "") + ".")
     module = loaded.model.get_submodule(whole)

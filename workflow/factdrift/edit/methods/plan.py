@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from factdrift.edit.methods.hyperparameters import Hyper, check_values, read_hyper
+from factdrift.edit.methods.hyperparameters import Hyper, check_values, read_given
+from factdrift.edit.methods.own import entries
 from factdrift.edit.skipped import Skipped
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.names import split_name
@@ -22,6 +23,8 @@ def needs(hyper: Hyper) -> dict[str, str]:
     `hyper.layers`. `mend`: MEND's trained editor.
     """
     found: dict[str, str] = {}
+    if hyper.own and hyper.own.plain:
+        return found  # it is called with its hyper-parameters only, whatever they are called
     if "prefixes" in hyper:
         found["prefixes"] = f"prefixes.{hyper.method}.json"
     if hyper.get("covariance"):
@@ -41,6 +44,11 @@ def check_encoder(hyper: Hyper) -> None:
 
 def check_kept(hyper: Hyper) -> None:
     """Raises InputError if the method changes full matrices, which no adapter holds; for `edit.keep`."""
+    if hyper.own and hyper.own.plain:
+        raise InputError(
+            f"edit.keep: adapters: {hyper.method} changes a model in place, of which no adapter can be made; "
+            "leave it out of methods, or keep none"
+        )
     if hyper.method in ("ft", "ft_l") or hyper.get("precision") == "weights":
         raise InputError(
             f"edit.keep: adapters: {hyper.method} on {hyper.model} changes full matrices, which no adapter "
@@ -58,20 +66,21 @@ class Plan:
         The hyper-parameters of methods that are not configured are checked, too, so that a misspelt one is
         never ignored.
         """
-        self._methods: list[str] = config["methods"]
-        given = {
-            path.stem: config[path.stem] for path in sorted(folder.glob("*.yaml")) if path.stem in config
-        }
-        for method, values in given.items():
-            check_values(method, values, folder)
+        self._folder = folder
+        self._entries = {each.name: each for each in entries(config["methods"], folder)}
+        known = {path.stem: folder for path in sorted(folder.glob("*.yaml"))}
+        known |= {name: each.described_in(folder) for name, each in self._entries.items()}
+        given = {name: config[name] for name in known if name in config}
+        for name, values in given.items():
+            check_values(name, values, known[name])
         self._hypers: dict[tuple[str, str], Hyper] = {}
         self.skipped: list[Skipped] = []
         """The methods that cannot run, as far as is known without loading a model."""
         for model, revision in map(split_name, config["models"]):
             sizes = partial(read_sizes, model, revision)
-            for method in self._methods:
+            for method, each in self._entries.items():
                 try:
-                    hyper = read_hyper(method, model, given.get(method), folder, sizes=sizes)
+                    hyper = read_given(each.given, model, given.get(method), folder, sizes=sizes)
                 except CannotEdit as error:
                     if config.get("strict"):
                         raise
@@ -82,9 +91,24 @@ class Plan:
                         check_kept(hyper)
                     self._hypers[model, method] = hyper
 
+    def names(self) -> list[str]:
+        """The configured methods as paths and tables name them, in their order."""
+        return list(self._entries)
+
+    def given(self, method: str) -> str:
+        """A method as the user named it; of one that is not configured, its name."""
+        return self._entries[method].given if method in self._entries else method
+
+    def files(self, method: str) -> list[str]:
+        """The files that a method depends on: its hyper-parameters, and the user's own code."""
+        own = self._entries.get(method)
+        if own is None or own.path is None:
+            return [str(self._folder / f"{method}.yaml")]
+        return [str(path) for path in own.files()]
+
     def methods(self, model: str) -> Sequence[str]:
         """The configured methods that run on a model, in the order of the configuration."""
-        return [method for method in self._methods if (model, method) in self._hypers]
+        return [method for method in self._entries if (model, method) in self._hypers]
 
     def needs(self, method: str, model: str) -> dict[str, str]:
         """`needs` of a configured method on a model; raises CannotEdit if it is skipped."""

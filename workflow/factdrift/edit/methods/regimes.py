@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import torch
 
 from factdrift.edit.methods import lora, memit, rag
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
+from factdrift.edit.methods.plain import InPlace
 from factdrift.edit.methods.refusals import check
-from factdrift.edit.methods.registry import METHODS, Method
+from factdrift.edit.methods.registry import Method, method_of
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.loading import Loaded
@@ -33,8 +36,8 @@ def edited(
     """
     check_layers(loaded, hyper)
     if regime == "independent":
-        result = METHODS[hyper.method](loaded, edits, hyper, artefacts)
-    elif hyper.method in TOGETHER and (regime == "batch" or hyper.method == "rag"):
+        result = method_of(hyper)(loaded, edits, hyper, artefacts)
+    elif hyper.own is None and hyper.method in TOGETHER and (regime == "batch" or hyper.method == "rag"):
         result = TOGETHER[hyper.method](loaded, edits, hyper, artefacts)
     elif regime == "sequential" and hyper.method not in ("none", "prompt"):
         result = _in_turn(loaded, edits, hyper, artefacts)
@@ -46,6 +49,44 @@ def edited(
     if hyper.get("precision") == "weights":
         result.deltas = rounded(loaded.model, result.deltas)
     return result
+
+
+class Maker(Protocol):
+    """Makes edits of one method, and applies them while they are probed."""
+
+    def made(self, edits: Sequence[Edit]) -> AbstractContextManager[tuple[Loaded, Edited]]:
+        """The model to probe, with the changes to apply to it, until the end of the `with` block."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """A Maker of the methods that return changes of weights, or a text before each probe."""
+
+    loaded: Loaded
+    hyper: Hyper
+    artefacts: Artefacts
+    regime: str = "independent"
+
+    def made(self, edits: Sequence[Edit]) -> AbstractContextManager[tuple[Loaded, Edited]]:
+        found = edited(self.loaded, edits, self.hyper, self.artefacts, self.regime)
+        return nullcontext((self.loaded, found))
+
+
+def maker(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "independent") -> Maker:
+    """What makes the edits of a method; raises InputError if the method does not support the regime."""
+    if hyper.own is None or not hyper.own.plain:
+        return Changes(loaded, hyper, artefacts, regime)
+    if regime == "batch":
+        raise CannotEdit(
+            f"edit.regime: batch: {hyper.method} takes one update at a time; choose independent or sequential"
+        )
+    check_layers(loaded, hyper)
+    return InPlace(loaded, hyper)
+
+
+def at_a_time(hyper: Hyper, regime: str, edits: int) -> int:
+    """How many of `edits` edits are made and probed at a time: one, if each changes the model in place."""
+    return 1 if regime == "independent" and hyper.own and hyper.own.plain else edits
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:
@@ -65,7 +106,7 @@ def _in_turn(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     failed: dict[int, str] = {}
     for place, edit in enumerate(edits):
         with applied(loaded.model, total, 0):
-            one = METHODS[hyper.method](loaded, [edit], hyper, replace(artefacts, before=total))
+            one = method_of(hyper)(loaded, [edit], hyper, replace(artefacts, before=total))
         if one.failed:
             failed[place] = one.failed[0]
         else:

@@ -1,0 +1,172 @@
+"""A model is restored bit by bit, whatever was done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn.utils import parametrize  # noqa: E402
+
+from factdrift.models.snapshot import Snapshot  # noqa: E402
+
+IDS = tiny_tokenizer()("Marta Kowalska lives in New Orleans", return_tensors="pt").input_ids
+DOWN = "model.layers.1.mlp.down_proj"
+
+
+class Louder(nn.Module):
+    """A module in the place of another one."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, taken: Any) -> Any:
+        return 2 * self.inner(taken)
+
+
+def added(model: Any) -> None:
+    with torch.no_grad():
+        model.get_submodule(DOWN).weight.add_(0.1)
+
+
+def by_data(model: Any) -> None:
+    model.get_submodule(DOWN).weight.data += 0.1
+    model.model.embed_tokens.weight.data.zero_()
+
+
+def in_another_type(model: Any) -> None:
+    model.to(torch.bfloat16)
+
+
+def new_parameter(model: Any) -> None:
+    module = model.get_submodule(DOWN)
+    module.weight = nn.Parameter(torch.ones_like(module.weight))
+
+
+def trained(model: Any) -> None:
+    model.train().requires_grad_(True)
+    model(input_ids=IDS, labels=IDS).loss.backward()
+    torch.optim.SGD(model.parameters(), lr=0.1).step()
+
+
+def hooked(model: Any) -> None:
+    model.get_submodule(DOWN).register_forward_hook(lambda module, taken, given: given + 1)
+    model.register_forward_pre_hook(lambda module, taken: None)
+
+
+def replaced(model: Any) -> None:
+    model.model.layers[1].mlp.down_proj = Louder(model.get_submodule(DOWN))
+    model.model.layers.append(model.model.layers[0])
+
+
+def patched(model: Any) -> None:
+    module = model.get_submodule(DOWN)
+    module.forward = lambda taken: 3 * nn.functional.linear(taken, module.weight)
+    module.note = "mine"
+
+
+def parametrized(model: Any) -> None:
+    parametrize.register_parametrization(model.get_submodule(DOWN), "weight", Louder(nn.Identity()))
+
+
+def configured(model: Any) -> None:
+    model.config.use_cache = False
+    model.config.mine = [1]
+    del model.config.hidden_size
+
+
+def removed(model: Any) -> None:
+    del model.model.layers[1].mlp.down_proj
+
+
+def buffers(model: Any) -> None:
+    model.model.rotary_emb.inv_freq.mul_(2)
+    model.register_buffer("more", torch.ones(2))
+
+
+WEIGHTS = (added, by_data, new_parameter, trained)
+OTHERS = (hooked, replaced, patched, parametrized, removed)
+
+
+def state(model: Any) -> dict[str, Any]:
+    """All that can be seen of a model from outside."""
+    return {
+        "tensors": {name: (id(one), one.clone()) for name, one in model.state_dict(keep_vars=True).items()},
+        "buffers": {name: one.clone() for name, one in model.named_buffers()},
+        "flags": [(one.requires_grad, one.grad, one.dtype) for one in model.parameters()],
+        "modules": [(name, id(one), type(one), one.training) for name, one in model.named_modules()],
+        "attributes": [sorted(vars(one)) for one in model.modules()],
+        "hooks": [
+            (key, len(value))
+            for one in model.modules()
+            for key, value in vars(one).items()
+            if "hooks" in key and value
+        ],
+        "config": model.config.to_dict(),
+        "logits": model(input_ids=IDS).logits,
+    }
+
+
+def assert_same(one: Any, other: Any) -> None:
+    assert type(one) is type(other)
+    if isinstance(one, torch.Tensor):
+        assert torch.equal(one, other)
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            assert_same(one[key], other[key])
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other)
+        for each, its in zip(one, other, strict=True):
+            assert_same(each, its)
+    else:
+        assert one == other
+
+
+@pytest.mark.parametrize("change", [*WEIGHTS, *OTHERS, in_another_type, configured, buffers])
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_everything_is_restored(change: Callable[[Any], None], kind: torch.dtype) -> None:
+    model = tiny_model("llama", dtype=kind).model
+    before = state(model)
+    kept = Snapshot(model)
+    for _ in range(2):
+        change(model)
+        assert kept.restore() == []
+        assert_same(state(model), before)
+
+
+@pytest.mark.parametrize("change", [*WEIGHTS, configured])
+def test_a_model_whose_weights_alone_have_changed(change: Callable[[Any], None]) -> None:
+    model = tiny_model("llama", dtype=torch.float32).model
+    kept = Snapshot(model)
+    assert kept.only_weights()
+    change(model)
+    assert kept.only_weights()
+    kept.restore()
+
+
+@pytest.mark.parametrize("change", OTHERS)
+def test_a_model_with_hooks_or_other_modules(change: Callable[[Any], None]) -> None:
+    model = tiny_model("llama", dtype=torch.float32).model
+    kept = Snapshot(model)
+    change(model)
+    assert not kept.only_weights()
+    kept.restore()
+    assert kept.only_weights()
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float64])
+def test_parameters_that_were_not_copied_are_reported_if_they_changed(kind: torch.dtype) -> None:
+    model = tiny_model("llama", dtype=kind).model
+    kept = Snapshot(model, ["*.mlp.down_proj.weight"])
+    added(model)
+    assert kept.restore() == []
+    model.model.layers[2].mlp.up_proj.weight.data[0, 0] += 1
+    model.model.norm.weight.data += 1
+    added(model)
+    assert kept.restore() == ["model.layers.2.mlp.up_proj.weight", "model.norm.weight"]

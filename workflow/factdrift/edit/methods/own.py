@@ -1,0 +1,278 @@
+"""Editing methods of the user's own: where they are and which hyper-parameters they have. No torch.
+
+`PATH.py:FUNCTION`, or the name of an entry point `factdrift.methods` of an installed package. The code is
+parsed, not imported, so that a workflow does not wait for what it imports. docs/own-methods.md describes both
+interfaces.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from factdrift.errors import InputError
+from factdrift.functions import split_function
+from factdrift.paths import METHODS
+from factdrift.yaml_files import read_yaml
+
+GROUP = "factdrift.methods"
+"""The group of entry points."""
+
+DOCUMENT = "docs/own-methods.md"
+GIVEN = {"plain": ("model", "tokenizer", "update"), "batched": ("loaded", "edits", "hyper", "artefacts")}
+"""Interface -> the parameters that every method of it has. The second one says which interface it is."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method of a configuration."""
+
+    name: str
+    """In tables, paths and the configuration: the method's, the file's (`mine`, or `mine.other` for another
+    function than `edit`) or the entry point's."""
+    given: str
+    """As the user named it."""
+    path: Path | None = None
+    """The file with the user's function; None for a method of factdrift."""
+    function: str = ""
+    module: str = ""
+    """Of an entry point; empty for PATH.py:FUNCTION."""
+    plain: bool = False
+    code: str = ""
+    """SHA-256 of the file."""
+
+    @property
+    def values(self) -> Path:
+        """Where its hyper-parameters are described: NAME.yaml beside the code, else the function itself."""
+        assert self.path is not None
+        beside = self.path.parent / f"{self.name}.yaml"
+        return beside if beside.is_file() else self.path.parent / f"{self.path.name}:{self.function}"
+
+    def described_in(self, folder: Path) -> Path:
+        """Where `read_hyper` finds its hyper-parameters; `folder`: of the files of factdrift's methods."""
+        return folder if self.path is None else self.values
+
+    def files(self) -> list[Path]:
+        """What its results depend on besides the configuration."""
+        assert self.path is not None
+        return [self.path, *([self.values] if self.values.suffix == ".yaml" else [])]
+
+
+def entries(given: Sequence[str], folder: Path = METHODS) -> list[Entry]:
+    """`entry` for each; raises InputError if two have the same name."""
+    found = [entry(each, folder) for each in given]
+    for name, count in Counter(each.name for each in found).items():
+        if count > 1:
+            raise InputError(f"methods: two are called {name}; rename a file or function")
+    return found
+
+
+def entry(given: str, folder: Path = METHODS) -> Entry:
+    """What the user means by a method.
+
+    `folder`: of the files of factdrift's methods. Raises InputError if there is no such method, or its
+    parameters or its YAML file are not as they must be.
+    """
+    known = sorted(file.stem for file in folder.glob("*.yaml"))
+    if given in known:
+        return Entry(given, given)
+    named = split_function(given, "methods")
+    if named is None:
+        path, function, module = _entry_point(given, known, folder)
+        name = given
+    else:
+        (path, function), module = named, ""
+        name = path.stem if function == "edit" else f"{path.stem}.{function}"
+    if name in known:
+        raise InputError(
+            f"methods: {given} would be called {name}, as a method of factdrift; rename the file"
+        )
+    source = path.read_bytes()
+    plain = _is_plain(given, _arguments(source, path, function))
+    found = Entry(name, given, path, function, module, plain, hashlib.sha256(source).hexdigest())
+    _check_keys(found)
+    return found
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """`keys` and `models` of a method's YAML file; or keys from the parameters of `PATH.py:FUNCTION`.
+
+    Parameters of a plain method after the first three are keys, with the values and types of their defaults.
+    Raises InputError if the file is not in the form of config/methods/*.yaml.
+    """
+    if path.suffix == ".yaml":
+        return _checked(path)
+    name, _, function = path.name.rpartition(":")
+    code = path.parent / name
+    arguments = _arguments(code.read_bytes(), code, function)
+    if not _is_plain(str(path), arguments):
+        return {"keys": {}}
+    return {"keys": {each.arg: _schema(path, each, default) for each, default in _own(arguments)}}
+
+
+def _entry_point(given: str, known: Sequence[str], folder: Path) -> tuple[Path, str, str]:
+    """File, function and module of an entry point."""
+    points = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
+    if given not in points:
+        raise InputError(
+            f"methods: {given}: no such method; there are {', '.join([*known, *sorted(points)])} (files in "
+            f"{folder}; entry points {GROUP} of installed packages); or give PATH.py:FUNCTION ({DOCUMENT})"
+        )
+    point = points[given]
+    path = _file_of(point.module)
+    if path is None or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", given) or "." in point.attr:
+        raise InputError(
+            f"methods: {given}: the entry point {point.value!r} must be a function of a module in Python, "
+            "and its name must consist of letters, digits, `_` and `-`"
+        )
+    return path, point.attr, point.module
+
+
+def _file_of(module: str) -> Path | None:
+    """The file of a module that can be imported, without importing it or the packages it is in."""
+    name, places, spec = "", None, None
+    for part in module.split("."):
+        name = f"{name}.{part}".lstrip(".")
+        finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
+        spec = next((found for finder in finders if (found := finder.find_spec(name, places))), None)
+        if spec is None:
+            return None
+        places = spec.submodule_search_locations
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+def _arguments(source: bytes, path: Path, function: str) -> ast.arguments:
+    """The parameters of a function that a file defines."""
+    try:
+        body = ast.parse(source, str(path)).body
+    except (SyntaxError, ValueError) as error:
+        raise InputError(f"methods: {path} is no Python code: {error}") from None
+    found = {each.name: each.args for each in body if isinstance(each, ast.FunctionDef)}
+    if function not in found:
+        raise InputError(
+            f"methods: {path} defines no function {function}; it defines {', '.join(found) or 'none'}"
+        )
+    return found[function]
+
+
+def _is_plain(given: str, arguments: ast.arguments) -> bool:
+    names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    for interface, wanted in GIVEN.items():
+        if names[1:2] == [wanted[1]] and len(names) >= len(wanted):
+            return interface == "plain"
+    forms = " or ".join(f"edit({', '.join(wanted)})" for wanted in GIVEN.values())
+    raise InputError(
+        f"methods: {given}: its parameters are ({', '.join(names)}); a method is {forms}, "
+        f"and a plain one takes its hyper-parameters behind these ({DOCUMENT})"
+    )
+
+
+def _own(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
+    """The parameters of a plain method after the first three, each with its default."""
+    places = [*arguments.posonlyargs, *arguments.args]
+    lacking = [None] * (len(places) - len(arguments.defaults))
+    pairs = list(zip(places, [*lacking, *arguments.defaults], strict=True))[len(GIVEN["plain"]) :]
+    return [*pairs, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+
+
+def _schema(path: Path, argument: ast.arg, default: ast.expr | None) -> dict[str, Any]:
+    """JSON Schema of a parameter, from its default or its annotation."""
+    described: dict[str, Any] = {"description": f"a parameter of {path}"}
+    if default is None:
+        kind = argument.annotation.id if isinstance(argument.annotation, ast.Name) else ""
+        return described | ({"type": _KINDS[kind]} if kind in _KINDS else {})
+    try:
+        value = ast.literal_eval(default)
+    except ValueError:
+        raise InputError(
+            f"methods: {path}: the default of {argument.arg} is no plain value (number, text, list); "
+            "write one, or describe the hyper-parameters in a YAML file beside the code"
+        ) from None
+    value = list(value) if isinstance(value, tuple) else value
+    kind = type(value).__name__
+    described |= {"default": value} | ({"type": _KINDS[kind]} if kind in _KINDS else {})
+    inner = {type(each).__name__ for each in value} if isinstance(value, list) else set()
+    if len(inner) == 1 and inner <= set(_KINDS):
+        described["items"] = {"type": _KINDS[inner.pop()]}
+    return described
+
+
+_KINDS = {
+    **{"bool": "boolean", "int": "integer", "float": "number", "str": "string"},
+    **{"list": "array", "dict": "object"},
+}
+"""Type of a default -> type in JSON Schema."""
+
+
+def _check_keys(found: Entry) -> None:
+    """Raises InputError if a plain method cannot be called with the keys of its YAML file."""
+    keys = read_description(found.values)["keys"]
+    if not found.plain or found.path is None or found.values.suffix != ".yaml":
+        return
+    arguments = _arguments(found.path.read_bytes(), found.path, found.function)
+    taken = {each.arg: default for each, default in _own(arguments)}
+    for name in keys if arguments.kwarg is None else ():
+        if name not in taken:
+            raise InputError(f"methods: {found.values}: {found.function} has no parameter {name}")
+    for name, default in taken.items():
+        if default is None and name not in keys:
+            raise InputError(f"methods: {found.values}: the parameter {name} of {found.function} is no key")
+
+
+def _checked(path: Path) -> dict[str, Any]:
+    """The content of a YAML file in the form of config/methods/*.yaml."""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        file = read_yaml(path)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"methods: {path} is no YAML: {error}") from None
+    for fault in Draft202012Validator(_FORM).iter_errors(file):
+        where = ".".join(map(str, fault.absolute_path))
+        raise InputError(
+            f"methods: {path}: {where + ': ' if where else ''}{fault.message}; the form is that of the files "
+            f"in {METHODS}"
+        )
+    for key, schema in file["keys"].items():
+        try:
+            Draft202012Validator.check_schema(schema)
+        except SchemaError as error:
+            raise InputError(f"methods: {path}: keys.{key} is no JSON Schema: {error.message}") from None
+    for number, one in enumerate(file.get("models", [])):
+        for key in set(one) - {"names", "source"}:
+            if key not in file["keys"]:
+                raise InputError(f"methods: {path}: models.{number}: {key} is not among its keys")
+            for fault in Draft202012Validator(file["keys"][key]).iter_errors(one[key]):
+                raise InputError(f"methods: {path}: models.{number}.{key}: {fault.message}")
+    keys = {key: {"description": "", **schema} for key, schema in file["keys"].items()}
+    return {"models": [], **file, "keys": keys}
+
+
+_NAMES = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+_FORM = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["keys"],
+    "properties": {
+        "keys": {"type": "object", "additionalProperties": {"type": "object"}},
+        "models": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["names"],
+                "properties": {"names": _NAMES, "source": {"type": "string"}},
+            },
+        },
+    },
+}
+"""JSON Schema of a method's YAML file."""
