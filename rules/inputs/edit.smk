@@ -1,6 +1,5 @@
 """The edits, how they are probed, and the files of all models and methods."""
 
-
 # No parameter of the jobs that edit, since those that have succeeded need not run again for it.
 STRICT = "--strict" if config["strict"] else ""
 
