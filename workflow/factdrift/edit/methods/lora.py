@@ -77,8 +77,8 @@ def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
     """The full names of the matrices that are trained.
 
     Without `targets` these are the matrices of queries and values or, where these have no matrices of their
-    own or a block has something in the place of attention, all matrices of attention but the last. Raises InputError if a block
-    that is named in `layers`, or the whole model, has no such matrix.
+    own or a block has something in the place of attention, all matrices of attention but the last. Raises
+    InputError if a block that is named in `layers`, or the whole model, has no such matrix.
     """
     spec = loaded.spec
     names: list[str] = []
