@@ -67,6 +67,8 @@ rule answer_edited:
     resources:
         mem_mb=config["edit"]["mem_mb"],
         gpu=gpus(),
+        # A resource, since a job that has succeeded need not run again for it.
+        strict=STRICT,
     params:
         code=code("answer edited"),
         model=edited_model_options,
@@ -86,7 +88,7 @@ rule answer_edited:
             --settings {params.settings:q} --threads {threads} \
             --method {wildcards.method} \
             --set {params.values:q} \
-            {params.artefacts:q} {STRICT} \
+            {params.artefacts:q} {resources.strict} \
             --parts {params.parts:q} \
             --out-run {output.run:q} \
             --output {output.predictions:q}

@@ -142,6 +142,8 @@ rule edit_run:
     resources:
         mem_mb=config["edit"]["mem_mb"],
         gpu=gpus(),
+        # A resource, since a job that has succeeded need not run again for it.
+        strict=STRICT,
     params:
         code=code("edit run"),
         model=edited_model_options,
@@ -164,7 +166,7 @@ rule edit_run:
             {params.settings:q} --threads {threads} \
             --method={params.method:q} \
             --set {params.values:q} \
-            {params.artefacts:q} {STRICT} \
+            {params.artefacts:q} {resources.strict} \
             --shard {wildcards.shard} \
             --parts {params.parts:q} \
             --out-probes {output.probes:q} \
