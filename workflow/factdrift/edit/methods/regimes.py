@@ -9,15 +9,18 @@ from typing import Protocol
 
 import torch
 
+from factdrift.edit.methods import lora, memit, rag
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
-from factdrift.edit.methods.memit import together
 from factdrift.edit.methods.plain import InPlace
 from factdrift.edit.methods.refusals import check
-from factdrift.edit.methods.registry import method_of
+from factdrift.edit.methods.registry import Method, method_of
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.loading import Loaded
+
+TOGETHER: dict[str, Method] = {"memit": memit.together, "lora": lora.together, "rag": rag.together}
+"""Methods that can make one change for all facts (regime `batch`)."""
 
 
 def edited(
@@ -27,20 +30,21 @@ def edited(
 
     `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
     all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
-    for all facts together; only MEMIT can. Raises CannotEdit if the method does not support the regime, and
-    InputError if it changes a block that the model does not have.
+    for all facts together; the methods of TOGETHER can. RAG, which changes no weight, has one index for all
+    facts in both. Raises CannotEdit if the method does not support the regime, and InputError if it changes a
+    block that the model does not have.
     """
     check_layers(loaded, hyper)
     if regime == "independent":
         result = method_of(hyper)(loaded, edits, hyper, artefacts)
-    elif regime == "batch" and hyper.method == "memit":
-        result = together(loaded, edits, hyper, artefacts)
+    elif hyper.own is None and hyper.method in TOGETHER and (regime == "batch" or hyper.method == "rag"):
+        result = TOGETHER[hyper.method](loaded, edits, hyper, artefacts)
     elif regime == "sequential" and hyper.method not in ("none", "prompt"):
         result = _in_turn(loaded, edits, hyper, artefacts)
     else:
         raise CannotEdit(
-            f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for memit, sequential for "
-            "methods that change weights, independent for all"
+            f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for {', '.join(TOGETHER)}, "
+            "sequential for methods that change weights, independent for all"
         )
     if hyper.get("precision") == "weights":
         result.deltas = rounded(loaded.model, result.deltas)
