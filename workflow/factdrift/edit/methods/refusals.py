@@ -17,7 +17,7 @@ ANY_MATRIX = ("ft", "ft_l")
 """Train one matrix of a block, `ModelSpec.trained`: the down projection, if there is one."""
 VALUES = ("rome",)
 """Choose what the down projection of a block puts out for a key."""
-STATES = ("memit",)
+STATES = ("memit", "alphaedit")
 """Choose a hidden state, and spread what is missing over the down projections of some blocks."""
 ALL_MATRICES = ("mend",)
 """Change all matrices of the MLPs of some blocks."""

@@ -8,16 +8,20 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
+from torch import Tensor
 
+from factdrift.edit.methods import memit
 from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.edit.methods.interface import Artefacts, Edit, Edited
-from factdrift.edit.methods.memit import together
+from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Method
 from factdrift.edit.methods.plain import InPlace
 from factdrift.edit.methods.refusals import check
 from factdrift.edit.methods.registry import method_of
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.loading import Loaded
+
+TOGETHER: dict[str, Method] = {"memit": memit.together, "alphaedit": memit.together}
+"""Methods that can make one change for all facts (regime `batch`)."""
 
 
 def edited(
@@ -27,20 +31,20 @@ def edited(
 
     `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
     all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
-    for all facts together; only MEMIT can. Raises CannotEdit if the method does not support the regime, and
-    InputError if it changes a block that the model does not have.
+    for all facts together; the methods of TOGETHER can. Raises CannotEdit if the method does not support the
+    regime, and InputError if it changes a block that the model does not have.
     """
     check_layers(loaded, hyper)
     if regime == "independent":
         result = method_of(hyper)(loaded, edits, hyper, artefacts)
-    elif regime == "batch" and hyper.method == "memit":
-        result = together(loaded, edits, hyper, artefacts)
+    elif regime == "batch" and hyper.method in TOGETHER:
+        result = TOGETHER[hyper.method](loaded, edits, hyper, artefacts)
     elif regime == "sequential" and hyper.method not in ("none", "prompt"):
         result = _in_turn(loaded, edits, hyper, artefacts)
     else:
         raise CannotEdit(
-            f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for memit, sequential for "
-            "methods that change weights, independent for all"
+            f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for {', '.join(TOGETHER)}, "
+            "sequential for methods that change weights, independent for all"
         )
     if hyper.get("precision") == "weights":
         result.deltas = rounded(loaded.model, result.deltas)
@@ -98,15 +102,22 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
 
 
 def _in_turn(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """Makes edits one after another, or `turn` of them at a time; those of a turn are made together."""
     total: Deltas = {}
     failed: dict[int, str] = {}
-    for place, edit in enumerate(edits):
+    earlier: dict[int, Tensor] = {}
+    # Only methods that can make edits together have the key.
+    make, turn = (TOGETHER[hyper.method], hyper["turn"]) if "turn" in hyper else (method_of(hyper), 1)
+    for start in range(0, len(edits), turn):
+        some = edits[start : start + turn]
         with applied(loaded.model, total, 0):
-            one = method_of(hyper)(loaded, [edit], hyper, replace(artefacts, before=total))
-        if one.failed:
-            failed[place] = one.failed[0]
-        else:
-            total = {name: _sum(total.get(name), delta) for name, delta in one.deltas.items()}
+            now = replace(artefacts, before=total, earlier=earlier)
+            one = make(loaded, some, hyper, now)
+        failed |= {start + place: reason for place, reason in one.failed.items()}
+        if len(one.failed) < len(some):
+            total |= {name: _sum(total.get(name), delta) for name, delta in one.deltas.items()}
+            for layer, keys in one.keys.items():
+                earlier[layer] = torch.cat([earlier[layer], keys]) if layer in earlier else keys
     return Edited(total, failed=failed, owner=[-1 if place in failed else 0 for place in range(len(edits))])
 
 

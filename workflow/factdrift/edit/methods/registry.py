@@ -31,6 +31,7 @@ METHODS: dict[str, Method] = {
     "mend": mend,
     "rome": rome,
     "memit": memit,
+    "alphaedit": memit,
     "prompt": prompt,
 }
 

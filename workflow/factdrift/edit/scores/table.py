@@ -43,6 +43,7 @@ TITLES = {
     "mend": "MEND",
     "rome": "ROME",
     "memit": "MEMIT",
+    "alphaedit": "AlphaEdit",
     "prompt": "PROMPT",
 }
 _PLAIN = ("fluency", "fluency_full")
