@@ -45,8 +45,8 @@ class Edited:
     """[E] number of optimiser updates."""
     losses: Tensor | None = None
     """[E] the last loss that was computed, as the method defines it."""
-    keys: dict[int, Tensor] = field(default_factory=dict)
-    """Of methods with a memory: layer -> keys of the edits that were made, [their number, width]."""
+    memory: Any = None
+    """What the method is given as `Artefacts.memory` with the next edits, where they are made in turn."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Artefacts:
     """MEND's trained editor."""
     before: Deltas = field(default_factory=dict)
     """The change that earlier edits made, one edit; a hook adds it while the method runs."""
-    earlier: Mapping[int, Tensor] = field(default_factory=dict)
-    """Layer -> keys of the earlier edits, [their number, width], for methods with a memory."""
+    memory: Any = None
+    """`Edited.memory` of the edits before, None for the first ones; AlphaEdit and UltraEdit have one."""
 
 
 Method = Callable[["Loaded", Sequence[Edit], Hyper, Artefacts], Edited]

@@ -53,10 +53,10 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     kept = [one for one, fine in zip(contexts, finite.tolist(), strict=True) if fine]
     diverged = {one.place for one in contexts} - {one.place for one in kept}
     shared = {one.place: 0 for one in kept}
-    deltas, keys = _spread(loaded, kept, hyper, artefacts, values[finite], shared) if kept else ({}, {})
+    deltas, memory = _spread(loaded, kept, hyper, artefacts, values[finite], shared) if kept else ({}, {})
     failed |= dict.fromkeys(diverged, "diverged")
     owner = [-1 if place in failed else 0 for place in range(len(edits))]
-    return Edited(deltas, failed=failed, owner=owner, keys=keys)
+    return Edited(deltas, failed=failed, owner=owner, memory=memory)
 
 
 def _values(loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper) -> tuple[Tensor, Optimised]:
@@ -79,12 +79,12 @@ def _spread(
     """The changes of the layers in turn (algorithm 1), each computed with the lower layers already changed.
 
     `groups`: index of an edit -> number of the change that it shares; 0 for all, or one number each.
-    Returns, too, the keys of the edits in each layer, [edits, width].
+    Returns, too, layer -> keys of these edits and of those in the memory, [edits, width].
     """
     spec, layers = loaded.spec, hyper["layers"]
     kind = loaded.change_dtype
     deltas: Deltas = {}
-    written: dict[int, Tensor] = {}
+    memory: dict[int, Tensor] = {}
     for place, layer in enumerate(layers):
         down = spec.module(layer, spec.down)
 
@@ -103,12 +103,13 @@ def _spread(
         # it adds to the residual stream, so that the matrix must give the difference divided by the factor.
         residual = (values - state) / (len(layers) - place) / spec.residual_factor
         moments = artefacts.moments[layer] if hyper["covariance"] else None
-        written[layer] = key
+        earlier = artefacts.memory[layer] if artefacts.memory else key[:0]
+        memory[layer] = torch.cat([earlier, key])
         number = max(groups.values()) + 1
         key, residual = (value.reshape(number, -1, value.shape[1]) for value in (key, residual))
-        read, write = solve(key, residual, hyper, moments, artefacts.earlier.get(layer))
+        read, write = solve(key, residual, hyper, moments, earlier)
         deltas[down] = LowRank(read.transpose(1, 2).to(kind), write.transpose(1, 2).to(kind))
-    return deltas, written
+    return deltas, memory
 
 
 def solve(

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
-from torch import Tensor
 
-from factdrift.edit.methods import memit
+from factdrift.edit.methods import memit, ultraedit
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Method
 from factdrift.edit.methods.plain import InPlace
@@ -20,8 +19,14 @@ from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.loading import Loaded
 
-TOGETHER: dict[str, Method] = {"memit": memit.together, "alphaedit": memit.together}
+TOGETHER: dict[str, Method] = {
+    "memit": memit.together,
+    "alphaedit": memit.together,
+    "ultraedit": ultraedit.together,
+}
 """Methods that can make one change for all facts (regime `batch`)."""
+ONLY_MANY = ("ultraedit",)
+"""Methods whose edits are nothing alone, because they are compared with each other."""
 
 
 def edited(
@@ -35,7 +40,7 @@ def edited(
     regime, and InputError if it changes a block that the model does not have.
     """
     check_layers(loaded, hyper)
-    if regime == "independent":
+    if regime == "independent" and hyper.method not in ONLY_MANY:
         result = method_of(hyper)(loaded, edits, hyper, artefacts)
     elif regime == "batch" and hyper.method in TOGETHER:
         result = TOGETHER[hyper.method](loaded, edits, hyper, artefacts)
@@ -44,7 +49,7 @@ def edited(
     else:
         raise CannotEdit(
             f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for {', '.join(TOGETHER)}, "
-            "sequential for methods that change weights, independent for all"
+            f"sequential for methods that change weights, independent for all but {', '.join(ONLY_MANY)}"
         )
     if hyper.get("precision") == "weights":
         result.deltas = rounded(loaded.model, result.deltas)
@@ -105,19 +110,18 @@ def _in_turn(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     """Makes edits one after another, or `turn` of them at a time; those of a turn are made together."""
     total: Deltas = {}
     failed: dict[int, str] = {}
-    earlier: dict[int, Tensor] = {}
+    memory = None
     # Only methods that can make edits together have the key.
     make, turn = (TOGETHER[hyper.method], hyper["turn"]) if "turn" in hyper else (method_of(hyper), 1)
     for start in range(0, len(edits), turn):
         some = edits[start : start + turn]
         with applied(loaded.model, total, 0):
-            now = replace(artefacts, before=total, earlier=earlier)
+            now = replace(artefacts, before=total, memory=memory)
             one = make(loaded, some, hyper, now)
         failed |= {start + place: reason for place, reason in one.failed.items()}
         if len(one.failed) < len(some):
             total |= {name: _sum(total.get(name), delta) for name, delta in one.deltas.items()}
-            for layer, keys in one.keys.items():
-                earlier[layer] = torch.cat([earlier[layer], keys]) if layer in earlier else keys
+            memory = one.memory
     return Edited(total, failed=failed, owner=[-1 if place in failed else 0 for place in range(len(edits))])
 
 

@@ -16,6 +16,7 @@ from factdrift.edit.methods.own import Entry
 from factdrift.edit.methods.prompt import none, prompt
 from factdrift.edit.methods.results import checked
 from factdrift.edit.methods.rome import rome
+from factdrift.edit.methods.ultraedit import together as ultraedit
 from factdrift.errors import InputError
 from factdrift.functions import function_of, read_function
 
@@ -32,6 +33,7 @@ METHODS: dict[str, Method] = {
     "rome": rome,
     "memit": memit,
     "alphaedit": memit,
+    "ultraedit": ultraedit,
     "prompt": prompt,
 }
 

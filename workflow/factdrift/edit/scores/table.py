@@ -44,6 +44,7 @@ TITLES = {
     "rome": "ROME",
     "memit": "MEMIT",
     "alphaedit": "AlphaEdit",
+    "ultraedit": "UltraEdit",
     "prompt": "PROMPT",
 }
 _PLAIN = ("fluency", "fluency_full")
