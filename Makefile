@@ -57,17 +57,18 @@ lint: .venv/dev.done
 	touch $@
 
 # PyTorch is pinned but not hashed: the right build of it differs by machine. It brings the CUDA libraries that
-# its build names; all else that it needs is in envs/models.txt.
+# its build names; all else that it needs is in envs/models.txt. Packages that need PyTorch would ask for its hash:
+# hence --no-deps, since the files name all else.
 .venv/models.done: .venv/data.done envs/models.txt envs/torch.txt
 	@rm -f $@
-	$(UV_INSTALL) --require-hashes --requirements envs/models.txt
+	$(UV_INSTALL) --no-deps --require-hashes --requirements envs/models.txt
 	$(PIP_INSTALL) --requirement envs/torch.txt
 	$(BIN)/python -c 'import torch, transformers'
 	touch $@
 
 .venv/dev.done: .venv/models.done envs/dev.txt
 	@rm -f $@
-	$(UV_INSTALL) --require-hashes --requirements envs/dev.txt
+	$(UV_INSTALL) --no-deps --require-hashes --requirements envs/dev.txt
 	touch $@
 
 # New versions of everything; the files hold hashes and no address of any package index. Of what PyTorch needs,
@@ -77,10 +78,11 @@ lock: .venv/setup.done
 	$(COMPILE) pyproject.toml --output-file envs/data.txt
 	$(COMPILE) pyproject.toml envs/torch.txt --extra models --constraints envs/setup.txt \
 		--constraints envs/data.txt --output-file envs/models.txt
-	awk '/^[a-z]/ { gpu = /^(torch|triton|cuda-[a-z-]+|nvidia-[a-z0-9-]+)==/ } !gpu' envs/models.txt \
-		> envs/models.part && mv envs/models.part envs/models.txt
-	$(COMPILE) pyproject.toml --extra models --extra dev --constraints envs/setup.txt \
+	$(COMPILE) pyproject.toml envs/torch.txt --extra models --extra dev --constraints envs/setup.txt \
 		--constraints envs/models.txt --output-file envs/dev.txt
+	for lock in models dev; do \
+		awk '/^[a-z]/ { gpu = /^(torch|triton|cuda-[a-z-]+|nvidia-[a-z0-9-]+)==/ } !gpu' envs/$$lock.txt \
+			> envs/$$lock.part && mv envs/$$lock.part envs/$$lock.txt; done
 
 clean:
 	rm -rf results logs .snakemake

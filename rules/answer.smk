@@ -3,6 +3,7 @@
 Inputs: tr_items.parquet and tr_facts.parquet of the pair; the models; config/methods/; what methods need (artefacts.smk).
 Outputs: results/{pair}/answer/{model}/unedited.parquet, {method}.parquet, and .json of each; with `answer.chat` also
 results/{pair}/answer/chat/: requests.parquet, predictions.parquet and .json (its answers come from ask_chat_model);
+results/{pair}/answer/{model}/clozes.parquet; results/{pair}/answer_clozes.parquet, results/{pair}/answer/clozes.txt;
 results/{pair}/answer_scores.parquet; results/{pair}/answer/: predictions.parquet, runs.json, tests.json, table2.txt,
 table3.txt (and .csv), figure3.svg (and .png); results/answer_scores.parquet.
 """
@@ -66,6 +67,8 @@ rule answer_edited:
     resources:
         mem_mb=config["edit"]["mem_mb"],
         gpu=gpus(),
+        # A resource, since a job that has succeeded need not run again for it.
+        strict=STRICT,
     params:
         code=code("answer edited"),
         model=edited_model_options,
@@ -85,7 +88,7 @@ rule answer_edited:
             --settings {params.settings:q} --threads {threads} \
             --method {wildcards.method} \
             --set {params.values:q} \
-            {params.artefacts:q} {STRICT} \
+            {params.artefacts:q} {resources.strict} \
             --parts {params.parts:q} \
             --out-run {output.run:q} \
             --output {output.predictions:q}
@@ -147,6 +150,62 @@ rule answer_read:
             --settings {params.chat:q} \
             --out-run {output.run:q} \
             --output {output.predictions:q}
+        """
+
+
+rule answer_clozes:
+    """Asks an unedited model the cloze tests of KLoB and of WikiFactDiff's updates."""
+    input:
+        klob=[f"results/{{pair}}/locate/klob_{name}.parquet" for name in "cr"],
+        edits="results/{pair}/edit/edits.parquet",
+        model=edited_model,
+    output:
+        clozes="results/{pair}/answer/{edited}/clozes.parquet",
+    log:
+        "logs/{pair}/answer/{edited}/clozes.txt",
+    benchmark:
+        "logs/{pair}/answer/{edited}/clozes.tsv"
+    threads: config["edit"]["threads"]
+    resources:
+        mem_mb=config["edit"]["mem_mb"],
+        gpu=gpus(),
+    params:
+        code=code("answer clozes"),
+        model=edited_model_options,
+        settings=lambda wildcards: ANSWER_SETTINGS,
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift answer clozes \
+            --klob {input.klob:q} \
+            --edits {input.edits:q} \
+            {params.model:q} \
+            --settings {params.settings:q} --threads {threads} \
+            --output {output.clozes:q}
+        """
+
+
+rule answer_cloze_table:
+    """The cloze tests of all models, and the shares that they complete."""
+    input:
+        clozes=[f"results/{{pair}}/answer/{folder}/clozes.parquet" for folder in edited_models()],
+    output:
+        clozes="results/{pair}/answer_clozes.parquet",
+        text="results/{pair}/answer/clozes.txt",
+    log:
+        "logs/{pair}/answer/cloze_table.txt",
+    benchmark:
+        "logs/{pair}/answer/cloze_table.tsv"
+    resources:
+        mem_mb=2000,
+    params:
+        code=code("answer cloze-table"),
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift answer cloze-table {input.clozes:q} \
+            --out-text {output.text:q} \
+            --output {output.clozes:q}
         """
 
 

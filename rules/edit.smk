@@ -2,8 +2,8 @@
 
 Inputs: a dataset of updates (wfd_repl.parquet, wikifactdiff.parquet or the user's); the models; config/methods/.
 Outputs: results/{pair}/edit/edits.parquet; results/{pair}/edit/{model}/: aligned.parquet, unaligned.parquet,
-baseline.parquet, clozes.parquet, {method}/{shard}.{probes,edits}.parquet and .json; results/{pair}/edit/:
-probes.parquet, costs.json, table6.txt, table7.txt (and .csv), bleedover.svg (and .png);
+baseline.parquet, clozes.parquet, {method}/{shard}.{probes,edits}.parquet and .json, with edit.keep .adapters/;
+results/{pair}/edit/: probes.parquet, costs.json, table6.txt, table7.txt (and .csv), bleedover.svg (and .png);
 results/{pair}/edit_scores.parquet, results/edit_scores.parquet. What a method needs before: artefacts.smk.
 """
 
@@ -130,6 +130,7 @@ rule edit_run:
         values=method_file,
         artefacts=lambda wildcards: list(method_needs(wildcards).values()),
     output:
+        **kept_adapters(),
         probes="results/{pair}/edit/{edited}/{method}/{shard}.probes.parquet",
         edits="results/{pair}/edit/{edited}/{method}/{shard}.edits.parquet",
         costs="results/{pair}/edit/{edited}/{method}/{shard}.json",
@@ -141,6 +142,8 @@ rule edit_run:
     resources:
         mem_mb=config["edit"]["mem_mb"],
         gpu=gpus(),
+        # A resource, since a job that has succeeded need not run again for it.
+        strict=STRICT,
     params:
         code=code("edit run"),
         model=edited_model_options,
@@ -150,6 +153,7 @@ rule edit_run:
         artefacts=lambda wildcards, input: [
             word for pair in zip(method_needs(wildcards), input.artefacts) for word in pair
         ],
+        adapters=lambda wildcards, output: [f"--out-adapters={output.adapters}"] if kept_adapters() else [],
         parts=subpath(output.costs, strip_suffix=".json"),
     shell:
         r"""
@@ -162,12 +166,13 @@ rule edit_run:
             {params.settings:q} --threads {threads} \
             --method={params.method:q} \
             --set {params.values:q} \
-            {params.artefacts:q} {STRICT} \
+            {params.artefacts:q} {resources.strict} \
             --shard {wildcards.shard} \
             --parts {params.parts:q} \
             --out-probes {output.probes:q} \
             --out-edits {output.edits:q} \
-            --out-costs {output.costs:q}
+            --out-costs {output.costs:q} \
+            {params.adapters:q}
         """
 
 

@@ -10,6 +10,7 @@ PUBLISHED = {
 """Products that have another name in the folder of the pair."""
 
 REPORTS = {
+    "answer_clozes.parquet": ["answer/clozes.txt"],
     "answer_scores.parquet": ["answer/table2.txt"],
     "edit_scores.parquet": ["edit/table6.txt"],
     "locate_scores.parquet": ["locate/table_c.txt"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -54,12 +55,32 @@ def registry():
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.usefixtures("registry")
 def test_the_locks_can_be_installed(platform, version):
-    locks = [f"--requirements=envs/{name}.txt" for name in ("setup", "data", "models", "dev")]
-    done = resolve(platform, version, "--require-hashes", "--build-constraints=envs/setup.txt", *locks)
-    assert done.returncode == 0, done.stderr[-3000:]
+    hashed = ("--require-hashes", "--build-constraints=envs/setup.txt")
+    closed, others = (
+        [f"--requirements=envs/{name}.txt" for name in names]
+        for names in (("setup", "data"), ("models", "dev"))
+    )
+    for arguments in (closed, [*closed, *others, "--no-deps"]):
+        done = resolve(platform, version, *hashed, *arguments)
+        assert done.returncode == 0, done.stderr[-3000:]
     torch = resolve(platform, version, "--no-deps", "--requirements=envs/torch.txt")
     # PyTorch has no builds for Macs with Intel's processors any more.
     assert (torch.returncode == 0) == (platform != "macOS on x86-64"), torch.stderr[-3000:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.usefixtures("registry")
+def test_the_locks_name_all_that_is_needed_but_pytorch_and_its_libraries(version):
+    """They are installed without a look at dependencies, because that would ask for PyTorch's hash."""
+    bare = [f"--requirements=envs/{name}.txt" for name in ("models", "dev", "torch")]
+    done = resolve("Linux on x86-64", version, "--no-verify-hashes", *bare)
+    assert done.returncode == 0, done.stderr[-3000:]
+    needed = set(re.findall(r"^ \+ ([a-z0-9-]+)==", done.stderr, re.M))
+    assert {"torch", "peft"} <= needed
+    named = re.findall(r"^([a-z0-9-]+)==", (ROOT / "envs" / "dev.txt").read_text(encoding="utf-8"), re.M)
+    others = {name for name in needed - {*named} if not re.match(r"torch$|triton$|nvidia-|cuda-", name)}
+    assert not others, f"{others} in envs/dev.txt are missing; run make lock"
 
 
 def test_platforms_are_documented():

@@ -1,6 +1,5 @@
 """The edits, how they are probed, and the files of all models and methods."""
 
-
 # No parameter of the jobs that edit, since those that have succeeded need not run again for it.
 STRICT = "--strict" if config["strict"] else ""
 
@@ -11,6 +10,12 @@ def edit_limit():
     if limit == "auto":
         return 128 if set(edited_names()) & set(BUNDLED) else 0
     return limit
+
+
+def kept_adapters():
+    """The folder with the adapters of a job, if they are kept."""
+    keep = config["edit"]["keep"] == "adapters"
+    return {"adapters": directory("results/{pair}/edit/{edited}/{method}/{shard}.adapters")} if keep else {}
 
 
 def of_models(file):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from factdrift.answer.schemas import CLOZES as ANSWER_CLOZES
 from factdrift.answer.schemas import PREDICTIONS as ANSWER_PREDICTIONS
 from factdrift.answer.schemas import SCORES as ANSWER_SCORES
 from factdrift.chat.tables import ANSWERS, REQUESTS, STORED
@@ -66,6 +67,7 @@ SCHEMAS = {
     "klob_sentences": SENTENCES,
     "klob_examples": EXAMPLES,
     "model_sentences": MODEL_SENTENCES,
+    "answer_clozes": ANSWER_CLOZES,
     "model_taught": TAUGHT,
     "sampled_triples": SAMPLE,
     "verbalizations": VERBALIZATIONS,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from peft import PeftModel  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits, update  # noqa: E402
 
-from factdrift.edit import run  # noqa: E402
+from factdrift.edit import keeping, run  # noqa: E402
 from factdrift.edit.baseline import write_baseline  # noqa: E402
 from factdrift.edit.job import Job, process_peak_mb  # noqa: E402
 from factdrift.edit.methods import registry as methods  # noqa: E402
@@ -278,3 +281,91 @@ def test_what_cannot_be_aligned_is_reported_and_left_out(tmp_path: Path) -> None
 def test_memory_is_in_megabytes_on_every_system() -> None:
     assert process_peak_mb(512_000, "linux") == 512
     assert process_peak_mb(512_000_000, "darwin") == 512
+
+
+def kept(world: Path, out: Path, settings: Settings = SETTINGS) -> dict[str, dict[str, bytes]]:
+    """The files of each adapter that a run keeps."""
+    updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
+    files = (out / "probes.parquet", out / "edits.parquet", out / "adapters")
+    hyper = Hyper("shifted", "tiny-llama", "", {})
+    *tables, adapters = files
+    given = (job_of(world, settings), updates, hyper, Artefacts(), {}, (0, 1), out / "parts", *tables)
+    write_run(*given, out_adapters=adapters)
+    return {
+        folder.name: {file.name: file.read_bytes() for file in folder.iterdir()}
+        for folder in sorted((out / "adapters").iterdir())
+    }
+
+
+def test_adapters_of_the_edits_are_kept(world: Path, tmp_path: Path) -> None:
+    found = kept(world, tmp_path)
+    updates = read_updates(world / "edits.parquet")
+    assert set(found) == {each.edit.id for each in updates} - {FAILING}
+    for each in updates:
+        if each.edit.id == FAILING:
+            continue
+        loaded = tiny_model("llama", dtype=torch.float32)
+        ids = torch.tensor([loaded.tokenizer(each.edit.prompt)["input_ids"]])
+        deltas = shifted(loaded, [each.edit], Hyper("", "", "", {}), Artefacts()).deltas
+        with written(loaded.model, deltas, 0):
+            expected = loaded.model(ids).logits
+        copy = deepcopy(loaded.model)  # peft changes the model that it is given
+        read = PeftModel.from_pretrained(copy, str(tmp_path / "adapters" / each.edit.id))
+        assert (read(ids).logits - expected).abs().max() < 1e-4
+        assert (loaded.model(ids).logits - expected).abs().max() > 1e-2
+
+
+def test_a_killed_run_keeps_the_same_adapters(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = kept(world, tmp_path / "whole")
+    plain, begun = keeping.write_adapter, []
+
+    def killed(*arguments: Any, **others: Any) -> None:
+        begun.append(arguments)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        plain(*arguments, **others)
+
+    monkeypatch.setattr(keeping, "write_adapter", killed)
+    with pytest.raises(KeyboardInterrupt):
+        kept(world, tmp_path / "resumed")
+    assert not (tmp_path / "resumed" / "adapters").exists()
+    # What a job that cannot tidy up leaves behind.
+    (parts,) = (tmp_path / "resumed" / "parts").iterdir()
+    (parts / "adapters" / ".Q9-P6.1.part").mkdir()
+    assert kept(world, tmp_path / "resumed") == whole
+    assert not (tmp_path / "resumed" / "parts").exists()
+
+
+def test_adapters_that_a_killed_run_had_moved_are_made_again(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = run.Parts.remove
+    monkeypatch.setattr(run.Parts, "remove", lambda self: None)
+    whole = kept(world, tmp_path)
+    assert list((tmp_path / "parts").iterdir())
+    monkeypatch.setattr(run.Parts, "remove", plain)
+    assert kept(world, tmp_path) == whole
+
+
+def test_a_group_of_edits_is_one_adapter(world: Path, tmp_path: Path) -> None:
+    settings = read_settings('{"regime": "sequential", "group": 3, "length": 24}', Settings, "edit")
+    found = kept(world, tmp_path, settings)
+    assert [name.rpartition(".")[0] for name in found] == ["Q1-P6..Q3-P6", "Q4-P6..Q5-P6"]
+    said = [json.loads(files["factdrift.json"]) for files in found.values()]
+    assert [[edit["id"] for edit in each["edits"]] for each in said] == [
+        ["Q1-P6", "Q2-P6"],  # the third failed
+        ["Q4-P6", "Q5-P6"],
+    ]
+    assert [json.loads(files["adapter_config.json"])["r"] for files in found.values()] == [2, 2]
+
+
+def test_a_method_that_changes_no_weight_leaves_no_adapter(world: Path, tmp_path: Path) -> None:
+    updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
+    files = (tmp_path / "probes.parquet", tmp_path / "edits.parquet", tmp_path / "adapters")
+    hyper = Hyper("prompt", "tiny-llama", "", {"text": "{prompt} {target}. "})
+    *tables, adapters = files
+    given = (job_of(world), updates, hyper, Artefacts(), {}, (0, 1), tmp_path / "parts", *tables)
+    write_run(*given, out_adapters=adapters)
+    assert list(adapters.iterdir()) == []

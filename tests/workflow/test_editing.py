@@ -41,6 +41,16 @@ def test_hyperparameters_are_checked_before_any_job_is_looked_for(tmp_path: Path
     assert "ft.steps: 0 is less than the minimum of 1" in said
 
 
+def test_adapters_are_kept_of_changes_that_they_can_hold(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"methods": ["none", "rome", "prompt"], "edit": {"keep": "adapters"}}
+    said = snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds", **asked)
+    assert said.count("--out-adapters=results/") == 2
+    assert "--out-adapters=" not in snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds")
+    for change in ({"methods": ["rome", "ft_l"]}, {"rome": {"precision": "weights"}}):
+        said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, **asked | change)
+        assert "changes full matrices, which no adapter of low rank holds" in said
+
+
 @pytest.fixture(scope="session")
 def edited(trained: Path) -> Path:
     """The `results` folder with every method on both bundled models."""

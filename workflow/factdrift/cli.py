@@ -31,7 +31,7 @@ STAGES = (
     "runs",
 )
 
-MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors")
+MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft", "sklearn")
 """What `make models` adds to the environment."""
 
 

@@ -281,6 +281,10 @@ def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
     assert float(found["efficacy_d_ci95"]) == pytest.approx(19.6)
     assert found["seconds_per_edit"] == "0.25"
     assert (tmp_path / "t.txt").read_text() == text + "\n"
+    # Below the table: over which texts second moments were counted, by method.
+    assert "second moments" not in text
+    more = [Group("m", "replace", name, [row], cost | {"moments": "my.txt"}) for name in ("rome", "memit")]
+    assert list(lines([*groups, *more], "Title"))[-1] == "ROME, MEMIT: second moments over my.txt"
 
 
 def test_a_table_without_rows_says_why() -> None:

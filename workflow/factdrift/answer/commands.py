@@ -39,6 +39,20 @@ def register(commands: Parsers) -> None:
     add_strict(verb)
     verb.set_defaults(run=_edited)
 
+    verb = verbs.add_parser("clozes", help="ask the unedited model the cloze tests of KLoB and WikiFactDiff")
+    verb.add_argument("--klob", type=Path, nargs="*", default=[], metavar="PARQUET", help="klob_c, klob_r")
+    verb.add_argument("--edits", type=Path, required=True, metavar="PARQUET", help="of `edit dataset`")
+    add_model(verb)
+    add_computing(verb, Settings)
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
+    verb.set_defaults(run=_clozes)
+
+    verb = verbs.add_parser("cloze-table", help="join the cloze tests of all models, and print the shares")
+    verb.add_argument("tables", type=Path, nargs="+", metavar="PARQUET", help="of `answer clozes`")
+    verb.add_argument("--out-text", type=Path, required=True, metavar="TXT")
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
+    verb.set_defaults(run=_cloze_table)
+
     verb = verbs.add_parser("taught", help="what TempRIPPLE asks, for a bundled model to learn")
     for option, what in (("--facts", "tr_facts"), ("--related", "tr_related"), ("--wikifactdiff", "changes")):
         verb.add_argument(option, type=Path, required=True, metavar="PARQUET", help=what)
@@ -162,6 +176,30 @@ def _edited(options: argparse.Namespace) -> None:
             write_parquet(PREDICTIONS.empty_table(), options.output)
             about = {"model": job.loaded.name, "method": options.method, "skipped": str(error)}
         _write(about, options.out_run)
+
+
+def _clozes(options: argparse.Namespace) -> None:
+    with _job(options) as (job, _):
+        from factdrift.answer.clozes import ask_clozes, read_clozes
+
+        number = ask_clozes(job, read_clozes(options.klob, options.edits), options.output)
+        print(f"{options.output}: {number:,} cloze tests")
+
+
+def _cloze_table(options: argparse.Namespace) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from factdrift.answer.clozes import lines
+    from factdrift.answer.schemas import CLOZES
+    from factdrift.tables import atomic_path, write_parquet
+
+    table = pa.concat_tables([pq.read_table(path, schema=CLOZES) for path in options.tables])
+    text = "\n".join(lines(table)) + "\n"
+    with atomic_path(options.out_text) as path:
+        path.write_text(text, encoding="utf-8")
+    write_parquet(table, options.output)
+    print(text, end="")
 
 
 def _taught(options: argparse.Namespace) -> None:

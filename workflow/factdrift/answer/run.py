@@ -89,8 +89,8 @@ def ask_edited(
                         failed.append(item)
                         continue
                     owner = made.owner[place] if made.owner else place if made.deltas else -1
-                    context = made.contexts[place].strip() if made.contexts else ""
-                    asked.append(Asked(item, condition, context, owner))
+                    (context,) = made.before(place, [item["question"]])
+                    asked.append(Asked(item, condition, context.strip(), owner))
             with job.timed("answer_seconds"):
                 rows = answers(job, settings, asked, made)
             left_out = {"condition": condition, "reason": "edit_failed"}

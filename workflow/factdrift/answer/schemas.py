@@ -33,3 +33,13 @@ SCORES = pa.schema(
     ]
 )
 """One row for each selection of items, model, way of scoring, condition, task and hop."""
+
+CLOZES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "benchmark", "role", "fact", "prompt", "object")),
+        ("logprob", pa.float64()),
+        ("exact", pa.bool_()),
+        ("reason", pa.string()),
+    ]
+)
+"""One row for each cloze test and object, in the order of the benchmarks."""

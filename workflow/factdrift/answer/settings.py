@@ -12,8 +12,8 @@ from factdrift.edit import settings as edit
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Scoring = Literal["letter", "loglik"]
 
-METHODS = ("ft", "ft_l", "rome", "memit")
-"""Methods whose edits can be in the place of the context. PROMPT would repeat the context; MEND's editor is
+METHODS = ("ft", "ft_l", "rome", "memit", "lora")
+"""Methods whose edits can be in the place of the context. PROMPT and RAG are a context; MEND's editor is
 trained on facts about the subjects of the items."""
 
 SLOTS = ("context", "question", "cloze", "options")

@@ -28,7 +28,7 @@ HOP_COLUMNS = {
 }
 """Column of the table by hop -> task and hop."""
 
-EDITS = {"ft": "FT", "ft_l": "FT+L", "rome": "ROME", "memit": "MEMIT"}
+EDITS = {"ft": "FT", "ft_l": "FT+L", "rome": "ROME", "memit": "MEMIT", "lora": "LoRA"}
 
 
 def title(condition: str) -> str:

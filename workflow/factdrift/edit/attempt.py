@@ -135,13 +135,17 @@ class _View:
 
     def __init__(self, loaded: Loaded, edited: Edited | None = None):
         self._loaded = loaded
-        self._context = edited.contexts[0] if edited and edited.contexts else ""
+        self._edited = edited
         self._deltas = edited.deltas if edited else None
         self._owner = 0 if edited else -1
 
+    def _context(self, prompt: str) -> str:
+        """The text before a prompt."""
+        return self._edited.before(0, [prompt])[0] if self._edited else ""
+
     def continuations(self, prompt: str) -> list[str]:
         """The most probable continuations: the probability of the first token, and the greedy rest."""
-        ids = align(self._loaded.tokenizer, prompt, context=self._context).ids
+        ids = align(self._loaded.tokenizer, prompt, context=self._context(prompt)).ids
         first = next_tokens(self._loaded, ids, TOP, self._deltas, self._owner)
         prompts = [[*ids, token] for token, _ in first]
         rest = generate(self._loaded, prompts, [WORDS - 1] * TOP, self._deltas, [self._owner] * TOP)
@@ -160,7 +164,7 @@ class _View:
     def chance(self, prompt: str, label: str) -> str:
         """The geometric mean of the probabilities of an object's tokens, or why they cannot be aligned."""
         try:
-            sentence = align(self._loaded.tokenizer, prompt, label, context=self._context)
+            sentence = align(self._loaded.tokenizer, prompt, label, context=self._context(prompt))
         except AlignmentError as error:
             return error.reason
         found = score(self._loaded, [sentence], self._deltas, [self._owner])

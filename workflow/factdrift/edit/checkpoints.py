@@ -50,6 +50,10 @@ class Parts:
     def costs(self, numbers: range) -> list[dict[str, float]]:
         return [json.loads(self._costs(number).read_text(encoding="utf-8")) for number in numbers]
 
+    def folder(self, name: str) -> Path:
+        """A folder for what batches write besides tables; it is not made here."""
+        return self._folder / name
+
     def remove(self) -> None:
         if self._root.is_dir():
             shutil.rmtree(self._root)

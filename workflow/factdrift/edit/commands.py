@@ -1,4 +1,4 @@
-"""`factdrift edit`: make edits from a dataset, run methods, score them, try one edit, convert layouts."""
+"""`factdrift edit`: edits of a dataset; methods run, scored, tried on one fact, exported; other layouts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from factdrift.edit import (
+    export_commands,
     family_commands,
     layout_commands,
     mend_commands,
@@ -32,6 +33,7 @@ def register(commands: Parsers) -> None:
     run_commands.register(verbs)
     score_commands.register(verbs)
     try_commands.register(verbs)
+    export_commands.register(verbs)
     probe_commands.register(verbs)
     tune_commands.register(verbs)
     mend_commands.register(verbs)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from factdrift.edit.checkpoints import Parts
 from factdrift.edit.job import META, SAID, Job, cut, longest
+from factdrift.edit.keeping import Keeping
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edited
 from factdrift.edit.methods.regimes import Maker, at_a_time, maker
@@ -73,10 +74,12 @@ def write_run(
     out_edits: Path,
     making: Maker | None = None,
     about: Mapping[str, Any] | None = None,
+    out_adapters: Path | None = None,
 ) -> list[dict[str, float]]:
     """Makes the edits of shard k of n and writes RUN_PROBES and RUN_EDITS; returns the costs of each batch.
 
-    Batches are cut before shards, so the rows do not depend on the number of shards. `making`: what
+    Batches are cut before shards, so the rows do not depend on the number of shards. `out_adapters`: a folder
+    to be made with an adapter for each edit that did not fail, or for each group of edits. `making`: what
     makes the edits, if not the method of `hyper`; `about`: provenance columns that differ from the settings.
     """
     settings = job.settings
@@ -85,13 +88,17 @@ def write_run(
     numbers = range(place * len(batches) // count, (place + 1) * len(batches) // count)
     meta = {**job.meta(hyper.method, hyper.digest(), digests), **(about or {}), "source": hyper.source}
     rows = [update.row for update in updates]
-    kept = Parts(parts, {"meta": meta, "settings": settings, "edits": rows, "code": of_module(__name__)})
+    depends = {"meta": meta, "settings": settings, "edits": rows, "code": of_module(__name__)}
+    kept = Parts(parts, depends | {"adapters": out_adapters is not None})
+    keeping = Keeping(job.loaded, hyper, settings.regime, kept.folder("adapters")) if out_adapters else None
+    # Without their folder the adapters of finished batches have been moved, and are made again.
+    again = keeping is not None and not keeping.begun()
     making = making or maker(job.loaded, hyper, artefacts, settings.regime)
     mine = sum(len(batches[number]) for number in numbers)
     progress = Progress(f"{hyper.method} on {job.loaded.name}", mine, "edits")
     for number in numbers:
-        if not kept.has(number):
-            probes, edits = _batch(job, meta, batches[number], hyper, making)
+        if again or not kept.has(number):
+            probes, edits = _batch(job, meta, batches[number], hyper, making, keeping)
             kept.write(
                 number,
                 {
@@ -105,6 +112,8 @@ def write_run(
     progress.say()
     write_parquet(kept.table("probes", RUN_PROBES, numbers), out_probes)
     write_parquet(kept.table("edits", RUN_EDITS, numbers), out_edits)
+    if keeping and out_adapters:
+        keeping.move(out_adapters)
     costs = kept.costs(numbers)
     kept.remove()
     return costs
@@ -117,7 +126,12 @@ def write_nothing(out_probes: Path, out_edits: Path) -> None:
 
 
 def _batch(
-    job: Job, meta: dict[str, Any], updates: Sequence[Update], hyper: Hyper, making: Maker
+    job: Job,
+    meta: dict[str, Any],
+    updates: Sequence[Update],
+    hyper: Hyper,
+    making: Maker,
+    keeping: Keeping | None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows of RUN_PROBES and RUN_EDITS for one batch, which is halved if it does not fit into memory."""
     probes: list[dict[str, Any]] = []
@@ -133,6 +147,8 @@ def _batch(
                 seen = replace(job, loaded=loaded)
                 found = [{**named, **row} for row in probe_rows(seen, chosen, made)]
                 said = list(_edit_rows(seen, chosen, made))
+        if keeping:
+            keeping.keep(edits, made)
         probes.extend(found)
         rows.extend({**meta, **row} for row in said)
 
@@ -152,8 +168,9 @@ def probe_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[di
     for owner, update in enumerate(updates):
         if owner in made.failed:
             continue
-        for number, probe in enumerate(update.probes):
-            one, reason = _sentence(job, probe["prompt"], probe["target"], _context(made, owner))
+        contexts = made.before(owner, [probe["prompt"] for probe in update.probes])
+        for number, (probe, context) in enumerate(zip(update.probes, contexts, strict=True)):
+            one, reason = _sentence(job, probe["prompt"], probe["target"], context)
             rows.append({"edit": update.edit.id, "number": number, "reason": reason})
             if one is not None:
                 sentences.append(one)
@@ -167,10 +184,6 @@ def probe_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[di
         else:
             rows[place]["reason"] = "not_finite"
     yield from rows
-
-
-def _context(made: Edited, owner: int) -> str:
-    return made.contexts[owner] if made.contexts else ""
 
 
 def _sentence(job: Job, prompt: str, target: str, context: str) -> tuple[Sentence | None, str | None]:
@@ -193,9 +206,14 @@ def _edit_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[di
         for place, (_, prompt) in enumerate(updates[owner].clozes())
     ]
     most = {owner: longest(job.sentences, updates[owner]) for owner in lasting}
+    contexts = [
+        context
+        for owner in lasting
+        for context in made.before(owner, [prompt for _, prompt in updates[owner].clozes()])
+    ]
     ids, counts = [], []
-    for owner, place, prompt in clozes:
-        one, _ = _sentence(job, prompt, "", _context(made, owner))
+    for (owner, place, prompt), context in zip(clozes, contexts, strict=True):
+        one, _ = _sentence(job, prompt, "", context)
         assert one is not None  # without a target no alignment can fail
         ids.append(one.ids)
         long = updates[owner].row["fluency"] and place

@@ -46,6 +46,7 @@ def register(verbs: Parsers) -> None:
     verb.add_argument("--shard", type=read_shard, default=(0, 1), metavar="0-of-1")
     _tables(verb, "--out-probes", "--out-edits")
     verb.add_argument("--out-costs", type=Path, required=True, metavar="JSON")
+    verb.add_argument("--out-adapters", type=Path, metavar="FOLDER", help="the edits as LoRA adapters")
     add_strict(verb)
     verb.set_defaults(run=_run)
 
@@ -194,6 +195,8 @@ def _run(options: argparse.Namespace) -> None:
                 raise
             print(f"{account['method']} on {job.loaded.name}: skipped: {error}")
             write_nothing(options.out_probes, options.out_edits)
+            if options.out_adapters:
+                options.out_adapters.mkdir(parents=True, exist_ok=True)
             account |= {"skipped": str(error), "batches": []}
         with atomic_path(options.out_costs) as path:
             path.write_text(json.dumps(account, indent=1) + "\n", encoding="utf-8")
@@ -221,6 +224,7 @@ def _made(options: argparse.Namespace, job: Job) -> dict[str, Any]:
         options.parts,
         options.out_probes,
         options.out_edits,
+        out_adapters=options.out_adapters,
     )
     return {
         "hyper": dict(hyper),

@@ -47,11 +47,7 @@ def register(verbs: Parsers) -> None:
 
 
 def _try(options: argparse.Namespace) -> None:
-    for name, text in (("new object", options.new_object), ("subject", options.subject)):
-        if not text.strip():
-            raise InputError(f"edit try: the {name} is empty; give its name as a text would have it")
-    if find_subject(options.prompt, options.subject) < 0:
-        raise InputError(f"--subject: {options.subject!r} does not occur in the prompt; write it as there")
+    check_given("try", options.prompt, options.new_object, options.subject)
     with loaded(options) as model:
         from factdrift.edit.attempt import attempt, find_around
         from factdrift.edit.methods.hyperparameters import hyper_of
@@ -72,6 +68,15 @@ def _try(options: argparse.Namespace) -> None:
         edit = Edit("try", options.prompt, options.subject, options.new_object, around.obsolete)
         for line in attempt(model, edit, hyper, artefacts(options, hyper, model)[0], around):
             print(line)
+
+
+def check_given(verb: str, prompt: str, new_object: str | None, subject: str | None) -> None:
+    """Raises InputError if new object or subject are missing, or the prompt does not name its subject."""
+    for name, text in (("new object", new_object), ("subject", subject)):
+        if not (text or "").strip():
+            raise InputError(f"edit {verb}: the {name} is empty; give its name as a text would have it")
+    if find_subject(prompt, subject or "") < 0:
+        raise InputError(f"--subject: {subject!r} does not occur in the prompt; write it as there")
 
 
 def find_artefacts(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> None:

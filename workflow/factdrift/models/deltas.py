@@ -90,7 +90,13 @@ def _of_each(delta: LowRank | Dense, owner: Tensor) -> Callable[[Tensor], Tensor
     if isinstance(delta, LowRank):
         # Index -1 selects the appended zero.
         read, write = (_with_none(factor)[owner] for factor in (delta.read, delta.write))
-        return lambda taken: taken @ read @ write.transpose(1, 2)
+
+        def product(taken: Tensor) -> Tensor:
+            # Some attention puts an axis of length one between rows and tokens.
+            rows: Tensor = taken.flatten(1, -2) @ read @ write.transpose(1, 2)
+            return rows.view(*taken.shape[:-1], rows.shape[2])
+
+        return product
     rows_of = [(edit, (owner == edit).nonzero()[:, 0]) for edit in sorted({*owner.tolist()} - {-1})]
 
     def change(taken: Tensor) -> Tensor:

@@ -30,13 +30,17 @@ class Edit:
     """The object that is replaced, or empty; no method uses it."""
 
 
+Context = str | Callable[[Sequence[str]], list[str]]
+"""The text before every probe of an edit, or a function that gives the text before each prompt."""
+
+
 @dataclass
 class Edited:
     """The result of a method for E edits."""
 
     deltas: Deltas = field(default_factory=dict)
-    contexts: list[str] | None = None
-    """For methods that change no weight: the text before each probe, one for each edit."""
+    contexts: Sequence[Context] | None = None
+    """For methods that change no weight: what comes before the probes of each edit."""
     failed: dict[int, str] = field(default_factory=dict)
     """Index of an edit that failed -> reason; its deltas are zero."""
     owner: list[int] | None = None
@@ -47,6 +51,11 @@ class Edited:
     """[E] the last loss that was computed, as the method defines it."""
     memory: Any = None
     """What the method is given as `Artefacts.memory` with the next edits, where they are made in turn."""
+
+    def before(self, edit: int, prompts: Sequence[str]) -> list[str]:
+        """The text that the method puts before each prompt of a probe of an edit."""
+        context = self.contexts[edit] if self.contexts else ""
+        return [context] * len(prompts) if isinstance(context, str) else context(prompts)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 from factdrift.edit.methods.hyperparameters import Hyper, check_values, read_given
 from factdrift.edit.methods.own import entries
 from factdrift.edit.skipped import Skipped
-from factdrift.errors import CannotEdit
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.names import split_name
 from factdrift.models.sizes import read_sizes
 from factdrift.paths import METHODS
@@ -32,6 +32,28 @@ def needs(hyper: Hyper) -> dict[str, str]:
     if hyper.method == "mend":
         found["mend"] = "mend.safetensors"
     return found
+
+
+def check_encoder(hyper: Hyper) -> None:
+    """Raises InputError if RAG is to compare dense vectors and no encoder is named."""
+    if hyper.get("index") == "dense" and not hyper["encoder"]:
+        raise InputError(
+            "rag.encoder: none is given, which `index: dense` needs; name a sentence encoder, or take tfidf"
+        )
+
+
+def check_kept(hyper: Hyper) -> None:
+    """Raises InputError if the method changes full matrices, which no adapter holds; for `edit.keep`."""
+    if hyper.own and hyper.own.plain:
+        raise InputError(
+            f"edit.keep: adapters: {hyper.method} changes a model in place, of which no adapter can be made; "
+            "leave it out of methods, or keep none"
+        )
+    if hyper.method in ("ft", "ft_l") or hyper.get("precision") == "weights":
+        raise InputError(
+            f"edit.keep: adapters: {hyper.method} on {hyper.model} changes full matrices, which no adapter "
+            "of low rank holds; leave it out of methods (precision: float32 for the others), or keep none"
+        )
 
 
 class Plan:
@@ -64,6 +86,9 @@ class Plan:
                         raise
                     self.skipped.append(Skipped(model, method, str(error)))
                 else:
+                    check_encoder(hyper)
+                    if config.get("edit", {}).get("keep") == "adapters":
+                        check_kept(hyper)
                     self._hypers[model, method] = hyper
 
     def names(self) -> list[str]:

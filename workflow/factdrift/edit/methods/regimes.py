@@ -9,12 +9,12 @@ from typing import Protocol
 
 import torch
 
-from factdrift.edit.methods import memit, ultraedit
+from factdrift.edit.methods import lora, memit, rag, ultraedit
 from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Method
+from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.plain import InPlace
 from factdrift.edit.methods.refusals import check
-from factdrift.edit.methods.registry import method_of
+from factdrift.edit.methods.registry import Method, method_of
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.loading import Loaded
@@ -23,6 +23,8 @@ TOGETHER: dict[str, Method] = {
     "memit": memit.together,
     "alphaedit": memit.together,
     "ultraedit": ultraedit.together,
+    "lora": lora.together,
+    "rag": rag.together,
 }
 """Methods that can make one change for all facts (regime `batch`)."""
 ONLY_MANY = ("ultraedit",)
@@ -36,13 +38,14 @@ def edited(
 
     `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
     all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
-    for all facts together; the methods of TOGETHER can. Raises CannotEdit if the method does not support the
-    regime, and InputError if it changes a block that the model does not have.
+    for all facts together; the methods of TOGETHER can. RAG, which changes no weight, has one index for all
+    facts in both. Raises CannotEdit if the method does not support the regime, and InputError if it changes a
+    block that the model does not have.
     """
     check_layers(loaded, hyper)
-    if regime == "independent" and hyper.method not in ONLY_MANY:
+    if regime == "independent" and (hyper.own is not None or hyper.method not in ONLY_MANY):
         result = method_of(hyper)(loaded, edits, hyper, artefacts)
-    elif regime == "batch" and hyper.method in TOGETHER:
+    elif hyper.own is None and hyper.method in TOGETHER and (regime == "batch" or hyper.method == "rag"):
         result = TOGETHER[hyper.method](loaded, edits, hyper, artefacts)
     elif regime == "sequential" and hyper.method not in ("none", "prompt"):
         result = _in_turn(loaded, edits, hyper, artefacts)
@@ -111,8 +114,9 @@ def _in_turn(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     total: Deltas = {}
     failed: dict[int, str] = {}
     memory = None
-    # Only methods that can make edits together have the key.
-    make, turn = (TOGETHER[hyper.method], hyper["turn"]) if "turn" in hyper else (method_of(hyper), 1)
+    make, turn = method_of(hyper), 1
+    if hyper.own is None and "turn" in hyper:
+        make, turn = TOGETHER[hyper.method], hyper["turn"]
     for start in range(0, len(edits), turn):
         some = edits[start : start + turn]
         with applied(loaded.model, total, 0):

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from factdrift.edit.methods.ft import ft
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Method
+from factdrift.edit.methods.lora import lora
 from factdrift.edit.methods.memit import memit
 from factdrift.edit.methods.mend import mend
 from factdrift.edit.methods.own import Entry
 from factdrift.edit.methods.prompt import none, prompt
+from factdrift.edit.methods.rag import rag
 from factdrift.edit.methods.results import checked
 from factdrift.edit.methods.rome import rome
 from factdrift.edit.methods.ultraedit import together as ultraedit
@@ -34,7 +36,9 @@ METHODS: dict[str, Method] = {
     "memit": memit,
     "alphaedit": memit,
     "ultraedit": ultraedit,
+    "lora": lora,
     "prompt": prompt,
+    "rag": rag,
 }
 
 

@@ -45,7 +45,9 @@ TITLES = {
     "memit": "MEMIT",
     "alphaedit": "AlphaEdit",
     "ultraedit": "UltraEdit",
+    "lora": "LoRA",
     "prompt": "PROMPT",
+    "rag": "RAG",
 }
 _PLAIN = ("fluency", "fluency_full")
 
@@ -155,6 +157,10 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         for group in mine:
             if group.cost.get("derived"):
                 yield f"{group.title} {group.cost['source']}"
+        for texts in dict.fromkeys(group.cost.get("moments") for group in mine):
+            if texts:
+                named = ", ".join(group.title for group in mine if group.cost.get("moments") == texts)
+                yield f"{named}: second moments over {texts}"
     for model in dict.fromkeys(each.model for each in skipped):
         if model not in {group.model for group in groups}:
             yield ""

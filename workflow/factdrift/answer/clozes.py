@@ -1,0 +1,122 @@
+"""Cloze tests of KLoB and WikiFactDiff, put to an unedited model: how many it completes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.answer.schemas import CLOZES
+from factdrift.edit.job import Job, cut
+from factdrift.edit.probes import read_updates
+from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.models.scoring import score
+from factdrift.progress import Progress
+from factdrift.tables import write_parquet
+from factdrift.tempripple.metrics import wilson
+
+CHUNK = 4096
+"""Cloze tests between two lines of progress."""
+
+
+def read_clozes(klob: Sequence[Path], edits: Path) -> list[dict[str, Any]]:
+    """Rows of CLOZES without what a model says: KLoB's sentences, and the clozes of WikiFactDiff's updates.
+
+    `klob`: tables klob_c and klob_r. `edits`: a table EDITS. An update is asked with its new object, and with
+    its obsolete object if it has one.
+    """
+    rows: list[dict[str, Any]] = []
+    for path in klob:
+        for example in pq.read_table(path, columns=["example_id", "subtask", "sentences"]).to_pylist():
+            named = {"benchmark": f"klob_{example['subtask']}", "fact": example["example_id"]}
+            rows += [
+                {**named, "role": one["role"], "prompt": one["text"], "object": one["target_label"]}
+                for one in example["sentences"]
+            ]
+    for update in read_updates(edits):
+        objects = {"new": update.row["new"], "old": update.row["obsolete"]}
+        for wording, prompt in update.clozes():
+            rows += [
+                {"benchmark": "wikifactdiff", "fact": update.edit.id, "prompt": prompt}
+                | {"role": f"{wording}, {kind}", "object": label}
+                for kind, label in objects.items()
+                if label
+            ]
+    return rows
+
+
+def ask_clozes(job: Job, rows: Sequence[dict[str, Any]], output: Path) -> int:
+    """Scores the object of each cloze test after its prompt, and writes CLOZES; returns their number.
+
+    `exact`: every token of the object is the most probable one after those before it.
+    """
+    progress = Progress(f"cloze tests of {job.loaded.name}", len(rows), "cloze tests")
+    found: list[dict[str, Any]] = []
+    for chunk in cut(rows, CHUNK):
+        sentences: list[Sentence] = []
+        asked: list[dict[str, Any]] = []
+        for row in ({"model": job.loaded.name, **row} for row in chunk):
+            found.append(row)
+            try:
+                one = align(job.loaded.tokenizer, row["prompt"], row["object"])
+            except AlignmentError as error:
+                row["reason"] = error.reason
+                continue
+            if len(one.ids) > job.loaded.spec.positions:
+                row["reason"] = "too_long"
+                continue
+            sentences.append(one)
+            asked.append(row)
+        scores = score(job.loaded, sentences, budget=job.budget)
+        for row, logprob, exact in zip(asked, scores.logprob.tolist(), scores.exact.tolist(), strict=True):
+            row |= {"logprob": logprob, "exact": exact} if np.isfinite(logprob) else {"reason": "not_finite"}
+        progress.advance(len(chunk))
+    progress.say()
+    return write_parquet(pa.Table.from_pylist(found, schema=CLOZES), output)
+
+
+class Share(NamedTuple):
+    """How many cloze tests of one kind a model completes."""
+
+    model: str
+    benchmark: str
+    role: str
+    asked: int
+    exact: int
+    unanswered: int
+
+    def __str__(self) -> str:
+        if not self.asked:
+            return f"{self.model:<16}  {self.benchmark:<12}  {self.role:<20}  {0:>7,}  -"
+        low, high = wilson(self.exact, self.asked)
+        share = self.exact / self.asked
+        left = f"  ({self.unanswered:,} not answered)" if self.unanswered else ""
+        return (
+            f"{self.model:<16}  {self.benchmark:<12}  {self.role:<20}  {self.asked:>7,}  "
+            f"{share:.3f} [{low:.2f}, {high:.2f}]{left}"
+        )
+
+
+def shares(table: pa.Table) -> Iterator[Share]:
+    """A share for each model, benchmark and role, in the order of the rows."""
+    counts: dict[tuple[str, str, str], list[int]] = {}
+    columns = (table[name].to_pylist() for name in ("model", "benchmark", "role", "exact"))
+    for *key, exact in zip(*columns, strict=True):
+        asked = counts.setdefault((key[0], key[1], key[2]), [0, 0, 0])
+        asked[0] += exact is not None
+        asked[1] += bool(exact)
+        asked[2] += exact is None
+    for (model, benchmark, role), numbers in counts.items():
+        yield Share(model, benchmark, role, *numbers)
+
+
+def lines(table: pa.Table) -> Iterator[str]:
+    """The shares as text."""
+    yield "Cloze tests that an unedited model completes: every token of the object is the most probable one"
+    yield "In brackets: 95 % Wilson interval; wordings of a fact are not independent, so it is too narrow."
+    yield f"{'model':<16}  {'benchmark':<12}  {'cloze test':<20}  {'asked':>7}  completed"
+    yield from map(str, shares(table))
