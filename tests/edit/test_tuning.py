@@ -187,7 +187,7 @@ def test_updates_of_the_evaluation_are_left_out(
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("prompt", [], "methods that can be tuned: ft, ft_l, memit, rome"),
+        ("prompt", [], "methods that can be tuned: alphaedit, ft, ft_l, memit, rome"),
         ("magic", [], "magic: no such method"),
         ("ft", ["--layers", "7"], "has no block 7"),
         ("ft", ["--without", "none.parquet"], "--without: none.parquet: no such file"),

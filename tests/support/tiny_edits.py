@@ -23,6 +23,8 @@ EDITS = (
 SETTINGS: dict[str, dict[str, Any]] = {
     "rome": {"layer": 1, "steps": 6, "weight_decay": 0.001, "clamp": 20},
     "memit": {"layers": [0, 1], "steps": 6, "weight_decay": 0.001, "clamp": 20, "moment_weight": 0.1},
+    # The keys of these models are short, so that C is small.
+    "alphaedit": {"layers": [0, 1], "steps": 6, "weight_decay": 0.001, "clamp": 20, "l2": 0.01},
 }
 
 

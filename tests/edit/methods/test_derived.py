@@ -55,9 +55,10 @@ def test_layers_have_the_median_share_of_the_published_ones() -> None:
     ]
     assert rules("memit")["layers"]["between"] == pytest.approx(between, abs=5e-4)
     assert rules("memit")["layers"]["most"] == mode(len(entry["layers"]) for _, entry in published("memit"))
+    assert rules("alphaedit")["layers"] == rules("memit")["layers"]
 
 
-@pytest.mark.parametrize("method", ["rome", "memit", "ft", "ft_l"])
+@pytest.mark.parametrize("method", ["rome", "memit", "alphaedit", "ft", "ft_l"])
 def test_other_values_are_what_most_published_entries_have(method: str) -> None:
     entries = [entry for _, entry in published(method)]
     hyper = read_hyper(method, "some/thing", sizes=lambda: SIZES)

@@ -14,7 +14,7 @@ from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.edit.methods.mend import gradients
 from factdrift.edit.methods.mend_editor import HyperNet, edited_matrices
 from factdrift.edit.methods.refusals import ALL_MATRICES, ANY_MATRIX, DOWN, refusal
-from factdrift.edit.methods.regimes import edited
+from factdrift.edit.methods.regimes import ONLY_MANY, edited
 from factdrift.edit.methods.registry import METHODS
 from factdrift.edit.methods.targets import aligned
 from factdrift.models.families import ModelSpec, read_families
@@ -73,9 +73,10 @@ def tried(loaded: Loaded, method: str) -> tuple[str, str]:
         return "no", "target" if any(map(spec.has_down, range(spec.layers))) else "experts"
     for layer in {open_[0], open_[-1]}:
         hyper = _hyper(spec, method, layer)
-        found = edited(loaded, EDITS, hyper, _artefacts(loaded, hyper))
+        regime = "batch" if method in ONLY_MANY else "independent"
+        found = edited(loaded, EDITS, hyper, _artefacts(loaded, hyper), regime)
         assert not found.failed, f"{method} on {loaded.name}: {found.failed}"
-        made = [delta.dense(edit)[0] for delta in found.deltas.values() for edit in range(len(EDITS))]
+        made = [delta.dense(edit)[0] for delta in found.deltas.values() for edit in range(len(delta))]
         assert found.contexts or made, f"{method} on {loaded.name} changed nothing"
         assert all(one.isfinite().all() and one.any() for one in made), f"{method} on {loaded.name}"
     return "yes", _note(spec, method, open_)
@@ -94,6 +95,7 @@ def _hyper(spec: ModelSpec, method: str, layer: int) -> Hyper:
     own: dict[str, Any] = {key: value for key, value in FEW.items() if key in hyper}
     own |= {"layer": layer} if "layer" in hyper else {}
     own |= {"layers": [layer]} if "layers" in hyper else {}
+    own |= {"others": {}} if "others" in hyper else {}
     own |= {"blocks": 1 if method in ALL_MATRICES else hyper["blocks"]} if "blocks" in hyper else {}
     return read_hyper(method, "sample-llama", own)
 

@@ -49,6 +49,8 @@ class Edited:
     """[E] number of optimiser updates."""
     losses: Tensor | None = None
     """[E] the last loss that was computed, as the method defines it."""
+    memory: Any = None
+    """What the method is given as `Artefacts.memory` with the next edits, where they are made in turn."""
 
     def before(self, edit: int, prompts: Sequence[str]) -> list[str]:
         """The text that the method puts before each prompt of a probe of an edit."""
@@ -68,6 +70,8 @@ class Artefacts:
     """MEND's trained editor."""
     before: Deltas = field(default_factory=dict)
     """The change that earlier edits made, one edit; a hook adds it while the method runs."""
+    memory: Any = None
+    """`Edited.memory` of the edits before, None for the first ones; AlphaEdit and UltraEdit have one."""
 
 
 Method = Callable[["Loaded", Sequence[Edit], Hyper, Artefacts], Edited]

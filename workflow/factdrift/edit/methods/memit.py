@@ -1,8 +1,9 @@
 """MEMIT (Meng et al., 2023, "Mass-Editing Memory in a Transformer"): least squares over several layers.
 
 Comments name the equations of section 4 of the paper. `memit` makes each edit on the unedited model,
-`together` makes one change for all facts. Two related methods differ only in `solve`: EMMET (arXiv
-2403.14236) demands equality, AlphaEdit (arXiv 2410.02355) restricts the change to the null space of C.
+`together` makes one change for all facts. Two related methods differ only in the solve: EMMET (arXiv
+2403.14236) demands equality. AlphaEdit (arXiv 2410.02355) restricts the change to the null space of C, and
+keeps what earlier edits wrote.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.optimise import Optimised, optimise
 from factdrift.edit.methods.refusals import check
 from factdrift.edit.methods.results import collected
+from factdrift.errors import CannotEdit
 from factdrift.models.deltas import Deltas, LowRank, applied
 from factdrift.models.loading import Loaded
 from factdrift.models.moments import Moments
@@ -31,7 +33,7 @@ def memit(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefa
     def work(batch: Sequence[Contexts]) -> tuple[Deltas, Optimised]:
         values, found = _values(loaded, batch, hyper)
         alone = {one.place: number for number, one in enumerate(batch)}
-        return _spread(loaded, batch, hyper, artefacts, values, alone), found
+        return _spread(loaded, batch, hyper, artefacts, values, alone)[0], found
 
     contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
     results = in_batches_of(loaded, contexts, work)
@@ -51,10 +53,10 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     kept = [one for one, fine in zip(contexts, finite.tolist(), strict=True) if fine]
     diverged = {one.place for one in contexts} - {one.place for one in kept}
     shared = {one.place: 0 for one in kept}
-    deltas = _spread(loaded, kept, hyper, artefacts, values[finite], shared) if kept else {}
+    deltas, memory = _spread(loaded, kept, hyper, artefacts, values[finite], shared) if kept else ({}, {})
     failed |= dict.fromkeys(diverged, "diverged")
     owner = [-1 if place in failed else 0 for place in range(len(edits))]
-    return Edited(deltas, failed=failed, owner=owner)
+    return Edited(deltas, failed=failed, owner=owner, memory=memory)
 
 
 def _values(loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper) -> tuple[Tensor, Optimised]:
@@ -73,14 +75,16 @@ def _spread(
     artefacts: Artefacts,
     values: Tensor,
     groups: Mapping[int, int],
-) -> Deltas:
+) -> tuple[Deltas, dict[int, Tensor]]:
     """The changes of the layers in turn (algorithm 1), each computed with the lower layers already changed.
 
     `groups`: index of an edit -> number of the change that it shares; 0 for all, or one number each.
+    Returns, too, layer -> keys of these edits and of those in the memory, [edits, width].
     """
     spec, layers = loaded.spec, hyper["layers"]
     kind = loaded.change_dtype
     deltas: Deltas = {}
+    memory: dict[int, Tensor] = {}
     for place, layer in enumerate(layers):
         down = spec.module(layer, spec.down)
 
@@ -99,36 +103,58 @@ def _spread(
         # it adds to the residual stream, so that the matrix must give the difference divided by the factor.
         residual = (values - state) / (len(layers) - place) / spec.residual_factor
         moments = artefacts.moments[layer] if hyper["covariance"] else None
+        earlier = artefacts.memory[layer] if artefacts.memory else key[:0]
+        memory[layer] = torch.cat([earlier, key])
         number = max(groups.values()) + 1
         key, residual = (value.reshape(number, -1, value.shape[1]) for value in (key, residual))
-        read, write = solve(key, residual, hyper, moments)
+        read, write = solve(key, residual, hyper, moments, earlier)
         deltas[down] = LowRank(read.transpose(1, 2).to(kind), write.transpose(1, 2).to(kind))
-    return deltas
+    return deltas, memory
 
 
-def solve(keys: Tensor, residuals: Tensor, hyper: Hyper, moments: Moments | None) -> tuple[Tensor, Tensor]:
+def solve(
+    keys: Tensor, residuals: Tensor, hyper: Hyper, moments: Moments | None, earlier: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Factors of the change that moves the outputs for `keys` by `residuals`; both [groups, facts, width].
 
     Eq. 14: Delta = R K^T (lambda C + K K^T)^-1, where K has one column for each fact. By Woodbury's identity
     (Sherman-Morrison for one fact) this is R (lambda I + K^T C^-1 K)^-1 (C^-1 K)^T, which needs one
     factorisation of C for all edits, and for each group a system of the number of its facts. EMMET is the
-    case lambda = 0. AlphaEdit replaces C^-1 by the projection P on the null space of C, and lambda by its L2.
+    case lambda = 0.
+
+    AlphaEdit has the projection P on the null space of C in the place of C^-1, L2 in that of lambda, and the
+    keys K_p of earlier edits, `earlier` [earlier edits, width], for which the change shall give 0:
+    Delta = R K^T P (K_p K_p^T P + K K^T P + L2 I)^-1 (its eq. 14). So these are further facts whose residual
+    is 0, and only the factors of the others remain. Raises CannotEdit if there is no null space.
     Returns read and write, [groups, facts, width] in float64, with Delta = write^T read.
     """
-    keys = keys.double()
-    weight = {
-        "least_squares": hyper["moment_weight"],
-        "constrained": 0,
-        "null_space": hyper["null_space_l2"],
-    }[hyper["solve"]]
+    facts, keys = keys.shape[1], keys.double()
+    if earlier is not None:
+        keys = torch.cat([earlier.double().expand(len(keys), -1, -1), keys], 1)
+    # AlphaEdit has no switch `solve`.
+    how = hyper.get("solve", "null_space")
+    weight = {"least_squares": "moment_weight", "null_space": "l2"}.get(how)
     if moments is None:
         weighed = keys
-    elif hyper["solve"] == "null_space":
-        values, vectors = moments.eigen
-        null = vectors[:, values < hyper["null_space_below"]]
+    elif how == "null_space":
+        null = _null_space(moments, hyper)
         weighed = keys @ null @ null.T
     else:
         weighed = moments.solve(keys.flatten(0, 1)).reshape(keys.shape)
     gram = keys @ weighed.transpose(1, 2)
-    gram = gram + weight * torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
-    return torch.linalg.solve(gram, weighed), residuals.double()
+    scale = hyper[weight] if weight else 0
+    gram = gram + scale * torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
+    return torch.linalg.solve(gram, weighed)[:, -facts:], residuals.double()
+
+
+def _null_space(moments: Moments, hyper: Hyper) -> Tensor:
+    """Orthonormal columns [width, dimensions]: the eigenvectors of C whose eigenvalues count as zero."""
+    values, vectors = moments.eigen
+    below = int((values < hyper["null_space_below"]).sum())
+    if not below:
+        raise CannotEdit(
+            f"{hyper.method}.null_space_below: no eigenvalue of the second moments of block "
+            f"{moments.layer} is below {hyper['null_space_below']:g}, the least is {values[0].item():.3g}; "
+            "give a larger bound"
+        )
+    return vectors[:, :below]

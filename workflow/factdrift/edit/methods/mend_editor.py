@@ -68,14 +68,15 @@ class Residual(nn.Module):
 
 
 class Statistics(nn.Module):
-    """Mean and standard deviation of each component over all tokens seen in training."""
+    """Mean and standard deviation of each component over all tokens seen."""
 
     count: Tensor
     mean: Tensor
     squares: Tensor
 
-    def __init__(self, width: int):
+    def __init__(self, width: int, epsilon: float = EPSILON):
         super().__init__()
+        self.epsilon = epsilon
         self.register_buffer("count", torch.zeros((), dtype=torch.long))
         self.register_buffer("mean", torch.zeros(width))
         self.register_buffer("squares", torch.zeros(width))
@@ -95,8 +96,9 @@ class Statistics(nn.Module):
         self.count += count
 
     def forward(self, values: Tensor) -> Tensor:
-        spread = (self.squares / (self.count - 1)).sqrt()
-        return (values - self.mean) / (spread + EPSILON)
+        """A single token becomes 0, since it is the mean."""
+        spread = (self.squares / (self.count - 1).clamp(min=1)).sqrt()
+        return (values - self.mean) / (spread + self.epsilon)
 
 
 class Editor(nn.Module):

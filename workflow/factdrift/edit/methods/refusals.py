@@ -17,11 +17,13 @@ ANY_MATRIX = ("ft", "ft_l")
 """Train one matrix of a block, `ModelSpec.trained`: the down projection, if there is one."""
 VALUES = ("rome",)
 """Choose what the down projection of a block puts out for a key."""
-STATES = ("memit",)
+STATES = ("memit", "alphaedit")
 """Choose a hidden state, and spread what is missing over the down projections of some blocks."""
 ALL_MATRICES = ("mend",)
 """Change all matrices of the MLPs of some blocks."""
-DOWN = (*VALUES, *STATES, *ALL_MATRICES)
+SOME_MATRICES = ("ultraedit",)
+"""Change matrices of the MLPs that their hyper-parameters name."""
+DOWN = (*VALUES, *STATES, *ALL_MATRICES, *SOME_MATRICES)
 """Methods that need a down projection."""
 
 
@@ -36,9 +38,11 @@ def refusal(spec: ModelSpec, method: str, layer: int) -> str | None:
 
 
 def blocks_of(spec: ModelSpec, hyper: Hyper) -> list[int]:
-    """The blocks that a method edits: `layer` or `layers` of its hyper-parameters, or MEND's last blocks."""
+    """The blocks that a method edits: as its hyper-parameters say."""
     if hyper.method in ALL_MATRICES:
         return list(range(max(spec.layers - hyper.get("blocks", 0), 0), spec.layers))
+    if hyper.method in SOME_MATRICES:
+        return sorted({*hyper.layers, *(layer for layers in hyper["others"].values() for layer in layers)})
     return hyper.layers
 
 

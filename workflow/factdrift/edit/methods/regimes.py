@@ -9,7 +9,7 @@ from typing import Protocol
 
 import torch
 
-from factdrift.edit.methods import lora, memit, rag
+from factdrift.edit.methods import lora, memit, rag, ultraedit
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.plain import InPlace
@@ -19,8 +19,16 @@ from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.loading import Loaded
 
-TOGETHER: dict[str, Method] = {"memit": memit.together, "lora": lora.together, "rag": rag.together}
+TOGETHER: dict[str, Method] = {
+    "memit": memit.together,
+    "alphaedit": memit.together,
+    "ultraedit": ultraedit.together,
+    "lora": lora.together,
+    "rag": rag.together,
+}
 """Methods that can make one change for all facts (regime `batch`)."""
+ONLY_MANY = ("ultraedit",)
+"""Methods whose edits are nothing alone, because they are compared with each other."""
 
 
 def edited(
@@ -35,7 +43,7 @@ def edited(
     block that the model does not have.
     """
     check_layers(loaded, hyper)
-    if regime == "independent":
+    if regime == "independent" and (hyper.own is not None or hyper.method not in ONLY_MANY):
         result = method_of(hyper)(loaded, edits, hyper, artefacts)
     elif hyper.own is None and hyper.method in TOGETHER and (regime == "batch" or hyper.method == "rag"):
         result = TOGETHER[hyper.method](loaded, edits, hyper, artefacts)
@@ -44,7 +52,7 @@ def edited(
     else:
         raise CannotEdit(
             f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for {', '.join(TOGETHER)}, "
-            "sequential for methods that change weights, independent for all"
+            f"sequential for methods that change weights, independent for all but {', '.join(ONLY_MANY)}"
         )
     if hyper.get("precision") == "weights":
         result.deltas = rounded(loaded.model, result.deltas)
@@ -102,15 +110,22 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
 
 
 def _in_turn(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """Makes edits one after another, or `turn` of them at a time; those of a turn are made together."""
     total: Deltas = {}
     failed: dict[int, str] = {}
-    for place, edit in enumerate(edits):
+    memory = None
+    make, turn = method_of(hyper), 1
+    if hyper.own is None and "turn" in hyper:
+        make, turn = TOGETHER[hyper.method], hyper["turn"]
+    for start in range(0, len(edits), turn):
+        some = edits[start : start + turn]
         with applied(loaded.model, total, 0):
-            one = method_of(hyper)(loaded, [edit], hyper, replace(artefacts, before=total))
-        if one.failed:
-            failed[place] = one.failed[0]
-        else:
-            total = {name: _sum(total.get(name), delta) for name, delta in one.deltas.items()}
+            now = replace(artefacts, before=total, memory=memory)
+            one = make(loaded, some, hyper, now)
+        failed |= {start + place: reason for place, reason in one.failed.items()}
+        if len(one.failed) < len(some):
+            total |= {name: _sum(total.get(name), delta) for name, delta in one.deltas.items()}
+            memory = one.memory
     return Edited(total, failed=failed, owner=[-1 if place in failed else 0 for place in range(len(edits))])
 
 

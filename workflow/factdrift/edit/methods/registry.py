@@ -18,6 +18,7 @@ from factdrift.edit.methods.prompt import none, prompt
 from factdrift.edit.methods.rag import rag
 from factdrift.edit.methods.results import checked
 from factdrift.edit.methods.rome import rome
+from factdrift.edit.methods.ultraedit import together as ultraedit
 from factdrift.errors import InputError
 from factdrift.functions import function_of, read_function
 
@@ -33,6 +34,8 @@ METHODS: dict[str, Method] = {
     "mend": mend,
     "rome": rome,
     "memit": memit,
+    "alphaedit": memit,
+    "ultraedit": ultraedit,
     "lora": lora,
     "prompt": prompt,
     "rag": rag,

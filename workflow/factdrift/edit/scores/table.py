@@ -43,6 +43,8 @@ TITLES = {
     "mend": "MEND",
     "rome": "ROME",
     "memit": "MEMIT",
+    "alphaedit": "AlphaEdit",
+    "ultraedit": "UltraEdit",
     "lora": "LoRA",
     "prompt": "PROMPT",
     "rag": "RAG",
