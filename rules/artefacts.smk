@@ -138,6 +138,7 @@ else:
         params:
             code=code("edit mend-train"),
             model=edited_model_options,
+            template=config["edit"]["template"],
             settings=edit_settings(),
             values=method_values("mend"),
             seed=config["seed"],
@@ -149,6 +150,7 @@ else:
                 --templates {input.templates:q} \
                 --edits {input.edits:q} \
                 {params.model:q} \
+                --template {params.template} \
                 {params.settings:q} --threads {threads} \
                 --set {params.values:q} \
                 --seed {params.seed} \

@@ -71,12 +71,14 @@ rule edit_align:
     params:
         code=code("edit align"),
         model=edited_model_options,
+        template=config["edit"]["template"],
     shell:
         r"""
         exec &> >(tee {log:q})
         factdrift edit align \
             --edits {input.edits:q} \
             {params.model:q} \
+            --template {params.template} \
             --out-aligned {output.aligned:q} \
             --out-unaligned {output.unaligned:q}
         """
@@ -103,6 +105,7 @@ rule edit_baseline:
     params:
         code=code("edit baseline"),
         model=edited_model_options,
+        template=config["edit"]["template"],
         settings=edit_settings("batch", "budget", "length"),
         parts=subpath(output.probes, strip_suffix=".parquet"),
     shell:
@@ -113,6 +116,7 @@ rule edit_baseline:
             --aligned {input.aligned:q} \
             --unaligned {input.unaligned:q} \
             {params.model:q} \
+            --template {params.template} \
             {params.settings:q} --threads {threads} \
             --parts {params.parts:q} \
             --out-probes {output.probes:q} \
@@ -147,6 +151,7 @@ rule edit_run:
     params:
         code=code("edit run"),
         model=edited_model_options,
+        template=config["edit"]["template"],
         settings=edit_settings("batch", "budget", "length", "regime", "group"),
         method=method_given,
         values=lambda wildcards: method_values(wildcards.method),
@@ -163,6 +168,7 @@ rule edit_run:
             --aligned {input.aligned:q} \
             --unaligned {input.unaligned:q} \
             {params.model:q} \
+            --template {params.template} \
             {params.settings:q} --threads {threads} \
             --method={params.method:q} \
             --set {params.values:q} \

@@ -248,6 +248,7 @@ rule locate_edit_layers:
     params:
         code=code("locate edit-layers"),
         model=edited_model_options,
+        template=config["edit"]["template"],
         settings=edit_settings("batch", "budget", "length", "regime", "group"),
         values=lambda wildcards: method_values(wildcards.method),
         artefacts=lambda wildcards, input: [
@@ -262,6 +263,7 @@ rule locate_edit_layers:
             --aligned {input.aligned:q} \
             --unaligned {input.unaligned:q} \
             {params.model:q} \
+            --template {params.template} \
             {params.settings:q} --threads {threads} \
             --method {wildcards.method} \
             --set {params.values:q} \

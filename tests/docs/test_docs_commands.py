@@ -74,8 +74,11 @@ def test_snakemake_accepts_its_arguments_and_the_workflow_its_configuration(
     monkeypatch.chdir(tmp_path)
     options = snakemake_options(arguments)
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+    # What `factdrift edit tune` writes.
+    (tmp_path / "tuned.yaml").write_text("rome: {layer: 8, lr: 0.5}\nedit: {split: test}\n")
     for file in options.configfile or []:
-        config |= yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
+        path = tmp_path / file if (tmp_path / file).is_file() else ROOT / file
+        config |= yaml.safe_load(path.read_text(encoding="utf-8"))
     config |= snakemake.cli.parse_config(options.config)
     configure(config)
     assert options.targets

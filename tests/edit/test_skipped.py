@@ -110,7 +110,7 @@ def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path: Path) -
     assert found == read_skipped(costs)
     assert [each[:2] for each in found] == [("one", "memit"), ("two", "rome"), ("two", "magic")]
     spent = {(each["model"], each["method"]): each for each in json.loads(costs.read_text())}
-    row = {"failed": None, "fluency": 1.0, "fluency_full": 1.0}
+    row = {"failed": None, "template": "none", "fluency": 1.0, "fluency_full": 1.0}
     row |= dict.fromkeys(("efficacy_d", "efficacy_s", "generalization_d", "generalization_s"), 1.0)
     row |= dict.fromkeys(("bleedover_random", "bleedover_nearest", "exact", "greedy"), 1.0)
     row |= dict.fromkeys(("generalization_exact", "generalization_greedy"), 1.0)

@@ -233,3 +233,11 @@ def test_an_editor_of_another_model_is_refused(tmp_path: Path) -> None:
         read_hypernet(tmp_path / "mend.safetensors", loaded)
     with pytest.raises(InputError, match="mend-train"):
         read_hypernet(tmp_path / "none.safetensors", loaded)
+
+
+def test_an_editor_trained_with_another_template_is_refused(tmp_path: Path) -> None:
+    loaded: Any = tiny_model("gpt2", dtype=torch.float32)
+    about = {"model": loaded.digest, "template": "chat"}
+    trained(loaded).write(tmp_path / "mend.safetensors", about)
+    with pytest.raises(InputError, match="trained with --template chat; delete it"):
+        read_hypernet(tmp_path / "mend.safetensors", loaded)

@@ -19,7 +19,7 @@ from factdrift.edit.scores.metrics import PROBES, SCORES, Runs, write_scores
 from factdrift.edit.scores.table import Group, interval, lines, read_groups, write_table
 
 META = {"model": "m", "revision": "r", "model_digest": "d", "hyper": "h", "moments": None, "prefixes": None}
-META |= {"mend": None, "regime": "independent", "group": None, "dtype": "float32"}
+META |= {"mend": None, "regime": "independent", "group": None, "template": "none", "dtype": "float32"}
 META |= {"torch": "1", "transformers": "2", "factdrift": "3"}
 TEXT = pa.string()
 BASE = pa.schema([("model", TEXT), ("prompt", TEXT), ("target", TEXT), ("logprob", pa.float64())])
@@ -261,7 +261,8 @@ def test_intervals() -> None:
 
 
 def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
-    row = {"failed": None, "known_before": True, "efficacy_d": 0.5, "efficacy_s": 1.0, "fluency": 5.2}
+    row = {"failed": None, "template": "none", "known_before": True, "fluency": 5.2}
+    row |= {"efficacy_d": 0.5, "efficacy_s": 1.0}
     row |= dict.fromkeys(
         ("generalization_d", "generalization_s", "bleedover_random", "bleedover_nearest"), 0.25
     )

@@ -86,10 +86,7 @@ def _base_clozes(
     job: Job, meta: dict[str, Any], prompts: Sequence[str], long: set[str], most: int
 ) -> pa.Table:
     ids = [job.sentences[prompt, ""].ids for prompt in prompts]
-    counts = [
-        max(job.settings.length - len(one) if prompt in long else 0, most + SAID)
-        for prompt, one in zip(prompts, ids, strict=True)
-    ]
+    counts = [max(job.room(prompt) if prompt in long else 0, most + SAID) for prompt in prompts]
     rows = [
         {
             **meta,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from factdrift.edit.run_commands import add_method, artefacts
 from factdrift.edit.try_commands import check_given, find_artefacts
 from factdrift.errors import InputError
-from factdrift.models.options import add_computing, add_model, loaded
+from factdrift.models.options import add_computing, add_model, add_template, loaded
 
 if TYPE_CHECKING:
     from factdrift.edit.methods.hyperparameters import Hyper
@@ -46,6 +46,7 @@ def register(verbs: Parsers) -> None:
         "--results", type=Path, default=Path("results"), metavar="FOLDER", help="results of the workflow"
     )
     add_model(verb)
+    add_template(verb)
     add_computing(verb)
     add_method(verb)
     form = verb.add_mutually_exclusive_group()

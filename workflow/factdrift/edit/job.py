@@ -20,6 +20,7 @@ from factdrift.edit.probes import Sentences, Update
 from factdrift.edit.settings import Settings
 from factdrift.models.loading import Loaded
 from factdrift.models.scoring import budget_of, generate
+from factdrift.models.templated import Templated
 
 SAID = 3
 """Tokens of a continuation that are kept beyond the length of the longest object."""
@@ -28,7 +29,7 @@ META = [
     *((name, pa.string()) for name in ("model", "revision", "model_digest", "method", "hyper")),
     *((name, pa.string()) for name in ("moments", "prefixes", "mend", "regime")),
     ("group", pa.int32()),
-    ("dtype", pa.string()),
+    *((name, pa.string()) for name in ("template", "dtype")),
     *((name, pa.string()) for name in ("torch", "transformers", "factdrift")),
 ]
 """Provenance columns; digests of files that a method does not use are null."""
@@ -55,6 +56,7 @@ class Job:
             **{name: digests.get(name) for name in ("moments", "prefixes", "mend")},
             "regime": self.settings.regime,
             "group": self.settings.edits if self.settings.regime != "independent" else None,
+            "template": loaded.template,
             "dtype": str(loaded.dtype).removeprefix("torch."),
             **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "factdrift")},
         }
@@ -92,6 +94,12 @@ class Job:
         """Greedy continuations of `counts[row]` tokens, with the edit `owners[row]` if one is given."""
         deltas = edited.deltas if edited else None
         return generate(self.loaded, prompts, counts, deltas, owners, self.budget)
+
+    def room(self, prompt: str) -> int:
+        """Tokens of a long continuation of a cloze: what `length` leaves, without those of a template."""
+        tokenizer = self.loaded.tokenizer
+        own = tokenizer.tokens if isinstance(tokenizer, Templated) else 0
+        return self.settings.length - (len(self.sentences[prompt, ""].ids) - own)
 
     def text(self, ids: Sequence[int]) -> str:
         said: str = self.loaded.tokenizer.decode(ids, skip_special_tokens=True)

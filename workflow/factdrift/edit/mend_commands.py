@@ -7,7 +7,7 @@ from pathlib import Path
 
 from factdrift.edit.run_commands import add_hyper
 from factdrift.errors import CannotEdit
-from factdrift.models.options import add_computing, add_model, loaded
+from factdrift.models.options import add_computing, add_model, add_template, loaded
 
 
 def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -28,6 +28,7 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         help="edits whose subjects must not be trained on",
     )
     add_model(train)
+    add_template(train)
     add_computing(train)
     add_hyper(train)
     train.add_argument("--seed", type=int, default=0)

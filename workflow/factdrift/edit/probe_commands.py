@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from factdrift.edit.settings import Settings
 from factdrift.errors import InputError
-from factdrift.models.options import PART, add_computing, add_source, loaded
+from factdrift.models.options import PART, add_computing, add_source, add_template, loaded
 from factdrift.stage_settings import read_settings
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def register(verbs: Parsers) -> None:
     )
     verb.add_argument("--models", type=Path, default=Path("results/models"), metavar="FOLDER")
     add_source(verb)
+    add_template(verb)
     add_computing(verb, Settings)
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
     verb.set_defaults(run=_probe)
@@ -116,7 +117,7 @@ def _baseline(options: argparse.Namespace, settings: Settings, edits: Path) -> d
 
     tables = {name: (options.baseline or options.output) / f"{name}.parquet" for name in BASELINE}
     if options.baseline:
-        _check_baseline(tables, edits, options.base)
+        _check_baseline(tables, edits, options.base, options.template)
         return tables
     from factdrift.edit.baseline import write_baseline
 
@@ -128,8 +129,8 @@ def _baseline(options: argparse.Namespace, settings: Settings, edits: Path) -> d
     return tables
 
 
-def _check_baseline(tables: dict[str, Path], edits: Path, base: str) -> None:
-    """Raises InputError if tables are missing, or of another model or other edits."""
+def _check_baseline(tables: dict[str, Path], edits: Path, base: str, template: str) -> None:
+    """Raises InputError if tables are missing, or of another model, template or other edits."""
     import pyarrow.parquet as pq
 
     from factdrift.edit.probes import read_updates
@@ -141,6 +142,11 @@ def _check_baseline(tables: dict[str, Path], edits: Path, base: str) -> None:
     models = set(pq.read_table(tables["baseline"], columns=["model"])["model"].to_pylist())
     if models - {split_name(base)[0]}:
         raise InputError(f"--baseline: {tables['baseline']} is of {', '.join(sorted(models))}, not of {base}")
+    made = set(pq.read_table(tables["clozes"], columns=["template"])["template"].to_pylist())
+    if made - {template}:
+        raise InputError(
+            f"--baseline: {tables['clozes']} is of --template {', '.join(sorted(made))}, not {template}"
+        )
     aligned = pq.read_table(tables["aligned"])
     known = set(zip(aligned["prompt"].to_pylist(), aligned["target"].to_pylist(), strict=True))
     for update in read_updates(edits):
@@ -177,7 +183,7 @@ def _run(
             dtype=settings.dtype,
             models=options.models,
             trust_remote_code=options.trust_remote_code,
-        )
+        ).with_template(options.template)
         updates = read_updates(edits, tables["unaligned"])
         about: dict[str, Any] = {"regime": "checkpoint", "group": len(updates)}
         write_run(

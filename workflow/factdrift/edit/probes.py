@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.edit.methods.interface import Edit
+from factdrift.errors import InputError
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.progress import Progress
 from factdrift.tables import write_parquet
+
+if TYPE_CHECKING:
+    from factdrift.models.loading import Loaded
 
 ALIGNED = pa.schema(
     [
@@ -145,3 +149,17 @@ def read_aligned(path: Path) -> Sentences:
         for prompt, target, ids, start, reason in columns
         if reason is None
     }
+
+
+def check_aligned(sentences: Sentences, loaded: Loaded, path: Path) -> None:
+    """Raises InputError if the first of the sentences of a file has other tokens for a model."""
+    for (prompt, target), known in list(sentences.items())[:1]:
+        try:
+            same = align(loaded.tokenizer, prompt, target) == known
+        except AlignmentError:
+            same = False
+        if not same:
+            raise InputError(
+                f"{path}: not made with the tokens of {loaded.name} and --template {loaded.template}; make "
+                "it again with `factdrift edit align`"
+            )

@@ -217,8 +217,7 @@ def _edit_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[di
         assert one is not None  # without a target no alignment can fail
         ids.append(one.ids)
         long = updates[owner].row["fluency"] and place
-        alone = len(job.sentences[prompt, ""].ids)
-        counts.append(max(job.settings.length - alone if long else 0, most[owner] + SAID))
+        counts.append(max(job.room(prompt) if long else 0, most[owner] + SAID))
     owners = [made.owner[owner] if made.owner else owner for owner, _, _ in clozes]
     written = job.continued(ids, counts, made, owners)
     texts: dict[int, list[list[int]]] = {owner: [] for owner in lasting}

@@ -13,7 +13,7 @@ from factdrift.edit.methods.own import entry
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.settings import Settings
 from factdrift.errors import CannotEdit, InputError
-from factdrift.models.options import PART, add_computing, add_model, loaded
+from factdrift.models.options import PART, add_computing, add_model, add_template, loaded
 from factdrift.paths import METHODS
 from factdrift.stage_settings import read_settings
 
@@ -32,6 +32,7 @@ def register(verbs: Parsers) -> None:
     )
     _tables(verb, "--edits")
     add_model(verb)
+    add_template(verb)
     _tables(verb, "--out-aligned", "--out-unaligned")
     verb.set_defaults(run=_align)
 
@@ -60,6 +61,7 @@ def add_job(verb: argparse.ArgumentParser) -> None:
     """Adds the options of a job that probes a model."""
     _tables(verb, "--edits", "--aligned", "--unaligned")
     add_model(verb)
+    add_template(verb)
     add_computing(verb, Settings)
     verb.add_argument("--parts", type=Path, required=True, metavar="FOLDER", help="of finished batches")
 
@@ -117,22 +119,29 @@ def read_shard(text: str) -> tuple[int, int]:
 
 @contextmanager
 def job_of(options: argparse.Namespace) -> Iterator[Job]:
-    """The job that the options of `add_job` describe, with its model loaded."""
+    """The job that the options of `add_job` describe, with its model loaded.
+
+    Raises InputError if `--aligned` was not made with the model's tokens and the template.
+    """
     settings = read_settings(options.settings, Settings, PART)
     with loaded(options, settings) as model:
         from factdrift.edit.job import Job
-        from factdrift.edit.probes import read_aligned
+        from factdrift.edit.probes import check_aligned, read_aligned
 
-        yield Job(model, read_aligned(options.aligned), settings)
+        sentences = read_aligned(options.aligned)
+        check_aligned(sentences, model, options.aligned)
+        yield Job(model, sentences, settings)
 
 
 def _align(options: argparse.Namespace) -> None:
     from factdrift.edit.probes import write_aligned
     from factdrift.models.loading import read_config
     from factdrift.models.names import split_name
+    from factdrift.models.templated import templated
 
     _, tokenizer, _ = read_config(options.model, options.revision, options.models, options.trust_remote_code)
     name, _ = split_name(options.model)
+    tokenizer = templated(tokenizer, options.template, name)
     total, lost = write_aligned(tokenizer, name, options.edits, options.out_aligned, options.out_unaligned)
     print(f"{options.out_aligned}: {total:,} sentences, {lost:,} of which cannot be aligned")
 

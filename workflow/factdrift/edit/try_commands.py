@@ -7,14 +7,14 @@ import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.run_commands import add_method, artefacts
 from factdrift.errors import InputError
 from factdrift.models.alignment import find_subject
 from factdrift.models.names import folder_of
-from factdrift.models.options import add_computing, add_model, loaded
+from factdrift.models.options import add_computing, add_model, add_template, loaded
 
 if TYPE_CHECKING:
     from factdrift.edit.methods.hyperparameters import Hyper
@@ -41,6 +41,7 @@ def register(verbs: Parsers) -> None:
         "--results", type=Path, default=Path("results"), metavar="FOLDER", help="results of the workflow"
     )
     add_model(verb)
+    add_template(verb)
     add_computing(verb)
     add_method(verb)
     verb.set_defaults(run=_try)
@@ -104,7 +105,9 @@ def find_artefacts(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> 
 def _making(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> str:
     """The command of the workflow that makes what a method needs, with the user's own hyper-parameters."""
     named = model.name if options.revision == "main" else f"{model.name}@{options.revision}"
-    config = {"models": [named], "methods": [hyper.own.given if hyper.own else hyper.method]}
+    config: dict[str, Any] = {"models": [named], "methods": [hyper.own.given if hyper.own else hyper.method]}
+    if options.template != "none":
+        config["edit"] = {"template": options.template}
     if options.set:
         config[hyper.method] = options.set
     given = " ".join(shlex.quote(f"{key}={json.dumps(value)}") for key, value in config.items())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from factdrift.edit.run_commands import add_hyper
 from factdrift.edit.settings import Settings
 from factdrift.errors import InputError
-from factdrift.models.options import PART, add_computing, add_source, loaded
+from factdrift.models.options import PART, add_computing, add_source, add_template, loaded
 from factdrift.stage_settings import read_settings
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def register(verbs: Parsers) -> None:
     verb.add_argument(
         "--models", type=Path, default=Path("results/models"), metavar="FOLDER", help="of the bundled models"
     )
+    add_template(verb)
     verb.add_argument("--method", required=True, help="rome, memit, ft or ft_l")
     verb.add_argument(
         "--dataset", type=Path, default=Path("results/wfd_repl.parquet"), metavar="PARQUET", help="of updates"
@@ -188,8 +189,11 @@ def write(options: argparse.Namespace, model: str, best: Trial, trials: int, upd
     scores = ", ".join(f"{name} {getattr(best, name):.4f}" for name in _SCORES)
     about = f"factdrift edit tune, the best of {trials} settings on {updates} updates of {_source(options)}"
     config: dict[str, Any] = {options.method: values}
-    if options.split in OTHER:
-        config = {"edit": {"split": OTHER[options.split]}, **config}
+    other = {"split": OTHER[options.split]} if options.split in OTHER else {}
+    if options.template != "none":
+        other["template"] = options.template
+    if other:
+        config = {"edit": other, **config}
     with atomic_path(options.output) as path:
         text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
         path.write_text(f"# {model}: {about}\n# {scores}\n{text}", encoding="utf-8")

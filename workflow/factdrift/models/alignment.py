@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from factdrift.errors import InputError
+from factdrift.models.templated import Templated
 
 
 class AlignmentError(ValueError):
@@ -48,13 +49,22 @@ def align(
 ) -> Sentence:
     """The tokens of `context + prompt + " " + target`, with the indices of subject and target.
 
+    Of a `Templated` tokenizer: the tokens of the turn `context + prompt` in its chat template, with the
+    target as the beginning of the answer, which no blank precedes unless the template puts one there.
+
     `find_subject` says which of several occurrences is the subject. Raises AlignmentError with the reason
     `target_merged` or `subject_merged` if a token crosses the border of target or subject, `subject_missing`
     if the prompt does not contain the subject, `target_missing` if the target has no token.
     """
-    before = context + prompt
-    text = f"{before} {target}" if target else before
-    encoded = tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
+    before, origin, blank, options = context + prompt, 0, " ", {}
+    if isinstance(tokenizer, Templated):
+        before, origin = tokenizer.turn(before)
+        # The template has the tokens that begin a text.
+        blank, options = tokenizer.blank, {"add_special_tokens": False}
+    text = before + blank + target if target else before
+    encoded = tokenizer(
+        text, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False, **options
+    )
     added = encoded["special_tokens_mask"]
     length = len(added) - next((place for place, one in enumerate(reversed(added)) if not one), len(added))
     ids, offsets = encoded["input_ids"][:length], encoded["offset_mapping"][:length]
@@ -71,7 +81,7 @@ def align(
     found = find_subject(prompt, subject)
     if found < 0:
         raise AlignmentError("subject_missing", f"{subject!r} does not occur in {prompt!r}")
-    first = len(context) + found
+    first = origin + len(context) + found
     return Sentence(tuple(ids), _last(offsets, text, first, first + len(subject)), start)
 
 

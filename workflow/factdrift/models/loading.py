@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -19,6 +19,7 @@ from factdrift.models.alignment import check_tokenizer
 from factdrift.models.families import ModelSpec, is_listed, spec_of
 from factdrift.models.fork import check_logits
 from factdrift.models.names import ALIASES, BUNDLED
+from factdrift.models.templated import template_of, templated
 
 DTYPES = {
     "float32": torch.float32,
@@ -58,6 +59,15 @@ class Loaded:
     def change_dtype(self) -> torch.dtype:
         """The type in which changes of weights are computed and kept: float32, or float64 beside float64."""
         return torch.float64 if self.dtype == torch.float64 else torch.float32
+
+    @property
+    def template(self) -> str:
+        """The value of `edit.template` by which `alignment.align` makes sentences for the tokenizer."""
+        return template_of(self.tokenizer)
+
+    def with_template(self, template: str) -> Loaded:
+        """The model with the tokenizer for a value of `edit.template`; raises what Templated raises."""
+        return replace(self, tokenizer=templated(self.tokenizer, template, self.name))
 
 
 def load(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from factdrift.models.templated import TEMPLATES
 from factdrift.stage_settings import add_settings, read_settings
 
 if TYPE_CHECKING:
@@ -43,6 +44,16 @@ def add_source(verb: argparse.ArgumentParser) -> None:
     )
 
 
+def add_template(verb: argparse.ArgumentParser) -> None:
+    """Adds the option that says whether prompts go through the tokenizer's chat template."""
+    verb.add_argument(
+        "--template",
+        choices=TEMPLATES,
+        default="none",
+        help="chat: prompts are the turn of a user in the tokenizer's chat template (default %(default)s)",
+    )
+
+
 def add_computing(verb: argparse.ArgumentParser, kind: type[Computing] = Computing) -> None:
     """Adds `--settings`, which holds how the model is run, and `--threads`."""
     add_settings(verb, kind, PART)
@@ -53,7 +64,8 @@ def add_computing(verb: argparse.ArgumentParser, kind: type[Computing] = Computi
 def loaded(options: argparse.Namespace, computing: Computing | None = None) -> Iterator[Loaded]:
     """The model of the options, on a device that no other job of this machine uses meanwhile.
 
-    `computing`: how it is run, if other settings than Computing are read from the options.
+    `computing`: how it is run, if other settings than Computing are read from the options. With the option
+    of `add_template`, its tokenizer is the one for that template.
     """
     if computing is None:
         computing = read_settings(options.settings, Computing, PART)
@@ -64,7 +76,7 @@ def loaded(options: argparse.Namespace, computing: Computing | None = None) -> I
 
     torch.set_num_threads(options.threads)
     with held(computing.device) as device:
-        yield load(
+        model = load(
             options.model,
             revision=options.revision,
             device=device,
@@ -72,3 +84,4 @@ def loaded(options: argparse.Namespace, computing: Computing | None = None) -> I
             folder=options.models,
             trust_remote_code=options.trust_remote_code,
         )
+        yield model.with_template(getattr(options, "template", "none"))

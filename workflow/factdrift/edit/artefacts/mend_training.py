@@ -89,7 +89,13 @@ def train(loaded: Loaded, split: Split, hyper: Hyper, output: Path, *, seed: int
     checkpoint is written beside `output`. Training continues from a checkpoint of the same model, facts,
     hyper-parameters and seed, and gives the same editor as without interruption.
     """
-    about = {"model": loaded.digest, "split": split.digest(), "hyper": hyper.json(), "seed": seed}
+    about = {
+        "model": loaded.digest,
+        "template": loaded.template,
+        "split": split.digest(),
+        "hyper": hyper.json(),
+        "seed": seed,
+    }
     state = _State(loaded, hyper, seed)
     checkpoint = output.with_name(f".{output.name}.checkpoint")
     state.resume(checkpoint, about)

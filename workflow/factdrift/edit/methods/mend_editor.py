@@ -180,13 +180,15 @@ def read_hypernet(path: Path, loaded: Loaded) -> HyperNet:
     """Reads a file of `HyperNet.write` onto the model's device.
 
     Raises CannotEdit if the file holds the reason why there is none, and InputError if it is missing,
-    damaged, or of another model.
+    damaged, or of another model or template.
     """
     tensors, about = read_tensors(path, "factdrift edit mend-train", str(loaded.device))
     if "skipped" in about:
         raise CannotEdit(about["skipped"])
     if about.get("model") != loaded.digest:
         raise InputError(f"{path}: trained for another model than {loaded.name}; delete it and train again")
+    if about.get("template", loaded.template) != loaded.template:  # a published one names none
+        raise InputError(f"{path}: trained with --template {about['template']}; delete it and train again")
     matrices = {name: (shape[0], shape[1]) for name, shape in about["matrices"].items()}
     net = HyperNet(matrices, about["rank"], 0.0)
     net.load_state_dict(tensors)

@@ -24,6 +24,7 @@ from factdrift.edit.methods.registry import own_function
 from factdrift.errors import InputError
 from factdrift.models.loading import Loaded
 from factdrift.models.snapshot import Snapshot
+from factdrift.models.templated import untemplated
 
 MOST = 200
 """Characters of the reason why an edit has failed."""
@@ -42,7 +43,7 @@ class InPlace:
         assert hyper.own is not None
         self._loaded, self._hyper, self._given = loaded, hyper, hyper.own.given
         self._function = own_function(hyper.own)
-        self._tokenizer = copy.deepcopy(loaded.tokenizer)
+        self._tokenizer = copy.deepcopy(untemplated(loaded.tokenizer))
         self._patterns = self._named()
         self._start = Snapshot(loaded.model, self._patterns)
         self._said = False

@@ -29,7 +29,7 @@ _FROM = [
         "regime",
         "group",
     ),
-    *("dtype", "torch", "transformers", "factdrift"),
+    *("template", "dtype", "torch", "transformers", "factdrift"),
 ]
 _EDIT = ["edit", "subject", "relation", "scenario", "kind", "split"]
 _NUMBERS = [

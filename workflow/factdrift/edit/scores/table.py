@@ -129,6 +129,8 @@ KINDS = {
 }
 
 
+CHAT = "prompts are turns of a user in the model's chat template"
+
 UNKNOWN = {
     "replace": "No edit is in this table: the unedited model writes the obsolete object of none of them.",
     "add": "No edit is in this table: an addition has no obsolete object that the model could know.",
@@ -145,7 +147,8 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         mine = [group for group in groups if (group.model, group.kind) == (model, kind)]
         edits = max(len(group.rows) for group in mine)
         yield ""
-        yield f"{model}, {edits:,} {KINDS[kind]}"
+        asked = any(row["template"] == "chat" for group in mine for row in group.rows)
+        yield f"{model}, {edits:,} {KINDS[kind]}" + (f"; {CHAT}" if asked else "")
         if not edits:
             yield UNKNOWN[kind]
             yield from _skipped_lines(skipped, model)

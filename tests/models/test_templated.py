@@ -1,0 +1,156 @@
+"""Prompts in chat templates: tokens as transformers renders a conversation, subject and target in it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from factdrift.errors import InputError
+from factdrift.models.alignment import AlignmentError, align
+from factdrift.models.templated import Templated, template_of, templated, untemplated
+
+from .tokenizers_of import END, KINDS, tokenizer_of
+
+pytest.importorskip("transformers", reason="language models are installed with `make models`")
+
+TURNS = (
+    "{% for turn in messages %}<|{{ turn.role }}|>\n{{ turn.content }}" + END + "\n{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
+TRIMMED = (
+    "{{ bos_token }}<sys>A person asks.</sys>{% for turn in messages %}<{{ turn.role }}>"
+    "{{ turn.content | trim }}</{{ turn.role }}>{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+BLANK = (
+    "{% for turn in messages %}{% if turn.role == 'user' %}{{ bos_token }}[I] {{ turn.content }} [/I]"
+    "{% else %} {{ turn.content }} {{ eos_token }}{% endif %}{% endfor %}"
+)
+THINKING = TURNS.replace(
+    "<|assistant|>\n{% endif %}",
+    "<|assistant|>\n{% if enable_thinking is defined and not enable_thinking %}<t></t>{% endif %}{% endif %}",
+)
+TEMPLATES = {"turns": TURNS, "trimmed": TRIMMED, "blank": BLANK, "thinking": THINKING}
+PROMPT, SUBJECT, TARGET = "The mother of Joe Biden, Joe, is", "Joe Biden", "Kevin De Bruyne"
+
+
+def with_template(kind: str, template: str) -> tuple[Any, Templated]:
+    """A tokenizer with a template, and the same as align takes it."""
+    tokenizer = tokenizer_of(kind)
+    tokenizer.chat_template = template
+    return tokenizer, Templated(tokenizer, "m")
+
+
+def conversation(tokenizer: Any, content: str) -> list[int]:
+    """The tokens of transformers up to the answer."""
+    ids: list[int] = tokenizer.apply_chat_template(
+        [{"role": "user", "content": content}],
+        add_generation_prompt=True,
+        enable_thinking=False,
+        return_dict=False,
+    )
+    return ids
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("kind", KINDS[:4])
+def test_the_tokens_are_those_of_the_conversation(kind: str, template: str) -> None:
+    tokenizer, wrapped = with_template(kind, TEMPLATES[template])
+    asked = align(wrapped, PROMPT, subject=SUBJECT)
+    assert list(asked.ids) == conversation(tokenizer, PROMPT)
+    assert asked.target == len(asked.ids)
+    found = align(wrapped, PROMPT, TARGET, subject=SUBJECT)
+    assert found.ids[: found.target] == asked.ids
+    said = tokenizer.decode(list(found.ids[found.target :]))
+    assert said == (f" {TARGET}" if template == "blank" else TARGET)
+    assert found.subject_last == asked.subject_last is not None
+    before = tokenizer.decode(list(found.ids[: found.subject_last + 1]))
+    assert before.endswith("The mother of Joe Biden")
+
+
+@pytest.mark.parametrize("template", ["turns", "blank"])
+def test_an_answer_stands_where_the_template_puts_one(template: str) -> None:
+    tokenizer, wrapped = with_template("gpt2", TEMPLATES[template])
+    turns = [{"role": "user", "content": PROMPT}, {"role": "assistant", "content": TARGET}]
+    whole = tokenizer.apply_chat_template(turns, tokenize=False)
+    found = tokenizer.decode(list(align(wrapped, PROMPT, TARGET).ids))
+    assert whole.startswith(found)
+    assert found.endswith(TARGET)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("context", ["It rains. ", "\n It rains.\n"])
+def test_a_context_is_part_of_the_turn(context: str, template: str) -> None:
+    tokenizer, wrapped = with_template("gpt2", TEMPLATES[template])
+    found = align(wrapped, PROMPT, TARGET, subject=SUBJECT, context=context)
+    assert list(found.ids[: found.target]) == conversation(tokenizer, (context + PROMPT).strip())
+    assert found.subject_last is not None
+    before = tokenizer.decode(list(found.ids[: found.subject_last + 1]))
+    assert before.endswith(context.lstrip() + "The mother of Joe Biden")
+
+
+def test_a_subject_that_the_template_says_too_is_that_of_the_prompt() -> None:
+    told = "{% for turn in messages %}About Joe Biden is: {{ turn.content }} Joe Biden.{% endfor %}\n"
+    tokenizer, wrapped = with_template("gpt2", told)
+    found = align(wrapped, "Now Joe Biden is in", "Gent", subject=SUBJECT)
+    assert found.subject_last is not None
+    assert tokenizer.decode(list(found.ids[: found.subject_last + 1])) == "About Joe Biden is: Now Joe Biden"
+
+
+def test_borders_are_checked_as_in_plain_prompts() -> None:
+    _, wrapped = with_template("gpt2", "{% for turn in messages %}Q {{ turn.content }} is Jo{% endfor %}")
+    with pytest.raises(AlignmentError) as caught:
+        align(wrapped, PROMPT, "e Biden")
+    assert caught.value.reason == "target_merged"
+    with pytest.raises(AlignmentError) as caught:
+        align(wrapped, PROMPT, subject="Atlantis")
+    assert caught.value.reason == "subject_missing"
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        (None, "the tokenizer of m has no chat template"),
+        ("{% for turn in messages %}{{ turn.content | upper }}{% endfor %}", "not repeat a user's turn once"),
+        ("{{ messages[0].content }} {{ messages[0].content }}", "does not repeat a user's turn once"),
+        ("{{ raise_exception('a system first') }}", "fails (TemplateError: a system first)"),
+        ("{{ 1 + 'one' }}", "fails (TypeError"),
+    ],
+)
+def test_what_cannot_render_a_prompt_is_refused(template: str | None, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        with_template("gpt2", template)  # type: ignore[arg-type]
+    assert str(caught.value).startswith("edit.template: ")
+    assert message in str(caught.value)
+
+
+def test_a_template_that_changes_a_prompt_is_refused() -> None:
+    changing = "{% for turn in messages %}{{ turn.content | replace('Biden', 'B.') }}{% endfor %}"
+    _, wrapped = with_template("gpt2", changing)
+    with pytest.raises(InputError, match=r"edit\.template: the chat template of m changes the prompt 'The"):
+        align(wrapped, PROMPT, TARGET)
+
+
+def test_templates_that_tell_the_date_are_told_always_the_same_one() -> None:
+    dated = "{% macro told() %}{{ strftime_now('%Y-%m-%d') }}{% endmacro %}"
+    dated += (
+        "Today is {% if strftime_now is defined %}{{ strftime_now('%d %b %Y') }}{% endif %}, {{ told() }}.\n"
+    )
+    dated += TURNS
+    _, wrapped = with_template("gpt2", dated)
+    text, _ = wrapped.turn("Hello")
+    assert text.startswith("Today is 26 Jul 2024, 2024-07-26.\n<|user|>\nHello")
+
+
+def test_all_else_is_the_tokenizers() -> None:
+    tokenizer, wrapped = with_template("llama3", TURNS)
+    assert wrapped("Joe")["input_ids"] == tokenizer("Joe")["input_ids"]
+    assert (wrapped.eos_token_id, len(wrapped)) == (tokenizer.eos_token_id, len(tokenizer))
+    assert align(copy.deepcopy(wrapped), PROMPT, TARGET) == align(wrapped, PROMPT, TARGET)
+    assert wrapped.tokens == len(conversation(tokenizer, PROMPT)) - len(tokenizer(PROMPT)["input_ids"])
+    assert untemplated(wrapped) is untemplated(tokenizer) is tokenizer
+    assert templated(tokenizer, "none", "m") is tokenizer
+    assert (template_of(wrapped), template_of(tokenizer)) == ("chat", "none")
+    assert template_of(templated(tokenizer, "chat", "m")) == "chat"
