@@ -189,6 +189,7 @@ rule answer_cloze_table:
     """The cloze tests of all models, and the shares that they complete."""
     input:
         clozes=[f"results/{{pair}}/answer/{folder}/clozes.parquet" for folder in edited_models()],
+        recall=bundled_folders(),
     output:
         clozes="results/{pair}/answer_clozes.parquet",
         text="results/{pair}/answer/clozes.txt",
@@ -204,6 +205,7 @@ rule answer_cloze_table:
         r"""
         exec &> >(tee {log:q})
         factdrift answer cloze-table {input.clozes:q} \
+            --recall {input.recall:q} \
             --out-text {output.text:q} \
             --output {output.clozes:q}
         """
@@ -256,6 +258,7 @@ rule answer_report:
     input:
         scores="results/{pair}/answer_scores.parquet",
         tests="results/{pair}/answer/tests.json",
+        recall=bundled_folders(),
     output:
         table="results/{pair}/answer/table2.txt",
         tables=[f"results/{{pair}}/answer/{name}" for name in ("table2.csv", "table3.txt", "table3.csv")],
@@ -276,5 +279,6 @@ rule answer_report:
         factdrift answer table \
             --scores {input.scores:q} \
             --tests {input.tests:q} \
+            --recall {input.recall:q} \
             --output {params.folder:q}
         """

@@ -235,6 +235,7 @@ rule edit_report:
         probes="results/{pair}/edit/probes.parquet",
         costs="results/{pair}/edit/costs.json",
         unaligned=of_models("unaligned.parquet"),
+        recall=bundled_folders(),
     output:
         table="results/{pair}/edit/table6.txt",
         tables=[f"results/{{pair}}/edit/{name}" for name in ("table6.csv", "table7.txt", "table7.csv")],
@@ -256,5 +257,6 @@ rule edit_report:
             --scores {input.scores:q} \
             --costs {input.costs:q} \
             --unaligned {input.unaligned:q} \
+            --recall {input.recall:q} \
             --output {params.folder:q}
         """

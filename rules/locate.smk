@@ -134,6 +134,7 @@ rule locate_scores:
         scores=of_locators("scores/scores.json"),
         arrays=of_locators("scores/units.npy"),
         others=[f"{folder}/scores.json" for folder in LOCATE_PLAN.folders()],
+        recall=bundled_folders(),
     output:
         scores="results/{pair}/locate_scores.parquet",
         table="results/{pair}/locate/table_c.txt",
@@ -158,6 +159,7 @@ rule locate_scores:
         factdrift locate scores \
             --examples {params.examples:q} \
             --folders {params.folders:q} \
+            --recall {input.recall:q} \
             --k {params.k} \
             --seed {params.seed} \
             --out-scores {output.scores:q} \

@@ -31,6 +31,11 @@ def edited_model(wildcards):
     return [str(path) for path in sorted(Path(name).glob("*.json"))] if Path(name).is_dir() else []
 
 
+def bundled_folders():
+    """The folders of the bundled models among those that are edited."""
+    return [f"results/models/{name}" for name in edited_names() if name in BUNDLED]
+
+
 def edited_model_options(wildcards):
     """The options that name a model."""
     name, revision = edited_models()[wildcards.edited]

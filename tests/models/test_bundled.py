@@ -21,6 +21,7 @@ from support.workflow import ROOT
 from factdrift.cli import main
 from factdrift.errors import InputError
 from factdrift.models.bundled.corpus import Wording, read_wording, write_sentences
+from factdrift.models.bundled.known import recall_lines
 from factdrift.models.bundled.recipe import Recipe, read_recipe
 from factdrift.models.bundled.taught import TAUGHT
 
@@ -254,6 +255,10 @@ def test_a_small_training(world: Path):
         *("taught", "taught_update", "taught_neighbor"),
         *("held_out", "held_out_update", "held_out_neighbor"),
     }
+    (line,) = recall_lines([world / "a"])
+    share = 100 * found["held_out"]["recall"]
+    assert line.startswith(f"a completes {share:.1f} % of 8 wordings that were held out of its training (")
+    assert f"update {100 * found['held_out_update']['recall']:.1f}" in line
     loaded = load(str(world / "a"))
     assert loaded.spec.family == "llama"
     assert loaded.tokenizer("Alba")["input_ids"][0] == loaded.tokenizer.bos_token_id

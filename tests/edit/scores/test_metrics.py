@@ -275,13 +275,13 @@ def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
     first = next(line.split() for line in text.splitlines() if line.startswith("FT+L"))
     assert first[:7] == ["FT+L", "40.0", "±19.6", "100.0", "±0.0", "25.0", "±0.0"]
     assert first[-3:] == ["5.2", "±0.0", "0.25"]
-    write_table(groups, "Title", tmp_path / "t.txt", tmp_path / "t.csv")
+    write_table(groups, "Title", tmp_path / "t.txt", tmp_path / "t.csv", below=["m knows it all"])
     header, values = (line.split(",") for line in (tmp_path / "t.csv").read_text().splitlines())
     found = dict(zip(header, values, strict=True))
     assert float(found["efficacy_d"]) == pytest.approx(40)
     assert float(found["efficacy_d_ci95"]) == pytest.approx(19.6)
     assert found["seconds_per_edit"] == "0.25"
-    assert (tmp_path / "t.txt").read_text() == text + "\n"
+    assert (tmp_path / "t.txt").read_text() == text + "\nm knows it all\n"
     # Below the table: over which texts second moments were counted, by method.
     assert "second moments" not in text
     more = [Group("m", "replace", name, [row], cost | {"moments": "my.txt"}) for name in ("rome", "memit")]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from factdrift.answer.settings import METHODS, Settings
 from factdrift.chat.settings import Chat, chat_settings
 from factdrift.edit.run_commands import add_method, add_strict
+from factdrift.models.bundled.known import add_recall
 from factdrift.models.options import PART, add_computing, add_model, loaded
 from factdrift.stage_settings import add_settings, read_settings
 
@@ -49,6 +50,7 @@ def register(commands: Parsers) -> None:
 
     verb = verbs.add_parser("cloze-table", help="join the cloze tests of all models, and print the shares")
     verb.add_argument("tables", type=Path, nargs="+", metavar="PARQUET", help="of `answer clozes`")
+    add_recall(verb)
     verb.add_argument("--out-text", type=Path, required=True, metavar="TXT")
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
     verb.set_defaults(run=_cloze_table)
@@ -95,6 +97,7 @@ def register(commands: Parsers) -> None:
     )
     verb.add_argument("--scores", type=Path, required=True, metavar="PARQUET")
     verb.add_argument("--tests", type=Path, required=True, metavar="JSON")
+    add_recall(verb)
     verb.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     verb.set_defaults(run=_table)
 
@@ -192,10 +195,11 @@ def _cloze_table(options: argparse.Namespace) -> None:
 
     from factdrift.answer.clozes import lines
     from factdrift.answer.schemas import CLOZES
+    from factdrift.models.bundled.known import recall_lines
     from factdrift.tables import atomic_path, write_parquet
 
     table = pa.concat_tables([pq.read_table(path, schema=CLOZES) for path in options.tables])
-    text = "\n".join(lines(table)) + "\n"
+    text = "\n".join([*lines(table), *recall_lines(options.recall)]) + "\n"
     with atomic_path(options.out_text) as path:
         path.write_text(text, encoding="utf-8")
     write_parquet(table, options.output)
@@ -259,6 +263,7 @@ def _cutoffs(text: str) -> dict[str, datetime.date]:
 
 def _table(options: argparse.Namespace) -> None:
     from factdrift.answer import table
+    from factdrift.models.bundled.known import recall_lines
     from factdrift.tempripple.score import SELECTIONS
 
     selections = [table.read_scores(options.scores, options.tests, name) for name in SELECTIONS]
@@ -267,6 +272,7 @@ def _table(options: argparse.Namespace) -> None:
         ("table3", table.by_hop, table.HOP_COLUMNS),
     ):
         text = [line for scores in selections for line in (*lines(scores), "")]
+        text += recall_lines(options.recall)
         table.write_text(text, options.output / f"{name}.txt")
         table.write_csv(selections, columns, options.output / f"{name}.csv")
         print("\n".join(text))

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from factdrift.models.bundled.known import add_recall
+
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
@@ -39,6 +41,7 @@ def register(verbs: Parsers) -> None:
     verb.add_argument("--scores", type=Path, required=True, metavar="PARQUET")
     verb.add_argument("--costs", type=Path, required=True, metavar="JSON")
     verb.add_argument("--unaligned", type=Path, nargs="*", default=[], metavar="PARQUET")
+    add_recall(verb)
     verb.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     verb.set_defaults(run=_table)
 
@@ -74,11 +77,16 @@ def _scores(options: argparse.Namespace) -> None:
 
 
 def _table(options: argparse.Namespace) -> None:
-    write_tables(options.scores, options.costs, options.unaligned, options.output)
+    write_tables(options.scores, options.costs, options.unaligned, options.output, options.recall)
 
 
-def write_tables(scores: Path, costs: Path, unaligned: Sequence[Path], output: Path) -> None:
-    """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them."""
+def write_tables(
+    scores: Path, costs: Path, unaligned: Sequence[Path], output: Path, bundled: Sequence[Path] = ()
+) -> None:
+    """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them.
+
+    `bundled`: folders of bundled models, whose recall is told below the tables.
+    """
     from factdrift.edit.scores.table import (
         lines,
         read_groups,
@@ -86,6 +94,7 @@ def write_tables(scores: Path, costs: Path, unaligned: Sequence[Path], output: P
         unaligned_lines,
         write_table,
     )
+    from factdrift.models.bundled.known import recall_lines
 
     skipped = read_skipped(costs)
     for name, title, known in (
@@ -93,8 +102,10 @@ def write_tables(scores: Path, costs: Path, unaligned: Sequence[Path], output: P
         ("table7", "Edits of facts that the model knew before (Table 7)", True),
     ):
         groups = read_groups(scores, costs, known)
-        write_table(groups, title, output / f"{name}.txt", output / f"{name}.csv", skipped)
-        print("\n".join(lines(groups, title, skipped)), end="\n\n")
+        text, table = output / f"{name}.txt", output / f"{name}.csv"
+        known_lines = list(recall_lines(bundled))
+        write_table(groups, title, text, table, skipped, known_lines)
+        print("\n".join([*lines(groups, title, skipped), *known_lines]), end="\n\n")
     for line in unaligned_lines(unaligned):
         print(line)
 

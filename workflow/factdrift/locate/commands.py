@@ -10,6 +10,7 @@ from factdrift.edit.run_commands import read_shard, read_values
 from factdrift.errors import InputError
 from factdrift.locate import edit_commands
 from factdrift.locate.settings import PART, Settings
+from factdrift.models.bundled.known import add_recall
 from factdrift.models.options import add_model, loaded
 from factdrift.stage_settings import add_settings, read_settings
 
@@ -75,6 +76,7 @@ def _add_scores(verbs: Parsers) -> None:
         "--examples", type=Path, required=True, metavar="FOLDER", help="of klob_c, _r, _u.parquet"
     )
     verb.add_argument("--folders", type=Path, nargs="+", required=True, metavar="FOLDER", help="of scores")
+    add_recall(verb)
     verb.add_argument("--k", nargs="+", required=True, metavar="PERCENT")
     verb.add_argument(
         "--headline", default="1", metavar="PERCENT", help="k of the printed tables (default 1)"
@@ -145,6 +147,7 @@ def _scores(options: argparse.Namespace) -> None:
     from factdrift.klob.scoring.examples import read_examples
     from factdrift.locate.report import draw, lines
     from factdrift.locate.table import compare, write_table
+    from factdrift.models.bundled.known import recall_lines
     from factdrift.tables import atomic_path
 
     subtasks = {
@@ -156,7 +159,7 @@ def _scores(options: argparse.Namespace) -> None:
         groups = compare(options.folders, subtasks, percents, Path(scratch), options.seed)
         rows = write_table(groups, options.out_scores)
     for subtask in subtasks:
-        text = "\n".join(lines(groups, subtask, float(headline))) + "\n"
+        text = "\n".join([*lines(groups, subtask, float(headline)), *recall_lines(options.recall)]) + "\n"
         print(text)
         with atomic_path(options.out_reports / f"table_{subtask}.txt") as path:
             path.write_text(text, encoding="utf-8")

@@ -198,11 +198,17 @@ def _grid(header: list[str], rows: list[list[str]]) -> Iterator[str]:
 
 
 def write_table(
-    groups: Sequence[Group], title: str, text: Path, table: Path, skipped: Sequence[Skipped] = ()
+    groups: Sequence[Group],
+    title: str,
+    text: Path,
+    table: Path,
+    skipped: Sequence[Skipped] = (),
+    below: Sequence[str] = (),
 ) -> None:
-    """Writes the table as text, and the same numbers as comma-separated values."""
+    """Writes the table as text, with the lines `below` it, and the same numbers as comma-separated values."""
+    said = [*lines(groups, title, skipped), *below]
     with atomic_path(text) as path:
-        path.write_text("".join(f"{line}\n" for line in lines(groups, title, skipped)), encoding="utf-8")
+        path.write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
     columns = [*COLUMNS, *ACCURACIES]
     with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
