@@ -41,6 +41,8 @@ def trained(built: Path, once: Once) -> Path:
     pytest.importorskip("torch", reason="language models are installed with `make models`")
 
     def make(directory: Path) -> None:
-        snakemake(copied(built, directory), "results/models/sample-llama", "results/models/sample-gpt2")
+        # Cores of both trainings at once: threads of a model of this size leave two cores half idle.
+        models = ("results/models/sample-llama", "results/models/sample-gpt2")
+        snakemake(copied(built, directory), *models, cores=4)
 
     return once("trained", make)
