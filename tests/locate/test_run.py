@@ -23,7 +23,8 @@ from factdrift.locate.methods.registry import LOCATORS  # noqa: E402
 from factdrift.locate.plan import Entry, entry  # noqa: E402
 from factdrift.locate.prompts import SENTENCES, read_sentences  # noqa: E402
 from factdrift.locate.report import draw, lines  # noqa: E402
-from factdrift.locate.run import LOCATED, make_job, write_located  # noqa: E402
+from factdrift.locate.run import make_job, write_located  # noqa: E402
+from factdrift.locate.schemas import LOCATED  # noqa: E402
 from factdrift.locate.settings import PART, Settings  # noqa: E402
 from factdrift.locate.table import SCORES, compare, groups_of, write_table  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402

@@ -13,21 +13,8 @@ import pyarrow.parquet as pq
 
 from factdrift.errors import InputError
 from factdrift.locate.prompts import read_sentences
+from factdrift.locate.schemas import KNOWN
 from factdrift.tables import atomic_path, write_parquet
-
-KNOWN = pa.schema(
-    [
-        ("sentence", pa.string()),
-        ("subtask", pa.string()),
-        ("reason", pa.string()),
-        ("target", pa.int32()),
-        ("target_text", pa.string()),
-        ("probability", pa.float64()),
-        ("known", pa.bool_()),
-        ("layers", pa.list_(pa.float64())),
-    ]
-)
-"""The columns of LOCATED that are no part of the scores, one row for each sentence, in their order."""
 
 _BATCH = 1024
 """Rows that are read at a time."""

@@ -27,32 +27,13 @@ from factdrift.locate.own import found_of
 from factdrift.locate.plan import HYPER, Entry
 from factdrift.locate.prompts import Sentence, Unaligned, cut, tokenized
 from factdrift.locate.results import Found, of_scores
+from factdrift.locate.schemas import LOCATED
 from factdrift.locate.settings import Settings
 from factdrift.models.loading import Loaded
 from factdrift.models.memory import in_batches
 from factdrift.paths import LOCATORS as FOLDER
 from factdrift.progress import Progress
 from factdrift.tables import atomic_path, parquet_writer
-
-LOCATED = pa.schema(
-    [
-        ("sentence", pa.string()),
-        ("subtask", pa.string()),
-        ("reason", pa.string()),
-        ("target", pa.int32()),
-        ("target_text", pa.string()),
-        ("probability", pa.float64()),
-        ("known", pa.bool_()),
-        ("mean", pa.float64()),
-        ("sd", pa.float64()),
-        ("layers", pa.list_(pa.float64())),
-        ("top", pa.list_(pa.int32())),
-    ]
-)
-"""One row for each sentence. `reason`: why it is not scored (docs/models.md); other columns are then null.
-`target`: the token whose probability is explained, with its `probability`; `known`: it is the likeliest one
-(null in KLoB-u, where it is chosen so). `mean`, `sd`: of all units' scores; NaN if one is not finite.
-`layers`: sums of the scores over the units of each block. `top`: the best units, the best first."""
 
 _ABOUT = pa.schema([("granularity", pa.string()), ("units", pa.int64())])
 """Of a batch; all batches must agree."""
