@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,9 @@ def resolve(platform: str, version: str, *arguments: str) -> subprocess.Complete
     """Resolves an installation for a platform: wheels only, except for the packages without any."""
     uv = Path(sys.executable).with_name("uv")
     built = [f"--no-binary={name}" for name in sorted(BUILT | COMPILED.get(version, set()))]
-    where = [f"--python-platform={PLATFORMS[platform]}", f"--python-version={version}", "--target=nowhere"]
+    # A lock file is left in the target, though nothing is installed there.
+    target = f"--target={Path(tempfile.gettempdir()) / 'nowhere'}"
+    where = [f"--python-platform={PLATFORMS[platform]}", f"--python-version={version}", target]
     return subprocess.run(
         [uv, "pip", "install", "--dry-run", *where, "--only-binary=:all:", *built, *arguments],
         cwd=ROOT,
