@@ -172,13 +172,12 @@ rule edit_run:
             {params.settings:q} --threads {threads} \
             --method={params.method:q} \
             --set {params.values:q} \
-            {params.artefacts:q} {resources.strict} \
+            {params.artefacts:q} {resources.strict} {params.adapters:q} \
             --shard {wildcards.shard} \
             --parts {params.parts:q} \
             --out-probes {output.probes:q} \
             --out-edits {output.edits:q} \
-            --out-costs {output.costs:q} \
-            {params.adapters:q}
+            --out-costs {output.costs:q}
         """
 
 
