@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
+from factdrift.edit.scores.table import grid
 from factdrift.tables import atomic_path
 from factdrift.tempripple.schemas import Row
 
@@ -160,17 +161,6 @@ def by_hop(scores: Scores) -> Iterator[str]:
         ]
         yield from ("", f"{model}, {scoring}{_sizes(scores, model, scoring, HOP_COLUMNS)}")
         yield from grid(["", *header], rows)
-
-
-def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Aligned lines of a table: the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    for row in (header, *rows):
-        first, *others = (
-            cell.ljust(width) if place == 0 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join([first, *others]).rstrip()
 
 
 def write_text(lines: Sequence[str], path: Path) -> None:

@@ -153,9 +153,9 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
             yield UNKNOWN[kind]
             yield from _skipped_lines(skipped, model)
             continue
-        yield from _grid(["", *COLUMNS.values(), "Seconds"], [_cells(group, COLUMNS) for group in mine])
+        yield from grid(["", *COLUMNS.values(), "Seconds"], [_cells(group, COLUMNS) for group in mine])
         yield ""
-        yield from _grid(["", *ACCURACIES.values(), "Failed"], [_more(group) for group in mine])
+        yield from grid(["", *ACCURACIES.values(), "Failed"], [_more(group) for group in mine])
         yield from _skipped_lines(skipped, model)
         for group in mine:
             if group.cost.get("derived"):
@@ -187,7 +187,8 @@ def _more(group: Group) -> list[str]:
     return [*_cells(group, ACCURACIES)[:-1], str(group.failed)]
 
 
-def _grid(header: list[str], rows: list[list[str]]) -> Iterator[str]:
+def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Aligned lines of a table: the first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     for row in (header, *rows):
         first, *others = (
