@@ -13,11 +13,17 @@ TARGET = "results/edit_scores.parquet"
 MODELS = ["sample-llama", "sample-gpt2"]
 METHODS = ["none", "ft", "ft_l", "mend", "rome", "memit", "prompt"]
 FLOORS = {
-    "sample-llama": {"rome": (0.8, 0.65), "memit": (0.7, 0.55), "ft": (0.85, 0.55), "mend": (0.65, 0.55)},
+    "sample-llama": {
+        **{"rome": (0.85, 0.7), "memit": (0.65, 0.55), "ft": (0.85, 0.8), "mend": (0.75, 0.7)},
+        "prompt": (0.5, 0.5),
+    },
     "sample-gpt2": dict.fromkeys(("rome", "memit", "ft", "mend", "prompt"), (0.4, 0.4)),
 }
-"""Model -> method -> least gain in (efficacy, generalization) success over the unedited model."""
-EDITED: dict[str, Any] = {"models": MODELS, "edit": {"fluency_sample": 0.1}}
+"""Model -> method -> least gain in (efficacy, generalization) success over the unedited model.
+
+Those of `sample-llama` are a tenth below the least of five trainings (`benchmarks/trainings.py`).
+"""
+EDITED: dict[str, Any] = {"models": MODELS, "edit": {"fluency_sample": 0.1, "limit": 64}}
 """Few long continuations, since they take half of the time and no floor is about fluency."""
 
 
@@ -66,7 +72,7 @@ def test_every_method_on_the_bundled_models(edited: Path) -> None:
     assert list(dict.fromkeys(both["model"])) == MODELS
     for model, scores in both.groupby("model"):
         assert list(dict.fromkeys(scores["method"])) == METHODS
-        assert scores.groupby("method").size().min() >= 100
+        assert scores.groupby("method").size().min() >= 60
         assert scores["failed"].isna().mean() > 0.99
         assert set(scores["regime"]) == {"independent"}
         assert scores["known_before"].mean() > 0.85
