@@ -46,6 +46,7 @@ TITLES = {
     "alphaedit": "AlphaEdit",
     "ultraedit": "UltraEdit",
     "lora": "LoRA",
+    "grace": "GRACE",
     "prompt": "PROMPT",
     "rag": "RAG",
 }
