@@ -94,8 +94,7 @@ def unedited(
     """A line for each method that made no edit at some block of a model, so that it is not compared."""
     for method in methods:
         scores = [values for metric in edited.get(method, {}).values() for values in metric.values()]
-        made = np.isfinite(scores).any(0) if scores else np.zeros(layers, bool)
-        lost = [str(layer) for layer in range(layers) if not made[layer]]
+        lost = [str(layer) for layer in range(layers) if not any(np.isfinite(row[layer]) for row in scores)]
         if lost:
             yield (
                 f"{method} on {model}: not compared, since no edit was made at block {', '.join(lost)}; the "

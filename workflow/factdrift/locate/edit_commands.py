@@ -94,7 +94,8 @@ def _against(options: argparse.Namespace) -> None:
     from factdrift.locate.blocks import named
     from factdrift.tables import atomic_path
 
-    rows, notes = [], []
+    rows = []
+    notes: list[str] = []
     for model, folder, base in zip(options.models, options.folders, options.bases, strict=True):
         located = []
         for name in options.locators:
