@@ -92,8 +92,8 @@ class Job:
         owners: Sequence[int] | None = None,
     ) -> list[list[int]]:
         """Greedy continuations of `counts[row]` tokens, with the edit `owners[row]` if one is given."""
-        deltas = edited.deltas if edited else None
-        return generate(self.loaded, prompts, counts, deltas, owners, self.budget)
+        changes = edited.changes if edited else None
+        return generate(self.loaded, prompts, counts, changes, owners, self.budget)
 
     def room(self, prompt: str) -> int:
         """Tokens of a long continuation of a cloze: what `length` leaves, without those of a template."""

@@ -176,7 +176,7 @@ def probe_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[di
                 sentences.append(one)
                 owners.append(made.owner[owner] if made.owner else owner)
                 places.append(len(rows) - 1)
-    scores = score(job.loaded, sentences, made.deltas, owners, job.budget)
+    scores = score(job.loaded, sentences, made.changes, owners, job.budget)
     measured = zip(scores.logprob.tolist(), scores.tokens.tolist(), scores.exact.tolist(), strict=True)
     for place, (logprob, tokens, exact) in zip(places, measured, strict=True):
         if math.isfinite(logprob):

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.errors import InputError
 from factdrift.tables import database, sql, write_query
 
 _FROM = [
@@ -90,7 +91,10 @@ class Runs:
 
 
 def write_scores(runs: Runs, out_scores: Path, out_probes: Path, memory_mb: int = 3000) -> int:
-    """Writes SCORES and PROBES; returns the number of scores."""
+    """Writes SCORES and PROBES; returns the number of scores.
+
+    Raises InputError if a table lacks a provenance column.
+    """
     with database(memory_mb) as db:
         _read(db, runs)
         db.execute(f"CREATE TEMP TABLE probes AS {_PROBES}")
@@ -130,6 +134,12 @@ def _read(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
         "after": runs.run_probes,
         "run_edits": runs.run_edits,
     }
+    for path in (*runs.base_clozes, *runs.run_edits):
+        if lacking := [column for column in _FROM if column not in pq.read_schema(path).names]:
+            raise InputError(
+                f"{path}: no column {', '.join(lacking)}, as a former version of factdrift wrote it; make it "
+                "again with `factdrift edit baseline` or `edit run`"
+            )
     for name, paths in tables.items():
         db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
     db.execute(

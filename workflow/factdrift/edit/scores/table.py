@@ -46,6 +46,7 @@ TITLES = {
     "alphaedit": "AlphaEdit",
     "ultraedit": "UltraEdit",
     "lora": "LoRA",
+    "grace": "GRACE",
     "prompt": "PROMPT",
     "rag": "RAG",
 }
@@ -151,12 +152,12 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         yield f"{model}, {edits:,} {KINDS[kind]}" + (f"; {CHAT}" if asked else "")
         if not edits:
             yield UNKNOWN[kind]
-            yield from _skipped_lines(skipped, model)
+            yield from skipped_lines(skipped, model)
             continue
         yield from grid(["", *COLUMNS.values(), "Seconds"], [_cells(group, COLUMNS) for group in mine])
         yield ""
         yield from grid(["", *ACCURACIES.values(), "Failed"], [_more(group) for group in mine])
-        yield from _skipped_lines(skipped, model)
+        yield from skipped_lines(skipped, model)
         for group in mine:
             if group.cost.get("derived"):
                 yield f"{group.title} {group.cost['source']}"
@@ -168,10 +169,11 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         if model not in {group.model for group in groups}:
             yield ""
             yield f"{model}, no method"
-            yield from _skipped_lines(skipped, model)
+            yield from skipped_lines(skipped, model)
 
 
-def _skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
+def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
+    """A line for each method that does not run on a model."""
     for each in skipped:
         if each.model == model:
             yield f"{TITLES.get(each.method, each.method)} skipped: {each.skipped}"
