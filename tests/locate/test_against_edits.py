@@ -152,7 +152,7 @@ def test_edits_at_every_block(tmp_path: Path) -> None:
     pairs = [(one.edit.prompt, target) for one in updates for target in ("", one.edit.target)]
     sentences = {pair: align(loaded.tokenizer, *pair) for pair in pairs}
     settings = Settings(
-        device="cpu", dtype="float64", batch=1, budget=512, length=20, regime="independent", group=1
+        device="cpu", gpus=1, dtype="float64", batch=1, budget=512, length=20, regime="independent", group=1
     )
     found = tiny_artefacts(loaded)
     write_layers(

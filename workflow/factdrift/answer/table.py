@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from factdrift.edit.scores.table import grid
+from factdrift.edit.scores.intervals import grid
 from factdrift.tables import atomic_path
 from factdrift.tempripple.schemas import Row
 
