@@ -46,7 +46,8 @@ MADE = pa.schema(
     ]
 )
 MADE = MADE.append(pa.field("fluency", pa.float64())).append(pa.field("fluency_full", pa.float64()))
-MADE = MADE.append(pa.field("said", pa.list_(TEXT)))
+MADE = MADE.append(pa.field("said", pa.list_(TEXT))).append(pa.field("state", pa.int32()))
+MADE = MADE.append(pa.field("perplexity", pa.float64())).append(pa.field("tasks", TEXT))
 UNALIGNED = pa.schema([("model", TEXT), ("edit", TEXT), ("excludes", pa.bool_())])
 
 Chances = dict[tuple[str, str], float]

@@ -26,7 +26,8 @@ def measured_lines(groups: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     ]
     yield ""
     yield from grid(["", *columns, "Models"], cells)
-    for text in dict.fromkeys(row["text"] for rows in groups.values() for row in rows if row["text"]):
+    measured = [row for rows in groups.values() for row in _states(rows)]
+    for text in dict.fromkeys(row["text"] for row in measured if row["text"]):
         yield f"Perplexity on {text}; geometric means over edited models"
 
 
@@ -48,7 +49,7 @@ def measured_values(rows: Sequence[Row]) -> dict[str, Interval]:
 
 def _states(rows: Sequence[Row]) -> list[Row]:
     """One row for each model that was measured."""
-    measured = [row for row in rows if row["perplexity"] is not None or row["tasks"] is not None]
+    measured = [row for row in rows if row.get("perplexity") is not None or row.get("tasks") is not None]
     return list({row["state"]: row for row in measured}.values())
 
 
