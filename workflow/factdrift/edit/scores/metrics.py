@@ -184,7 +184,7 @@ _UNEDITED = f"""
         favg(entropy) FILTER (c > 1 AND d.fluency) AS fluency_full,
         0 AS state, max(perplexity_before) AS perplexity, max(tasks_before) AS tasks
     FROM base_said b JOIN clozes c USING (prompt) JOIN edits d USING (edit)
-    LEFT JOIN abilities a ON a.model = b.model
+    LEFT JOIN abilities USING (model)
     ANTI JOIN (FROM unaligned WHERE excludes) USING (model, edit)
     GROUP BY {_META}, c.edit"""
 """Rows of RUN_EDITS for the method `none`: continuations of the unedited model."""
