@@ -71,7 +71,7 @@ rule locate_run:
     threads: config["edit"]["threads"]
     resources:
         mem_mb=config["edit"]["mem_mb"],
-        gpu=gpus(),
+        gpu=min(gpus(), 1),
     params:
         code=code("locate run"),
         model=edited_model_options,

@@ -157,7 +157,7 @@ def write_rome_layers(loaded: Any, artefacts: Any, folder: Path, **options: Any)
     pairs = [(one.edit.prompt, target) for one in updates for target in ("", one.edit.target)]
     sentences = {pair: align(loaded.tokenizer, *pair) for pair in pairs}
     settings = Settings(
-        device="cpu", dtype="float64", batch=1, budget=512, length=20, regime="independent", group=1
+        device="cpu", gpus=1, dtype="float64", batch=1, budget=512, length=20, regime="independent", group=1
     )
     write_layers(
         Job(loaded, sentences, settings),

@@ -57,6 +57,19 @@ def test_adapters_are_kept_of_changes_that_they_can_hold(tmp_path: Path) -> None
         assert "changes full matrices, which no adapter of low rank holds" in said
 
 
+def test_general_ability_is_measured_where_edits_meet_or_some_are_drawn(tmp_path: Path) -> None:
+    (tmp_path / "held.txt").write_text("a text\n", encoding="utf-8")
+    given: dict[str, Any] = {"methods": ["none", "rome", "prompt"]}
+    assert "edit_ability" not in jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules", **given))
+    for edit in ({"regime": "sequential"}, {"ability": {"sample": 4, "text": "held.txt"}}):
+        said = snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds", **given, edit=edit)
+        assert jobs(said)["edit_ability"] == 1
+        assert said.count("--ability=results/") == 2
+    corpus = {"moments": {"corpus": ["held.txt"]}}
+    said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, **given, **corpus, edit=edit)
+    assert "edit.ability.text: held.txt is also in moments.corpus" in said
+
+
 @pytest.fixture(scope="session")
 def edited(trained: Path) -> Path:
     """The `results` folder with every method on both bundled models."""

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.updates import edits, update
 
+from factdrift.edit.scores.intervals import interval
 from factdrift.edit.scores.metrics import PROBES, SCORES, Runs, write_scores
-from factdrift.edit.scores.table import Group, interval, lines, read_groups, write_table
+from factdrift.edit.scores.table import Group, lines, read_groups, write_table
 from factdrift.errors import InputError
 
 META = {"model": "m", "revision": "r", "model_digest": "d", "hyper": "h", "moments": None, "prefixes": None}
@@ -46,7 +47,8 @@ MADE = pa.schema(
     ]
 )
 MADE = MADE.append(pa.field("fluency", pa.float64())).append(pa.field("fluency_full", pa.float64()))
-MADE = MADE.append(pa.field("said", pa.list_(TEXT)))
+MADE = MADE.append(pa.field("said", pa.list_(TEXT))).append(pa.field("state", pa.int32()))
+MADE = MADE.append(pa.field("perplexity", pa.float64())).append(pa.field("tasks", TEXT))
 UNALIGNED = pa.schema([("model", TEXT), ("edit", TEXT), ("excludes", pa.bool_())])
 
 Chances = dict[tuple[str, str], float]

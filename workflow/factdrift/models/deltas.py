@@ -139,7 +139,8 @@ def written(model: nn.Module, deltas: Deltas, edit: int) -> Iterator[None]:
                 if parameter is None:
                     raise ValueError(f"{name} has no bias to change")
                 stack.callback(parameter.copy_, parameter.clone())
-                parameter.copy_(parameter.to(change.dtype) + _oriented(module, change))
+                change = _oriented(module, change).to(parameter.device)
+                parameter.copy_(parameter.to(change.dtype) + change)
         with torch.enable_grad():
             yield
 
@@ -160,7 +161,7 @@ def rounded(model: nn.Module, deltas: Deltas) -> Deltas:
                 _parameters(module), delta.dense(edit), (weights, biases), strict=True
             ):
                 if parameter is not None and change is not None:
-                    before = _oriented(module, parameter.detach()).to(change.dtype)
+                    before = _oriented(module, parameter.detach()).to(change.device, change.dtype)
                     kept.append((before + change).to(parameter.dtype).to(change.dtype) - before)
         out[name] = Dense(torch.stack(weights), torch.stack(biases) if biases else None)
     return out
