@@ -39,6 +39,6 @@ rule publish:
         mem_mb=200,
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &>{log:q}
         factdrift publish {input.source:q} {output:q}
         """
