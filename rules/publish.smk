@@ -3,6 +3,10 @@
 Inputs: results/{pair}/. Outputs: results/{name}.
 """
 
+
+include: "inputs/report.smk"
+
+
 PUBLISHED = {
     "tempripple.parquet": "tempripple/tr_items.parquet",
     "tempripple.stats.json": "tempripple/tr_stats.json",
@@ -30,13 +34,20 @@ rule publish:
         source=lambda wildcards: f"{PAIR}/{PUBLISHED.get(wildcards.name, wildcards.name)}",
         report=lambda wildcards: [f"{PAIR}/{report}" for report in REPORTS.get(wildcards.name, [])],
     output:
-        "results/{name}",
+        report(
+            "results/{name}",
+            caption="caption.rst",
+            category=category,
+            labels={"file": "{name}"},
+        ),
     log:
         "logs/publish/{name}.txt",
     benchmark:
         "logs/publish/{name}.tsv"
     resources:
         mem_mb=200,
+    params:
+        caption=caption,
     shell:
         r"""
         exec &>{log:q}

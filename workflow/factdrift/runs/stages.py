@@ -32,7 +32,7 @@ FIRST, LONGEST = 30.0, 600.0
 """Seconds until the first line of a stage that is running, and the most between two of its lines: each pause
 is twice as long as the one before."""
 
-_WARNING = re.compile(r"(?:^|\s)\w*[Ww]arning: ")
+_WARNING = re.compile(r"(?:^|\s)\w*[Ww]arning: |: skipped[,:] ")
 
 
 class Job(NamedTuple):

@@ -105,7 +105,8 @@ def lines(
         subject, relation = record["subject"], record["relation"]
         what = printable(f"{subject['label']}, {relation['label']}")
         ids = printable(f"{subject['id']} {relation['id']}")
-        yield f"{styled(f'{ids:14}', 'dim', stream)} {styled(what, 'bold', stream)}: {_change(record, stream)}"
+        name = styled(what, "bold", stream)
+        yield f"{styled(f'{ids:14}', 'dim', stream)} {name}: {_change(record, stream)}"
     if records:
         subject, relation = records[0]["subject"]["id"], records[0]["relation"]["id"]
         yield ""
