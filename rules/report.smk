@@ -9,6 +9,7 @@ rule report_page:
     input:
         dataset=[f"{PAIR}/{name}" for name in (*DATASETS, *ACCOUNTS, "templates.parquet")],
         shown=shown_products,
+        layout=page_layout(),
     output:
         page=report(
             "results/report.html",

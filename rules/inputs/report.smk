@@ -1,5 +1,7 @@
 """What the page shows besides the dataset: what has been built, or is built in the same run."""
 
+from factdrift.paths import PACKAGE
+
 OPTIONAL = [
     *("klob_meta.json", "edit_scores.parquet", "locate_scores.parquet", "locate_vs_edit.parquet"),
     *("answer_scores.parquet", "answer_clozes.parquet", "tempripple.stats.json"),
@@ -11,6 +13,11 @@ def shown_products(wildcards):
     asked = {str(file) for file in workflow.dag.targetfiles}
     names = [name for name in OPTIONAL if Path("results", name).is_file() or f"results/{name}" in asked]
     return [f"results/{name}" for name in names]
+
+
+def page_layout():
+    """The templates, styles and script of the page, which no fingerprint covers."""
+    return sorted(str(path) for path in (PACKAGE / "report" / "templates").iterdir())
 
 
 CATEGORIES = {

@@ -62,6 +62,7 @@ class Columns:
 
     `ticks`: position (0 to the number of columns) and text of the marks of the axis. `names`: what the
     amounts above and below are. `one_scale`: both sides have the same; else each fills its own part.
+    `tones`: the colours above and below, as in `Bars`.
     """
 
     title: str
@@ -74,6 +75,7 @@ class Columns:
     source: Source
     note: str = ""
     one_scale: bool = True
+    tones: tuple[str, str] = ("new", "obsolete")
     kind: str = field(default="columns", init=False)
 
     @property

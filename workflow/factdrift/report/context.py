@@ -30,7 +30,19 @@ def _distribution(
     ]
     labels = [f"{start:.3g} to {end:.3g}" for start, end in itertools.pairwise(edges)]
     below = counts[1] if len(counts) > 1 else []
-    return Columns(title, labels, counts[0], below, ticks, list(values), axis, source, note, one_scale=False)
+    return Columns(
+        title,
+        labels,
+        counts[0],
+        below,
+        ticks,
+        list(values),
+        axis,
+        source,
+        note,
+        one_scale=False,
+        tones=("plain", "static"),
+    )
 
 
 def popularity(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
@@ -56,7 +68,7 @@ def popularity(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
             ),
             table(
                 "The most popular subjects",
-                {"id": "text", "subject": "text", "description": "text", "popularity": "number"}
+                {"id": "text", "subject": "text", "description": "text", "popularity": "share"}
                 | {"from": "text", "updates": "number"},
                 subjects.head(100),
                 source,
