@@ -7,7 +7,11 @@ Inputs: the products in results/ and what was made with them. Output: results/re
 rule report_page:
     """A page that works offline: what was built from what, what changed, and how it was decided."""
     input:
-        dataset=[f"{PAIR}/{name}" for name in (*DATASETS, *ACCOUNTS, "templates.parquet")],
+        manifest=f"{PAIR}/manifest.json",
+        tables=[
+            f"{PAIR}/{name}"
+            for name in (*DATASETS, "wikifactdiff.stats.json", "funnel.parquet", "templates.parquet")
+        ],
         shown=shown_products,
         layout=page_layout(),
     output:
@@ -26,7 +30,7 @@ rule report_page:
     params:
         code=code("report"),
         caption="What changed between the two dates, and how it was decided, on one page.",
-        pair=PAIR,
+        pair=subpath(input.manifest, parent=True),
     shell:
         r"""
         exec &>{log:q}
