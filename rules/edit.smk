@@ -41,7 +41,7 @@ rule edit_dataset:
         seed=config["seed"],
     shell:
         r"""
-        exec &>{log:q}
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit dataset \
             --dataset {input.dataset:q} \
             --scenarios {params.scenarios:q} \
@@ -74,7 +74,7 @@ rule edit_align:
         template=config["edit"]["template"],
     shell:
         r"""
-        exec &>{log:q}
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit align \
             --edits {input.edits:q} \
             {params.model:q} \
@@ -110,7 +110,7 @@ rule edit_baseline:
         parts=subpath(output.probes, strip_suffix=".parquet"),
     shell:
         r"""
-        exec &>{log:q}
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit baseline \
             --edits {input.edits:q} \
             --aligned {input.aligned:q} \
@@ -162,7 +162,7 @@ rule edit_run:
         parts=subpath(output.costs, strip_suffix=".json"),
     shell:
         r"""
-        exec &>{log:q}
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit run \
             --edits {input.edits:q} \
             --aligned {input.aligned:q} \
@@ -209,7 +209,7 @@ rule edit_scores:
         strict=STRICT,
     shell:
         r"""
-        exec &>{log:q}
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit scores \
             --edits {input.edits:q} \
             --unaligned {input.unaligned:q} \
@@ -250,7 +250,7 @@ rule edit_report:
         folder=subpath(output.table, parent=True),
     shell:
         r"""
-        exec &>{log:q}
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit figures --probes {input.probes:q} --output {output.figures:q}
         factdrift edit table \
             --scores {input.scores:q} \

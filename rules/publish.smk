@@ -50,6 +50,6 @@ rule publish:
         caption=caption,
     shell:
         r"""
-        exec &>{log:q}
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift publish {input.source:q} {output:q}
         """

@@ -33,6 +33,6 @@ rule report_page:
         pair=subpath(input.manifest, parent=True),
     shell:
         r"""
-        exec &>{log:q}
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift report {params.pair:q} --logs logs --output {output.page:q}
         """

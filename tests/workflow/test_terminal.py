@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from support.workflow import TERMINAL, snakemake
+from support.workflow import ROOT, TERMINAL, rules_of, snakemake
 
 
 def test_a_run_prints_stages_and_a_summary_on_less_than_sixty_lines(built: Path) -> None:
@@ -48,3 +48,16 @@ def test_an_error_is_printed_with_the_log_of_its_job(tmp_path: Path) -> None:
     failed = said[said.index("Error in rule gather_snapshot") :]
     assert re.search(r"^factdrift: .*[29]\.json", failed, re.MULTILINE)
     assert "What changed" not in said
+
+
+def test_every_job_writes_to_its_log_and_prints_its_error() -> None:
+    """The error reaches the terminal even if the log is on a disk that is full."""
+    line = """exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")\n"""
+    rules = {
+        name: body
+        for path in sorted((ROOT / "rules").glob("*.smk"))
+        for name, body in rules_of(path.read_text(encoding="utf-8")).items()
+        if "shell:" in body
+    }
+    assert len(rules) > 50
+    assert [name for name, body in rules.items() if line not in body] == []
