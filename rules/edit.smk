@@ -148,7 +148,7 @@ rule edit_ability:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit ability \
             --edits {input.edits:q} \
             --unaligned {input.unaligned:q} \
