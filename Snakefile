@@ -95,6 +95,7 @@ include: "rules/edit.smk"
 include: "rules/locate.smk"
 include: "rules/answer.smk"
 include: "rules/publish.smk"
+include: "rules/report.smk"
 include: "rules/run.smk"
 
 

@@ -37,7 +37,7 @@ rule answer_unedited:
         parts=subpath(output.predictions, strip_suffix=".parquet"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer run \
             --items {input.questions:q} \
             {params.model:q} \
@@ -80,7 +80,7 @@ rule answer_edited:
         parts=subpath(output.predictions, strip_suffix=".parquet"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer edited \
             --items {input.questions:q} \
             --facts {input.facts:q} \
@@ -113,7 +113,7 @@ rule answer_requests:
         chat=lambda wildcards: chat_form(),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer requests \
             --items {input.questions:q} \
             --prompt {params.prompt:q} \
@@ -142,7 +142,7 @@ rule answer_read:
         chat=lambda wildcards: chat_form(),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer read \
             --items {input.questions:q} \
             --answers {input.answers:q} \
@@ -175,7 +175,7 @@ rule answer_clozes:
         settings=lambda wildcards: ANSWER_SETTINGS,
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer clozes \
             --klob {input.klob:q} \
             --edits {input.edits:q} \
@@ -203,7 +203,7 @@ rule answer_cloze_table:
         code=code("answer cloze-table"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer cloze-table {input.clozes:q} \
             --recall {input.recall:q} \
             --out-text {output.text:q} \
@@ -238,7 +238,7 @@ rule answer_scores:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer scores \
             --items {input.questions:q} \
             --facts {input.facts:q} \
@@ -277,7 +277,7 @@ rule answer_report:
         folder=subpath(output.table, parent=True),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer figure --scores {input.scores:q} --output {output.figures:q}
         factdrift answer table \
             --scores {input.scores:q} \

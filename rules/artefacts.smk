@@ -36,7 +36,7 @@ rule edit_prefixes:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit prefixes \
             {params.model:q} \
             {params.settings:q} --threads {threads} \
@@ -70,7 +70,7 @@ rule edit_moments:
         layers=moments_layers,
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift models moments \
             {params.model:q} \
             {params.settings:q} --threads {threads} \
@@ -105,7 +105,7 @@ if config["edit"]["mend_checkpoint"]:
             values=method_values("mend"),
         shell:
             r"""
-            exec &> >(tee {log:q})
+            exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
             factdrift edit mend-import {input.checkpoint:q} \
                 {params.model:q} \
                 {params.settings:q} --threads {threads} \
@@ -144,7 +144,7 @@ else:
             seed=config["seed"],
         shell:
             r"""
-            exec &> >(tee {log:q})
+            exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
             factdrift edit mend-train \
                 --dataset {input.dataset:q} \
                 --templates {input.templates:q} \

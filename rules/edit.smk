@@ -41,7 +41,7 @@ rule edit_dataset:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit dataset \
             --dataset {input.dataset:q} \
             --scenarios {params.scenarios:q} \
@@ -74,7 +74,7 @@ rule edit_align:
         template=config["edit"]["template"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit align \
             --edits {input.edits:q} \
             {params.model:q} \
@@ -110,7 +110,7 @@ rule edit_baseline:
         parts=subpath(output.probes, strip_suffix=".parquet"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit baseline \
             --edits {input.edits:q} \
             --aligned {input.aligned:q} \
@@ -148,7 +148,7 @@ rule edit_ability:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit ability \
             --edits {input.edits:q} \
             --unaligned {input.unaligned:q} \
@@ -199,7 +199,7 @@ rule edit_run:
         parts=subpath(output.costs, strip_suffix=".json"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit run \
             --edits {input.edits:q} \
             --aligned {input.aligned:q} \
@@ -247,7 +247,7 @@ rule edit_scores:
         strict=STRICT,
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit scores \
             --edits {input.edits:q} \
             --unaligned {input.unaligned:q} \
@@ -289,7 +289,7 @@ rule edit_report:
         folder=subpath(output.table, parent=True),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift edit figures --probes {input.probes:q} --output {output.figures:q}
         factdrift edit table \
             --scores {input.scores:q} \

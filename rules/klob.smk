@@ -38,7 +38,7 @@ rule klob_facts:
         settings=klob_settings("second_hop"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift klob facts \
             --statements {input.statements:q} \
             --settings {params.settings:q} \
@@ -81,7 +81,7 @@ rule klob_candidates:
         ),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift klob candidates \
             --facts {input.facts:q} \
             --entities {input.entities:q} \
@@ -112,7 +112,7 @@ rule klob_mquake:
         settings=klob_settings("chain_text", "seed"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift klob mquake {input.cases:q} \
             --settings {params.settings:q} \
             --output {output.chains:q}
@@ -166,7 +166,7 @@ rule klob_recall:
         date=config["snapshots"][config["klob"]["snapshot"]],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift klob recall \
             --facts {input.facts:q} \
             --entities {input.entities:q} \
@@ -216,7 +216,7 @@ rule klob_examples:
         date=config["snapshots"][config["klob"]["snapshot"]],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift klob examples \
             --facts {input.facts:q} \
             --entities {input.entities:q} \
@@ -255,7 +255,7 @@ rule klob_subtask:
         code=code("klob subtask"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift klob subtask \
             --examples {input.examples:q} \
             --sentences {input.sentences:q} \
@@ -282,7 +282,7 @@ rule klob_export:
         code=code("klob export"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift klob export {input.dataset:q} \
             --output {output.lines:q}
         """

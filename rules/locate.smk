@@ -45,7 +45,7 @@ rule locate_sentences:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift locate sentences \
             --examples {params.source:q} \
             --limit {params.limit} \
@@ -81,7 +81,7 @@ rule locate_run:
         parts=subpath(output.about, strip_suffix=".json"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift locate run \
             --sentences {input.sentences:q} \
             {params.model:q} \
@@ -118,7 +118,7 @@ rule locate_gather:
         folder=subpath(output.scores, parent=True),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift locate gather \
             --sentences {input.sentences:q} \
             --shards {input.shards:q} \
@@ -155,7 +155,7 @@ rule locate_scores:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift locate scores \
             --examples {params.examples:q} \
             --folders {params.folders:q} \
@@ -186,7 +186,7 @@ rule locate_edit_facts:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift locate edit-facts \
             --edits {input.edits:q} \
             --limit {params.limit} \
@@ -218,7 +218,7 @@ rule locate_moments:
         source=moments_options,
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift models moments \
             {params.model:q} \
             {params.settings:q} --threads {threads} \
@@ -261,7 +261,7 @@ rule locate_edit_layers:
         parts=subpath(output.probes, strip_suffix=".probes.parquet"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift locate edit-layers \
             --edits {input.edits:q} \
             --aligned {input.aligned:q} \
@@ -308,7 +308,7 @@ rule locate_vs_edit:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift locate against-edits \
             --edits {input.edits:q} \
             --models {params.models:q} \

@@ -31,7 +31,7 @@ rule klob_taught:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift locate taught \
             --examples {params.examples:q} \
             --wikifactdiff {input.changes:q} \
@@ -60,7 +60,7 @@ rule tempripple_taught:
         old=OLD,
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer taught \
             --facts {input.facts:q} \
             --related {input.related:q} \
@@ -90,7 +90,7 @@ rule model_sentences:
         code=code("models sentences"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift models sentences \
             --dataset {input.dataset:q} \
             --templates {input.templates:q} \
@@ -121,7 +121,7 @@ rule sample_model:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift models train \
             --sentences {input.sentences:q} \
             --recipe {input.recipe:q} \

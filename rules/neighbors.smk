@@ -26,7 +26,7 @@ rule neighbor_space:
         variant=config["variant"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift neighbors space \
             --updates {input.updates:q} \
             --old {input.old:q} \
@@ -58,7 +58,7 @@ rule neighbor_holding:
         dates=switches(config)["dates"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift neighbors holding \
             --updates {input.updates:q} \
             --old {input.old:q} \
@@ -92,7 +92,7 @@ rule nearest_facts:
         facts=config["neighbors"]["facts"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift neighbors search \
             --updates {input.updates:q} \
             --space {input.space:q} \
@@ -123,7 +123,7 @@ rule gather_neighbors:
         code=code("neighbors gather"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift neighbors gather \
             --parts {input.parts:q} \
             --output {output.neighbors:q}
@@ -151,7 +151,7 @@ rule random_facts:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift neighbors random \
             --updates {input.updates:q} \
             --neighbors {input.neighbors:q} \

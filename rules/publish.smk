@@ -3,6 +3,10 @@
 Inputs: results/{pair}/. Outputs: results/{name}.
 """
 
+
+include: "inputs/report.smk"
+
+
 PUBLISHED = {
     "tempripple.parquet": "tempripple/tr_items.parquet",
     "tempripple.stats.json": "tempripple/tr_stats.json",
@@ -30,15 +34,22 @@ rule publish:
         source=lambda wildcards: f"{PAIR}/{PUBLISHED.get(wildcards.name, wildcards.name)}",
         report=lambda wildcards: [f"{PAIR}/{report}" for report in REPORTS.get(wildcards.name, [])],
     output:
-        "results/{name}",
+        report(
+            "results/{name}",
+            caption="caption.rst",
+            category=category,
+            labels={"file": "{name}"},
+        ),
     log:
         "logs/publish/{name}.txt",
     benchmark:
         "logs/publish/{name}.tsv"
     resources:
         mem_mb=200,
+    params:
+        caption=caption,
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift publish {input.source:q} {output:q}
         """

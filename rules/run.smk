@@ -1,4 +1,4 @@
-"""The run as a whole: what it will need is told before it begins, how far it is while it lasts.
+"""The run as a whole: what it will need is told before it begins, how far it is while it lasts, what it gave.
 
 Outputs: logs/progress.txt, a line a stage.
 """
@@ -7,12 +7,17 @@ Outputs: logs/progress.txt, a line a stage.
 include: "inputs/run.smk"
 
 
+if workflow.modifier.is_main_snakefile():
+    quieten(workflow.logger_manager.logger, workflow.output_settings)
+
+
 onstart:
     begin_run()
 
 
 onsuccess:
     end_run()
+    print_summary()
 
 
 onerror:

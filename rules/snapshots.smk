@@ -37,7 +37,7 @@ rule download_dump:
         url=lambda wildcards: url_option(wildcards.date),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift dumps download {wildcards.date} {params.url:q} \
             --output {output.dump:q}
         """
@@ -60,7 +60,7 @@ rule download_pageviews:
         server=[f"--server={config['pageviews']}"] if is_url(config["pageviews"]) else [],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift pageviews download {wildcards.month} {params.server:q} \
             --output {output.views:q}
         """
@@ -85,7 +85,7 @@ rule render_sample:
         tables=subpath(input.properties, parent=True),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift sample render \
             --tables {params.tables:q} \
             --date {wildcards.date} \
@@ -110,7 +110,7 @@ rule derive_dump:
         code=code("snapshots derive"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift snapshots derive \
             --dump {input.dump:q} \
             --date {wildcards.date} \
@@ -140,7 +140,7 @@ rule fetch_entities:
         ),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift snapshots entities \
             --ids {input.ids:q} \
             --date {wildcards.date} \

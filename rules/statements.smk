@@ -32,7 +32,7 @@ rule extract_shard:
         languages=other_languages(),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift statements extract \
             --dump {input.dump:q} \
             --shard {params.shard} \
@@ -65,7 +65,7 @@ rule gather_snapshot:
         max_bad_lines=config["max_bad_lines"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift statements snapshot \
             --shard-dirs {input.shards:q} \
             --dump {input.dump:q} \
@@ -96,7 +96,7 @@ rule gather_statements:
         bucket=lambda wildcards: wildcards.bucket.split("-of-")[0],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift statements gather \
             --shard-dirs {input.shards:q} \
             --bucket {params.bucket} \

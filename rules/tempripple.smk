@@ -33,7 +33,7 @@ rule tempripple_rows:
         resources=subpath(input.mutable, parent=True),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift tempripple rows \
             --statements {input.statements:q} \
             --entities {input.entities:q} \
@@ -65,7 +65,7 @@ rule tempripple_rdf:
         resources=subpath(input.mutable, parent=True),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift rdf \
             --statements {input.statements:q} \
             --entities {input.entities:q} \
@@ -93,7 +93,7 @@ rule tempripple_database:
         code=code("tempripple load"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift tempripple load {input.rdf:q} --output {output.database:q}
         """
 
@@ -123,7 +123,7 @@ rule tempripple_facts:
         source=ripple_source_options,
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift tempripple facts \
             {params.source:q} \
             --labels {input.labels:q} \
@@ -162,7 +162,7 @@ rule tempripple_related:
         source=ripple_source_options,
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift tempripple related \
             --facts {input.facts:q} \
             {params.source:q} \
@@ -194,7 +194,7 @@ rule tempripple_items:
         settings=settings_json(config, ItemMethod),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift tempripple items \
             --facts {input.facts:q} \
             --related {input.related:q} \
@@ -234,7 +234,7 @@ rule tempripple_account:
         origin=ripple_origin_options,
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift tempripple account \
             --facts {input.facts:q} \
             --related {input.related:q} \

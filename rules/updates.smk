@@ -35,7 +35,7 @@ rule filter_context:
         settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift updates context \
             --entities {input.entities:q} \
             --other-entities {input.other_entities:q} \
@@ -69,7 +69,7 @@ rule preprocess:
         settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift updates preprocess \
             --statements {input.statements:q} \
             --relevant {input.relevant:q} \
@@ -98,7 +98,7 @@ rule preprocess_report:
         code=code("updates report"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift updates report \
             --old {input.old:q} \
             --new {input.new:q} \
@@ -124,7 +124,7 @@ rule difference:
         settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift updates difference \
             --old {input.old:q} \
             --new {input.new:q} \
@@ -152,7 +152,7 @@ rule new_entities:
         settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift updates new-entities \
             --statements {input.statements:q} \
             --triples {input.triples:q} \
@@ -192,7 +192,7 @@ rule classify:
         subjects=["--only-subjects", config["only"]["subjects"]] if config["only"]["subjects"] else [],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift updates classify \
             --triples {input.triples:q} \
             --old {input.old:q} \

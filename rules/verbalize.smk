@@ -44,7 +44,7 @@ rule sample_triples:
         settings=settings_of(config, SampleSettings, VERBALIZATION),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift verbalize sample \
             --filtered {input.filtered:q} \
             --entities {input.entities:q} \
@@ -78,7 +78,7 @@ rule write_requests:
         chat=chat_form(),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift verbalize requests \
             --sample {input.sample:q} \
             --prompts {input.prompts:q} \
@@ -109,7 +109,7 @@ rule ask_chat_model:
         chat=json.dumps(config["chat"], sort_keys=True),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift chat ask \
             --requests {input.requests:q} \
             --store {params.store:q} \
@@ -140,7 +140,7 @@ rule filter_sentences:
         sentences=config["verbalization"]["sentences"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift verbalize sentences \
             --sample {input.sample:q} \
             --answers {input.answers:q} \
@@ -171,7 +171,7 @@ rule count_templates:
         settings=settings_of(config, Quality, VERBALIZATION),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift verbalize count \
             --verbalizations {input.sentences:q} \
             --sample {input.sample:q} \
@@ -201,7 +201,7 @@ rule published_templates:
         settings=settings_of(config, Quality, VERBALIZATION),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift verbalize published {input.file:q} \
             --prompts {input.prompts:q} \
             --settings {params.settings:q} \
@@ -234,7 +234,7 @@ rule templates:
         kept=config["verbalization"]["templates"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift verbalize templates \
             --updates {input.updates:q} \
             --neighbors {input.neighbors:q} {input.random:q} \
@@ -271,7 +271,7 @@ rule translated_templates:
         kept=config["verbalization"]["templates"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift verbalize templates \
             --updates {input.updates:q} \
             --neighbors {input.neighbors:q} {input.random:q} \
@@ -306,7 +306,7 @@ rule literals:
         variant=config["variant"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift verbalize literals \
             --updates {input.updates:q} \
             --neighbors {input.neighbors:q} {input.random:q} \

@@ -35,7 +35,7 @@ rule popularity:
         months=config["method"]["popularity_months"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift wikifactdiff popularity \
             --new {input.new:q} \
             --old {input.old:q} \
@@ -65,7 +65,7 @@ rule snapshot_popularity:
         months=config["method"]["popularity_months"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift wikifactdiff popularity \
             --new {input.entities:q} \
             --pageviews {params.pageviews:q} \
@@ -96,7 +96,7 @@ rule select_replacements:
         seed=config["seed"],
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift wikifactdiff select \
             --updates {input.updates:q} \
             {params.undersample:q} \
@@ -124,7 +124,7 @@ rule funnel:
         code=code("wikifactdiff funnel"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift wikifactdiff funnel \
             --report {input.report:q} \
             --updates {input.updates:q} \
@@ -163,7 +163,7 @@ rule assemble:
         settings=lambda wildcards: settings_of(config, AssembleSettings, ""),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift wikifactdiff assemble \
             --updates {input.updates:q} \
             --old-entities {input.old_entities:q} \
@@ -199,7 +199,7 @@ rule replacements:
         code=code("wikifactdiff replacements"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift wikifactdiff replacements \
             --dataset {input.dataset:q} \
             --groups {input.groups:q} \
@@ -224,7 +224,7 @@ rule statistics:
         code=code("wikifactdiff stats"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift wikifactdiff stats \
             --dataset {input.dataset:q} \
             --groups {input.groups:q} \
@@ -250,7 +250,7 @@ rule export_jsonl:
         code=code("wikifactdiff export"),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift wikifactdiff export \
             --dataset {input.dataset:q} \
             --output {output.lines:q}
@@ -300,7 +300,7 @@ rule manifest:
         configuration=lambda wildcards: json.dumps(config, sort_keys=True),
     shell:
         r"""
-        exec &> >(tee {log:q})
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift wikifactdiff manifest \
             --old-date {params.old_date} \
             --new-date {params.new_date} \

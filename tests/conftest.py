@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from support.examples import examples
-from support.workflow import Once, copied, snakemake
+from support.workflow import TERMINAL, Once, copied, snakemake
 
 from factdrift.retry import file_lock
 
@@ -67,5 +67,9 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
 
 @pytest.fixture(scope="session")
 def built(once: Once) -> Path:
-    """A directory in which the default configuration has been built."""
-    return once("built", snakemake)
+    """A directory in which the default configuration has been built; what the run printed is in TERMINAL."""
+
+    def make(directory: Path) -> None:
+        (directory / TERMINAL).write_text(snakemake(directory, jobs=False), encoding="utf-8")
+
+    return once("built", make)

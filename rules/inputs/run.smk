@@ -1,13 +1,22 @@
 """What happens at the start and at the end of a run."""
 
+from factdrift.runs.quiet import quieten
+
 RUN = []
+"""The progress of this run."""
+
+WRITTEN = []
+"""The files of this run that users ask for by name."""
+
+TABLES = []
+"""Logs of the jobs that make tables of scores as text, which they print too."""
 
 
 def begin_run():
     """Prints what the run needs, stops what the disk cannot hold, and reports progress from now on."""
     from factdrift.runs.begin import Planned, Source, begin
 
-    jobs = workflow.dag.needrun_jobs()
+    jobs = list(workflow.dag.needrun_jobs())
     planned = [Planned(job.rule.name, job.shellcmd, job.log, job.benchmark) for job in jobs if job.is_shell]
     dumps = {} if workflow.touch else {date: remote_dump(config, date) for date in (OLD, NEW)}
     sources = [
@@ -15,6 +24,18 @@ def begin_run():
         for date, dump in dumps.items()
     ]
     here = workflow.local_exec
+    asked = {str(file) for file in workflow.dag.targetfiles}
+    outputs = sorted({str(file) for job in jobs for file in job.output})
+    WRITTEN.extend(
+        path for path in map(Path, outputs) if path.parent == Path("results") or str(path) in asked
+    )
+    beside = {Path(PAIR, report).parent for reports in REPORTS.values() for report in reports}
+    makers = (
+        job
+        for job in jobs
+        if any(Path(file).parent in beside and file.endswith(".txt") for file in job.output)
+    )
+    TABLES.extend(Path(job.log[0]) for job in makers)
     try:
         RUN.append(begin(planned, sources, config, workflow.cores if here else workflow.nodes, here))
     except InputError as error:
@@ -25,3 +46,11 @@ def end_run():
     """Says how far the stages have come."""
     for run in RUN:
         run.end()
+
+
+def print_summary():
+    """Prints what the run gave: updates in words, the tables of scores, files, what can be done next."""
+    from factdrift.runs.summary import summary
+
+    for line in summary(Path(PAIR), WRITTEN, TABLES, sys.stderr):
+        print(line, file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
 
@@ -116,3 +117,45 @@ def test_a_job_that_failed_stays_unfinished_in_the_last_line(jobs, tmp_path, cap
     jobs[1].log.write_text("factdrift: the archive is truncated\n")
     follower.end()
     assert "progress: extract: 1 of 2 jobs, 1 at work (50%)" in capfd.readouterr().err
+
+
+def test_warnings_of_jobs_are_printed_once_and_whole(jobs, tmp_path, capfd):
+    follower = Follower(jobs, tmp_path / "progress.txt")
+    text = "warning: the sample is not complete on 2030-01-01 (sport until 2024-12-31)\x1b[2J"
+    for job in jobs[:2]:
+        job.log.write_text(f"{text}\nwriting a table\nx.py:3: UserWarning: be careful\n  call()\n")
+    follower.end()
+    said = [line for line in capfd.readouterr().err.splitlines() if not line.startswith("progress: ")]
+    assert said == [
+        f"extract: {text[:-4]} [2J",
+        "extract: x.py:3: UserWarning: be careful",
+    ]
+
+
+def test_lines_of_a_running_stage_become_rarer(jobs, tmp_path, monkeypatch, capfd):
+    clock = [0.0]
+    follower = Follower(jobs, tmp_path / "progress.txt")
+    follower._stop.set()
+    follower._thread.join()
+    monkeypatch.setattr(stages.time, "monotonic", lambda: clock[0])
+    jobs[0].log.write_text("began\n")
+    printed = []
+    for clock[0] in range(0, 3000, 5):
+        follower._look()
+        if capfd.readouterr().err:
+            printed.append(clock[0])
+    assert printed == [30, 90, 210, 450, 930, 1530, 2130, 2730]
+
+
+def test_a_terminal_has_a_line_that_changes(jobs, tmp_path, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(stages.sys, "stderr", screen := Terminal())
+    follower = Follower(jobs, tmp_path / "progress.txt")
+    jobs[0].log.write_text(HALF.format(k=0))
+    wait_until(lambda: "0 of 3 jobs; extract" in screen.getvalue())
+    follower.end()
+    assert screen.getvalue().endswith("\r\x1b[2K")

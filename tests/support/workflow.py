@@ -14,12 +14,18 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
+TERMINAL = "terminal.txt"
+"""What the run of the fixture `built` printed."""
+
 Once = Callable[[str, Callable[[Path], object]], Path]
 """The type of the fixture `once`, for builds that several tests share."""
 
 
-def command(directory: Path, *arguments: str, cores: int = 2, **config: Any) -> list[str]:
-    """The command line of a run; `config` is passed with `--config`, as JSON."""
+def command(directory: Path, *arguments: str, cores: int = 2, jobs: bool = True, **config: Any) -> list[str]:
+    """The command line of a run, which prints all its `jobs`, or progress by stage as it does for users.
+
+    `config` is passed with `--config`, as JSON.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     line = [
         *(
@@ -33,15 +39,19 @@ def command(directory: Path, *arguments: str, cores: int = 2, **config: Any) -> 
         ),
         *("--cores", str(cores), "--nocolor", *arguments),
     ]
+    if jobs:
+        line.append("--printshellcmds")
     if config:
         line += ["--config", *(f"{key}={json.dumps(value)}" for key, value in config.items())]
     return line
 
 
-def snakemake(directory: Path, *arguments: str, cores: int = 2, fails: bool = False, **config: Any) -> str:
-    """The output of a run; asserts that it ends as expected."""
+def snakemake(
+    directory: Path, *arguments: str, cores: int = 2, fails: bool = False, jobs: bool = True, **config: Any
+) -> str:
+    """The output of a run (see `command`); asserts that it ends as expected."""
     done = subprocess.run(
-        command(directory, *arguments, cores=cores, **config),
+        command(directory, *arguments, cores=cores, jobs=jobs, **config),
         capture_output=True,
         text=True,
         check=False,

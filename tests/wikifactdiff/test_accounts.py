@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -170,15 +171,15 @@ def test_names_neither_control_the_terminal_nor_forge_a_line(build: Build) -> No
     forged = "USA\n  + new      Mickey Mouse (Q11934)\x1b[2J\u202e\u2028\x9b1m"
     entities = [entity(number, forged, forged) for number in (USA, TRUMP, BIDEN, FRANCE, 90, 900_000_001)]
     dataset = build(new_entities=entities).assemble()
-    found = list(lines(find(dataset, "Q30", "P6", None)))
-    assert len(found) == len(list(lines(find(build().assemble("plain"), "Q30", "P6", None))))
+    found = list(lines(find(dataset, "Q30", "P6", None), sys.stdout))
+    assert len(found) == len(list(lines(find(build().assemble("plain"), "Q30", "P6", None), sys.stdout)))
     assert "Mickey Mouse" in found[0]
     assert all(line.isprintable() for line in found)
 
 
 def test_show(build: Build) -> None:
     dataset = build().assemble()
-    text = "\n".join(lines(find(dataset, "Q30", None, None)))
+    text = "\n".join(lines(find(dataset, "Q30", None, None), sys.stdout))
     for part in (
         "United States (Q30): country",
         "head of government (P6): ReplaceObject",

@@ -83,7 +83,9 @@ def test_the_two_dates_share_requests_and_never_send_two_at_once(build):
     assert max(wiki.asked().values()) == 2
     log = (directory / f"logs/snapshots/{OLD}/entities.txt").read_text(encoding="utf-8")
     assert re.search(r"fetching entities as of 2015-01-01: \d+ of \d+ requests \(100%\)", log)
-    assert said.count('"written"') == 2
+    assert "progress: fetch_entities: 2 of 2 jobs" in said
+    logs = (directory / f"logs/snapshots/{date}/entities.txt" for date in (OLD, NEW))
+    assert all('"written"' in log.read_text(encoding="utf-8") for log in logs)
 
 
 def test_another_run_requests_only_what_is_new(build):

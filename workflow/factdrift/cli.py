@@ -29,6 +29,7 @@ STAGES = (
     "answer",
     "chat",
     "runs",
+    "report",
 )
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft", "sklearn")

@@ -9,26 +9,30 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import re
+import shutil
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from factdrift.disk import is_full
 from factdrift.progress import figure, read_line
+from factdrift.screen import ERASE, is_terminal, styled
 from factdrift.tables import atomic_path
+from factdrift.wikidata.text import printable
 
 LOOK = 2.0
 """Seconds between two looks."""
 
-SAY = 30.0
-"""Seconds between two lines of a running stage while none of its jobs ends."""
+FIRST, LONGEST = 30.0, 600.0
+"""Seconds until the first line of a stage that is running, and the most between two of its lines: each pause
+is twice as long as the one before."""
 
-PAUSE = 5.0
-"""Least seconds between two lines of one stage."""
+_WARNING = re.compile(r"(?:^|\s)\w*[Ww]arning: |: skipped[,:] ")
 
 
 class Job(NamedTuple):
@@ -51,6 +55,7 @@ class _Running:
         self.begun = self.ended = 0.0
         self.share = 0.0
         self.amounts: Counter[str] = Counter()
+        self.warnings: list[str] = []
 
     def look(self) -> None:
         if not self.ended:
@@ -72,6 +77,7 @@ class _Running:
     def _read(self) -> None:
         """Sums the amounts in the newest progress line of each piece of work in the log."""
         lines = self.job.log.read_text("utf-8", "replace").splitlines()
+        self.warnings = [line for line in lines if _WARNING.search(line)]
         said = {line.what: line for line in map(read_line, lines) if line}
         # Lines with a known total (what is read) count if there are any, else all (what is written).
         counted = [line for line in said.values() if line.share is not None] or list(said.values())
@@ -114,6 +120,18 @@ class Stages:
             rule: _line(rule, self._jobs[rule], begun[rule]) for rule in sorted(begun, key=begun.__getitem__)
         }
 
+    def warnings(self) -> Iterator[tuple[str, str]]:
+        """Rule and text of each warning in the logs, once for each rule."""
+        found = ((rule, text) for rule, jobs in self._jobs.items() for job in jobs for text in job.warnings)
+        yield from dict.fromkeys(found)
+
+    def status(self) -> str:
+        """How many jobs of all stages have ended, and the stages that are at work."""
+        jobs = [job for several in self._jobs.values() for job in several]
+        ended = sum(bool(job.ended) for job in jobs)
+        at_work = dict.fromkeys(job.job.rule for job in jobs if job.begun and not job.ended)
+        return f"{ended:,} of {len(jobs):,} jobs; {', '.join(at_work)}"
+
     def ended(self, rule: str) -> int:
         """How many jobs of a stage have succeeded."""
         return sum(bool(job.ended) for job in self._jobs[rule])
@@ -148,11 +166,18 @@ def _clock(seconds: float) -> str:
 
 
 class Follower:
-    """A thread that prints progress lines to standard error and keeps the newest of each stage in a file."""
+    """A thread that prints progress lines and the jobs' warnings to standard error, and keeps the newest line
+    of each stage in a file.
+
+    On a terminal, the last line counts the jobs and names the stages at work; it changes in its place.
+    """
 
     def __init__(self, jobs: Sequence[Job], file: Path) -> None:
         self._stages, self._file = Stages(jobs), file
-        self._said: dict[str, tuple[float, int]] = {}
+        self._due: dict[str, tuple[float, float]] = {}
+        self._whole: dict[str, int] = {}
+        self._warned: set[tuple[str, str]] = set()
+        self._begun = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
         self._thread.start()
@@ -171,17 +196,47 @@ class Follower:
         self._stages.look()
         lines = self._stages.lines()
         now = time.monotonic()
+        for warning in self._stages.warnings():
+            if warning not in self._warned:
+                self._warned.add(warning)
+                rule, text = warning
+                _print(f"{styled(rule, 'yellow', sys.stderr)}: {printable(text)}")
         for rule, line in lines.items():
-            ended = self._stages.ended(rule)
-            when, before = self._said.setdefault(rule, (now, 0))
-            whole = ended == self._stages.jobs(rule)
-            due = now - when >= (PAUSE if ended > before else SAY)
-            if ((whole or last) and before < ended) or (due and not whole):
-                self._said[rule] = now, ended
-                print(f"progress: {line}", file=sys.stderr, flush=True)
+            if self._is_due(rule, now, last):
+                name, _, rest = line.partition(": ")
+                _print(f"progress: {styled(name, 'bold', sys.stderr)}: {rest}")
+        if is_terminal(sys.stderr):
+            clock = _clock(now - self._begun)
+            status = (
+                "" if last else styled(f"{clock}  {self._stages.status()}"[: _width()], "dim", sys.stderr)
+            )
+            sys.stderr.write(f"{ERASE}{status}")
+            sys.stderr.flush()
         try:
             with atomic_path(self._file) as temporary:
                 temporary.write_text("".join(f"{line}\n" for line in lines.values()), "utf-8")
         except OSError as error:
             if not is_full(error):  # the jobs report a full disk
                 raise
+
+    def _is_due(self, rule: str, now: float, last: bool) -> bool:
+        """Whether the stage's line is to be printed: it has ended since the last one, or runs for long."""
+        ended, before = self._stages.ended(rule), self._whole.get(rule, 0)
+        if ended == self._stages.jobs(rule) or last:
+            self._whole[rule] = ended
+            return ended > before
+        when, pause = self._due.setdefault(rule, (now + FIRST, FIRST))
+        if now < when:
+            return False
+        pause = min(2 * pause, LONGEST)
+        self._due[rule] = now + pause, pause
+        return True
+
+
+def _print(line: str) -> None:
+    before = ERASE if is_terminal(sys.stderr) else ""
+    print(f"{before}{line}", file=sys.stderr, flush=True)
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns - 1

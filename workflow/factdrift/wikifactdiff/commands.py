@@ -39,11 +39,28 @@ def register(commands: Parsers) -> None:
     _add_accounts(verbs)
     _add_manifest(verbs)
 
-    show = commands.add_parser("show", help="print the updates of one subject")
-    show.add_argument("dataset", type=Path, metavar="FILE.parquet")
-    show.add_argument("--subject", required=True, metavar="Q30")
-    show.add_argument("--relation", metavar="P6")
-    show.add_argument("--limit", type=int, metavar="N", help="relations to print at most")
+    show = commands.add_parser(
+        "show",
+        help="list updates by popularity, name, relation or date; print those of one subject",
+        description="Without --subject, lists the most popular updates. With --subject, prints each of its "
+        "updates whole, its objects in the order of time, with the rule that decided.",
+    )
+    show.add_argument(
+        "dataset",
+        type=Path,
+        nargs="?",
+        metavar="FILE.parquet",
+        help="default: results/wikifactdiff.parquet, else results/wfd_repl.parquet",
+    )
+    show.add_argument("--subject", metavar="Q30", help="print the updates of this item whole")
+    show.add_argument("--relation", metavar="P6|NAME", help="only this relation; NAME only in lists")
+    show.add_argument("--search", metavar="TEXT", help="list what has it in the name of subject or object")
+    show.add_argument(
+        "--since", type=date.fromisoformat, metavar="2022-01-01", help="list what began, ended or was then"
+    )
+    show.add_argument(
+        "--limit", type=int, metavar="N", help="updates to print at most (default: 20 in lists, else all)"
+    )
     show.set_defaults(run=_show)
 
 
@@ -269,7 +286,19 @@ def _manifest(options: argparse.Namespace) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    from factdrift.wikifactdiff.show import find, lines
+    from factdrift.errors import InputError
+    from factdrift.wikifactdiff import listing, show
 
-    for line in lines(find(options.dataset, options.subject, options.relation, options.limit)):
+    dataset = options.dataset or listing.default_dataset()
+    if options.subject is None:
+        wanted = listing.Wanted(options.search, options.relation, options.since)
+        limit = listing.LIMIT if options.limit is None else options.limit
+        records, number = listing.search(dataset, wanted, limit)
+        text = listing.lines(records, number, wanted, dataset, sys.stdout)
+    elif options.search is not None or options.since is not None:
+        raise InputError("--subject prints the updates of one item; leave out --search and --since")
+    else:
+        records = show.find(dataset, options.subject, options.relation, options.limit)
+        text = show.lines(records, sys.stdout)
+    for line in text:
         sys.stdout.write(line + "\n")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import duckdb
 
 from factdrift.errors import InputError
+from factdrift.screen import styled
 from factdrift.tables import database, sql
 from factdrift.wikidata.ids import MADE_UP_ITEMS, MADE_UP_REVISIONS, entity_number
 from factdrift.wikidata.text import printable
@@ -17,6 +18,7 @@ Record = dict[str, Any]
 
 WIKI = "https://www.wikidata.org/w"
 _SIGNS = {"new": "+", "obsolete": "-", "static": "="}
+_STYLES = {"new": "green", "obsolete": "red", "static": ""}
 
 
 def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -> list[Record]:
@@ -49,38 +51,48 @@ def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -
     return found
 
 
-def lines(records: list[Record]) -> Iterator[str]:
-    """Yields the lines of text about one subject's updates, without control characters.
+def lines(records: list[Record], stream: TextIO) -> Iterator[str]:
+    """Yields the lines of text about one subject's updates, the objects of each in the order of time.
 
-    Names in a dataset may hold any character: one must not clear the screen or begin a line.
+    `stream`: where the lines go, which decides on colours. Names in a dataset may hold any character: one
+    must not clear the screen or begin a line, so control characters become blanks.
     """
-    return map(printable, _lines(records))
+    for style, line in _lines(records):
+        yield styled(printable(line), style, stream) if style else printable(line)
 
 
-def _lines(records: list[Record]) -> Iterator[str]:
+def _lines(records: list[Record]) -> Iterator[tuple[str, str]]:
+    """Yields style (empty for none) and text of each line."""
     first = records[0]
-    yield _headline(first["subject"])
-    yield f"popularity {first['subject_popularity']} ({first['popularity_source']}), {first['split']} split"
+    yield "bold", _headline(first["subject"])
+    source = f"({first['popularity_source']}), {first['split']} split"
+    yield "", f"popularity {first['subject_popularity']} {source}"
     for record in records:
         relation = record["relation"]
-        yield ""
-        yield f"{relation['label']} ({relation['id']}): {record['scenario']}"
+        yield "", ""
+        yield "bold", f"{relation['label']} ({relation['id']}): {record['scenario']}"
         if not _is_made_up(record["subject"]["id"]):
-            yield f"  {WIKI}iki/{record['subject']['id']}#{relation['id']}"
-        yield f"  {record['update_prompt']}"
-        for value in record["objects"]:
+            yield "dim", f"  {WIKI}iki/{record['subject']['id']}#{relation['id']}"
+        yield "", f"  {record['update_prompt']}"
+        for value in sorted(record["objects"], key=_began):
             yield from _object_lines(value, record["subject"]["id"])
 
 
-def _object_lines(value: Record, subject: str) -> Iterator[str]:
+def _began(value: Record) -> str:
+    """When a fact began, was measured or ended, as text in the order of time; unknown dates come first."""
+    dates = (value[name] for name in ("start", "point_in_time", "end"))
+    return next((text for text in dates if text is not None and text[:1].isdigit()), "")
+
+
+def _object_lines(value: Record, subject: str) -> Iterator[tuple[str, str]]:
     name = value["label"] if value["id"] is None else _name(value)
     announced = ", announced before it began" if value["announced"] else ""
-    yield f"  {_SIGNS[value['decision']]} {value['decision']:8} {name}"
-    yield f"      rule {value['rule']}{announced}{_dates(value)}"
+    yield _STYLES[value["decision"]], f"  {_SIGNS[value['decision']]} {value['decision']:8} {name}"
+    yield "", f"      rule {value['rule']}{announced}{_dates(value)}"
     for side in ("old", "new"):
         statement, revision = value[f"{side}_statement"], value[f"{side}_revision"]
         if statement is not None:
-            yield f"      {side} dump: {_place(subject, revision)}{statement}"
+            yield "dim", f"      {side} dump: {_place(subject, revision)}{statement}"
 
 
 def _place(subject: str, revision: int | None) -> str:

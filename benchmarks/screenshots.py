@@ -1,0 +1,53 @@
+"""Screenshots of the page about a build, at the widths of a phone and of a desk, light and dark.
+
+    python benchmarks/screenshots.py results/report.html /tmp/screenshots
+    python benchmarks/screenshots.py results/report.html docs/figures --readme
+
+The first makes the whole page in four images to look at; the second the two images of the README.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from browser import Browser
+
+SIZES = {"phone": (390, 844), "desk": (1280, 900)}
+
+
+def whole_pages(browser: Browser, page: Path, folder: Path) -> None:
+    """Writes the whole page in each size and colour scheme, as PNG."""
+    for name, (width, height) in SIZES.items():
+        for dark in (False, True):
+            browser.size(width, height, dark)
+            browser.visit(page)
+            browser.screenshot(folder / f"report-{name}{'-dark' * dark}.png", whole=True, kind="png")
+
+
+def readme(browser: Browser, page: Path, folder: Path) -> None:
+    """Writes the beginning of the page on a desk, and its scenarios on a phone in the dark."""
+    browser.size(1280, 1000)
+    browser.visit(page)
+    browser.screenshot(folder / "report-desk.webp")
+    browser.size(390, 800, dark=True, scale=1.5)
+    browser.visit(page)
+    browser.run("document.querySelector('#scenarios').scrollIntoView()")
+    browser.screenshot(folder / "report-phone.webp")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("page", type=Path, metavar="report.html")
+    options.add_argument("folder", type=Path)
+    options.add_argument("--readme", action="store_true", help="the two images of the README")
+    given = options.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    with Browser.open() as browser:
+        (readme if given.readme else whole_pages)(browser, given.page, given.folder)
+        for line in browser.said:
+            print(line)
+
+
+if __name__ == "__main__":
+    main()

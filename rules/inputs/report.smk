@@ -1,0 +1,75 @@
+"""What the page shows besides the dataset: what has been built, or is built in the same run."""
+
+from factdrift.paths import PACKAGE
+
+OPTIONAL = [
+    *("klob_meta.json", "edit_scores.parquet", "locate_scores.parquet", "locate_vs_edit.parquet"),
+    *("answer_scores.parquet", "answer_clozes.parquet", "tempripple.stats.json"),
+]
+
+
+def shown_products(wildcards):
+    """The products that are there or are asked for together with the page: what was not built is left out."""
+    asked = {str(file) for file in workflow.dag.targetfiles}
+    names = [name for name in OPTIONAL if Path("results", name).is_file() or f"results/{name}" in asked]
+    return [f"results/{name}" for name in names]
+
+
+def page_layout():
+    """The templates, styles and script of the page, which no fingerprint covers."""
+    return sorted(str(path) for path in (PACKAGE / "report" / "templates").iterdir())
+
+
+CATEGORIES = {
+    "wfd_repl": "Dataset",
+    "wikifactdiff": "Dataset",
+    "funnel": "Accounts",
+    "manifest": "Accounts",
+    "templates": "Sentences",
+    "verbalization": "Sentences",
+    "klob": "KLoB and locating",
+    "KLoB": "KLoB and locating",
+    "locate": "KLoB and locating",
+    "tempripple": "TempRIPPLE and answering",
+    "answer": "TempRIPPLE and answering",
+    "edit": "Editing",
+}
+"""Beginning of a product's name -> category in Snakemake's own report."""
+
+
+def category(wildcards):
+    """The category of a product in Snakemake's own report."""
+    return next(name for start, name in CATEGORIES.items() if wildcards.name.startswith(start))
+
+
+CAPTIONS = {
+    "wfd_repl.parquet": "Updates that replace exactly one object by one other.",
+    "wfd_repl.jsonl": "The replacements in the layout of the published dataset.",
+    "wikifactdiff.parquet": "All updates between the two dates, in six scenarios.",
+    "wikifactdiff.jsonl": "All updates in the layout of the published dataset.",
+    "wikifactdiff.stats.json": "Triples, subjects, relations, objects and scenarios: the paper's Table 2.",
+    "funnel.parquet": "How many triples each filter and each rule dropped or labelled, by relation.",
+    "manifest.json": "Dumps with checksums, configuration, versions and row counts.",
+    "templates.parquet": "The sentence templates of every relation, with their source.",
+    "verbalizations.parquet": "Every sentence of the chat model with its template or why it was dropped.",
+    "verbalization_report.parquet": "Sentences that each step dropped, by relation.",
+    "verbalization_report.txt": "Sentences that each step dropped, by relation, as text.",
+    "klob_meta.json": "Counts of KLoB: the paper's Tables 1 and 2 for this build.",
+    "tempripple.parquet": "TempRIPPLE: questions about what changed in a period.",
+    "tempripple.stats.json": "Counts of TempRIPPLE, and why candidates were dropped.",
+    "edit_scores.parquet": "Scores of editing methods, one row per update, method and model.",
+    "locate_scores.parquet": "Locating methods, judged by KLoB.",
+    "locate_vs_edit.parquet": "Whether editing works best where locating methods point to.",
+    "answer_scores.parquet": "Accuracies of models on TempRIPPLE, with intervals.",
+    "answer_clozes.parquet": "What models complete in cloze tests.",
+}
+"""Product -> its caption in Snakemake's own report."""
+
+
+def caption(wildcards):
+    """The caption of a product; the parts of KLoB and templates in other languages share one each."""
+    if wildcards.name.lower().startswith("klob_") or wildcards.name.startswith("KLoB-"):
+        return CAPTIONS.get(wildcards.name, "Sentences of one subtask of KLoB.")
+    if wildcards.name.startswith("templates."):
+        return CAPTIONS["templates.parquet"]
+    return CAPTIONS[wildcards.name]

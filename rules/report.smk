@@ -1,0 +1,38 @@
+"""One page about the configured build, for people; what was not built is not on it.
+
+Inputs: the products in results/ and what was made with them. Output: results/report.html.
+"""
+
+
+rule report_page:
+    """A page that works offline: what was built from what, what changed, and how it was decided."""
+    input:
+        manifest=f"{PAIR}/manifest.json",
+        tables=[
+            f"{PAIR}/{name}"
+            for name in (*DATASETS, "wikifactdiff.stats.json", "funnel.parquet", "templates.parquet")
+        ],
+        shown=shown_products,
+        layout=page_layout(),
+    output:
+        page=report(
+            "results/report.html",
+            caption="caption.rst",
+            category="Page",
+            labels={"file": "report.html"},
+        ),
+    log:
+        "logs/report.txt",
+    benchmark:
+        "logs/report.tsv"
+    resources:
+        mem_mb=4000,
+    params:
+        code=code("report"),
+        caption="What changed between the two dates, and how it was decided, on one page.",
+        pair=subpath(input.manifest, parent=True),
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift report {params.pair:q} --logs logs --output {output.page:q}
+        """

@@ -1,0 +1,69 @@
+"""Lists of jobs stay out of Snakemake's output; warnings, errors and what else it says do not."""
+
+from __future__ import annotations
+
+import io
+import logging
+from types import SimpleNamespace
+
+import pytest
+from snakemake.settings.types import OutputSettings
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from factdrift.runs.quiet import EVENTS, Quiet, quieten
+
+
+def passes(level: int, message: str | None, event: LogEvent | None = None) -> bool:
+    record = logging.LogRecord("snakemake", level, __file__, 1, message, (), None)
+    if event is not None:
+        record.event = event
+    return bool(Quiet().filter(record))
+
+
+def test_the_events_are_snakemakes() -> None:
+    assert {event.value for event in LogEvent} >= EVENTS
+
+
+@pytest.mark.parametrize(
+    ("level", "message", "event", "expected"),
+    [
+        (logging.INFO, None, LogEvent.JOB_INFO, False),
+        (logging.INFO, "Job stats:\n...", LogEvent.RUN_INFO, False),
+        (logging.INFO, "Building DAG of jobs...", None, False),
+        (logging.INFO, "Nothing to be done (all requested files are present and up to date).", None, True),
+        (logging.INFO, "Will exit after finishing currently running jobs (scheduler).", None, True),
+        (logging.INFO, "a sentence of a later version", None, True),
+        (logging.ERROR, None, LogEvent.JOB_ERROR, True),
+        (logging.ERROR, "Building DAG of jobs... failed", None, True),
+        (logging.WARNING, "Execute 3 jobs slowly", None, True),
+    ],
+)
+def test_what_passes(level: int, message: str | None, event: LogEvent | None, expected: bool) -> None:
+    assert passes(level, message, event) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, True),
+        ({"dryrun": True}, False),
+        ({"printshellcmds": True}, False),
+        ({"verbose": True}, False),
+        ({"debug_dag": True}, False),
+        ({"quiet": {"progress"}}, False),
+    ],
+)
+def test_who_asks_for_more_or_less_gets_it(settings: dict[str, object], expected: bool) -> None:
+    shown, kept = logging.StreamHandler(io.StringIO()), logging.StreamHandler(io.StringIO())
+    shown.name, kept.name = "DefaultStreamHandler", "DefaultLogFileHandler"
+    logger = logging.Logger("a run")
+    logger.addHandler(shown)
+    logger.addHandler(kept)
+    known = SimpleNamespace(
+        **{name: getattr(OutputSettings(), name) for name in ("dryrun", "verbose", "quiet")}
+    )
+    known.printshellcmds = known.debug_dag = False
+    vars(known).update(settings)
+    quieten(logger, known)
+    assert bool(shown.filters) == expected
+    assert not kept.filters

@@ -1,0 +1,65 @@
+"""What a run says at its end."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from support.updates import dataset, update
+
+from factdrift.runs.summary import sentence, summary
+
+FORGED = "Rome\n\x1b[2J\u202e"
+
+
+@pytest.fixture
+def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of a pair with eight updates, two of them about the same subject."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "2021-01-04_2023-02-27"
+    folder.mkdir()
+    rulers = ("Atlantis", "New Orleans", "Poseidonis", "America")
+    rows = [update(subject, number, is_replace=True) for number, subject in enumerate(rulers, start=1)]
+    for number, row in enumerate(rows):
+        row["relation"] = {"id": f"P{number}", "label": "a relation"}
+    rows.append(rows[0] | {"relation": {"id": "P9", "label": "another"}, "update_prompt": "never ____ shown"})
+    rows.append(update("the sea", 9, is_replace=False, scenario="Other", update_prompt="never ____ shown"))
+    rows[1]["objects"] = [{"label": FORGED, "decision": "obsolete"}, {"label": "B", "decision": "new"}]
+    dataset(folder / "wikifactdiff.parquet", rows)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "wfd_repl.parquet").write_bytes((folder / "wikifactdiff.parquet").read_bytes())
+    return folder
+
+
+def text(pair: Path, *written: str, reports: tuple[Path, ...] = ()) -> list[str]:
+    return list(summary(pair, [Path(name) for name in written], reports, io.StringIO()))
+
+
+def test_updates_are_counted_and_put_in_words(pair: Path) -> None:
+    found = text(pair, "results/wfd_repl.parquet")
+    assert "What changed between 2021-01-04 and 2023-02-27: 6 updates" in found
+    assert [line.split() for line in found if "█" in line] == [
+        ["ReplaceObject", "5", "█" * 28],
+        ["Other", "1", "█" * 6],
+    ]
+    said = found[found.index("For example") + 1 :]
+    assert said[0] == "  The head of government of Atlantis is Joe Biden (before: Marta Kowalska)"
+    assert said[1] == "  The head of government of New Orleans is B (before: Rome  [2J )"
+    assert said[4] == ""
+    assert any(line.startswith("  results/wfd_repl.parquet") and "6 rows" in line for line in found)
+    assert all(line.isprintable() for line in found)
+
+
+def test_a_run_that_made_no_dataset_says_nothing_of_it(pair: Path) -> None:
+    log = pair / "table.txt"
+    log.write_text("Table 6\nROME \x1b[2J 99\n")
+    found = text(pair, reports=(log, pair / "missing.txt"))
+    assert not any("What changed" in line or "Files written" in line for line in found)
+    assert found[:3] == ["", "Table 6", "ROME  [2J 99"]
+    assert any("results/report.html" in line for line in found)
+
+
+def test_a_blank_inside_a_sentence_is_filled() -> None:
+    objects = [{"decision": "obsolete", "label": "A"}, {"decision": "new", "label": "B"}]
+    assert sentence("____ rules Rome", objects) == "B rules Rome (before: A)"

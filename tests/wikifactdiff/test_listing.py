@@ -1,0 +1,114 @@
+"""Lists of updates for a terminal: order, conditions, what each line says, and hostile labels."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.cli import main
+from factdrift.errors import InputError
+from factdrift.wikifactdiff.listing import Wanted, default_dataset, lines, search
+
+
+def value(label: str, decision: str, **dates: str) -> dict[str, str | None]:
+    return {"label": label, "decision": decision, "start": None, "end": None, "point_in_time": None} | dates
+
+
+def row(
+    subject: str, number: int, relation: tuple[str, str], *objects: dict[str, str | None]
+) -> dict[str, object]:
+    return {
+        "subject": {"id": f"Q{number}", "label": subject},
+        "relation": {"id": relation[0], "label": relation[1]},
+        "objects": list(objects),
+        "scenario": "Other",
+    }
+
+
+GOVERNMENT, POPULATION = ("P6", "head of government"), ("P1082", "population")
+ROWS = [
+    row("France", 142, GOVERNMENT, value("Jean Castex", "obsolete"),
+        value("Élisabeth Borne", "new", start="2022-05-16")),
+    row("Germany", 183, GOVERNMENT, value("Olaf Scholz", "new", start="2021-12-08")),
+    row("Wales", 25, POPULATION, value("3,107,500", "new", point_in_time="2021")),
+    row("Rome\x1b[2J", 220, GOVERNMENT, *(value(f"C{k}", "obsolete", end="2020-01") for k in range(5))),
+    row("Ur", 9, GOVERNMENT, value("X", "new", start="somevalue"), value("Y", "static", end="0001-01-01")),
+]  # fmt: skip
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    path = tmp_path / "results" / "wikifactdiff.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.Table.from_pylist(ROWS), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Wanted(), ["Q142", "Q183", "Q25", "Q220", "Q9"]),
+        (Wanted(search="elisabeth BORNE"), ["Q142"]),
+        (Wanted(search="germ"), ["Q183"]),
+        (Wanted(search="it's '; DROP"), []),
+        (Wanted(relation="p1082"), ["Q25"]),
+        (Wanted(relation="Head of"), ["Q142", "Q183", "Q220", "Q9"]),
+        (Wanted(since=datetime.date(2021, 6, 1)), ["Q142", "Q183", "Q25"]),
+        (Wanted(since=datetime.date(2020, 1, 31)), ["Q142", "Q183", "Q25", "Q220"]),
+        (Wanted(since=datetime.date(2022, 1, 1)), ["Q142"]),
+        (Wanted("scholz", "P6", datetime.date(2021, 12, 8)), ["Q183"]),
+    ],
+)
+def test_conditions(dataset: Path, wanted: Wanted, expected: list[str]) -> None:
+    records, number = search(dataset, wanted, None)
+    assert [record["subject"]["id"] for record in records] == expected
+    assert number == len(expected)
+    some, number = search(dataset, wanted, 1)
+    assert (some, number) == (records[:1], len(expected))
+
+
+def test_lines(dataset: Path) -> None:
+    records, number = search(dataset, Wanted(), 4)
+    found = list(lines(records, number, Wanted(), dataset, io.StringIO()))
+    assert found[0].endswith("wikifactdiff.parquet: 5 updates; the 4 most popular")
+    assert found[1] == "Q142 P6        France, head of government: Jean Castex → Élisabeth Borne (2022-05-16)"
+    assert found[3] == "Q25 P1082      Wales, population: + 3,107,500 (2021)"
+    assert found[4] == "Q220 P6        Rome [2J, head of government: - C0, C1, C2 and 2 more (2020-01)"
+    assert found[-1].endswith("--subject Q142 --relation P6")
+    assert all(line.isprintable() for line in found)
+    assert len(list(lines([], 0, Wanted(search="x"), dataset, io.StringIO()))) == 1
+
+
+def test_a_label_of_a_megabyte_is_shortened(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_pylist([row("A", 1, GOVERNMENT, value("x" * 1_000_000, "new"))]), path)
+    records, number = search(path, Wanted(), None)
+    assert max(map(len, lines(records, number, Wanted(), path, io.StringIO()))) < 300
+
+
+def test_the_command_finds_the_dataset(
+    dataset: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(dataset.parents[1])
+    assert main(["show", "--search", "scholz", "--limit", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "results/wikifactdiff.parquet: 1 updates, search scholz" in said
+    assert "\x1b" not in said
+    assert main(["show", "--subject", "Q183", "--search", "x"]) == 1
+    assert "leave out --search and --since" in capsys.readouterr().err
+    dataset.unlink()
+    with pytest.raises(InputError, match=r"wikifactdiff\.parquet: no such file; build it with"):
+        default_dataset()
+
+
+def test_a_file_that_is_no_dataset_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"gone\.parquet: no such file"):
+        search(tmp_path / "gone.parquet", Wanted(), None)
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "other.parquet")
+    with pytest.raises(InputError, match=r"other\.parquet: is no dataset"):
+        search(tmp_path / "other.parquet", Wanted(search="x"), None)

@@ -1,0 +1,63 @@
+"""What a run of the sample prints: progress by stage, warnings and errors whole, and a summary."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from support.workflow import ROOT, TERMINAL, rules_of, snakemake
+
+
+def test_a_run_prints_stages_and_a_summary_on_less_than_sixty_lines(built: Path) -> None:
+    said = (built / TERMINAL).read_text(encoding="utf-8")
+    assert len(said.splitlines()) < 60, said
+    assert "\x1b" not in said
+    ended = set(re.findall(r"^progress: (\w+): (\d+) of \2 jobs", said, re.MULTILINE))
+    assert {"render_sample", "classify", "nearest_facts", "assemble"} <= {name for name, _ in ended}
+    summary = said[said.index("What changed between 2021-01-04 and 2023-02-27: ") :]
+    assert len(re.findall(r"^  \w+ +[\d,]+  █+$", summary, re.MULTILINE)) == 6
+    assert "The head of government of Germany is Olaf Scholz (before: Angela Merkel)" in summary
+    assert len(re.findall(r" \(before: ", summary)) == 5
+    assert len(re.findall(r"^  results/\S+ +\d", summary, re.MULTILINE)) == 5
+    assert "factdrift show --search Germany" in summary
+
+
+def test_the_complete_log_is_on_disk(built: Path) -> None:
+    log = "".join(path.read_text("utf-8") for path in (built / ".snakemake" / "log").glob("*.log"))
+    for part in ("Job stats:", "rule assemble:", "input: results/", "Finished jobid:"):
+        assert part in log
+
+
+def test_a_warning_of_a_job_is_printed_whole(tmp_path: Path) -> None:
+    """The sample of a day beyond its horizon."""
+    dates = {"old": "2023-02-27", "new": "2025-06-02"}
+    target = "results/snapshots/2025-06-02/sample.json.gz"
+    said = snakemake(tmp_path, target, jobs=False, snapshots=dates)
+    assert re.search(
+        r"^render_sample: .*warning: the sample is not complete on 2025-06-02 \(.*missing$", said, re.M
+    )
+    assert target in said[said.index("Files written") :]
+
+
+def test_an_error_is_printed_with_the_log_of_its_job(tmp_path: Path) -> None:
+    files = {f"2025-06-0{day}": str(tmp_path / f"{day}.json") for day in (2, 9)}
+    for file in files.values():
+        Path(file).write_text("no dump\n", encoding="utf-8")
+    dates = dict(zip(("old", "new"), files, strict=True))
+    said = snakemake(tmp_path, jobs=False, fails=True, snapshots=dates, dumps=files, shards=1)
+    failed = said[said.index("Error in rule gather_snapshot") :]
+    assert re.search(r"^factdrift: .*[29]\.json", failed, re.MULTILINE)
+    assert "What changed" not in said
+
+
+def test_every_job_writes_to_its_log_and_prints_its_error() -> None:
+    """The error reaches the terminal even if the log is on a disk that is full."""
+    line = """exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")\n"""
+    rules = {
+        name: body
+        for path in sorted((ROOT / "rules").glob("*.smk"))
+        for name, body in rules_of(path.read_text(encoding="utf-8")).items()
+        if "shell:" in body
+    }
+    assert len(rules) > 50
+    assert [name for name, body in rules.items() if line not in body] == []

@@ -1,0 +1,1 @@
+"""One page about a build: what was made from what, what changed, and how everything was decided."""

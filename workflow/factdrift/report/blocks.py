@@ -1,0 +1,169 @@
+"""The parts of the page: tables, figures and texts, each with the file and the command that it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+HEIGHT = 220.0
+"""Pixels of a figure of columns, without its axis."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of the build, relative to the folder of the page, and the command that gives it."""
+
+    path: str
+    command: str
+
+    @property
+    def anchor(self) -> str:
+        """The name of its row in the page's list of files."""
+        return "file-" + "".join(char if char.isalnum() else "-" for char in self.path)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that can be sorted, and filtered where it is long.
+
+    `columns`: heading -> kind of the cells: `text`, `number`, `share`, `bytes` or `seconds`.
+    """
+
+    title: str
+    columns: Mapping[str, str]
+    rows: Sequence[Sequence[Any]]
+    source: Source
+    note: str = ""
+    kind: str = field(default="table", init=False)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Amounts as horizontal bars: label, amount and the colour (`new`, `obsolete`, `static`, `plain`)."""
+
+    title: str
+    rows: Sequence[tuple[str, float, str]]
+    source: Source
+    note: str = ""
+    kind: str = field(default="bars", init=False)
+
+    @property
+    def largest(self) -> float:
+        return max((amount for _, amount, _ in self.rows), default=0) or 1
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Amounts as vertical columns over an axis: what is above the line, and below it if anything is.
+
+    `ticks`: position (0 to the number of columns) and text of the marks of the axis. `names`: what the
+    amounts above and below are. `one_scale`: both sides have the same; else each fills its own part.
+    `tones`: the colours above and below, as in `Bars`.
+    """
+
+    title: str
+    labels: Sequence[str]
+    above: Sequence[int]
+    below: Sequence[int]
+    ticks: Sequence[tuple[float, str]]
+    names: Sequence[str]
+    axis: str
+    source: Source
+    note: str = ""
+    one_scale: bool = True
+    tones: tuple[str, str] = ("new", "obsolete")
+    kind: str = field(default="columns", init=False)
+
+    @property
+    def largest(self) -> tuple[int, int]:
+        """The largest amounts above and below the line."""
+        return max(self.above, default=0), max(self.below, default=0)
+
+    @property
+    def heights(self) -> tuple[float, float]:
+        """Pixels of the parts above and below the line."""
+        above, below = self.largest
+        if not below:
+            return HEIGHT, 0
+        share = above / (above + below) if self.one_scale else 0.6
+        return HEIGHT * share, HEIGHT * (1 - share)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure that a job has drawn, as the text of its SVG file."""
+
+    title: str
+    svg: str
+    source: Source
+    note: str = ""
+    kind: str = field(default="picture", init=False)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A table that a job has written as text."""
+
+    title: str
+    text: str
+    source: Source
+    note: str = ""
+    kind: str = field(default="text", init=False)
+
+
+@dataclass(frozen=True)
+class Cards:
+    """Updates in words: records of the dataset."""
+
+    title: str
+    records: Sequence[Mapping[str, Any]]
+    source: Source
+    note: str = ""
+    kind: str = field(default="cards", init=False)
+
+
+Block = Table | Bars | Columns | Picture | Text | Cards
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with a heading of its own and a sentence about what it shows."""
+
+    name: str
+    title: str
+    lead: str
+    blocks: Sequence[Block]
+
+
+def table(
+    title: str, columns: Mapping[str, str], frame: pd.DataFrame, source: Source, note: str = ""
+) -> Table:
+    """A table of a frame, whose columns get the given headings and kinds in their order."""
+    rows = [[None if pd.isna(cell) else cell for cell in row] for row in frame.itertuples(index=False)]
+    return Table(title, columns, rows, source, note)
+
+
+@dataclass(frozen=True)
+class Build:
+    """The results of a pair of dates: `results/`, the folder of the pair in it, and the folder of logs."""
+
+    results: Path
+    pair: Path
+    logs: Path
+
+    def product(self, name: str, folder: str = "") -> Path | None:
+        """A file of the pair, if it has been built; `folder` is the part of the pair's folder that has it."""
+        path = self.pair / folder / name
+        return path if path.is_file() else None
+
+    def source(self, path: Path, target: str = "") -> Source:
+        """Where a file is, seen from the page in `results/`, and the command that builds it.
+
+        `target`: the name that users build, where that is another file.
+        """
+        relative = path.relative_to(self.results).as_posix()
+        return Source(relative, f"snakemake --cores all results/{target or relative}")

@@ -1,0 +1,107 @@
+"""At the end of a run: what changed, five updates in words, the files written, and what can be done next."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow.parquet as pq
+
+from factdrift.screen import styled
+from factdrift.tables import database, sql
+from factdrift.wikidata.text import printable
+
+EXAMPLES = 5
+BAR = 28
+"""Characters of the longest bar."""
+
+LONGEST = 200
+"""Characters of an example at most."""
+
+
+def summary(pair: Path, written: Sequence[Path], reports: Sequence[Path], stream: TextIO) -> Iterator[str]:
+    """Yields the lines that end a run.
+
+    `pair`: the folder of the pair of dates. `written`: the results that the run wrote. `reports`: logs of the
+    jobs that made tables of scores, printed whole. `stream`: where the lines go, which decides on colours.
+    """
+    dataset = pair / "wikifactdiff.parquet"
+    if dataset.is_file() and any(path.name in ("wfd_repl.parquet", dataset.name) for path in written):
+        yield ""
+        yield from _updates(dataset, pair.name, stream)
+    for report in reports:
+        if report.is_file():
+            yield ""
+            yield from map(printable, report.read_text("utf-8").splitlines())
+    if written:
+        yield ""
+        yield styled("Files written", "bold", stream)
+        for path in written:
+            yield f"  {path!s:34} {_contents(path)}"
+    yield ""
+    yield styled("What to do next", "bold", stream)
+    for command, what in _next(dataset):
+        yield f"  {styled(f'{command:52}', 'cyan', stream)} {what}"
+
+
+def _updates(dataset: Path, pair: str, stream: TextIO) -> Iterator[str]:
+    with database() as db:
+        rows = f"read_parquet({sql(dataset)})"
+        counts = db.sql(f"SELECT scenario, count(*) FROM {rows} GROUP BY 1 ORDER BY 2 DESC, 1").fetchall()
+        # Of each relation the most popular subject, so that five updates are about five things.
+        examples = db.sql(
+            f"""SELECT update_prompt, objects FROM (
+                SELECT *, row_number() OVER () AS place FROM {rows} WHERE is_replace)
+            QUALIFY row_number() OVER (PARTITION BY relation.id ORDER BY place) = 1
+                AND row_number() OVER (PARTITION BY subject.id ORDER BY place) = 1
+            ORDER BY place LIMIT {EXAMPLES}"""
+        ).fetchall()
+    old, _, new = pair.partition("_")
+    total = sum(count for _, count in counts)
+    yield styled(f"What changed between {old} and {new}: {total:,} updates", "bold", stream)
+    for scenario, count in counts:
+        length = max(round(BAR * count / counts[0][1]), 1)
+        yield f"  {scenario:14} {count:9,}  {styled('█' * length, 'cyan', stream)}"
+    if examples:
+        yield ""
+        yield styled("For example", "bold", stream)
+    for prompt, objects in examples:
+        yield f"  {printable(sentence(prompt, objects))[:LONGEST]}"
+
+
+def sentence(prompt: str, objects: Sequence[dict[str, Any]]) -> str:
+    """A cloze test with the new object in its blank, followed by the object that it replaced."""
+    labels = {value["decision"]: value["label"] for value in objects}
+    return f"{prompt.replace('____', labels['new'])} (before: {labels['obsolete']})"
+
+
+def _contents(path: Path) -> str:
+    """Number of rows, if it is a table, and size of a file; the number of files of a folder."""
+    if path.is_dir():
+        return f"{sum(1 for each in path.rglob('*') if each.is_file()):,} files"
+    size = path.stat().st_size
+    text = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
+    if path.suffix == ".parquet":
+        return f"{pq.read_metadata(path).num_rows:,} rows, {text}"
+    if path.suffix == ".json" and path.name == "manifest.json":
+        return f"{text}: {len(json.loads(path.read_text('utf-8'))['rows']):,} tables, dumps, configuration"
+    return text
+
+
+def _next(dataset: Path) -> Iterator[tuple[str, str]]:
+    """Commands, as they can be typed here, and what each does."""
+    folder = Path(sys.executable).parent
+    programs = f"{os.path.relpath(folder)}{os.sep}" if folder.is_relative_to(Path.cwd()) else ""
+    snakemake = f"{programs}snakemake --cores all"
+    if dataset.is_file():
+        yield f"{programs}factdrift show --search Germany", "updates by name, relation or date"
+    if not Path("results/report.html").is_file():
+        yield f"{snakemake} results/report.html", "a page about this build"
+    if not Path("results/manifest.json").is_file():
+        yield snakemake, "all files that are built by default"
+    yield f"{snakemake} klob", "a benchmark of locating methods (docs/klob.md)"
+    yield f"{snakemake} results/tempripple.parquet", "questions about what changed (docs/tempripple.md)"
