@@ -36,7 +36,7 @@ rule publish:
     benchmark:
         "logs/publish/{name}.tsv"
     resources:
-        mem_mb=200,
+        **request("publish"),
     shell:
         r"""
         exec &> >(tee {log:q})

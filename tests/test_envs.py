@@ -41,6 +41,7 @@ def test_locks_are_hashed_and_name_no_address(lock):
     [
         ("setup.txt", PYPROJECT["build-system"]["requires"]),
         ("data.txt", PROJECT["dependencies"]),
+        ("cluster.txt", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["cluster"]),
         ("models.txt", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["models"]),
         ("dev.txt", [text for part in PROJECT["optional-dependencies"].values() for text in part]),
     ],
@@ -79,7 +80,7 @@ def test_what_pytorch_needs_is_pinned_with_hashes():
 
 def test_locks_agree_with_each_other():
     first: dict[str, set[str]] = {}
-    for lock in ("setup.txt", "data.txt", "models.txt", "dev.txt"):
+    for lock in ("setup.txt", "data.txt", "cluster.txt", "models.txt", "dev.txt"):
         for name, versions in pinned(ROOT / "envs" / lock).items():
             assert first.setdefault(name, versions) == versions, f"{name} in {lock}; run make lock"
 

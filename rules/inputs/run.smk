@@ -5,15 +5,11 @@ RUN = []
 
 def begin_run():
     """Prints what the run needs, stops what the disk cannot hold, and reports progress from now on."""
-    from factdrift.runs.begin import Planned, Source, begin
+    from factdrift.runs.begin import Planned, begin
 
     jobs = workflow.dag.needrun_jobs()
     planned = [Planned(job.rule.name, job.shellcmd, job.log, job.benchmark) for job in jobs if job.is_shell]
-    dumps = {} if workflow.touch else {date: remote_dump(config, date) for date in (OLD, NEW)}
-    sources = [
-        Source(date, Path(dump_file(date)), dump is not None, dump and dump.size)
-        for date, dump in dumps.items()
-    ]
+    sources = [] if workflow.touch else dump_sources()
     here = workflow.local_exec
     try:
         RUN.append(begin(planned, sources, config, workflow.cores if here else workflow.nodes, here))
