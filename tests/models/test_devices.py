@@ -6,11 +6,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from factdrift.models import devices  # noqa: E402
+from factdrift.nodes import node  # noqa: E402
 
 HOLDING = """
 import fcntl, sys, time
@@ -35,11 +37,13 @@ def test_jobs_take_gpus_that_are_free(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    uuids = ["a-0", "a-1"]
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda place: SimpleNamespace(uuid=uuids[place]))
     with devices.held("auto") as first, devices.held("auto") as second:
         assert (first, second) == ("cuda:0", "cuda:1")
         (folder,) = tmp_path.iterdir()
     # Another process holds the first; with its end the hold ends.
-    other = subprocess.Popen([sys.executable, "-c", HOLDING, str(folder / "0")], stdout=subprocess.PIPE)
+    other = subprocess.Popen([sys.executable, "-c", HOLDING, str(folder / "a-0")], stdout=subprocess.PIPE)
     assert other.stdout is not None
     other.stdout.readline()
     with devices.held("auto") as device:
@@ -55,8 +59,18 @@ def test_jobs_take_gpus_that_are_free(monkeypatch: pytest.MonkeyPatch, tmp_path:
         with devices.held("auto") as device:
             assert device == "cuda:0"
         assert waits == [devices.WAIT]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
-    with devices.held("auto") as device:
-        assert device == "cuda:0"
-    assert (folder / "5").exists()
-    assert chosen == [0, 1, 1, 0, 0]
+    assert chosen == [0, 1, 1, 0]
+    # Two jobs of a scheduler whose control groups show each its own GPU as number 0, on any node.
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with devices.held("auto"):
+        uuids[0] = "b-0"
+        with devices.held("auto") as device:
+            assert device == "cuda:0"
+    assert (folder / "b-0").exists()
+    # Two slices of one GPU.
+    for name in ("MIG-1", "MIG-2"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", name)
+        with devices.held("auto"):
+            assert (folder / name).exists()
+    assert folder.name.endswith(f"-{node()}")

@@ -1,8 +1,8 @@
 """What a job asks a cluster for: memory, time and disk, from the dumps' sizes and the number of the attempt.
 
-The figures are those of the estimate (`factdrift.runs.estimate`) times a margin. For commands whose costs have
-not been measured, they are a constant for a full dump (`resources/costs/requests.tsv`) times the share that
-the dumps are of one.
+The figures are those of the estimate (`factdrift.runs.estimate`) times a margin. For commands whose costs
+have not been measured, they are a constant for a full dump (`resources/costs/requests.tsv`) times the share
+that the dumps are of one.
 """
 
 from __future__ import annotations
