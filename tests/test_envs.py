@@ -85,11 +85,18 @@ def test_locks_agree_with_each_other():
             assert first.setdefault(name, versions) == versions, f"{name} in {lock}; run make lock"
 
 
-def test_the_container_is_built_from_the_locks_alone():
-    recipe = (ROOT / "envs" / "factdrift.def").read_text(encoding="utf-8")
-    copied = re.findall(r"^    (\S+) /opt/factdrift/(\S+)$", recipe, re.M)
+RECIPES = {
+    "factdrift.def": r"^    (\S+) /opt/factdrift/(\S+)$",
+    "Dockerfile": r"^COPY (\S+) /opt/factdrift/(\S+)$",
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_container_is_built_from_the_locks_alone(name: str):
+    recipe = (ROOT / "envs" / name).read_text(encoding="utf-8")
+    copied = re.findall(RECIPES[name], recipe, re.M)
     assert all(source == target and (ROOT / source).exists() for source, target in copied)
-    assert {"envs/setup.txt", "envs/data.txt", "resources", "config", "workflow"} <= {
+    assert {"envs/setup.txt", "envs/cluster.txt", "resources", "config", "workflow"} <= {
         one for one, _ in copied
     }
     installs = [line.split() for line in recipe.splitlines() if "pip install" in line]
@@ -98,7 +105,18 @@ def test_the_container_is_built_from_the_locks_alone():
         assert ("--require-hashes" in words) or {"--no-deps", "--no-build-isolation"} <= set(words)
 
 
+def test_both_recipes_make_the_same_container():
+    made = []
+    for name, pattern in RECIPES.items():
+        text = (ROOT / "envs" / name).read_text(encoding="utf-8")
+        installs = [line.strip(" \\&") for line in text.splitlines() if "pip install" in line]
+        base = re.findall(r"^(?:FROM |From: )(\S+)$", text, re.M)
+        made.append((base, sorted(re.findall(pattern, text, re.M)), installs))
+    assert made[0] == made[1]
+    assert len(made[0][0]) == 1
+
+
 def test_every_dependency_has_its_reason():
     reasons = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    for text in PROJECT["dependencies"]:
+    for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["cluster"]:
         assert Requirement(text).name in reasons, f"{text} has no line in docs/design.md"

@@ -27,9 +27,12 @@ class Job(NamedTuple):
 
 
 class Scheduler(NamedTuple):
-    """`finds`: commands that only this one has. `submit`: the command for a job, before the script's path. `id`:
-    where its answer has the job's number. `state`: the command that prints what `states` finds a word for; what has
-    none, and a job that is not known any more, has failed."""
+    """How one scheduler is spoken to.
+
+    `finds`: commands that only this one has. `submit`: the command for a job, before the script's path. `id`:
+    where its answer has the job's number. `state`: the command whose answer contains one of the patterns of
+    `states`; a job of which none is found, or that is not known any more, has failed.
+    """
 
     finds: tuple[str, ...]
     submit: Callable[[Job], list[str]]
@@ -147,7 +150,7 @@ def scheduler() -> Scheduler:
 
 
 def submitted(each: Scheduler, job: Job, script: str) -> str:
-    """Submits a script and returns its number; ends the process with the scheduler's own words if it is refused."""
+    """Submits a script and returns its number; a refusal ends the process with the scheduler's words."""
     own = shlex.split(os.environ.get("FACTDRIFT_SUBMIT_OPTIONS", ""))
     done = subprocess.run([*each.submit(job), *own, script], capture_output=True, text=True, check=False)
     found = re.search(each.id, done.stdout, re.MULTILINE)

@@ -64,7 +64,7 @@ def test_the_sample_and_a_job_with_a_gpu_as_on_one_machine(built: Path, model: P
 
 
 def test_killed_jobs_come_back_with_more_and_two_runs_do_not_meet(tmp_path: Path) -> None:
-    """Two runs in one directory, with other dates. One loses a job to scancel, one to the limit of its memory."""
+    """Two runs in one directory. One loses a job to scancel, the other to the limit of its memory."""
     directory = tmp_path / "run"
     dates = [("2015-01-01", "2016-01-01"), ("2017-01-01", "2018-01-01")]
     files = [f"snapshots/{old}/sample.json.gz" for old, _ in dates]

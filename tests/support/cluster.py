@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,8 @@ SUBMITTED: dict[str, Any] = {
 QUICK = ("--seconds-between-status-checks", "1", "--max-jobs-per-timespan", "100/1s", "--latency-wait", "60")
 """What profiles set so as to be kind to a scheduler that others use too."""
 
-# Python imports `sitecustomize` when it starts. This one stops a job at the moment when it is about to name its
-# output: the first attempt waits there to be killed, or takes 2 GB and waits; the next one passes.
+# Python imports `sitecustomize` when it starts. This one stops a job when it is about to name its output: the
+# first attempt waits there to be killed, or takes 2 GB and waits; the next one passes.
 _HOOK = """
 import os, sys, time
 
@@ -48,16 +48,16 @@ if os.environ.get("STOP_AT"):
 """
 
 
-def stopping(folder: Path, **places: str) -> dict[str, str]:
-    """Environment variables that stop the jobs about to write these files; what has stopped has a file in `folder`.
+def stopping(folder: Path, env: Mapping[str, str] = os.environ, **places: str) -> dict[str, str]:
+    """Environment variables that stop the jobs about to write these files.
 
-    A key that begins with `memory` also takes 2 GB.
+    A job that has stopped has made the file `folder`/KEY; a key that begins with `memory` also takes 2 GB.
     """
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
-    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(folder), *filter(None, [env.get("PYTHONPATH")])]
     at = ",".join(f"{path}={what}" for what, path in places.items())
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "STOP_AT": at}
+    return {**env, "PYTHONPATH": os.pathsep.join(paths), "STOP_AT": at}
 
 
 class Run:
@@ -114,6 +114,3 @@ def same_files(directory: Path, expected: Path) -> int:
 def submitted_by(said: str) -> int:
     """How many jobs a run has submitted."""
     return said.count("has been submitted with SLURM jobid") + said.count("with external jobid")
-
-
-__all__ = ["NEW", "OLD", "SUBMITTED", "Run", "same_files", "stopping", "submitted_by", "sys"]

@@ -1,4 +1,4 @@
-"""Machines that share folders, as namespaces of this one's kernel: own host name, processes, scratch and home."""
+"""Machines that share folders, made of namespaces: own host name, processes, scratch and home."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ def why_no_nodes() -> str:
 
 
 class Node:
-    """A machine with a name. Its TMPDIR and HOME are `folder`/scratch and `folder`/home: paths that every node has,
-    each with contents of its own. All other folders are shared."""
+    """A machine with a name.
+
+    Its TMPDIR and HOME are `folder`/scratch and `folder`/home: paths that every node has, with contents of its
+    own. All other folders are shared.
+    """
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name, self.scratch, self.home = name, folder / "scratch", folder / "home"
