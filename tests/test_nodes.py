@@ -91,7 +91,7 @@ def test_the_name_of_a_writer() -> None:
 @pytest.mark.system
 @pytest.mark.skipif(bool(why_no_nodes()), reason=why_no_nodes())
 def test_two_nodes_that_share_one_folder(tmp_path: Path) -> None:
-    """A lock of one holds the other back until its process dies; neither removes what the other is writing."""
+    """A lock of one holds the other back until its process dies; neither removes what the other writes."""
     shared = tmp_path / "shared"
     shared.mkdir()
     first, second = (Node(name, tmp_path) for name in ("one", "two"))

@@ -144,8 +144,8 @@ def scheduler() -> Scheduler:
         if all(map(shutil.which, each.finds)):
             return each
     sys.exit(
-        "no scheduler is found: neither sbatch, nor bsub, nor qsub with pbsnodes or qhost; load its module, or "
-        f"name it: FACTDRIFT_SCHEDULER={'|'.join(SCHEDULERS)}"
+        "no scheduler is found: neither sbatch, nor bsub, nor qsub with pbsnodes or qhost; load its module, "
+        f"or name it: FACTDRIFT_SCHEDULER={'|'.join(SCHEDULERS)}"
     )
 
 

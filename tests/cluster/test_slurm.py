@@ -58,8 +58,9 @@ def test_the_sample_and_a_job_with_a_gpu_as_on_one_machine(built: Path, model: P
     with_gpu = [line for line in shown if "gres/gpu=1" in line]
     assert len(with_gpu) == 1
     assert "Comment=rule_edit_baseline" in with_gpu[0]
-    # Small jobs share submissions: a third less than there are jobs.
-    assert submitted_by(said) == len(shown) <= 23
+    assert submitted_by(said) == len(shown)
+    # Small jobs share submissions; on a starved machine some may have been sent twice.
+    assert len({line.partition("Comment=")[2] for line in shown}) <= 21
     assert "steps (100%) done" in said
 
 

@@ -1,7 +1,7 @@
 """A stand-in for LSF's `bsub`, `bjobs` and `bkill`: jobs are processes here, with a limit of memory.
 
-`install(folder)` puts the three into a folder for PATH. What they know is in `folder`/jobs: NUMBER.json is what
-was asked, NUMBER.state the state. With `nodes`, jobs run on two nodes in turns (support/nodes.py).
+`install(folder)` puts the three into a folder for PATH. What they know is in `folder`/jobs: NUMBER.json is
+what was asked, NUMBER.state the state. With `nodes`, jobs run on two nodes in turns (support/nodes.py).
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ def why_no_nodes() -> str:
 class Node:
     """A machine with a name.
 
-    Its TMPDIR and HOME are `folder`/scratch and `folder`/home: paths that every node has, with contents of its
-    own. All other folders are shared.
+    Its TMPDIR and HOME are `folder`/scratch and `folder`/home: paths that every node has, with contents of
+    its own. All other folders are shared.
     """
 
     def __init__(self, name: str, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Several machines that share folders: the machine's own name in the names of files, and locks between them."""
+"""Several machines that share folders: the machine's name in the names of files, and locks between them."""
 
 from __future__ import annotations
 
