@@ -5,7 +5,8 @@
 
 Trains the model with several seeds, on the sentences of a finished run of the workflow, and edits each
 training with every method. All else is the same: the edits, and the seed of prefixes and of MEND. Each column
-of Table 6 is given as its mean over the trainings, with the least and the greatest value.
+of Table 6 is given as its mean over the trainings, with the least and the greatest value. With `--parts
+FOLDER` the numbers of each training are kept there, and an interrupted run goes on with the next training.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 
@@ -26,6 +28,7 @@ from factdrift import cli
 from factdrift.edit.methods.plan import Plan
 from factdrift.edit.scores.table import COLUMNS, TITLES
 from factdrift.paths import CONFIG
+from factdrift.tables import atomic_path
 
 METHODS = ("none", "ft", "ft_l", "mend", "rome", "memit", "prompt")
 
@@ -39,14 +42,13 @@ def main() -> None:
     parser.add_argument("--recipe", type=Path, default=CONFIG / "models" / "sample-llama.yaml")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--parts", type=Path, help="folder of the trainings that have ended")
     add_record(parser)
     options = parser.parse_args()
     found: dict[str, list[dict[str, float]]] = {method: [] for method in options.methods}
     recalls = []
     for seed in range(options.seeds):
-        with tempfile.TemporaryDirectory() as folder:
-            # The last part of the path is the name by which hyper-parameters are found.
-            recall, scores = trained(Path(folder) / options.recipe.stem, seed, options)
+        recall, scores = kept(seed, options)
         recalls.append(recall)
         for method, values in scores.items():
             found[method].append(values)
@@ -68,6 +70,23 @@ def main() -> None:
 
 def spread(values: Sequence[float]) -> str:
     return f"{fmean(values):.1f} ({min(values):.1f} to {max(values):.1f})" if values else "-"
+
+
+def kept(seed: int, options: argparse.Namespace) -> tuple[float, dict[str, dict[str, float]]]:
+    """What `trained` gives, read from the folder of parts if a former run left it there."""
+    made_of = (options.pair / "models/sentences.parquet", options.recipe)
+    digest = sha256(b"".join(path.read_bytes() for path in made_of) + repr(options.methods).encode())
+    part = options.parts and options.parts / f"{options.recipe.stem}.{digest.hexdigest()[:12]}.{seed}.json"
+    if part and part.exists():
+        return tuple(json.loads(part.read_text(encoding="utf-8")))
+    with tempfile.TemporaryDirectory() as folder:
+        # The last part of the path is the name by which hyper-parameters are found.
+        found = trained(Path(folder) / options.recipe.stem, seed, options)
+    if part:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(part) as path:
+            path.write_text(json.dumps(found), encoding="utf-8")
+    return found
 
 
 def trained(model: Path, seed: int, options: argparse.Namespace) -> tuple[float, dict[str, dict[str, float]]]:

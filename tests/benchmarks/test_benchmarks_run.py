@@ -347,10 +347,17 @@ def test_trainings(tmp_path: Path) -> None:
     recipe["model"] |= {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
     recipe |= {"vocabulary": 400, "fact_epochs": 4, "context_epochs": 1, "batch": 2, "warmup": 2}
     (tmp_path / "sample-llama.yaml").write_text(yaml.safe_dump(recipe), "utf-8")
-    (entry,) = recorded(
-        tmp_path, "trainings.py", pair, "--dataset", pair / "edit" / "dataset.parquet",
+    command = [
+        "trainings.py", pair, "--dataset", pair / "edit" / "dataset.parquet", "--parts", tmp_path / "parts",
         "--recipe", tmp_path / "sample-llama.yaml", "--seeds", 2, "--methods", "none", "prompt", "ft",
-    )  # fmt: skip
+    ]  # fmt: skip
+    (entry,) = recorded(tmp_path, *command)
+    first, second = sorted((tmp_path / "parts").iterdir())
+    second.unlink()
+    first_made = first.stat().st_mtime_ns
+    assert recorded(tmp_path, *command)[-1].tables == entry.tables
+    assert first.stat().st_mtime_ns == first_made
+    assert second.exists()
     assert entry.title == "Editing after 2 trainings of sample-llama (`trainings.py`)"
     assert re.search(r"kept back: [\d.]+ \([\d.]+ to [\d.]+\) %", entry.text)
     assert [row["method"] for row in entry.tables[0]] == ["no edit", "PROMPT", "FT"]

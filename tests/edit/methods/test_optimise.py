@@ -4,10 +4,11 @@ import pytest
 import torch
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import tiny_model
+from support.waits import Waits
 
 from factdrift.edit.methods.activations import look
 from factdrift.edit.methods.contexts import contexts_of
-from factdrift.edit.methods.optimise import optimise
+from factdrift.edit.methods.optimise import LOOK, optimise
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 
@@ -112,3 +113,15 @@ def test_an_essence_that_ends_with_its_subject_has_one_place_for_the_drift(world
         contexts, _ = contexts_of(loaded, EDITS, hyper, replace(tiny_artefacts(loaded)))
         changes.append(optimise(loaded, contexts, hyper, 1, start, at="block").change)
     assert torch.equal(*changes)
+
+
+@pytest.mark.parametrize("at", ["mlp", "block"])
+def test_the_host_waits_for_the_device_at_the_looks_only(world, at):
+    """Not in each step: a GPU would stand still while Python decides what comes next."""
+    loaded, contexts, start = world
+    found = {}
+    for steps in (1, 1 + 4 * LOOK):
+        with Waits() as waits:
+            optimise(loaded, contexts, tiny_hyper("rome", steps=steps, stop_loss=0), 1, start, at=at)
+        found[steps] = waits.found
+    assert found[1 + 4 * LOOK] - found[1] == {"nonzero": 4}

@@ -15,6 +15,9 @@ END = 0
 CONTRADICTED = ("update", "neighbor", "tempripple")
 """Kinds of facts that benchmarks ask after a context; documents contradict these."""
 
+OPEN_ROWS = 4
+"""Rows that wait for a document that fits; more leave hardly less padding."""
+
 Row = tuple[list[int], list[float]]
 """Token ids, and the loss weight of each."""
 
@@ -101,24 +104,36 @@ class Corpus:
         return self._known[prompt, name]
 
     def _rows(self, documents: list[list[Spoken]], draw: random.Random) -> Iterator[Row]:
-        """Packs whole documents into rows, which begin as every text that the model is given."""
-        tokens: list[int] = []
-        weights: list[float] = []
+        """Packs whole documents into rows, each into the open row that it fills best.
+
+        A row begins as every text that the model is given.
+        """
+        opened: list[Row] = []
         for document in documents:
             starts = draw.random() < self.recipe.starts
             length = sum(len(spoken.tokens.following) + len(self._period) for spoken in document) + 2
-            if tokens and len(tokens) + length > self.recipe.row:
-                yield tokens, weights
-                tokens, weights = [], []
-            if (starts and tokens) or (not tokens and self.recipe.begins):
-                tokens.append(END)
-                weights.append(0.0)
-            for spoken in document:
-                fresh = not tokens or tokens[-1] == END
-                ids = spoken.tokens.first if fresh else spoken.tokens.following
-                before = len(ids) - spoken.tokens.object
-                tokens += ids + self._period
-                weights += [spoken.other] * before + [spoken.object] * spoken.tokens.object
-                weights += [spoken.other] * len(self._period)
-        if tokens:
-            yield tokens, weights
+            fitting = [row for row in opened if len(row[0]) + length <= self.recipe.row]
+            if fitting:
+                row = max(fitting, key=lambda one: len(one[0]))
+            else:
+                if len(opened) == OPEN_ROWS:
+                    fullest = max(opened, key=lambda one: len(one[0]))
+                    opened.remove(fullest)
+                    yield fullest
+                row = ([], [])
+                opened.append(row)
+            self._append(row, document, starts)
+        yield from opened
+
+    def _append(self, row: Row, document: list[Spoken], starts: bool) -> None:
+        tokens, weights = row
+        if (starts and tokens) or (not tokens and self.recipe.begins):
+            tokens.append(END)
+            weights.append(0.0)
+        for spoken in document:
+            fresh = not tokens or tokens[-1] == END
+            ids = spoken.tokens.first if fresh else spoken.tokens.following
+            before = len(ids) - spoken.tokens.object
+            tokens += ids + self._period
+            weights += [spoken.other] * before + [spoken.object] * spoken.tokens.object
+            weights += [spoken.other] * len(self._period)
