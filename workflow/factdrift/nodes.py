@@ -60,6 +60,6 @@ def _flock(file: IO[str] | IO[bytes], path: Path, how: int) -> None:
             raise
         raise InputError(
             f"{path}: this file system does not lock files ({os.strerror(error.errno or 0)}), so two jobs "
-            "could write the same one. Mount it with locks (NFS without `nolock`, Lustre with `flock`), or work in "
-            "another folder; if it is the one for temporary files, let TMPDIR name one on a local disk"
+            "could write the same one. Mount it with locks (NFS without `nolock`, Lustre with `flock`), or "
+            "work in another folder; for temporary files, let TMPDIR name one on a local disk"
         ) from None
