@@ -232,6 +232,7 @@ rule answer_scores:
     params:
         code=code("answer scores"),
         cutoffs=answer_cutoffs(),
+        skipped=answer_skipped(),
         strict=STRICT,
         draws=config["answer"]["draws"],
         seed=config["seed"],
@@ -242,7 +243,8 @@ rule answer_scores:
             --items {input.questions:q} \
             --facts {input.facts:q} \
             --predictions {input.predictions:q} \
-            --runs {input.runs:q} {params.strict} \
+            --runs {input.runs:q} \
+            --skipped {params.skipped:q} {params.strict} \
             --cutoffs {params.cutoffs:q} \
             --draws {params.draws} \
             --seed {params.seed} \
@@ -258,6 +260,7 @@ rule answer_report:
     input:
         scores="results/{pair}/answer_scores.parquet",
         tests="results/{pair}/answer/tests.json",
+        runs="results/{pair}/answer/runs.json",
         recall=bundled_folders(),
     output:
         table="results/{pair}/answer/table2.txt",
@@ -279,6 +282,7 @@ rule answer_report:
         factdrift answer table \
             --scores {input.scores:q} \
             --tests {input.tests:q} \
+            --runs {input.runs:q} \
             --recall {input.recall:q} \
             --output {params.folder:q}
         """

@@ -2,7 +2,7 @@
 
 Inputs: a dataset of updates (wfd_repl.parquet, wikifactdiff.parquet or the user's); the models; config/methods/.
 Outputs: results/{pair}/edit/edits.parquet; results/{pair}/edit/{model}/: aligned.parquet, unaligned.parquet,
-baseline.parquet, clozes.parquet, {method}/{shard}.{probes,edits}.parquet and .json, with edit.keep .adapters/;
+baseline.parquet, clozes.parquet, ability.json, {method}/{shard}.{probes,edits}.parquet and .json, with edit.keep .adapters/;
 results/{pair}/edit/: probes.parquet, costs.json, table6.txt, table7.txt (and .csv), bleedover.svg (and .png);
 results/{pair}/edit_scores.parquet, results/edit_scores.parquet. What a method needs before: artefacts.smk.
 """
@@ -124,9 +124,45 @@ rule edit_baseline:
         """
 
 
+rule edit_ability:
+    """A held-out text and tasks, and what a model makes of them without any edit."""
+    input:
+        edits="results/{pair}/edit/edits.parquet",
+        unaligned="results/{pair}/edit/{edited}/unaligned.parquet",
+        model=edited_model,
+        files=ability_files(),
+    output:
+        ability="results/{pair}/edit/{edited}/ability.json",
+    log:
+        "logs/{pair}/edit/{edited}/ability.txt",
+    benchmark:
+        "logs/{pair}/edit/{edited}/ability.tsv"
+    threads: config["edit"]["threads"]
+    resources:
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
+        gpu=gpus(),
+    params:
+        code=code("edit ability"),
+        model=edited_model_options,
+        settings=edit_settings("budget", "ability"),
+        seed=config["seed"],
+    shell:
+        r"""
+        exec &> >(tee {log:q})
+        factdrift edit ability \
+            --edits {input.edits:q} \
+            --unaligned {input.unaligned:q} \
+            {params.model:q} \
+            {params.settings:q} --threads {threads} \
+            --seed {params.seed} \
+            --output {output.ability:q}
+        """
+
+
 rule edit_run:
     """Makes and probes the edits of one method and shard; a killed job continues where it was."""
     input:
+        **ability_file(),
         edits="results/{pair}/edit/edits.parquet",
         aligned="results/{pair}/edit/{edited}/aligned.parquet",
         unaligned="results/{pair}/edit/{edited}/unaligned.parquet",
@@ -158,6 +194,7 @@ rule edit_run:
         artefacts=lambda wildcards, input: [
             word for pair in zip(method_needs(wildcards), input.artefacts) for word in pair
         ],
+        ability=lambda wildcards, input: [f"--ability={input.ability}"] if ability_measured() else [],
         adapters=lambda wildcards, output: [f"--out-adapters={output.adapters}"] if kept_adapters() else [],
         parts=subpath(output.costs, strip_suffix=".json"),
     shell:
@@ -172,7 +209,7 @@ rule edit_run:
             {params.settings:q} --threads {threads} \
             --method={params.method:q} \
             --set {params.values:q} \
-            {params.artefacts:q} {resources.strict} {params.adapters:q} \
+            {params.artefacts:q} {resources.strict} {params.ability:q} {params.adapters:q} \
             --shard {wildcards.shard} \
             --parts {params.parts:q} \
             --out-probes {output.probes:q} \
@@ -191,6 +228,7 @@ rule edit_scores:
         run_probes=of_runs("probes.parquet"),
         run_edits=of_runs("edits.parquet"),
         costs=of_runs("json"),
+        abilities=of_models("ability.json") if ability_measured() else [],
     output:
         scores="results/{pair}/edit_scores.parquet",
         probes="results/{pair}/edit/probes.parquet",
@@ -218,6 +256,7 @@ rule edit_scores:
             --run-probes {input.run_probes:q} \
             --run-edits {input.run_edits:q} \
             --costs {input.costs:q} \
+            --ability {input.abilities:q} \
             --models {params.models:q} \
             --methods {params.methods:q} \
             --skipped {params.skipped:q} {params.strict} \

@@ -71,7 +71,7 @@ rule locate_run:
     threads: config["edit"]["threads"]
     resources:
         **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
+        gpu=min(gpus(), 1),
     params:
         code=code("locate run"),
         model=edited_model_options,
@@ -247,6 +247,8 @@ rule locate_edit_layers:
     resources:
         **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=gpus(),
+        # A resource, since a job that has succeeded need not run again for it.
+        strict=STRICT,
     params:
         code=code("locate edit-layers"),
         model=edited_model_options,
@@ -269,7 +271,7 @@ rule locate_edit_layers:
             {params.settings:q} --threads {threads} \
             --method {wildcards.method} \
             --set {params.values:q} \
-            {params.artefacts:q} \
+            {params.artefacts:q} {resources.strict} \
             --shard {wildcards.shard} \
             --parts {params.parts:q} \
             --out-probes {output.probes:q} \

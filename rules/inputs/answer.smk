@@ -1,6 +1,6 @@
 """How models are asked, and the files of all models, methods and chat models."""
 
-from factdrift.answer.settings import METHODS as ANSWERED, Settings as AnswerSettings, check_prompt
+from factdrift.answer.settings import METHODS as ANSWERED, Settings as AnswerSettings, check_prompt, not_asked
 from factdrift.models.names import BUNDLED, split_name
 from factdrift.models.options import PART as MODELS_PART
 from factdrift.stage_settings import settings_of
@@ -31,6 +31,14 @@ def answer_files(form):
         for folder, (name, _) in edited_models().items()
         for job in ("unedited", *(each for each in answer_methods() if each in PLAN.methods(name)))
     ]
+
+
+def answer_skipped():
+    """[model, method, reason] of the methods that have no job, as JSON."""
+    found = [each for each in PLAN.skipped if each.method in answer_methods()]
+    if config["answer"]["methods"] == "configured":
+        found += [each for name in edited_names() for each in not_asked(name, PLAN.names())]
+    return json.dumps(found)
 
 
 def answer_cutoffs():

@@ -52,12 +52,12 @@ def edit_source():
 
 def gpus():
     """The GPUs that a job takes of `--resources gpu=N`."""
-    return 0 if config["edit"]["device"] == "cpu" else 1
+    return 0 if config["edit"]["device"] == "cpu" else config["edit"]["gpus"]
 
 
 def edit_settings(*keys):
-    """The option that holds how a model is run: `device`, `dtype` and these keys of the part `edit`."""
-    given = {key: config["edit"][key] for key in ("device", "dtype", *keys)}
+    """The option that holds how a model is run: `device`, `gpus`, `dtype` and these keys of the part `edit`."""
+    given = {key: config["edit"][key] for key in ("device", "gpus", "dtype", *keys)}
     return f"--settings={json.dumps(given, sort_keys=True)}"
 
 

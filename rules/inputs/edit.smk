@@ -18,6 +18,32 @@ def kept_adapters():
     return {"adapters": directory("results/{pair}/edit/{edited}/{method}/{shard}.adapters")} if keep else {}
 
 
+def ability_measured():
+    """Whether anything is measured of edited models in general."""
+    ability = config["edit"]["ability"]
+    states = config["edit"]["regime"] != "independent" or ability["sample"]
+    return bool(states and (ability["tokens"] or ability["tasks"]))
+
+
+def ability_files():
+    """The user's files with held-out text and tasks."""
+    ability = config["edit"]["ability"]
+    given = [ability["text"]] if isinstance(ability["text"], str) else ability["text"]
+    texts = [] if given == ["auto"] or not ability["tokens"] else given
+    for path in texts:
+        if path in config["moments"]["corpus"]:
+            raise WorkflowError(
+                f"edit.ability.text: {path} is also in moments.corpus, and ROME and MEMIT keep their change small on "
+                "that text; name another one"
+            )
+    return [*texts, *(task for task in ability["tasks"] if task.endswith(".yaml"))]
+
+
+def ability_file():
+    """What is measured of a model in general, as an input of the jobs that edit it."""
+    return {"ability": "results/{pair}/edit/{edited}/ability.json"} if ability_measured() else {}
+
+
 def of_models(file):
     """A file of each edited model."""
     return [f"results/{{pair}}/edit/{folder}/{file}" for folder in edited_models()]

@@ -14,8 +14,10 @@ from support.questions import write_tables  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.answer.scores import write_runs  # noqa: E402
+from factdrift.answer.settings import not_asked  # noqa: E402
 from factdrift.cli import main  # noqa: E402
 from factdrift.errors import CannotEdit  # noqa: E402
+from factdrift.models.loading import weights_digest  # noqa: E402
 
 SETTINGS = json.dumps({"device": "cpu", "batch": 4, "answer_tokens": 2})
 HYPER = json.dumps({"layers": [1], "steps": 2})
@@ -55,18 +57,24 @@ def test_from_a_model_to_the_tables(bench: Path, capsys: pytest.CaptureFixture[s
         str(bench / "runs.json"),
     ]
     outputs += ["--out-tests", str(bench / "tests.json"), "-o", str(bench / "scores.parquet")]
-    assert main(["answer", "scores", *named, *outputs]) == 0
-    read = ["--scores", str(bench / "scores.parquet"), "--tests", str(bench / "tests.json")]
+    without = json.dumps(not_asked(str(bench / "model"), ["none", "ft", "prompt", "mine"]))
+    assert main(["answer", "scores", *named, "--skipped", without, *outputs]) == 0
+    read = [f"--{name}={bench / name}.{form}" for name, form in (("scores", "parquet"), ("tests", "json"))]
+    read.append(f"--runs={bench / 'runs.json'}")
     assert main(["answer", "table", *read, "--output", str(bench)]) == 0
     said = capsys.readouterr().out
     assert "letter (items/asked facts: 3/3, 2/2, 3/3, 2/2)" in said
+    for table in ("table2", "table3"):
+        text = (bench / f"{table}.txt").read_text(encoding="utf-8")
+        assert "\nPROMPT skipped: it writes the fact before the question" in text
+        assert "\nmine skipped: methods of your own are not asked about" in text
     predictions = pq.read_table(bench / "predictions.parquet").to_pylist()
     conditions = {(row["scoring"], row["condition"]) for row in predictions}
     assert conditions == {
         (way, one) for way in ("letter", "loglik") for one in ("without", "with", "edited-ft")
     }
     assert len(predictions) == 6 * 10
-    unedited, edited = json.loads((bench / "runs.json").read_text(encoding="utf-8"))
+    unedited, edited, *_ = json.loads((bench / "runs.json").read_text(encoding="utf-8"))
     assert (unedited["method"], edited["method"]) == ("none", "ft")
     assert edited["hyper"]["layers"] == [1]
     assert unedited["run_id"] != edited["run_id"]
@@ -77,6 +85,29 @@ def test_the_same_run_writes_the_same_bytes(bench: Path) -> None:
     for name in ("one", "two"):
         assert asked(bench, "run", name) == 0
     assert (bench / "one.parquet").read_bytes() == (bench / "two.parquet").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("method", "values", "regime"),
+    [
+        ("alphaedit", {"layers": [1], "covariance": False, "steps": 2, "prefixes": []}, "independent"),
+        ("ultraedit", {"layers": [1]}, "batch"),
+        ("grace", {"layer": 1, "steps": 2}, "sequential"),
+        ("rag", {}, "batch"),
+    ],
+)
+def test_each_method_whose_edits_can_stand_for_the_context_is_asked(
+    bench: Path, method: str, values: dict[str, Any], regime: str
+) -> None:
+    about = {"model": weights_digest(str(bench / "model"), "main"), "prefixes": [""]}
+    (bench / "prefixes.json").write_text(json.dumps(about), encoding="utf-8")
+    given = ["--facts", str(bench / "tr_facts.parquet"), "--method", method, "--set", json.dumps(values)]
+    given += ["--settings", json.dumps(json.loads(SETTINGS) | {"regime": regime})]
+    given += ["--prefixes", str(bench / "prefixes.json")]
+    assert asked(bench, "edited", method, *given) == 0
+    rows = pq.read_table(bench / f"{method}.parquet").to_pylist()
+    assert {row["condition"] for row in rows} == {f"edited-{method}"}
+    assert any(row["parsed"] is not None for row in rows)
 
 
 def test_methods_that_cannot_be_asked_about_are_named(
@@ -103,6 +134,9 @@ def test_a_method_that_cannot_edit_the_model_is_skipped_with_the_reason(
     write_runs([bench / "skipped.json"], bench / "all.json")
     with pytest.raises(CannotEdit, match="batch is for memit"):
         write_runs([bench / "skipped.json"], bench / "none.json", strict=True)
+    assert asked(bench, "edited", "rag", *given[:2], "--method", "rag") == 0
+    about = json.loads((bench / "rag.json").read_text(encoding="utf-8"))
+    assert "the index of rag has one update" in about["skipped"]
     said = capsys.readouterr().out
     assert "derived, not tuned: layers" in said
     assert "skipped: edit.regime" in said

@@ -55,7 +55,7 @@ def test_the_sample_and_a_job_with_a_gpu_as_on_one_machine(built: Path, model: P
     for name in ("results/wfd_repl.parquet", BASELINE):
         assert (model / name).read_bytes() == (local / name).read_bytes()
     shown = slurm.asked("scontrol", "-o", "show", "job").splitlines()
-    with_gpu = [line for line in shown if "gres/gpu=1" in line]
+    with_gpu = [line for line in shown if "TresPerJob=gres:gpu:1" in line]
     assert len(with_gpu) == 1
     assert "Comment=rule_edit_baseline" in with_gpu[0]
     assert submitted_by(said) == len(shown)

@@ -132,6 +132,52 @@ def test_what_is_written_is_a_configuration_with_the_best_values(
     assert {key: entry[key] for key in given["ft"]} == given["ft"]
 
 
+MINE = """
+import torch
+
+def edit(model, tokenizer, update, layer, lr=0.001):
+    weight = model.model.layers[layer].mlp.down_proj.weight
+    ids = torch.tensor([tokenizer(f"{update.prompt} {update.target}")["input_ids"]])
+    (gradient,) = torch.autograd.grad(model(ids, labels=ids).loss, weight)
+    with torch.no_grad():
+        weight -= lr * gradient
+"""
+ABOUT = """
+keys:
+  layer: {type: integer, minimum: 0}
+  lr: {type: number, default: 0.001}
+derived: {rules: {layer: {share: 0.5}}}
+tune: {TRIED}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tried", "rows"),
+    [
+        ("{shares: [0, 0.5], factors: {lr: [10]}}", 3),
+        ("{factors: {lr: [0.1, 10]}}", 3),
+    ],
+)
+def test_a_method_of_the_users_own_is_tuned(
+    tried: str, rows: int, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(ABOUT.replace("{TRIED}", tried), encoding="utf-8")
+    out = tmp_path / "tuned.yaml"
+    assert tune(world, out, f"{tmp_path}/mine.py:edit", "--edits", "2") == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("mine on ")
+    assert len(said[2 : said.index("the best:")]) == rows
+    given = yaml.safe_load(out.read_text(encoding="utf-8"))
+    assert given["mine"]["layer"] in (0, 1)
+    assert f"put into `models` of {tmp_path}/mine.yaml" in said[-2]
+    without = tmp_path / "other"
+    without.mkdir()
+    (without / "mine.py").write_text(MINE.replace("layer,", "layer=1,"), encoding="utf-8")
+    assert tune(world, out, f"{without}/mine.py:edit") == 1
+    assert "mine: its file does not say what to try" in capsys.readouterr().err
+
+
 def test_what_a_method_needs_is_made_for_the_blocks_that_are_tried(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,7 +233,7 @@ def test_updates_of_the_evaluation_are_left_out(
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("prompt", [], "methods that can be tuned: alphaedit, ft, ft_l, memit, rome"),
+        ("prompt", [], "methods that can be tuned: alphaedit, ft, ft_l, grace, memit, rome"),
         ("magic", [], "magic: no such method"),
         ("ft", ["--layers", "7"], "has no block 7"),
         ("ft", ["--without", "none.parquet"], "--without: none.parquet: no such file"),

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.locate.against_edits import (
     METRICS,
     VS_EDIT,
@@ -23,6 +23,7 @@ from factdrift.locate.against_edits import (
     lines,
     read_located,
     spearman,
+    unedited,
     write_against,
 )
 from factdrift.locate.blocks import hyper_at, named
@@ -126,21 +127,25 @@ def test_methods_at_a_block() -> None:
         hyper_at("mend", "sample", {}, 0)
 
 
-def test_edits_at_every_block(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-    from support.tiny_edits import EDITS, SETTINGS, tiny_artefacts
-    from support.tiny_models import tiny_model
+def test_methods_that_made_no_edit_at_a_block_are_named() -> None:
+    values = {"a": np.array([1.0, np.nan, np.nan]), "b": np.array([np.nan, 0.5, np.nan])}
+    edited = {"rome": dict.fromkeys(METRICS, values), "ft": {"efficacy_d": {"a": np.ones(3)}}}
+    assert list(unedited("m", edited, ["rome", "ft", "memit"], 3)) == [
+        f"{method} on m: not compared, since no edit was made at block {blocks}; the log of its job says why"
+        for method, blocks in (("rome", "2"), ("memit", "0, 1, 2"))
+    ]
+
+
+def write_rome_layers(loaded: Any, artefacts: Any, folder: Path, **options: Any) -> tuple[Any, Any]:
+    """Two edits of ROME at every block, as tables in a folder; returns the updates and their sentences."""
+    from support.tiny_edits import EDITS, SETTINGS
 
     from factdrift.edit.job import Job
-    from factdrift.edit.methods.registry import METHODS as METHODS_OF
     from factdrift.edit.probes import Update
     from factdrift.edit.settings import Settings
     from factdrift.locate.layers import write_layers
     from factdrift.models.alignment import align
-    from factdrift.models.deltas import applied
-    from factdrift.models.scoring import score
 
-    loaded = tiny_model("gpt2")
     updates = [
         Update(
             edit,
@@ -152,20 +157,35 @@ def test_edits_at_every_block(tmp_path: Path) -> None:
     pairs = [(one.edit.prompt, target) for one in updates for target in ("", one.edit.target)]
     sentences = {pair: align(loaded.tokenizer, *pair) for pair in pairs}
     settings = Settings(
-        device="cpu", dtype="float64", batch=1, budget=512, length=20, regime="independent", group=1
+        device="cpu", gpus=1, dtype="float64", batch=1, budget=512, length=20, regime="independent", group=1
     )
-    found = tiny_artefacts(loaded)
     write_layers(
         Job(loaded, sentences, settings),
         updates,
         "rome",
         SETTINGS["rome"],
-        lambda hyper: (found, {}),
+        lambda hyper: (artefacts, {}),
         (0, 1),
-        tmp_path / "parts",
-        tmp_path / "probes.parquet",
-        tmp_path / "edits.parquet",
+        folder / "parts",
+        folder / "probes.parquet",
+        folder / "edits.parquet",
+        **options,
     )
+    return updates, sentences
+
+
+def test_edits_at_every_block(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+    from support.tiny_edits import SETTINGS, tiny_artefacts
+    from support.tiny_models import tiny_model
+
+    from factdrift.edit.methods.registry import METHODS as METHODS_OF
+    from factdrift.models.deltas import applied
+    from factdrift.models.scoring import score
+
+    loaded = tiny_model("gpt2")
+    found = tiny_artefacts(loaded)
+    updates, sentences = write_rome_layers(loaded, found, tmp_path)
     probes = pq.read_table(tmp_path / "probes.parquet").to_pylist()
     assert [row["method"] for row in probes] == [named("rome", layer) for layer in range(3) for _ in range(2)]
     assert len(pq.read_table(tmp_path / "edits.parquet")) == 6
@@ -178,3 +198,24 @@ def test_edits_at_every_block(tmp_path: Path) -> None:
             alone = score(loaded, [sentences[edit.prompt, edit.target]]).logprob[0]
         (row,) = [row for row in probes if (row["method"], row["edit"]) == (named("rome", layer), edit.id)]
         assert row["logprob"] == pytest.approx(alone, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:second moments")
+def test_a_block_that_the_method_cannot_edit_is_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch", reason="language models are installed with `make models`")
+    from support.tiny_models import TEXT, tiny_model
+
+    from factdrift.edit.methods.interface import Artefacts
+    from factdrift.models.moments import count_moments
+
+    loaded = tiny_model("qwen3_moe", mlp_only_layers=[1])
+    artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [1], TEXT, ridge=1e-3))
+    write_rome_layers(loaded, artefacts, tmp_path)
+    probes = pq.read_table(tmp_path / "probes.parquet").to_pylist()
+    assert [row["method"] for row in probes] == ["rome@1", "rome@1"]
+    said = capsys.readouterr().out
+    assert said.count("skipped: methods: rome on tiny-qwen3_moe: mixture of experts") == 2
+    with pytest.raises(CannotEdit, match="block 0 of the family qwen3_moe"):
+        write_rome_layers(loaded, artefacts, tmp_path / "strict", strict=True)

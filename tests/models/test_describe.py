@@ -51,7 +51,7 @@ def test_each_family(family: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert spec.parallel == (family in PARALLEL)
     assert spec.post_norm == (family in POST_NORM)
     assert ("what the MLP puts out is normalised" in said) == spec.post_norm
-    assert ("rome, memit, mend in blocks 0 to 1: mixture" in said) == (
+    assert ("mend, rome, memit, alphaedit, ultraedit in blocks 0 to 1: mixture" in said) == (
         family in ("qwen3_moe", "mixtral", "gpt_oss")
     )
     assert f"{sum(one.numel() for one in model.parameters()):,}" in said
@@ -60,11 +60,17 @@ def test_each_family(family: str, tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    from factdrift.edit.methods.registry import METHODS
+
     for family in ("llama", "gpt2"):
         main(["models", "describe", str(saved(family, tmp_path / family))])
     llama, gpt2 = capsys.readouterr().out.split("model  ")[1:]
     assert "4 heads, 2 of keys and values (grouped queries)" in llama
-    assert "model.layers.0.mlp.down_proj: 24 x 56, no bias; edited by ft, rome, memit and mend" in llama
+    down = "; edited by ft, ft_l, mend, rome, memit, alphaedit, ultraedit and grace; if named, by lora\n"
+    assert f"model.layers.0.mlp.down_proj: 24 x 56, no bias{down}" in llama
+    up = "; edited by mend; if named, by ultraedit, lora and grace\n"
+    assert f"model.layers.0.mlp.up_proj: 56 x 24, no bias{up}" in llama
+    assert all(method in gpt2 for method in METHODS if method != "none")
     assert "apart from model.embed_tokens" in llama
     assert "transformer.h.0.mlp.c_proj: 24 x 56, kept as [in, out], with bias" in gpt2
     assert "tied to transformer.wte" in gpt2
@@ -83,7 +89,7 @@ def test_unlisted_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["models", "describe", str(folder)]) == 0
     said = capsys.readouterr().out
     assert "not in families.yaml, told by its shape (opt)" in said
-    assert "model.decoder.layers.0.fc2: 24 x 56, with bias; edited by ft, rome, memit and mend" in said
+    assert "model.decoder.layers.0.fc2: 24 x 56, with bias; edited by ft, ft_l, mend, rome" in said
     assert "told when the weights are loaded" in said
 
 

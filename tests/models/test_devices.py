@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from factdrift.errors import InputError  # noqa: E402
 from factdrift.models import devices  # noqa: E402
 from factdrift.nodes import node  # noqa: E402
 
@@ -74,3 +75,36 @@ def test_jobs_take_gpus_that_are_free(monkeypatch: pytest.MonkeyPatch, tmp_path:
         with devices.held("auto"):
             assert (folder / name).exists()
     assert folder.name.endswith(f"-{node()}")
+
+
+def test_a_job_takes_all_of_its_gpus_or_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda place: None)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda place: SimpleNamespace(uuid=place))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    with devices.held("auto", 2) as two:
+        assert two == "cuda:0,cuda:1"
+        taken: list[str] = []
+
+        def wait(seconds: float) -> None:
+            """While a job waits for two, another one takes the last that is free; then the wait is over."""
+            monkeypatch.setattr(devices.time, "sleep", stop)
+            with devices.held("auto") as last:
+                taken.append(last)
+
+        def stop(seconds: float) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(devices.time, "sleep", wait)
+        with pytest.raises(KeyboardInterrupt), devices.held("auto", 2):
+            pass
+        assert taken == ["cuda:2"]
+    with (
+        pytest.raises(InputError, match=r"edit\.gpus: 4 GPUs are wanted for a model, and a job sees 3"),
+        devices.held("auto", 4),
+    ):
+        pass
+    with devices.held("cpu", 2) as device:
+        assert device == "cpu"

@@ -13,11 +13,17 @@ TARGET = "results/edit_scores.parquet"
 MODELS = ["sample-llama", "sample-gpt2"]
 METHODS = ["none", "ft", "ft_l", "mend", "rome", "memit", "prompt"]
 FLOORS = {
-    "sample-llama": {"rome": (0.8, 0.65), "memit": (0.7, 0.55), "ft": (0.85, 0.55), "mend": (0.65, 0.55)},
+    "sample-llama": {
+        **{"rome": (0.85, 0.7), "memit": (0.65, 0.55), "ft": (0.85, 0.8), "mend": (0.75, 0.7)},
+        "prompt": (0.5, 0.5),
+    },
     "sample-gpt2": dict.fromkeys(("rome", "memit", "ft", "mend", "prompt"), (0.4, 0.4)),
 }
-"""Model -> method -> least gain in (efficacy, generalization) success over the unedited model."""
-EDITED: dict[str, Any] = {"models": MODELS, "edit": {"fluency_sample": 0.1}}
+"""Model -> method -> least gain in (efficacy, generalization) success over the unedited model.
+
+Those of `sample-llama` are a tenth below the least of five trainings (`benchmarks/trainings.py`).
+"""
+EDITED: dict[str, Any] = {"models": MODELS, "edit": {"fluency_sample": 0.1, "limit": 64}}
 """Few long continuations, since they take half of the time and no floor is about fluency."""
 
 
@@ -51,6 +57,19 @@ def test_adapters_are_kept_of_changes_that_they_can_hold(tmp_path: Path) -> None
         assert "changes full matrices, which no adapter of low rank holds" in said
 
 
+def test_general_ability_is_measured_where_edits_meet_or_some_are_drawn(tmp_path: Path) -> None:
+    (tmp_path / "held.txt").write_text("a text\n", encoding="utf-8")
+    given: dict[str, Any] = {"methods": ["none", "rome", "prompt"]}
+    assert "edit_ability" not in jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules", **given))
+    for edit in ({"regime": "sequential"}, {"ability": {"sample": 4, "text": "held.txt"}}):
+        said = snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds", **given, edit=edit)
+        assert jobs(said)["edit_ability"] == 1
+        assert said.count("--ability=results/") == 2
+    corpus = {"moments": {"corpus": ["held.txt"]}}
+    said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, **given, **corpus, edit=edit)
+    assert "edit.ability.text: held.txt is also in moments.corpus" in said
+
+
 @pytest.fixture(scope="session")
 def edited(trained: Path) -> Path:
     """The `results` folder with every method on both bundled models."""
@@ -66,7 +85,7 @@ def test_every_method_on_the_bundled_models(edited: Path) -> None:
     assert list(dict.fromkeys(both["model"])) == MODELS
     for model, scores in both.groupby("model"):
         assert list(dict.fromkeys(scores["method"])) == METHODS
-        assert scores.groupby("method").size().min() >= 100
+        assert scores.groupby("method").size().min() >= 60
         assert scores["failed"].isna().mean() > 0.99
         assert set(scores["regime"]) == {"independent"}
         assert scores["known_before"].mean() > 0.85

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from factdrift.edit.methods.hyperparameters import read_given
 from factdrift.edit.methods.own import entries, entry
 from factdrift.edit.methods.plan import Plan, needs
 from factdrift.errors import InputError
+from factdrift.models.sizes import Sizes
 from factdrift.paths import METHODS
 from factdrift.settings import configure
 
@@ -68,6 +70,25 @@ def test_a_yaml_file_beside_the_code_describes_the_keys(tmp_path: Path) -> None:
         read_given(given, "tiny", {"layer": -1})
 
 
+def test_rules_give_values_for_models_that_no_entry_names(tmp_path: Path) -> None:
+    described = """
+    keys: {layer: {type: integer}, layers: {type: array}, rate: {type: number}, steps: {default: 3}}
+    derived:
+      rules:
+        layer: {share: 0.75}
+        layers: {between: [0.25, 0.5], most: 2}
+        rate: {by_width: {1000: 0.1, 100: 1}}
+    models: [{names: [known], layer: 1, layers: [1], rate: 2}]
+    """
+    code = "def edit(model, tokenizer, update, layer, layers, rate, steps=3): ..."
+    given = own(tmp_path, code, textwrap.dedent(described))
+    hyper = read_given(given, "tiny", sizes=lambda: Sizes(8, 100))
+    assert dict(hyper) == {"layer": 6, "layers": [3, 4], "rate": 1, "steps": 3}
+    assert hyper.derived == ("layer", "layers", "rate")
+    assert hyper.source.startswith("derived, not tuned: layer 6 of 8")
+    assert read_given(given, "known", sizes=lambda: Sizes(8, 100)).derived == ()
+
+
 PLAIN = "def edit(model, tokenizer, update, lr): ...\n"
 
 
@@ -95,6 +116,10 @@ PLAIN = "def edit(model, tokenizer, update, lr): ...\n"
             "models.0.lr: 'x' is not of type",
         ),
         (PLAIN, "keys: {", "mine.yaml is no YAML"),
+        (PLAIN, "keys: {lr: {}}\nderived: {rules: {mu: {value: 1}}}", "derived.rules: mu is not among its"),
+        (PLAIN, "keys: {lr: {}}\nderived: {rules: {lr: {part: 1}}}", "derived.rules.lr: .* is not valid"),
+        (PLAIN, "keys: {lr: {}}\ntune: {factors: {mu: [1]}}", "tune.factors: mu is not among its keys"),
+        (PLAIN, "keys: {lr: {}}\ntune: {shares: [0.5]}", "tune.shares: there is no key layer"),
     ],
 )
 def test_what_is_no_method_is_refused(tmp_path: Path, code: str, yaml: str, said: str) -> None:

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.updates import edits, update
 
+from factdrift.edit.scores.intervals import interval
 from factdrift.edit.scores.metrics import PROBES, SCORES, Runs, write_scores
-from factdrift.edit.scores.table import Group, interval, lines, read_groups, write_table
+from factdrift.edit.scores.table import Group, lines, read_groups, write_table
+from factdrift.errors import InputError
 
 META = {"model": "m", "revision": "r", "model_digest": "d", "hyper": "h", "moments": None, "prefixes": None}
 META |= {"mend": None, "regime": "independent", "group": None, "template": "none", "dtype": "float32"}
@@ -45,7 +47,8 @@ MADE = pa.schema(
     ]
 )
 MADE = MADE.append(pa.field("fluency", pa.float64())).append(pa.field("fluency_full", pa.float64()))
-MADE = MADE.append(pa.field("said", pa.list_(TEXT)))
+MADE = MADE.append(pa.field("said", pa.list_(TEXT))).append(pa.field("state", pa.int32()))
+MADE = MADE.append(pa.field("perplexity", pa.float64())).append(pa.field("tasks", TEXT))
 UNALIGNED = pa.schema([("model", TEXT), ("edit", TEXT), ("excludes", pa.bool_())])
 
 Chances = dict[tuple[str, str], float]
@@ -104,7 +107,7 @@ class World:
         base_probes, run_probes, base_clozes, run_edits, unaligned = (
             [self.folder / f"{name}.parquet"] for name in tables
         )
-        runs = Runs(
+        self.runs = runs = Runs(
             edits=self.folder / "edits.parquet",
             unaligned=unaligned,
             base_probes=base_probes,
@@ -248,6 +251,18 @@ def test_metrics_against_a_plain_oracle(tmp_path: Path, data: st.DataObject) -> 
     for name, numbers in (("nearest", (6, 7)), ("random", (8,))):
         lost = [-min(after[n] - before[n], 0) for n in numbers if n in after]
         assert row[f"bleedover_{name}"] == (pytest.approx(fmean(lost)) if lost else None)
+
+
+@pytest.mark.parametrize("name", ["clozes", "made"])
+def test_a_table_of_a_former_version_is_refused(name: str, tmp_path: Path) -> None:
+    world = World(tmp_path, [one_update()], ["replacement"])
+    world.before = {(each["prompt"], each["target"]): 0.5 for each in world.edits[0]["probes"]}
+    world.write()
+    path = tmp_path / f"{name}.parquet"
+    pq.write_table(pq.read_table(path).drop_columns(["template"]), path)
+    with pytest.raises(InputError, match=rf"{name}\.parquet: no column template, as a former version"):
+        write_scores(world.runs, tmp_path / "again.parquet", tmp_path / "probes.parquet")
+    assert not (tmp_path / "again.parquet").exists()
 
 
 def test_intervals() -> None:

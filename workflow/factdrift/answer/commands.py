@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from factdrift.answer.settings import METHODS, Settings
+from factdrift.answer.settings import METHODS, Settings, check_asked
 from factdrift.chat.settings import Chat, chat_settings
 from factdrift.edit.run_commands import add_method, add_strict
 from factdrift.models.bundled.known import add_recall
@@ -84,6 +84,9 @@ def register(commands: Parsers) -> None:
     verb.add_argument(
         "--cutoffs", default="{}", metavar="JSON", help="model -> last day of its training data, 2021-01-04"
     )
+    verb.add_argument(
+        "--skipped", default="[]", metavar="JSON", help="[model, method, reason] of methods without a job"
+    )
     verb.add_argument("--strict", action="store_true", help="fail if a method could not edit a model")
     verb.add_argument("--draws", type=int, default=2000, help="of the bootstrap (default %(default)s)")
     verb.add_argument("--seed", type=int, default=0)
@@ -97,6 +100,7 @@ def register(commands: Parsers) -> None:
     )
     verb.add_argument("--scores", type=Path, required=True, metavar="PARQUET")
     verb.add_argument("--tests", type=Path, required=True, metavar="JSON")
+    verb.add_argument("--runs", type=Path, required=True, metavar="JSON", help="of `answer scores`")
     add_recall(verb)
     verb.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     verb.set_defaults(run=_table)
@@ -165,6 +169,7 @@ def _edited(options: argparse.Namespace) -> None:
 
         items = read_items(options.items)
         try:
+            check_asked(options.method, settings.regime)
             hyper = hyper_of(job.loaded, options.method, options.set, options.methods)
             print(f"{hyper.method} on {job.loaded.name}: {hyper.source}", flush=True)
             found, digests = artefacts(options, hyper, job.loaded)
@@ -233,8 +238,10 @@ def _read(options: argparse.Namespace) -> None:
 
 def _scores(options: argparse.Namespace) -> None:
     from factdrift.answer.scores import write_runs, write_scores
+    from factdrift.edit.skipped import Skipped
 
-    write_runs(options.runs, options.out_runs, options.strict)
+    skipped = [Skipped(*each) for each in json.loads(options.skipped)]
+    write_runs(options.runs, options.out_runs, skipped, options.strict)
     rows = write_scores(
         options.items,
         options.facts,
@@ -263,15 +270,18 @@ def _cutoffs(text: str) -> dict[str, datetime.date]:
 
 def _table(options: argparse.Namespace) -> None:
     from factdrift.answer import table
+    from factdrift.edit.scores.table import read_skipped
     from factdrift.models.bundled.known import recall_lines
     from factdrift.tempripple.score import SELECTIONS
+
+    skipped = read_skipped(options.runs)
 
     selections = [table.read_scores(options.scores, options.tests, name) for name in SELECTIONS]
     for name, lines, columns in (
         ("table2", table.by_task, table.TASK_COLUMNS),
         ("table3", table.by_hop, table.HOP_COLUMNS),
     ):
-        text = [line for scores in selections for line in (*lines(scores), "")]
+        text = [line for scores in selections for line in (*lines(scores, skipped), "")]
         text += recall_lines(options.recall)
         table.write_text(text, options.output / f"{name}.txt")
         table.write_csv(selections, columns, options.output / f"{name}.csv")

@@ -57,7 +57,7 @@ def _likelihoods(job: Job, settings: Settings, asked: Sequence[Asked], made: Edi
             continue
         sentences += found
         owners += [one.owner] * len(found)
-    scores = score(job.loaded, sentences, made.deltas if made else None, owners, job.budget)
+    scores = score(job.loaded, sentences, made.changes if made else None, owners, job.budget)
     whole = scores.logprob if settings.answer_normalise == "mean" else scores.logprob * scores.tokens
     rows = iter(whole.reshape(-1, 4).tolist())
     for place, one in enumerate(asked):

@@ -88,7 +88,7 @@ def ask_edited(
                     if place in made.failed:
                         failed.append(item)
                         continue
-                    owner = made.owner[place] if made.owner else place if made.deltas else -1
+                    owner = made.owner[place] if made.owner else place if made.changes else -1
                     (context,) = made.before(place, [item["question"]])
                     asked.append(Asked(item, condition, context.strip(), owner))
             with job.timed("answer_seconds"):

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.answer.schemas import PREDICTIONS, SCORES
+from factdrift.edit.skipped import Skipped
 from factdrift.errors import CannotEdit
 from factdrift.tables import atomic_path, write_parquet
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
@@ -132,14 +133,18 @@ def _order(models: Sequence[str], conditions: Sequence[str]) -> Any:
     )
 
 
-def write_runs(runs: Sequence[Path], output: Path, strict: bool = False) -> None:
+def write_runs(
+    runs: Sequence[Path], output: Path, without: Sequence[Skipped] = (), strict: bool = False
+) -> None:
     """Joins the descriptions of all runs, in their order, in one JSON file.
 
-    Raises CannotEdit if `strict` and a method was skipped.
+    `without`: the methods that have no run. Raises CannotEdit if `strict` and a method with a run was
+    skipped.
     """
     found = [json.loads(path.read_text(encoding="utf-8")) for path in runs]
     for each in found:
         if strict and "skipped" in each:
             raise CannotEdit(f"{each['method']} on {each['model']}: {each['skipped']}")
+    found += [each._asdict() for each in without]
     with atomic_path(output) as partial:
         partial.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

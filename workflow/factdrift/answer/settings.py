@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
 
 from factdrift.edit import settings as edit
+from factdrift.edit.skipped import Skipped
+from factdrift.errors import CannotEdit
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Scoring = Literal["letter", "loglik"]
 
-METHODS = ("ft", "ft_l", "rome", "memit", "lora")
-"""Methods whose edits can be in the place of the context. PROMPT and RAG are a context; MEND's editor is
-trained on facts about the subjects of the items."""
+METHODS = ("ft", "ft_l", "rome", "memit", "alphaedit", "ultraedit", "lora", "grace", "rag")
+"""Methods whose edits can be in the place of the context."""
+NOT_ASKED = {
+    "prompt": "it writes the fact before the question, which the condition w/ ctx does",
+    "mend": "its editor is trained on facts about the subjects of the items",
+}
+"""Methods that are never asked about, with the reason."""
+OWN = "methods of your own are not asked about"
 
 SLOTS = ("context", "question", "cloze", "options")
 
@@ -33,6 +41,24 @@ class Settings(edit.Settings, frozen=True, forbid_unknown_fields=True, kw_only=T
         """Raises ValueError that names the prompt and what it lacks."""
         check_prompt("letter", self.answer_prompts_letter)
         check_prompt("loglik", self.answer_prompts_loglik)
+
+
+def not_asked(model: str, methods: Sequence[str]) -> list[Skipped]:
+    """The reasons of the configured methods that are not asked about; `none` needs none."""
+    return [
+        Skipped(model, method, NOT_ASKED.get(method, OWN))
+        for method in methods
+        if method not in (*METHODS, "none")
+    ]
+
+
+def check_asked(method: str, regime: str) -> None:
+    """Raises CannotEdit if the edits of a method in a regime are another condition."""
+    if method == "rag" and regime == "independent":
+        raise CannotEdit(
+            "edit.regime: independent: the index of rag has one update then, which is written before the "
+            "question, as the condition w/ ctx does; choose sequential or batch"
+        )
 
 
 def check_prompt(name: Scoring, prompt: str) -> None:

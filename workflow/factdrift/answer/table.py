@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from factdrift.edit.scores.table import grid
+from factdrift.edit.scores.intervals import grid
+from factdrift.edit.scores.table import TITLES, skipped_lines
+from factdrift.edit.skipped import Skipped
 from factdrift.tables import atomic_path
 from factdrift.tempripple.schemas import Row
 
@@ -29,13 +31,11 @@ HOP_COLUMNS = {
 }
 """Column of the table by hop -> task and hop."""
 
-EDITS = {"ft": "FT", "ft_l": "FT+L", "rome": "ROME", "memit": "MEMIT", "lora": "LoRA"}
-
 
 def title(condition: str) -> str:
     """`w/o ctx`, `w/ ctx`, or the method of an edit."""
     fixed = {"without": "w/o ctx", "with": "w/ ctx", "edited": "edited"}
-    return fixed.get(condition) or EDITS.get(condition.removeprefix("edited-"), condition)
+    return fixed.get(condition) or TITLES.get(condition.removeprefix("edited-"), condition)
 
 
 class Scores(NamedTuple):
@@ -84,7 +84,7 @@ def p_value(p: float | None) -> str:
     return "-" if p is None else "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
-def by_task(scores: Scores) -> Iterator[str]:
+def by_task(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
     """Table 2: a row for each condition, with McNemar's p against the condition without context."""
     yield f"Accuracy by task, {scores.items} items, hop 1 of related facts (Table 2 of the TempRIPPLE paper)"
     yield "In brackets: 95 % bootstrap interval by asked fact. p: McNemar against w/o ctx. Chance: 0.250."
@@ -103,6 +103,7 @@ def by_task(scores: Scores) -> Iterator[str]:
         yield from grid(["", *header], rows)
         yield from _left_out(scores, model, scoring)
         yield from _durations(scores, model, scoring)
+        yield from skipped_lines(skipped, model)
 
 
 def _sizes(scores: Scores, model: str, scoring: str, columns: Mapping[str, tuple[str, int]]) -> str:
@@ -140,7 +141,7 @@ def _durations(scores: Scores, model: str, scoring: str) -> Iterator[str]:
                 yield f"{title(condition)}, {task}: point-biserial r with duration {found['r']:.3f}{said}"
 
 
-def by_hop(scores: Scores) -> Iterator[str]:
+def by_hop(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
     """Accuracy of each line and hop, with Fisher's p against hop 0 of the same line and condition."""
     yield f"Accuracy by hop, {scores.items} items"
     yield "p: Fisher's exact test against hop 0 of the same line. Items are not independent: p is too small."
@@ -161,6 +162,7 @@ def by_hop(scores: Scores) -> Iterator[str]:
         ]
         yield from ("", f"{model}, {scoring}{_sizes(scores, model, scoring, HOP_COLUMNS)}")
         yield from grid(["", *header], rows)
+        yield from skipped_lines(skipped, model)
 
 
 def write_text(lines: Sequence[str], path: Path) -> None:

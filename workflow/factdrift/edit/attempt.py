@@ -136,7 +136,7 @@ class _View:
     def __init__(self, loaded: Loaded, edited: Edited | None = None):
         self._loaded = loaded
         self._edited = edited
-        self._deltas = edited.deltas if edited else None
+        self._changes = edited.changes if edited else None
         self._owner = 0 if edited else -1
 
     def _context(self, prompt: str) -> str:
@@ -146,9 +146,9 @@ class _View:
     def continuations(self, prompt: str) -> list[str]:
         """The most probable continuations: the probability of the first token, and the greedy rest."""
         ids = align(self._loaded.tokenizer, prompt, context=self._context(prompt)).ids
-        first = next_tokens(self._loaded, ids, TOP, self._deltas, self._owner)
+        first = next_tokens(self._loaded, ids, TOP, self._changes, self._owner)
         prompts = [[*ids, token] for token, _ in first]
-        rest = generate(self._loaded, prompts, [WORDS - 1] * TOP, self._deltas, [self._owner] * TOP)
+        rest = generate(self._loaded, prompts, [WORDS - 1] * TOP, self._changes, [self._owner] * TOP)
         return [
             f"{chance:7.2%}  {self._text([token, *more])}"
             for (token, chance), more in zip(first, rest, strict=True)
@@ -167,5 +167,5 @@ class _View:
             sentence = align(self._loaded.tokenizer, prompt, label, context=self._context(prompt))
         except AlignmentError as error:
             return error.reason
-        found = score(self._loaded, [sentence], self._deltas, [self._owner])
+        found = score(self._loaded, [sentence], self._changes, [self._owner])
         return f"{math.exp(found.logprob[0]):.2%}"

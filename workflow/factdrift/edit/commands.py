@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from factdrift.edit import (
+    ability_commands,
     export_commands,
     family_commands,
     layout_commands,
@@ -30,6 +31,7 @@ def register(commands: Parsers) -> None:
     verbs = stage.add_subparsers(dest="verb", required=True, metavar="VERB")
     _add_dataset(verbs)
     prefix_commands.register(verbs)
+    ability_commands.register(verbs)
     run_commands.register(verbs)
     score_commands.register(verbs)
     try_commands.register(verbs)

@@ -94,7 +94,7 @@ def write_edits(
     ]
     edits = [edit for row in rows for edit in _edits(row, archive_target)]
     if limit:
-        drawn = sorted(edits, key=lambda edit: _draw("limit", seed, edit["edit"]))[:limit]
+        drawn = sorted(edits, key=lambda edit: draw("limit", seed, edit["edit"]))[:limit]
         chosen = {edit["edit"] for edit in drawn}
         edits = [edit for edit in edits if edit["edit"] in chosen]
     if not edits:
@@ -103,11 +103,11 @@ def write_edits(
             "in one; name other scenarios (edit.scenarios), or wikifactdiff.parquet (edit.dataset)"
         )
     for edit in edits:
-        edit["fluency"] = _draw("fluency", seed, edit["edit"]) < fluency_sample * 2**64
+        edit["fluency"] = draw("fluency", seed, edit["edit"]) < fluency_sample * 2**64
     return write_parquet(pa.Table.from_pylist(edits, schema=EDITS), output)
 
 
-def _draw(what: str, seed: int, edit: str) -> int:
+def draw(what: str, seed: int, edit: str) -> int:
     """A number below 2^64, a hash of the arguments."""
     return int.from_bytes(hashlib.sha256(f"{what} {seed} {edit}".encode()).digest()[:8], "big")
 

@@ -13,7 +13,7 @@ from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.edit.methods.mend import gradients
 from factdrift.edit.methods.mend_editor import HyperNet, edited_matrices
-from factdrift.edit.methods.refusals import ALL_MATRICES, ANY_MATRIX, DOWN, refusal
+from factdrift.edit.methods.refusals import ALL_MATRICES, ANY_MATRIX, CODEBOOKS, DOWN, refusal
 from factdrift.edit.methods.regimes import ONLY_MANY, edited
 from factdrift.edit.methods.registry import METHODS
 from factdrift.edit.methods.targets import aligned
@@ -32,6 +32,7 @@ FEW: Mapping[str, Any] = {"steps": 3, "rank": 4, "prefixes": []}
 """Hyper-parameters, where a method has them, that make it quick."""
 NOTES = {
     "attention": "In mixtures of experts without a shared one, attention's output projection is trained.",
+    "whole": "In mixtures of experts without a shared one, what the whole MLP puts out is replaced.",
     "shared": "In mixtures of experts, the matrices of the expert that every token passes.",
     "experts": (
         "Each expert has matrices of its own, and none is passed by every token. If some blocks of a "
@@ -77,6 +78,7 @@ def tried(loaded: Loaded, method: str) -> tuple[str, str]:
         found = edited(loaded, EDITS, hyper, _artefacts(loaded, hyper), regime)
         assert not found.failed, f"{method} on {loaded.name}: {found.failed}"
         made = [delta.dense(edit)[0] for delta in found.deltas.values() for edit in range(len(delta))]
+        made += [book.values[edit] for book in found.codebooks.values() for edit in range(len(book))]
         assert found.contexts or made, f"{method} on {loaded.name} changed nothing"
         assert all(one.isfinite().all() and one.any() for one in made), f"{method} on {loaded.name}"
     return "yes", _note(spec, method, open_)
@@ -85,8 +87,10 @@ def tried(loaded: Loaded, method: str) -> tuple[str, str]:
 def _note(spec: ModelSpec, method: str, layers: list[int]) -> str:
     if method in ANY_MATRIX and not all(map(spec.has_down, layers)):
         return "attention"
+    if method in CODEBOOKS and not all(map(spec.has_down, layers)):
+        return "whole"
     shared = any(layer in spec.experts and spec.has_down(layer) for layer in layers)
-    return "shared" if shared and method in (*DOWN, *ANY_MATRIX) else ""
+    return "shared" if shared and method in (*DOWN, *ANY_MATRIX, *CODEBOOKS) else ""
 
 
 def _hyper(spec: ModelSpec, method: str, layer: int) -> Hyper:

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import torch
 
+from factdrift.edit.ability import Ability
 from factdrift.edit.methods.interface import Edited
 from factdrift.edit.probes import Sentences, Update
 from factdrift.edit.settings import Settings
@@ -43,6 +44,8 @@ class Job:
     sentences: Sentences
     settings: Settings
     costs: dict[str, float] = field(default_factory=dict)
+    ability: Ability | None = None
+    """What is measured on the edited models besides probes."""
 
     def meta(self, method: str, hyper: str, digests: Mapping[str, str | None]) -> dict[str, Any]:
         """Values of the columns META."""
@@ -72,16 +75,17 @@ class Job:
         """Adds the seconds that the `with` block takes to `costs[what]`."""
         start = time.perf_counter()
         yield
-        if self.loaded.device.type == "cuda":
-            torch.cuda.synchronize(self.loaded.device)
+        for device in self.loaded.devices:
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)
         self.costs[what] = self.costs.get(what, 0.0) + time.perf_counter() - start
 
     def peak_mb(self) -> float:
-        return peak_mb(self.loaded.device)
+        return peak_mb(*self.loaded.devices)
 
     def device_name(self) -> str:
         if self.loaded.device.type == "cuda":
-            return torch.cuda.get_device_name(self.loaded.device)
+            return " + ".join(map(torch.cuda.get_device_name, self.loaded.devices))
         return str(self.loaded.device)
 
     def continued(
@@ -92,8 +96,8 @@ class Job:
         owners: Sequence[int] | None = None,
     ) -> list[list[int]]:
         """Greedy continuations of `counts[row]` tokens, with the edit `owners[row]` if one is given."""
-        deltas = edited.deltas if edited else None
-        return generate(self.loaded, prompts, counts, deltas, owners, self.budget)
+        changes = edited.changes if edited else None
+        return generate(self.loaded, prompts, counts, changes, owners, self.budget)
 
     def room(self, prompt: str) -> int:
         """Tokens of a long continuation of a cloze: what `length` leaves, without those of a template."""
@@ -112,10 +116,10 @@ class Job:
         return self.text(kept[: kept.index(end)] if end in kept else kept)
 
 
-def peak_mb(device: torch.device) -> float:
-    """Peak memory in MB, of the GPU if the model is on one, else of the process."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 1e6
+def peak_mb(*devices: torch.device) -> float:
+    """Peak memory in MB, summed over the GPUs that the model is on; without any, of the process."""
+    if devices[0].type == "cuda":
+        return sum(map(torch.cuda.max_memory_allocated, devices)) / 1e6
     return process_peak_mb(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, sys.platform)
 
 

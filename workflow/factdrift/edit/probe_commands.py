@@ -174,7 +174,7 @@ def _run(
     torch.set_num_threads(options.threads)
     folder = options.output / name
     runs = {what: folder / f"0-of-1.{what}.parquet" for what in ("probes", "edits")}
-    with held(settings.device) as device:
+    with held(settings.device, settings.gpus) as device:
         model = load_checkpoint(
             options.model,
             options.base,

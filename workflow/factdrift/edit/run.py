@@ -17,6 +17,7 @@ import pyarrow as pa
 from torch import Tensor
 
 from factdrift.edit.checkpoints import Parts
+from factdrift.edit.general import of_edits
 from factdrift.edit.job import META, SAID, Job, cut, longest
 from factdrift.edit.keeping import Keeping
 from factdrift.edit.methods.hyperparameters import Hyper
@@ -54,11 +55,15 @@ RUN_EDITS = pa.schema(
         ("fluency", pa.float64()),
         ("fluency_full", pa.float64()),
         ("said", pa.list_(pa.string())),
+        ("state", pa.int32()),
+        ("perplexity", pa.float64()),
+        ("tasks", pa.string()),
     ]
 )
 """One row for each edit. `source`: where the hyper-parameters come from.
 
-`said`: continuations of the update's clozes, the update cloze first.
+`said`: continuations of the update's clozes, the update cloze first. `state`: number of the edited model, the
+same for edits that are in place together. `perplexity`, `tasks` (JSON): of that model, or null.
 """
 
 
@@ -89,7 +94,8 @@ def write_run(
     meta = {**job.meta(hyper.method, hyper.digest(), digests), **(about or {}), "source": hyper.source}
     rows = [update.row for update in updates]
     depends = {"meta": meta, "settings": settings, "edits": rows, "code": of_module(__name__)}
-    kept = Parts(parts, depends | {"adapters": out_adapters is not None})
+    depends |= {"adapters": out_adapters is not None, "ability": job.ability}
+    kept = Parts(parts, depends)
     keeping = Keeping(job.loaded, hyper, settings.regime, kept.folder("adapters")) if out_adapters else None
     # Without their folder the adapters of finished batches have been moved, and are made again.
     again = keeping is not None and not keeping.begun()
@@ -99,6 +105,8 @@ def write_run(
     for number in numbers:
         if again or not kept.has(number):
             probes, edits = _batch(job, meta, batches[number], hyper, making, keeping)
+            for place, row in enumerate(edits):
+                row["state"] = _state(meta["regime"], number, number * settings.edits + place)
             kept.write(
                 number,
                 {
@@ -117,6 +125,11 @@ def write_run(
     costs = kept.costs(numbers)
     kept.remove()
     return costs
+
+
+def _state(regime: str, batch: int, edit: int) -> int:
+    """The number of the model that has an edit: its own, or that of its batch; a checkpoint is one model."""
+    return {"independent": edit, "checkpoint": 0}.get(regime, batch)
 
 
 def write_nothing(out_probes: Path, out_edits: Path) -> None:
@@ -176,7 +189,7 @@ def probe_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[di
                 sentences.append(one)
                 owners.append(made.owner[owner] if made.owner else owner)
                 places.append(len(rows) - 1)
-    scores = score(job.loaded, sentences, made.deltas, owners, job.budget)
+    scores = score(job.loaded, sentences, made.changes, owners, job.budget)
     measured = zip(scores.logprob.tolist(), scores.tokens.tolist(), scores.exact.tolist(), strict=True)
     for place, (logprob, tokens, exact) in zip(places, measured, strict=True):
         if math.isfinite(logprob):
@@ -224,8 +237,13 @@ def _edit_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[di
     for (owner, _, _), tokens in zip(clozes, written, strict=True):
         texts[owner].append(tokens)
     steps, losses = _list(made.steps), _list(made.losses)
+    general: dict[int, dict[str, Any]] = {}
+    if job.ability is not None:
+        alone = job.settings.regime == "independent"
+        general = of_edits(job.ability, job.loaded, job.budget, updates, made, alone)
     for owner, update in enumerate(updates):
         row: dict[str, Any] = {"edit": update.edit.id, "failed": made.failed.get(owner)}
+        row |= general.get(owner, {})
         if owner in texts:
             row["steps"] = int(steps[owner]) if steps else None
             row["loss"] = float(losses[owner]) if losses else None

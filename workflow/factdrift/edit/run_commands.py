@@ -47,6 +47,7 @@ def register(verbs: Parsers) -> None:
     verb.add_argument("--shard", type=read_shard, default=(0, 1), metavar="0-of-1")
     _tables(verb, "--out-probes", "--out-edits")
     verb.add_argument("--out-costs", type=Path, required=True, metavar="JSON")
+    verb.add_argument("--ability", type=Path, metavar="JSON", help="what `edit ability` wrote")
     verb.add_argument("--out-adapters", type=Path, metavar="FOLDER", help="the edits as LoRA adapters")
     add_strict(verb)
     verb.set_defaults(run=_run)
@@ -188,9 +189,12 @@ def artefacts(
 
 def _run(options: argparse.Namespace) -> None:
     with job_of(options) as job:
+        from factdrift.edit.ability import read_ability
         from factdrift.edit.run import write_nothing
         from factdrift.tables import atomic_path
 
+        if options.ability:
+            job.ability = read_ability(options.ability, job.loaded)
         account = {
             "model": job.loaded.name,
             "method": entry(options.method, options.methods).name,

@@ -24,6 +24,7 @@ def register(verbs: Parsers) -> None:
     for option in ("--run-probes", "--run-edits"):
         verb.add_argument(option, type=Path, nargs="*", default=[], metavar="PARQUET", help="of each job")
     verb.add_argument("--costs", type=Path, nargs="*", default=[], metavar="JSON", help="of each job")
+    verb.add_argument("--ability", type=Path, nargs="*", default=[], metavar="JSON", help="of each model")
     verb.add_argument(
         "--skipped", default="[]", metavar="JSON", help="[model, method, reason] of methods without a job"
     )
@@ -68,6 +69,7 @@ def _scores(options: argparse.Namespace) -> None:
         run_edits=options.run_edits,
         models=options.models,
         methods=options.methods,
+        abilities=options.ability,
     )
     skipped = [Skipped(*each) for each in json.loads(options.skipped)]
     for each in write_costs(options.costs, options.out_costs, skipped, options.strict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -34,3 +35,28 @@ class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True)
     def edits(self) -> int:
         """Edits that are made and probed together."""
         return self.batch if self.regime == "independent" else self.group
+
+
+class AbilityKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is measured of a model in general: the keys of `edit.ability`."""
+
+    text: str | list[str]
+    tokens: int
+    length: int
+    sample: int
+    tasks: list[str]
+    limit: int
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of the text; none if the model writes it."""
+        if self.text == "auto":
+            return []
+        return [Path(path) for path in ([self.text] if isinstance(self.text, str) else self.text)]
+
+
+class AbilitySettings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a model is run, and what is measured of it in general."""
+
+    budget: Positive | Literal["auto"]
+    ability: AbilityKeys

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.run_commands import add_method, artefacts
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.alignment import find_subject
 from factdrift.models.names import folder_of
 from factdrift.models.options import add_computing, add_model, add_template, loaded
@@ -53,9 +53,15 @@ def _try(options: argparse.Namespace) -> None:
         from factdrift.edit.attempt import attempt, find_around
         from factdrift.edit.methods.hyperparameters import hyper_of
         from factdrift.edit.methods.interface import Edit
-        from factdrift.edit.methods.regimes import check_layers
+        from factdrift.edit.methods.regimes import ONLY_MANY, check_layers
 
         hyper = hyper_of(model, options.method, options.set, options.methods)
+        if hyper.own is None and hyper.method in ONLY_MANY:
+            raise CannotEdit(
+                f"edit try: {hyper.method} compares the edits of a group with each other, and one alone has "
+                "nothing to be compared with; run it with edit.regime batch or sequential, or write one "
+                "change for several edits with `factdrift edit export-adapter --regime batch`"
+            )
         check_layers(model, hyper)
         around = find_around(options.dataset, options.prompt, options.subject)
         around = replace(

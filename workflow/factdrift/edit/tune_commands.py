@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from factdrift.edit.methods.own import entry
+from factdrift.edit.methods.plan import needs
 from factdrift.edit.run_commands import add_hyper
 from factdrift.edit.settings import Settings
 from factdrift.errors import InputError
@@ -34,7 +36,7 @@ def register(verbs: Parsers) -> None:
         "--models", type=Path, default=Path("results/models"), metavar="FOLDER", help="of the bundled models"
     )
     add_template(verb)
-    verb.add_argument("--method", required=True, help="rome, memit, ft or ft_l")
+    verb.add_argument("--method", required=True, help="its file says what is tried")
     verb.add_argument(
         "--dataset", type=Path, default=Path("results/wfd_repl.parquet"), metavar="PARQUET", help="of updates"
     )
@@ -72,8 +74,9 @@ def register(verbs: Parsers) -> None:
 def _tune(options: argparse.Namespace) -> None:
     from factdrift.edit.methods.hyperparameters import check_values, read_search
 
-    check_values(options.method, options.set, options.methods)
-    tried = read_search(options.method, options.methods)
+    own = entry(options.method, options.methods)
+    check_values(own.name, options.set, own.described_in(options.methods))
+    tried = read_search(own.name, own.described_in(options.methods))
     settings = read_settings(options.settings, Settings, PART)
     if settings.regime != "independent":
         raise InputError("edit.regime: hyper-parameters are tuned on independent edits; leave the key out")
@@ -91,8 +94,12 @@ def _tune(options: argparse.Namespace) -> None:
 
         start = hyper_of(model, options.method, options.set, options.methods)
         bench = _bench(options, model, settings, start, Path(folder))
-        shown = ["layer" if "layer" in start else "layers", *tried["factors"]]
-        print(f"{options.method} on {model.name}, {len(bench.updates):,} updates of {_source(options)}")
+        key = "layer" if "layer" in start else "layers"
+        blocks = options.layers or tried["shares"]
+        if blocks and not start.layers:
+            raise InputError(f"edit tune: {own.name}: its values name no block to begin with (key {key})")
+        shown = [*([key] if blocks else []), *tried["factors"]]
+        print(f"{own.name} on {model.name}, {len(bench.updates):,} updates of {_source(options)}")
         print("".join(f"{name:>18}" for name in (*shown, *_SCORES)))
         bench.prepare()
         trials = list(search(start, tried, model.spec.layers, trial, options.layers or ()))
@@ -150,7 +157,7 @@ def _bench(
         job=Job(model, read_aligned(aligned), settings),
         updates=updates,
         folder=folder,
-        prefixes=draw_prefixes(model, start, options.seed) if "prefixes" in start else ("",),
+        prefixes=draw_prefixes(model, start, options.seed) if "prefixes" in needs(start) else ("",),
         counted=lambda layers: _moments(options, model, layers),
     )
 
@@ -180,7 +187,8 @@ def write(options: argparse.Namespace, model: str, best: Trial, trials: int, upd
     from factdrift.edit.methods.hyperparameters import default_values
     from factdrift.tables import atomic_path
 
-    defaults = default_values(options.method, options.methods)
+    own = entry(options.method, options.methods)
+    defaults = default_values(own.name, own.described_in(options.methods))
     values = {
         key: value
         for key, value in best.hyper.items()
@@ -188,7 +196,7 @@ def write(options: argparse.Namespace, model: str, best: Trial, trials: int, upd
     }
     scores = ", ".join(f"{name} {getattr(best, name):.4f}" for name in _SCORES)
     about = f"factdrift edit tune, the best of {trials} settings on {updates} updates of {_source(options)}"
-    config: dict[str, Any] = {options.method: values}
+    config: dict[str, Any] = {own.name: values}
     other = {"split": OTHER[options.split]} if options.split in OTHER else {}
     if options.template != "none":
         other["template"] = options.template
@@ -197,10 +205,15 @@ def write(options: argparse.Namespace, model: str, best: Trial, trials: int, upd
     with atomic_path(options.output) as path:
         text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
         path.write_text(f"# {model}: {about}\n# {scores}\n{text}", encoding="utf-8")
-    entry = {"names": [model], "source": about, **values}
-    shown = yaml.safe_dump([entry], sort_keys=False, allow_unicode=True, default_flow_style=True, width=10**6)
+    shown = yaml.safe_dump(
+        [{"names": [model], "source": about, **values}],
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=True,
+        width=10**6,
+    )
     return [
         f"{options.output}: use it with `snakemake --configfile {options.output}`; or put into `models` of "
-        f"config/methods/{options.method}.yaml:",
+        f"{own.values if own.path else f'config/methods/{own.name}.yaml'}:",
         f"  - {shown.strip()[1:-1]}",
     ]

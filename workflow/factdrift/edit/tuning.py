@@ -20,6 +20,7 @@ from factdrift.edit.job import Job
 from factdrift.edit.methods.derived import block_at
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts
+from factdrift.edit.methods.plan import needs
 from factdrift.edit.probes import Update
 from factdrift.edit.run import write_run
 from factdrift.edit.scores.metrics import Runs, write_scores
@@ -73,7 +74,7 @@ class Bench:
     def trial(self, hyper: Hyper) -> Trial:
         """Makes and probes all edits with the hyper-parameters."""
         self._moments = {layer: each for layer, each in self._moments.items() if layer in hyper.layers}
-        if hyper.get("covariance"):
+        if "moments" in needs(hyper):
             lacking = [layer for layer in hyper.layers if layer not in self._moments]
             self._moments |= self.counted(lacking) if lacking else {}
         artefacts = Artefacts(prefixes=self.prefixes, moments=self._moments)
@@ -130,11 +131,13 @@ def search(
 
     `start`: the values to begin with. `search`: `shares` of the blocks, and key -> `factors` of its value.
     `blocks`: their number. `trial`: makes a trial with these values in the place of the start's. `layers`:
-    candidates for the last edited block instead of `shares`. No setting is tried twice.
+    candidates for the last edited block instead of `shares`. Without either, the start's blocks are kept. No
+    setting is tried twice.
     """
     key = "layer" if "layer" in start else "layers"
-    first = start.layers[-1]
-    candidates = sorted(set(layers) or {first, *(block_at(share, blocks) for share in search["shares"])})
+    candidates = set(layers) or {block_at(share, blocks) for share in search["shares"]}
+    if not layers and candidates:
+        candidates.add(start.layers[-1])
     best: Trial | None = None
     tried: list[dict[str, Any]] = []
 
@@ -148,12 +151,14 @@ def search(
             best = made
         yield made
 
-    for block in candidates:
+    for block in sorted(candidates):
         lowest = max(0, block - len(start.layers) + 1)
         yield from better({key: block if key == "layer" else list(range(lowest, block + 1))})
+    if not candidates:
+        yield from better({})
     for other, factors in search["factors"].items():
         assert best is not None
-        values = {name: best.hyper[name] for name in (key, *search["factors"])}
+        values = {name: best.hyper[name] for name in ((key,) if candidates else ()) + (*search["factors"],)}
         for factor in factors:
             yield from better({**values, other: float(f"{start[other] * factor:.6g}")})
 

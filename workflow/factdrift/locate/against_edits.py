@@ -8,7 +8,7 @@ means over the facts. Only ranks are compared (Spearman).
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,6 +83,23 @@ def read_edited(runs: Runs, layers: int) -> dict[str, dict[str, dict[str, NDArra
             mine = values.setdefault(row["edit"], np.full(layers, np.nan))
             mine[int(layer)] = np.nan if row[metric] is None else row[metric]
     return found
+
+
+def unedited(
+    model: str,
+    edited: Mapping[str, Mapping[str, Mapping[str, NDArray[np.float64]]]],
+    methods: Sequence[str],
+    layers: int,
+) -> Iterator[str]:
+    """A line for each method that made no edit at some block of a model, so that it is not compared."""
+    for method in methods:
+        scores = [values for metric in edited.get(method, {}).values() for values in metric.values()]
+        lost = [str(layer) for layer in range(layers) if not any(np.isfinite(row[layer]) for row in scores)]
+        if lost:
+            yield (
+                f"{method} on {model}: not compared, since no edit was made at block {', '.join(lost)}; the "
+                "log of its job says why"
+            )
 
 
 def compare(
@@ -169,7 +186,7 @@ def write_against(rows: Sequence[dict[str, Any]], output: Path) -> int:
     if not any(row["measure"].startswith("rank") for row in rows):
         raise InputError(
             "locate: no locator's scores can be compared with edits: their units are not numbered block by "
-            "block, or no edited fact could be located"
+            "block, no edited fact could be located, or no method could edit every block"
         )
     return write_parquet(pa.Table.from_pylist(list(rows), schema=VS_EDIT), output)
 

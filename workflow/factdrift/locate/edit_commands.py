@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from factdrift.edit.run_commands import add_job, add_method, artefacts, job_of, read_shard
+from factdrift.edit.run_commands import add_job, add_method, add_strict, artefacts, job_of, read_shard
 
 if TYPE_CHECKING:
     from factdrift.edit.methods.hyperparameters import Hyper
@@ -27,6 +27,7 @@ def register(verbs: Parsers) -> None:
     verb = verbs.add_parser("edit-layers", help="make the edits of one method at every block of a model")
     add_job(verb)
     add_method(verb)
+    add_strict(verb)
     verb.add_argument("--shard", type=read_shard, default=(0, 1), metavar="0-of-1")
     verb.add_argument("--out-probes", type=Path, required=True, metavar="PARQUET")
     verb.add_argument("--out-edits", type=Path, required=True, metavar="PARQUET")
@@ -75,16 +76,26 @@ def _layers(options: argparse.Namespace) -> None:
             options.parts,
             options.out_probes,
             options.out_edits,
+            strict=options.strict,
         )
 
 
 def _against(options: argparse.Namespace) -> None:
     from factdrift.edit.scores.metrics import Runs
-    from factdrift.locate.against_edits import compare, draw, lines, read_edited, read_located, write_against
+    from factdrift.locate.against_edits import (
+        compare,
+        draw,
+        lines,
+        read_edited,
+        read_located,
+        unedited,
+        write_against,
+    )
     from factdrift.locate.blocks import named
     from factdrift.tables import atomic_path
 
     rows = []
+    notes: list[str] = []
     for model, folder, base in zip(options.models, options.folders, options.bases, strict=True):
         located = []
         for name in options.locators:
@@ -117,8 +128,9 @@ def _against(options: argparse.Namespace) -> None:
             layers,
         )
         rows += list(compare(model, located, edited, options.seed))
+        notes += unedited(model, edited, options.methods, layers)
     number = write_against(rows, options.out_table)
-    text = "\n".join(lines(rows)) + "\n"
+    text = "\n".join([*lines(rows), *notes]) + "\n"
     print(text)
     with atomic_path(options.out_text) as path:
         path.write_text(text, encoding="utf-8")

@@ -19,7 +19,8 @@ from factdrift.edit.job import Job
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.probes import Update
-from factdrift.edit.run import RUN_EDITS, RUN_PROBES, write_run
+from factdrift.edit.run import RUN_EDITS, RUN_PROBES, write_nothing, write_run
+from factdrift.errors import CannotEdit
 from factdrift.fingerprint import of_module
 from factdrift.locate.blocks import hyper_at, named
 from factdrift.tables import write_parquet
@@ -37,11 +38,14 @@ def write_layers(
     parts: Path,
     out_probes: Path,
     out_edits: Path,
+    *,
+    strict: bool = False,
 ) -> None:
     """Writes RUN_PROBES and RUN_EDITS of a shard's edits at each block, with `method@layer` as the method.
 
-    `artefacts`: reads what the method needs at a block. A killed job goes on with the batch of the block at
-    which it was.
+    `artefacts`: reads what the method needs at a block. A block that the method cannot edit is skipped, and
+    the reason printed; with `strict` CannotEdit is raised. A killed job goes on with the batch of the block
+    at which it was.
     """
     layers = range(job.loaded.spec.layers)
     hypers = [hyper_at(method, job.loaded.name, values, layer, lambda: job.loaded.spec) for layer in layers]
@@ -57,9 +61,16 @@ def write_layers(
     for layer, hyper in enumerate(hypers):
         if kept.has(layer):
             continue
-        found, digests = artefacts(hyper)
         probes, edits = (parts / f"{name}.parquet" for name in ("probes", "edits"))
-        costs = write_run(job, updates, hyper, found, digests, shard, parts / "batches", probes, edits)
+        costs: list[dict[str, float]] = []
+        try:
+            found, digests = artefacts(hyper)
+            costs = write_run(job, updates, hyper, found, digests, shard, parts / "batches", probes, edits)
+        except CannotEdit as error:
+            if strict:
+                raise
+            print(f"{named(method, layer)} on {job.loaded.name}: skipped: {error}", flush=True)
+            write_nothing(probes, edits)
         tables = {
             "probes": _renamed(pq.read_table(probes, schema=RUN_PROBES), named(method, layer)),
             "edits": _renamed(pq.read_table(edits, schema=RUN_EDITS), named(method, layer)),

@@ -25,4 +25,4 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def computing(self) -> Computing:
-        return Computing(device=self.edit_device, dtype=self.edit_dtype)
+        return Computing(device=self.edit_device, gpus=1, dtype=self.edit_dtype)

@@ -19,8 +19,10 @@ from factdrift.models.loading import (
     Loaded,
     exact_experts,
     load,
-    place_and_type,
+    placed,
+    places_and_type,
     read_config,
+    spreading,
     unloadable,
     weights_digest,
     without_weights,
@@ -70,15 +72,16 @@ def load_checkpoint(
             trust_remote_code=trust_remote_code,
         )
         return _merged(loaded, folder)
-    place, kind = place_and_type(device, dtype)
+    places, kind = places_and_type(device, dtype)
     config, tokenizer, _ = read_config(base, revision, models, trust_remote_code)
     _, wanted = without_weights(config, base, trust_remote_code)
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(
-            str(folder), dtype=kind, trust_remote_code=trust_remote_code
+            str(folder), dtype=kind, trust_remote_code=trust_remote_code, **spreading(places)
         )
     except UNREADABLE as error:
         raise InputError(unloadable(str(folder), "main", error)) from None
+    model, places = placed(model, str(folder), places)
     exact_experts(model, kind)
     spec = spec_of(model, str(folder))
     if spec != wanted:
@@ -90,14 +93,15 @@ def load_checkpoint(
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     loaded = Loaded(
-        model=model.to(place).eval().requires_grad_(False),
+        model=model.eval().requires_grad_(False),
         tokenizer=tokenizer,
         spec=spec,
         name=ALIASES.get(base, base),
         revision=revision,
         digest=weights_digest(str(folder), "main"),
-        device=place,
+        device=places[0],
         dtype=kind,
+        others=tuple(places[1:]),
     )
     check_logits(loaded)
     return loaded

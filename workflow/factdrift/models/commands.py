@@ -6,10 +6,13 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from factdrift.models import moment_commands
 from factdrift.models.options import add_source
+
+if TYPE_CHECKING:
+    from factdrift.models.families import ModelSpec
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -53,9 +56,14 @@ def register(commands: Parsers) -> None:
 
 
 def _describe(options: argparse.Namespace) -> None:
-    from factdrift.models.describe import describe
+    from factdrift.edit.methods.roles import ANYWHERE, refused, role
+    from factdrift.models.describe import Lines, describe
 
-    print(describe(options.model, options.revision, options.folder, options.trust_remote_code))
+    def more(spec: ModelSpec) -> Lines:
+        return [*ANYWHERE, *(("not supported", reason) for reason in refused(spec))]
+
+    source = (options.revision, options.folder, options.trust_remote_code)
+    print(describe(options.model, role, more, *source))
 
 
 def _sentences(options: argparse.Namespace) -> None:

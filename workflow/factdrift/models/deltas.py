@@ -7,13 +7,14 @@ of that row's own edit. So no edit has to be undone, and no change is rounded to
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
+from factdrift.models.codebooks import Codebook, replacing
 from factdrift.models.hooks import After, hooked
 
 
@@ -51,17 +52,30 @@ class Dense:
 
 Deltas = dict[str, LowRank | Dense]
 """The full name of a module -> the changes of its weight."""
+Changes = Mapping[str, LowRank | Dense | Codebook]
+"""The full name of a module -> the changes of its weight, or what it puts out instead."""
 
 
 @contextlib.contextmanager
-def applied(model: nn.Module, deltas: Deltas, owner: Tensor | int) -> Iterator[None]:
+def applied(
+    model: nn.Module, changes: Changes, owner: Tensor | int, ends: Tensor | None = None
+) -> Iterator[None]:
     """Runs `model` with the change of edit `owner[row]` in each row of a batch, or of one edit in all rows.
 
     `owner` is [rows], with -1 for rows without an edit, whose output is bitwise that of the model as loaded.
-    Outputs are added in the type of the deltas, and are differentiable with respect to them. Raises
+    Outputs are added in the type of the deltas, and are differentiable with respect to them. Codebooks need
+    `ends` [rows], the index of the last token of each row's prompt, and serve one batch (`replacing`). Raises
     ValueError if a batch does not have `len(owner)` rows.
     """
-    with hooked(model, {name: _adding(delta, owner) for name, delta in deltas.items()}):
+
+    def after(change: LowRank | Dense | Codebook) -> After:
+        if not isinstance(change, Codebook):
+            return _adding(change, owner)
+        if ends is None:
+            raise ValueError("a codebook is applied without the ends of the prompts")
+        return replacing(change, owner, ends)
+
+    with hooked(model, {name: after(change) for name, change in changes.items()}):
         yield
 
 
@@ -125,7 +139,8 @@ def written(model: nn.Module, deltas: Deltas, edit: int) -> Iterator[None]:
                 if parameter is None:
                     raise ValueError(f"{name} has no bias to change")
                 stack.callback(parameter.copy_, parameter.clone())
-                parameter.copy_(parameter.to(change.dtype) + _oriented(module, change))
+                change = _oriented(module, change).to(parameter.device)
+                parameter.copy_(parameter.to(change.dtype) + change)
         with torch.enable_grad():
             yield
 
@@ -146,7 +161,7 @@ def rounded(model: nn.Module, deltas: Deltas) -> Deltas:
                 _parameters(module), delta.dense(edit), (weights, biases), strict=True
             ):
                 if parameter is not None and change is not None:
-                    before = _oriented(module, parameter.detach()).to(change.dtype)
+                    before = _oriented(module, parameter.detach()).to(change.device, change.dtype)
                     kept.append((before + change).to(parameter.dtype).to(change.dtype) - before)
         out[name] = Dense(torch.stack(weights), torch.stack(biases) if biases else None)
     return out

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from factdrift.models.families import ModelSpec, shape_of, title, transposed
 from factdrift.models.loading import FOLDER, read_config, without_weights
 
+Lines = Iterable[tuple[str, str]]
+"""A property and its value each."""
+
 
 def describe(
-    name: str, revision: str = "main", folder: Path = FOLDER, trust_remote_code: bool = False
+    name: str,
+    role: Callable[[ModelSpec, int, str], str],
+    more: Callable[[ModelSpec], Lines],
+    revision: str = "main",
+    folder: Path = FOLDER,
+    trust_remote_code: bool = False,
 ) -> str:
     """The description as text, one property a line.
 
-    Raises InputError if the model cannot be read or its family or tokenizer is not supported.
+    `role`: what is done with a matrix, given its block and usual name. `more`: further lines. Raises
+    InputError if the model cannot be read or its family or tokenizer is not supported.
     """
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     model, spec = without_weights(config, name, trust_remote_code)
@@ -23,26 +32,15 @@ def describe(
         ("model", f"{name} ({source}, revision {revision})" if source != name else f"{name} ({revision})"),
         ("family", f"{title(spec)} ({spec.family}), {type(model).__name__}"),
         *_sizes(model, spec),
-        *_block(model, spec),
+        *_block(model, spec, role),
         *_tokenizer(tokenizer),
-        *(("not supported", reason) for reason in unsupported(spec)),
+        *more(spec),
     ]
     width = max(len(what) for what, _ in lines)
     return "\n".join(f"{what:{width}}  {text}" for what, text in lines)
 
 
-def unsupported(spec: ModelSpec) -> list[str]:
-    """Editing methods that do not work with the architecture, each with the reason."""
-    lacking = [layer for layer in range(spec.layers) if not spec.has_down(layer)]
-    other = [(layer, spec.no_target(layer)) for layer in range(spec.layers) if layer not in lacking]
-    reasons = [f"rome, memit, mend in {_blocks(lacking)}: {spec.lacking(lacking[0])}"] if lacking else []
-    blocks = [layer for layer, reason in other if reason]
-    if blocks:
-        reasons.append(f"memit in {_blocks(blocks)}: {spec.no_target(blocks[0])}")
-    return reasons
-
-
-def _blocks(layers: list[int]) -> str:
+def ranges(layers: list[int]) -> str:
     """Block numbers as text, with ranges for consecutive ones."""
     starts = [layer for layer in layers if layer - 1 not in layers]
     ends = [layer for layer in layers if layer + 1 not in layers]
@@ -76,7 +74,9 @@ def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
     )
 
 
-def _block(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
+def _block(
+    model: Any, spec: ModelSpec, role: Callable[[ModelSpec, int, str], str]
+) -> Iterator[tuple[str, str]]:
     if spec.listed:
         yield "build", "attention and MLP side by side" if spec.parallel else "MLP after attention"
         norm = "after the MLP (post-norm)" if spec.post_norm else "before the MLP (pre-norm)"
@@ -89,19 +89,21 @@ def _block(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
         yield "logits", f"outputs of the head are multiplied by {spec.logit_factor:g}"
     if spec.experts:
         shared = ", with a shared expert" if spec.has_down(min(spec.experts)) else ""
-        yield "mixture of experts", f"{_blocks(sorted(spec.experts))}{shared}"
+        yield "mixture of experts", f"{ranges(sorted(spec.experts))}{shared}"
     if spec.recurrent:
-        yield "recurrent state", f"instead of attention in {_blocks(sorted(spec.recurrent))}"
+        yield "recurrent state", f"instead of attention in {ranges(sorted(spec.recurrent))}"
     kinds: dict[tuple[str, ...], int] = {}
     for layer in range(spec.layers):
         parts = spec.mlp_matrices if spec.has_down(layer) else (spec.attention_out,)
         names = tuple(spec.module(layer, part).removeprefix(f"{spec.module(layer, '')}.") for part in parts)
         kinds.setdefault((*names, str(spec.inner_at(layer))), layer)
     for layer in kinds.values():
-        yield from _matrices(model, spec, layer)
+        yield from _matrices(model, spec, layer, role)
 
 
-def _matrices(model: Any, spec: ModelSpec, layer: int) -> Iterator[tuple[str, str]]:
+def _matrices(
+    model: Any, spec: ModelSpec, layer: int, role: Callable[[ModelSpec, int, str], str]
+) -> Iterator[tuple[str, str]]:
     """The edited matrices of a block."""
     parts = spec.mlp_matrices if spec.has_down(layer) else (spec.attention_out,)
     for part in parts:
@@ -110,9 +112,7 @@ def _matrices(model: Any, spec: ModelSpec, layer: int) -> Iterator[tuple[str, st
         out, into = shape_of(module)
         kept = ", kept as [in, out]" if transposed(module) else ""
         bias = "with bias" if getattr(module, "bias", None) is not None else "no bias"
-        role = "edited by ft, rome, memit and mend" if part == spec.down else "edited by mend"
-        role = "edited by ft" if part == spec.attention_out else role
-        yield "matrix", f"{name}: {out:,} x {into:,}{kept}, {bias}; {role}"
+        yield "matrix", f"{name}: {out:,} x {into:,}{kept}, {bias}; {role(spec, layer, part)}"
 
 
 def _tokenizer(tokenizer: Any) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,9 @@
-"""Assigns each job a GPU that no other job on this machine uses. Imports torch."""
+"""Assigns each job GPUs that no other job on this machine uses. Imports torch."""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import tempfile
 import time
@@ -12,6 +13,7 @@ from typing import IO
 
 import torch
 
+from factdrift.errors import InputError
 from factdrift.nodes import node, try_lock
 
 WAIT = 1.0
@@ -19,23 +21,27 @@ WAIT = 1.0
 
 
 @contextlib.contextmanager
-def held(device: str) -> Iterator[str]:
-    """Resolves `auto` to a GPU that is locked for this job, or to `cpu` without GPU; keeps other names.
+def held(device: str, gpus: int = 1) -> Iterator[str]:
+    """Resolves `auto` to GPUs that are locked for this job, or to `cpu` without GPU; keeps other names.
 
-    Waits until one of the GPUs that the job sees is free. The lock is a file lock of the user on this node,
-    which the kernel releases when the process ends.
+    Several GPUs are joined by commas, `cuda:0,cuda:1`. Waits until so many of the GPUs that the job sees are
+    free, and holds none meanwhile. The locks are file locks of the user on this node, which the kernel
+    releases when the process ends. Raises InputError if there are fewer than `gpus`.
     """
     if device != "auto" or not torch.cuda.is_available():
         yield "cpu" if device == "auto" else device
         return
+    names = _names()
+    if gpus > len(names):
+        raise InputError(f"edit.gpus: {gpus} GPUs are wanted for a model, and a job sees {len(names)} here")
     folder = Path(tempfile.gettempdir()) / f"factdrift-gpus-{os.getuid()}-{node()}"
     folder.mkdir(exist_ok=True)
     with contextlib.ExitStack() as stack:
-        files = {folder / name: stack.enter_context((folder / name).open("w")) for name in _names()}
-        while (place := _free(files)) is None:
+        files = {folder / name: stack.enter_context((folder / name).open("w")) for name in names}
+        while not (places := _free(files, gpus)):
             time.sleep(WAIT)
-        torch.cuda.set_device(place)
-        yield f"cuda:{place}"
+        torch.cuda.set_device(places[0])
+        yield ",".join(f"cuda:{place}" for place in places)
 
 
 def _names() -> list[str]:
@@ -50,9 +56,14 @@ def _names() -> list[str]:
     return [str(torch.cuda.get_device_properties(place).uuid) for place in range(torch.cuda.device_count())]
 
 
-def _free(files: Mapping[Path, IO[str]]) -> int | None:
-    """The index of the first file that could be locked; None if all are locked by others."""
+def _free(files: Mapping[Path, IO[str]], count: int) -> list[int]:
+    """The indices of the first `count` files that could be locked; none, and no lock, if there are fewer."""
+    held: dict[int, IO[str]] = {}
     for place, (path, file) in enumerate(files.items()):
         if try_lock(file, path):
-            return place
-    return None
+            held[place] = file
+            if len(held) == count:
+                return list(held)
+    for file in held.values():
+        fcntl.flock(file, fcntl.LOCK_UN)
+    return []

@@ -63,7 +63,7 @@ class Fork:
             backbone(loaded)(padded(rows, device), past_key_values=cache, use_cache=True)
         # Padding: indices after the end of a sentence repeat its last token.
         self.places = torch.minimum(start[:, None] + torch.arange(width, device=device), lengths[:, None] - 1)
-        whole = (calls[0] if calls else entered).input
+        whole = (calls[0] if calls else entered).input.to(device)
         self.hidden = whole.gather(1, self.places[:, :, None].expand(-1, -1, whole.shape[2]))
         """[rows, tokens from the start on, hidden]: the input of the block."""
         self.start = start
@@ -92,14 +92,14 @@ class Fork:
                 out = block(hidden, **{name: own.get(name, value) for name, value in call.items()})
             hidden = out[0] if isinstance(out, tuple) else out
         final: Tensor = self.norm(hidden)
-        return final
+        return final.to(self.places.device)
 
     def keep(self, rows: Tensor) -> None:
         """Drops all other rows."""
         self.places, self.hidden, self.start = (
             value[rows] for value in (self.places, self.hidden, self.start)
         )
-        self.past = [past and Past(past.keys[rows], past.values[rows]) for past in self.past]
+        self.past = [past and past.of(rows) for past in self.past]
         for mixed in self.mixed.values():
             mixed.keep(rows)
         masks: dict[int, Tensor] = {}
@@ -112,7 +112,7 @@ class Fork:
 
 def unembedded(loaded: Loaded, hidden: Tensor) -> Tensor:
     """Logits [..., vocabulary] from the output of the final normalisation, in float32 or float64."""
-    logits: Tensor = loaded.model.get_submodule(loaded.spec.head)(hidden)
+    logits: Tensor = loaded.model.get_submodule(loaded.spec.head)(hidden).to(hidden.device)
     logits = logits.float() if logits.dtype != torch.float64 else logits
     if loaded.spec.logit_factor != 1:
         logits = logits * loaded.spec.logit_factor
@@ -182,13 +182,16 @@ class Call:
         """The other arguments, with rotary embeddings and the mask taken at `places` [rows, tokens]."""
         values = dict(self.values)
         if MASK in values:
-            values[MASK] = masks.at(values[MASK])
+            mask = values[MASK]
+            values[MASK] = masks.at(mask.to(places.device) if isinstance(mask, Tensor) else mask)
         if ROTARY in values:
             where = places[:, :, None]
             values[ROTARY] = of_tables(
                 values[ROTARY],
-                lambda table: table.expand(len(places), -1, -1).gather(
-                    1, where.expand(-1, -1, table.shape[2])
+                lambda table: (
+                    table.to(where.device)
+                    .expand(len(places), -1, -1)
+                    .gather(1, where.expand(-1, -1, table.shape[2]))
                 ),
             )
         return values
@@ -233,6 +236,11 @@ class Past:
 
     def __init__(self, keys: Tensor, values: Tensor):
         self.keys, self.values = keys, values
+
+    def of(self, rows: Tensor) -> Past:
+        """That of some rows."""
+        rows = rows.to(self.keys.device)
+        return Past(self.keys[rows], self.values[rows])
 
     def update(self, keys: Tensor, values: Tensor, *more: Any, **others: Any) -> tuple[Tensor, Tensor]:
         return torch.cat([self.keys, keys], 2), torch.cat([self.values, values], 2)

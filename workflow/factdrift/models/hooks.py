@@ -2,7 +2,8 @@
 
 Modules return a tensor in some families and a tuple in others (GPT-J), and take their input by position or by
 keyword. Mixtures of experts, and the blocks of OPT, put the tokens of all rows into one dimension. Functions
-given here always see a tensor, with rows and tokens apart.
+given here always see a tensor, with rows and tokens apart, on the device of the model's first parameter, also
+where the model is spread over several devices.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 After = Callable[[Tensor, Tensor], Tensor | None]
@@ -29,7 +31,8 @@ def hooked(model: nn.Module, functions: Mapping[str, After]) -> Iterator[None]:
         for name, function in functions.items():
             module = model.get_submodule(name)
             rows = _rows_of(model, name, stack)
-            handle = module.register_forward_hook(_after(function, rows), with_kwargs=True)
+            hook = _after(function, rows, device_of(model))
+            handle = module.register_forward_hook(hook, with_kwargs=True)
             stack.callback(handle.remove)
         yield
 
@@ -41,9 +44,15 @@ def hooked_before(model: nn.Module, functions: Mapping[str, Before]) -> Iterator
         for name, function in functions.items():
             module = model.get_submodule(name)
             rows = _rows_of(model, name, stack)
-            handle = module.register_forward_pre_hook(_before(function, rows), with_kwargs=True)
+            hook = _before(function, rows, device_of(model))
+            handle = module.register_forward_pre_hook(hook, with_kwargs=True)
             stack.callback(handle.remove)
         yield
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """The device of the first parameter, which is the embedding."""
+    return next(model.parameters()).device
 
 
 class Stopped(Exception):
@@ -87,26 +96,28 @@ def _rows_of(model: nn.Module, name: str, stack: contextlib.ExitStack) -> Apart:
     return lambda value: value.reshape(*shape, -1) if value.ndim == 2 else value
 
 
-def _after(function: After, rows: Apart) -> Callable[..., Any]:
+def _after(function: After, rows: Apart, home: torch.device) -> Callable[..., Any]:
     def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
         given = output[0] if isinstance(output, tuple) else output
         taken = rows(args[0] if args else kwargs[NAME])
         apart = rows(given)
-        changed = function(taken, apart)
+        changed = function(taken.to(home), apart.to(home))
         if changed is None:
             return None
+        changed = changed.to(given.device)
         changed = changed.reshape(given.shape) if apart is not given else changed
         return (changed, *output[1:]) if isinstance(output, tuple) else changed
 
     return hook
 
 
-def _before(function: Before, rows: Apart) -> Callable[..., Any]:
+def _before(function: Before, rows: Apart, home: torch.device) -> Callable[..., Any]:
     def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         taken = args[0] if args else kwargs[NAME]
-        changed = function(rows(taken))
+        changed = function(rows(taken).to(home))
         if changed is None:
             return None
+        changed = changed.to(taken.device)
         changed = changed.reshape(taken.shape) if rows(taken) is not taken else changed
         return ((changed, *args[1:]), kwargs) if args else (args, {**kwargs, NAME: changed})
 

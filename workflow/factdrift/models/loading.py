@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pickle import UnpicklingError
@@ -18,6 +19,7 @@ from factdrift.errors import InputError
 from factdrift.models.alignment import check_tokenizer
 from factdrift.models.families import ModelSpec, is_listed, spec_of
 from factdrift.models.fork import check_logits
+from factdrift.models.memory import free_bytes
 from factdrift.models.names import ALIASES, BUNDLED
 from factdrift.models.templated import template_of, templated
 
@@ -32,6 +34,8 @@ UNREADABLE = (
     *(RuntimeError, EOFError, UnpicklingError, SafetensorError),
 )
 """What transformers raises for files that are damaged, or are not what their name says."""
+FILLED = 0.9
+"""Share of a GPU's free memory that the weights of a model may fill that is spread over several."""
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 FOLDER = Path("results/models")
 """The folder of the bundled models."""
@@ -50,7 +54,10 @@ class Loaded:
     digest: str
     """SHA-256 over the configuration and the files of weights."""
     device: torch.device
+    """That of the embedding, where token ids go in, logits come out, and changes of weights are kept."""
     dtype: torch.dtype
+    others: tuple[torch.device, ...] = ()
+    """Further devices over which the model is spread."""
     alone: bool = False
     """Each text is scored in a run of its own, without padding and without deltas: for a model with modules
     or hooks of others, whose output for a row may depend on the rest of the batch or on the row's end."""
@@ -59,6 +66,10 @@ class Loaded:
     def change_dtype(self) -> torch.dtype:
         """The type in which changes of weights are computed and kept: float32, or float64 beside float64."""
         return torch.float64 if self.dtype == torch.float64 else torch.float32
+
+    @property
+    def devices(self) -> tuple[torch.device, ...]:
+        return self.device, *self.others
 
     @property
     def template(self) -> str:
@@ -81,12 +92,13 @@ def load(
 ) -> Loaded:
     """A bundled model (`sample`, `sample-llama`, `sample-gpt2`), a folder, or a name that transformers knows.
 
-    `auto` means the first GPU and bfloat16 if there is one, else the CPU and float32. `trust_remote_code`:
-    runs Python code that comes with the model. Raises InputError if the model cannot be loaded, its family is
+    `auto` means the first GPU and bfloat16 if there is one, else the CPU and float32. Of several devices
+    (`cuda:0,cuda:1`) each has some of the blocks. `trust_remote_code`: runs Python code that comes with the
+    model. Raises InputError if the model cannot be loaded, its family is
     not supported, its tokenizer keeps no offsets, or its logits are not reproduced (`check_logits`).
     """
     name = ALIASES.get(name, name)
-    place, kind = place_and_type(device, dtype)
+    places, kind = places_and_type(device, dtype)
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     disable_progress_bar()  # type: ignore[no-untyped-call]
     if not is_listed(config):
@@ -95,14 +107,19 @@ def load(
         )  # refuses an unclear shape before weights are fetched
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(
-            source, revision=revision, dtype=kind, trust_remote_code=trust_remote_code
+            source,
+            revision=revision,
+            dtype=kind,
+            trust_remote_code=trust_remote_code,
+            **spreading(places),
         )
     except UNREADABLE as error:
         raise InputError(unloadable(name, revision, error)) from None
+    model, places = placed(model, source, places)
     exact_experts(model, kind)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
-    model = model.to(place).eval().requires_grad_(False)
+    model = model.eval().requires_grad_(False)
     loaded = Loaded(
         model=model,
         tokenizer=tokenizer,
@@ -110,20 +127,59 @@ def load(
         name=name,
         revision=getattr(config, "_commit_hash", None) or revision,
         digest=weights_digest(source, revision),
-        device=place,
+        device=places[0],
         dtype=kind,
+        others=tuple(places[1:]),
     )
     check_logits(loaded)
     return loaded
 
 
-def place_and_type(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
+def places_and_type(device: str, dtype: str) -> tuple[list[torch.device], torch.dtype]:
     """What the settings `device` and `dtype` mean on this machine."""
-    place = torch.device(device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    places = [torch.device(name.strip()) for name in device.split(",")]
+    if len(places) > 1 and any(place.type != "cuda" or place.index is None for place in places):
+        raise InputError(f"device: {device!r}: several devices must be GPUs, such as cuda:0,cuda:1")
     if dtype not in ("auto", *DTYPES):
         raise InputError(f"dtype: {dtype!r} is none of auto, {', '.join(DTYPES)}")
-    kind = DTYPES["bfloat16" if place.type == "cuda" else "float32"] if dtype == "auto" else DTYPES[dtype]
-    return place, kind
+    on_gpu = places[0].type == "cuda"
+    kind = DTYPES["bfloat16" if on_gpu else "float32"] if dtype == "auto" else DTYPES[dtype]
+    return places, kind
+
+
+def spreading(places: Sequence[torch.device]) -> dict[str, Any]:
+    """The options of `from_pretrained` by which accelerate divides the blocks of a model among GPUs.
+
+    Each gets about as much of the weights. None for a single device.
+    """
+    if len(places) == 1:
+        return {}
+    room = {place.index: int(FILLED * free_bytes(place, 0)) for place in places}
+    return {"device_map": "balanced", "max_memory": room}
+
+
+def placed(model: Any, source: str, places: Sequence[torch.device]) -> tuple[Any, list[torch.device]]:
+    """A model on its devices, and these, that of the embedding first.
+
+    Raises InputError if a model that was read with `spreading` does not fit into the GPUs.
+    """
+    if len(places) == 1:
+        return model.to(places[0]), list(places)
+    check_spread(model.hf_device_map, source, len(places))
+    first: torch.device = model.get_input_embeddings().weight.device
+    return model, [first, *(place for place in places if place != first)]
+
+
+def check_spread(placed: Mapping[str, Any], source: str, gpus: int) -> None:
+    """Raises InputError if modules are not on a GPU. `placed`: module -> device, as accelerate gives it."""
+    outside = [name for name, place in placed.items() if str(place) in ("cpu", "disk")]
+    if outside:
+        raise InputError(
+            f"edit.gpus: {source} does not fit into the free memory of {gpus} GPUs: {outside[0]} and "
+            f"{len(outside) - 1} other modules are left; give more GPUs, or a smaller type (edit.dtype)"
+        )
 
 
 def read_config(

@@ -21,9 +21,10 @@ PART = "edit"
 
 
 class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a model is run: `device` and `dtype` of the part `edit` of the configuration."""
+    """How a model is run: `device`, `gpus` and `dtype` of the part `edit` of the configuration."""
 
     device: str
+    gpus: int
     dtype: Literal["auto", "float32", "bfloat16", "float16", "float64"]
 
 
@@ -75,7 +76,7 @@ def loaded(options: argparse.Namespace, computing: Computing | None = None) -> I
     from factdrift.models.loading import load
 
     torch.set_num_threads(options.threads)
-    with held(computing.device) as device:
+    with held(computing.device, computing.gpus) as device:
         model = load(
             options.model,
             revision=options.revision,

@@ -60,10 +60,11 @@ class Recorded(contextlib.AbstractContextManager["Recorded"]):
 
     def keep(self, rows: Tensor) -> None:
         """Drops all other rows."""
-        self.taken = self.taken[rows]
+        self.taken = self.taken[rows.to(self.taken.device)]
 
     def joined(self, last: Tensor, start: Tensor) -> Tensor:
         """All tokens [rows, tokens, hidden]: those before `start` [rows] as kept, then `last`."""
+        start = start.to(last.device)
         where = torch.arange(self.taken.shape[1], device=last.device).expand(len(last), -1)
         inside = (where - start[:, None]).clamp(0, last.shape[1] - 1)
         behind = last.gather(1, inside[:, :, None].expand(-1, -1, last.shape[2]))
@@ -83,7 +84,7 @@ def rerun(
         yield
         return
     module = recorded.module
-    forward = module.forward
+    forward, own = module.forward, vars(module).get("forward")
     kept = recorded if row is None else _rows(recorded, row)
 
     def whole(hidden_states: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -93,17 +94,22 @@ def rerun(
         }
         out = forward(kept.joined(hidden_states, start), *args, **kwargs)
         given = out[0] if isinstance(out, tuple) else out
-        last = given.gather(1, places[:, :, None].expand(-1, -1, given.shape[2]))
+        where = places.to(given.device)[:, :, None].expand(-1, -1, given.shape[2])
+        last = given.gather(1, where)
         return (last, *out[1:]) if isinstance(out, tuple) else last
 
     module.forward = whole
     try:
         yield
     finally:
-        del module.forward
+        if own is None:
+            del module.forward
+        else:
+            # accelerate has put its own in the place of the class's.
+            module.forward = own
 
 
 def _rows(recorded: Recorded, row: Tensor) -> Recorded:
     chosen = Recorded(recorded.module)
-    chosen.taken = recorded.taken[row]
+    chosen.taken = recorded.taken[row.to(recorded.taken.device)]
     return chosen

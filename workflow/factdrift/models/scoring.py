@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from factdrift.models.alignment import Sentence
-from factdrift.models.deltas import Deltas, applied
+from factdrift.models.codebooks import Codebook
+from factdrift.models.deltas import Changes, applied
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loading import Loaded
 from factdrift.models.memory import free_bytes, in_batches
@@ -32,6 +33,8 @@ VALUES_PER_TOKEN = 32
 """Vectors of the hidden size that one block needs for each token at a time, without a backward pass."""
 
 Tokens = tuple[int, ...]
+Text = tuple[int, int, Tokens]
+"""What is run: an edit or -1, the index of the last token of the prompt or -1, and the tokens."""
 
 
 def budget_of(loaded: Loaded) -> int:
@@ -58,11 +61,11 @@ class Scores:
 def score(
     loaded: Loaded,
     sentences: Sequence[Sentence],
-    deltas: Deltas | None = None,
+    changes: Changes | None = None,
     owners: Sequence[int] | None = None,
     budget: int = BUDGET,
 ) -> Scores:
-    """Scores the target of each sentence under the model with edit `owners[row]` of `deltas`.
+    """Scores the target of each sentence under the model with edit `owners[row]` of `changes`.
 
     Owner -1, or no owners, means the unedited model. `budget`: tokens of a batch, padding included; batches
     that do not fit into memory are halved. Raises ValueError if a target has no token or no token before it.
@@ -70,10 +73,15 @@ def score(
     if any(not 0 < one.target < len(one.ids) for one in sentences):
         raise ValueError("a sentence without target, or with nothing before it, cannot be scored")
     given = owners if owners is not None else [-1] * len(sentences)
-    texts = [(owner, one.ids[:-1]) for owner, one in zip(given, sentences, strict=True)]
+    # The end of the prompt makes texts differ only where a change looks at it.
+    looks = any(isinstance(change, Codebook) for change in (changes or {}).values())
+    texts: list[Text] = [
+        (owner, one.target - 1 if looks else -1, one.ids[:-1])
+        for owner, one in zip(given, sentences, strict=True)
+    ]
     hosts = {text: text for text in texts} if loaded.alone else _hosts(texts)
-    rows = sorted(set(hosts.values()), key=lambda row: (len(row[1]), row))
-    read: dict[tuple[int, Tokens], list[int]] = {row: [] for row in rows}
+    rows = sorted(set(hosts.values()), key=lambda row: (len(row[2]), row))
+    read: dict[Text, list[int]] = {row: [] for row in rows}
     for place, text in enumerate(texts):
         read[hosts[text]].append(place)
 
@@ -83,10 +91,10 @@ def score(
     def run(batch: Sequence[int]) -> None:
         chosen = [rows[place] for place in batch]
         mine = [place for row in chosen for place in read[row]]
-        found.append(_targets(loaded, chosen, [read[row] for row in chosen], sentences, deltas))
+        found.append(_targets(loaded, chosen, [read[row] for row in chosen], sentences, changes))
         order.extend(mine)
 
-    for batch in _batches(loaded, [len(tokens) for _, tokens in rows], budget):
+    for batch in _batches(loaded, [len(tokens) for *_, tokens in rows], budget):
         in_batches(batch, len(batch), run)
     logprob = np.concatenate([values.float().cpu().numpy() for values, _ in found] or [np.empty(0)])
     hit = np.concatenate([values.cpu().numpy() for _, values in found] or [np.empty(0, bool)])
@@ -103,28 +111,28 @@ def _batches(loaded: Loaded, lengths: Sequence[int], budget: int) -> Iterable[Se
     return ([place] for place in range(len(lengths))) if loaded.alone else batches(lengths, budget)
 
 
-def _hosts(texts: Sequence[tuple[int, Tokens]]) -> dict[tuple[int, Tokens], tuple[int, Tokens]]:
-    """Maps each text to the longest text of the same owner that begins with it, which is run instead."""
+def _hosts(texts: Sequence[Text]) -> dict[Text, Text]:
+    """Maps each text to the longest one of its edit and end that begins with it, which is run instead."""
     ascending = sorted(set(texts))
     hosts = {text: text for text in ascending}
     for text, following in reversed(list(pairwise(ascending))):
-        if text[0] == following[0] and following[1][: len(text[1])] == text[1]:
+        if text[:2] == following[:2] and following[2][: len(text[2])] == text[2]:
             hosts[text] = hosts[following]
     return hosts
 
 
 def _targets(
     loaded: Loaded,
-    rows: Sequence[tuple[int, Tokens]],
+    rows: Sequence[Text],
     read: Sequence[Sequence[int]],
     sentences: Sequence[Sentence],
-    deltas: Deltas | None,
+    changes: Changes | None,
 ) -> tuple[Tensor, Tensor]:
     """For each target token: its log-probability, and whether it is the most probable one.
 
     `read[row]` are the indices of the sentences that are read off row `row`.
     """
-    ids = padded([tokens for _, tokens in rows], loaded.device)
+    ids = padded([tokens for *_, tokens in rows], loaded.device)
     wanted = [
         (row, place - 1, sentences[one].ids[place])
         for row, ones in enumerate(read)
@@ -135,8 +143,8 @@ def _targets(
     if loaded.alone:
         return _of_logits(_logits(loaded, ids)[0, place], target)
     slicing = {loaded.spec.head: lambda hidden: hidden[row, place].unsqueeze(0)}
-    owner = torch.tensor([owner for owner, _ in rows], device=loaded.device)
-    with applied(loaded.model, deltas or {}, owner), hooked_before(loaded.model, slicing):
+    owner, ends = torch.tensor([row[:2] for row in rows]).T.to(loaded.device)
+    with applied(loaded.model, changes or {}, owner, ends), hooked_before(loaded.model, slicing):
         return _of_logits(loaded.model(input_ids=ids, use_cache=False).logits[0], target)
 
 
@@ -158,7 +166,7 @@ def generate(
     loaded: Loaded,
     prompts: Sequence[Sequence[int]],
     new_tokens: Sequence[int],
-    deltas: Deltas | None = None,
+    changes: Changes | None = None,
     owners: Sequence[int] | None = None,
     budget: int = BUDGET,
 ) -> list[list[int]]:
@@ -178,7 +186,9 @@ def generate(
         places = [order[one] for one in batch]
         steps = max(wanted[place] for place in places)
         owner = torch.tensor([given[place] for place in places], device=loaded.device)
-        with applied(loaded.model, deltas or {}, owner):
+        # Prompts are padded on the left, so all of them end at the same token.
+        ends = torch.full_like(owner, max(len(prompts[place]) for place in places) - 1)
+        with applied(loaded.model, changes or {}, owner, ends):
             tokens = _continued(loaded, [prompts[place] for place in places], steps)
         written.update(zip(places, tokens, strict=True))
 
@@ -220,11 +230,11 @@ def _continued(loaded: Loaded, prompts: Sequence[Sequence[int]], steps: int) -> 
 
 @torch.inference_mode()
 def next_tokens(
-    loaded: Loaded, prompt: Sequence[int], count: int, deltas: Deltas | None = None, owner: int = -1
+    loaded: Loaded, prompt: Sequence[int], count: int, changes: Changes | None = None, owner: int = -1
 ) -> list[tuple[int, float]]:
     """The `count` most probable next tokens after a prompt, with their probabilities."""
     owners = torch.tensor([owner], device=loaded.device)
-    with applied(loaded.model, deltas or {}, owners):
+    with applied(loaded.model, changes or {}, owners, torch.full_like(owners, len(prompt) - 1)):
         logits = _logits(loaded, torch.tensor([list(prompt)], device=loaded.device))
     chances, tokens = logits[0, -1].float().softmax(0).topk(count)
     return list(zip(tokens.tolist(), chances.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Hidden states at the subject's last token, of the unedited model or with edits applied by hooks."""
+"""Hidden states at one token of each text, of the unedited model or with edits applied by hooks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,21 @@ def look(loaded: Loaded, contexts: Sequence[Contexts], entering: str, leaving: s
     """
     sentences = [sentence for one in contexts for sentence in one.prompts]
     rows = [sentence.ids[: (sentence.subject_last or 0) + 1] for sentence in sentences]
+    seen = at_end(loaded, rows, entering, leaving)
+    first, second = (states.reshape(len(contexts), -1, states.shape[1]) for states in seen)
+    return first, second
+
+
+def at_end(
+    loaded: Loaded, rows: Sequence[Sequence[int]], entering: str, leaving: str
+) -> tuple[Tensor, Tensor]:
+    """Hidden states at the last token of each row of tokens, as `look`; both are [rows, width], float64."""
     last = torch.tensor([len(row) - 1 for row in rows], device=loaded.device)
     each = torch.arange(len(rows), device=loaded.device)
     seen: dict[str, Tensor] = {}
 
     def see(name: str, value: Tensor) -> None:
-        seen[name] = value[each, last].double().reshape(len(contexts), -1, value.shape[2])
+        seen[name] = value[each, last].double()
 
     model = loaded.model
     with (

@@ -133,11 +133,12 @@ class _Trained:
         self.values: dict[str, list[Tensor]] = {}
         for name, delta in edited.deltas.items():
             assert isinstance(delta, Dense)
-            starts = [matrix(loaded.model, name)]
+            starts = [matrix(loaded.model, name).to(delta.weight.device)]
             earlier = before[name].dense(0) if name in before else ()
             changes = [delta.weight[place]]
             if delta.bias is not None:
-                starts.append(loaded.model.get_submodule(name).bias.detach())
+                bias = loaded.model.get_submodule(name).bias
+                starts.append(bias.detach().to(delta.bias.device))
                 changes.append(delta.bias[place])
             for part, more in enumerate(earlier[: len(starts)]):
                 if more is not None:

@@ -154,11 +154,13 @@ def read_search(method: str, folder: Path = METHODS) -> dict[str, Any]:
     """
     found: dict[str, Any] | None = _file(method, folder).get("tune")
     if found is None:
-        known = ", ".join(path.stem for path in sorted(folder.glob("*.yaml")) if "tune" in read_yaml(path))
+        files = sorted(METHODS.glob("*.yaml") if not folder.is_dir() else folder.glob("*.yaml"))
+        known = ", ".join(path.stem for path in files if "tune" in read_yaml(path))
         raise InputError(
-            f"edit tune: {method}: its file does not say what to try; methods that can be tuned: {known}"
+            f"edit tune: {method}: its file does not say what to try; methods that can be tuned: "
+            f"{known}, and yours with `tune` in a YAML file"
         )
-    return found
+    return {"shares": [], "factors": {}, **found}
 
 
 def check_values(

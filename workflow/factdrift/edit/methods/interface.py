@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.models.deltas import Deltas
+from factdrift.models.codebooks import Codebook
+from factdrift.models.deltas import Changes, Deltas
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded
@@ -39,18 +40,25 @@ class Edited:
     """The result of a method for E edits."""
 
     deltas: Deltas = field(default_factory=dict)
+    codebooks: Mapping[str, Codebook] = field(default_factory=dict)
+    """For methods that change no weight: module -> what it puts out instead. GRACE has one."""
     contexts: Sequence[Context] | None = None
     """For methods that change no weight: what comes before the probes of each edit."""
     failed: dict[int, str] = field(default_factory=dict)
     """Index of an edit that failed -> reason; its deltas are zero."""
     owner: list[int] | None = None
-    """Index into `deltas` for each fact, -1 for a failed one; None if fact i has delta i."""
+    """Index into `changes` for each fact, -1 for a failed one; None if fact i has change i."""
     steps: Tensor | None = None
     """[E] number of optimiser updates."""
     losses: Tensor | None = None
     """[E] the last loss that was computed, as the method defines it."""
     memory: Any = None
     """What the method is given as `Artefacts.memory` with the next edits, where they are made in turn."""
+
+    @property
+    def changes(self) -> Changes:
+        """What hooks apply while a model is probed."""
+        return {**self.deltas, **self.codebooks}
 
     def before(self, edit: int, prompts: Sequence[str]) -> list[str]:
         """The text that the method puts before each prompt of a probe of an edit."""

@@ -8,7 +8,6 @@ are trained in parallel, each with factors of its own. Imports torch.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from transformers.pytorch_utils import Conv1D
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.mend import final_hidden
+from factdrift.edit.methods.seeds import generator
 from factdrift.edit.methods.targets import Targets, aligned
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.alignment import Sentence
@@ -142,9 +142,8 @@ class Training:
         """`seeds`: one text for each change; the same text gives the same initial values, in any batch."""
         self._loaded, self._dropout = loaded, hyper["dropout"]
         self._scale = hyper["alpha"] / hyper["rank"]
-        numbers = [_number(f"{hyper['seed']}/{seed}") for seed in seeds]
-        drawing = [torch.Generator().manual_seed(number) for number in numbers]
-        self._noise = [torch.Generator(loaded.device).manual_seed(number) for number in numbers]
+        drawing = [generator(hyper["seed"], seed) for seed in seeds]
+        self._noise = [generator(hyper["seed"], seed, loaded.device) for seed in seeds]
         kind, rank = loaded.change_dtype, hyper["rank"]
         self.a: dict[str, Tensor] = {}
         """Matrix -> [changes, rank, d_in]"""
@@ -213,7 +212,3 @@ class Training:
                 factor[list(without)] = 0
             found[name] = LowRank(read, write)
         return found
-
-
-def _number(text: str) -> int:
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1

@@ -84,7 +84,7 @@ def gradients(
 def final_hidden(loaded: Loaded, rows: Sequence[Sequence[int]]) -> Tensor:
     """The output of the final normalisation, [rows, longest, hidden]; padded after the end of a row."""
     hidden: Tensor = backbone(loaded)(padded(rows, loaded.device), use_cache=False)[0]
-    return hidden
+    return hidden.to(loaded.device)
 
 
 def _spread(factor: Tensor, places: Tensor, edits: int) -> Tensor:

@@ -105,7 +105,7 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
 
 
 def read_description(path: Path) -> dict[str, Any]:
-    """`keys` and `models` of a method's YAML file; or keys from the parameters of `PATH.py:FUNCTION`.
+    """A method's YAML file, with `keys` and `models`; or keys from the parameters of `PATH.py:FUNCTION`.
 
     Parameters of a plain method after the first three are keys, with the values and types of their defaults.
     Raises InputError if the file is not in the form of config/methods/*.yaml.
@@ -248,6 +248,12 @@ def _checked(path: Path) -> dict[str, Any]:
             Draft202012Validator.check_schema(schema)
         except SchemaError as error:
             raise InputError(f"methods: {path}: keys.{key} is no JSON Schema: {error.message}") from None
+    ruled, tried = file.get("derived", {}).get("rules", {}), file.get("tune", {})
+    for part, named in (("derived.rules", ruled), ("tune.factors", tried.get("factors", {}))):
+        for key in set(named) - set(file["keys"]):
+            raise InputError(f"methods: {path}: {part}: {key} is not among its keys")
+    if "shares" in tried and not {"layer", "layers"} & set(file["keys"]):
+        raise InputError(f"methods: {path}: tune.shares: there is no key layer or layers that they could set")
     for number, one in enumerate(file.get("models", [])):
         for key in set(one) - {"names", "source"}:
             if key not in file["keys"]:
@@ -258,6 +264,32 @@ def _checked(path: Path) -> dict[str, Any]:
     return {"models": [], **file, "keys": keys}
 
 
+_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+_NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 1}
+_RULES: dict[str, dict[str, Any]] = {
+    "share": {"share": _SHARE},
+    "between": {
+        "between": {"type": "array", "items": _SHARE, "minItems": 2, "maxItems": 2},
+        "most": {"type": "integer", "minimum": 1},
+    },
+    "by_width": {
+        "by_width": {
+            "type": "object",
+            "propertyNames": {"type": "integer", "minimum": 1},
+            "additionalProperties": {"type": "number", "exclusiveMinimum": 0},
+            "minProperties": 1,
+        }
+    },
+    "value": {"value": {}},
+}
+"""Kind of a rule of `derived.py` -> its keys, all of which it must have."""
+_RULE = {
+    "type": "object",
+    "oneOf": [
+        {"required": list(parts), "properties": parts, "additionalProperties": False}
+        for parts in _RULES.values()
+    ],
+}
 _NAMES = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 _FORM = {
     "type": "object",
@@ -265,6 +297,23 @@ _FORM = {
     "required": ["keys"],
     "properties": {
         "keys": {"type": "object", "additionalProperties": {"type": "object"}},
+        "derived": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["rules"],
+            "properties": {
+                "source": {"type": "string"},
+                "rules": {"type": "object", "additionalProperties": _RULE},
+            },
+        },
+        "tune": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "shares": {"type": "array", "items": _SHARE, "minItems": 1},
+                "factors": {"type": "object", "additionalProperties": _NUMBERS},
+            },
+        },
         "models": {
             "type": "array",
             "items": {

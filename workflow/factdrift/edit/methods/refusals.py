@@ -23,6 +23,8 @@ ALL_MATRICES = ("mend",)
 """Change all matrices of the MLPs of some blocks."""
 SOME_MATRICES = ("ultraedit",)
 """Change matrices of the MLPs that their hyper-parameters name."""
+CODEBOOKS = ("grace",)
+"""Replace what a module of a block puts out: the down projection or, if there is none, the whole MLP."""
 DOWN = (*VALUES, *STATES, *ALL_MATRICES, *SOME_MATRICES)
 """Methods that need a down projection."""
 
@@ -53,5 +55,7 @@ def check(spec: ModelSpec, hyper: Hyper, name: str) -> None:
     """
     for layer in blocks_of(spec, hyper):
         reason = refusal(spec, hyper.method, layer)
+        if hyper.method in CODEBOOKS and hyper["module"] and not spec.has_down(layer):
+            reason = spec.lacking(layer)
         if reason is not None:
             raise CannotEdit(f"methods: {hyper.method} on {name}: {reason}")

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import torch
 
-from factdrift.edit.methods import lora, memit, rag, ultraedit
+from factdrift.edit.methods import grace, lora, memit, rag, ultraedit
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.plain import InPlace
@@ -24,9 +24,12 @@ TOGETHER: dict[str, Method] = {
     "alphaedit": memit.together,
     "ultraedit": ultraedit.together,
     "lora": lora.together,
+    "grace": grace.together,
     "rag": rag.together,
 }
 """Methods that can make one change for all facts (regime `batch`)."""
+IN_ORDER = ("grace", "rag")
+"""Methods that change no weight, whose edits one after another are those in one batch."""
 ONLY_MANY = ("ultraedit",)
 """Methods whose edits are nothing alone, because they are compared with each other."""
 
@@ -38,14 +41,14 @@ def edited(
 
     `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
     all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
-    for all facts together; the methods of TOGETHER can. RAG, which changes no weight, has one index for all
-    facts in both. Raises CannotEdit if the method does not support the regime, and InputError if it changes a
-    block that the model does not have.
+    for all facts together; the methods of TOGETHER can. RAG and GRACE, which change no weight, have one index
+    and one codebook for all facts in both. Raises CannotEdit if the method does not support the regime, and
+    InputError if it changes a block that the model does not have.
     """
     check_layers(loaded, hyper)
     if regime == "independent" and (hyper.own is not None or hyper.method not in ONLY_MANY):
         result = method_of(hyper)(loaded, edits, hyper, artefacts)
-    elif hyper.own is None and hyper.method in TOGETHER and (regime == "batch" or hyper.method == "rag"):
+    elif hyper.own is None and hyper.method in TOGETHER and (regime == "batch" or hyper.method in IN_ORDER):
         result = TOGETHER[hyper.method](loaded, edits, hyper, artefacts)
     elif regime == "sequential" and hyper.method not in ("none", "prompt"):
         result = _in_turn(loaded, edits, hyper, artefacts)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from factdrift.edit.methods.ft import ft
+from factdrift.edit.methods.grace import grace
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Method
 from factdrift.edit.methods.lora import lora
@@ -37,6 +38,7 @@ METHODS: dict[str, Method] = {
     "alphaedit": memit,
     "ultraedit": ultraedit,
     "lora": lora,
+    "grace": grace,
     "prompt": prompt,
     "rag": rag,
 }

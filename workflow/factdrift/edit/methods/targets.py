@@ -1,6 +1,4 @@
-"""Losses of targets for FT and MEND: the indices of target tokens, and their mean log-probability. Imports
-torch.
-"""
+"""Losses of targets: the indices of target tokens, and their mean log-probability. Imports torch."""
 
 from __future__ import annotations
 
@@ -40,10 +38,18 @@ class Targets:
     """The targets of a batch of sentences, scored on the output of the final normalisation.
 
     A target token is predicted at the token before it. With `at_prompt_end`, all target tokens are predicted
-    at the last token of the prompt.
+    at the last token of the prompt. `starts`: the token of each sentence with which the hidden states begin
+    that are scored; 0 if they are not given.
     """
 
-    def __init__(self, loaded: Loaded, sentences: Sequence[Sentence], *, at_prompt_end: bool = False):
+    def __init__(
+        self,
+        loaded: Loaded,
+        sentences: Sequence[Sentence],
+        *,
+        at_prompt_end: bool = False,
+        starts: Sequence[int] | None = None,
+    ):
         self._loaded = loaded
         targets = [one.ids[one.target :] for one in sentences]
         self.rows = [one.ids[: one.target] if at_prompt_end else one.ids[:-1] for one in sentences]
@@ -52,6 +58,8 @@ class Targets:
             [one.target - 1] * len(target) if at_prompt_end else range(one.target - 1, len(one.ids) - 1)
             for one, target in zip(sentences, targets, strict=True)
         ]
+        begun = starts or [0] * len(sentences)
+        places = [[place - start for place in row] for row, start in zip(places, begun, strict=True)]
         self._tokens, self._places = (padded(rows, loaded.device) for rows in (targets, places))
         self._counts = torch.tensor([len(target) for target in targets], device=loaded.device)
 

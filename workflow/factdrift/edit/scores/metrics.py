@@ -6,6 +6,7 @@ log-probability of an object's tokens). No model runs here.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.edit.ability import read_ability
+from factdrift.errors import InputError
 from factdrift.tables import database, sql, write_query
 
 _FROM = [
@@ -50,9 +53,24 @@ SCORES = pa.schema(
         *((name, pa.float64()) for name in _NUMBERS),
         *((name, pa.int32()) for name in ("generalizations", "randoms", "nearests")),
         ("said", pa.string()),
+        ("state", pa.int32()),
+        ("text", pa.string()),
+        ("perplexity_before", pa.float64()),
+        ("perplexity", pa.float64()),
+        ("tasks_before", pa.string()),
+        ("tasks", pa.string()),
     ]
 )
 """One row for each edit, method and model, in the order of the configuration and the dataset."""
+
+ABILITIES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "text")),
+        ("perplexity_before", pa.float64()),
+        ("tasks_before", pa.string()),
+    ]
+)
+"""One row for each model whose general ability is measured: the text, and the numbers without any edit."""
 
 PROBES = pa.schema(
     [
@@ -87,10 +105,15 @@ class Runs:
     models: Sequence[str]
     """As their rows name them, in the order of the tables."""
     methods: Sequence[str]
+    abilities: Sequence[Path] = ()
+    """Of each model, where its general ability is measured."""
 
 
 def write_scores(runs: Runs, out_scores: Path, out_probes: Path, memory_mb: int = 3000) -> int:
-    """Writes SCORES and PROBES; returns the number of scores."""
+    """Writes SCORES and PROBES; returns the number of scores.
+
+    Raises InputError if a table lacks a provenance column.
+    """
     with database(memory_mb) as db:
         _read(db, runs)
         db.execute(f"CREATE TEMP TABLE probes AS {_PROBES}")
@@ -115,8 +138,10 @@ def _read(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
     """`models`, `methods`: names with their places. `edits`: in their order.
 
     `asked`: the probes of each edit. `clozes`: its own prompts, counted from 1, the update cloze first.
-    `base`, `base_said`: the model without edits. `made`: an edit by model and method. `after`: its probes.
+    `base`, `base_said`, `abilities`: the model without edits. `made`: an edit by model and method. `after`:
+    its probes.
     """
+    db.register("abilities", _abilities(runs.abilities))
     for name, values in (("models", runs.models), ("methods", runs.methods)):
         table = pa.table({"name": list(values), "place": range(len(values))})
         db.register(f"{name}_given", table)
@@ -130,6 +155,12 @@ def _read(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
         "after": runs.run_probes,
         "run_edits": runs.run_edits,
     }
+    for path in (*runs.base_clozes, *runs.run_edits):
+        if lacking := [column for column in _FROM if column not in pq.read_schema(path).names]:
+            raise InputError(
+                f"{path}: no column {', '.join(lacking)}, as a former version of factdrift wrote it; make it "
+                "again with `factdrift edit baseline` or `edit run`"
+            )
     for name, paths in tables.items():
         db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
     db.execute(
@@ -145,12 +176,25 @@ def _read(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
     )
 
 
+def _abilities(paths: Sequence[Path]) -> pa.Table:
+    """The rows of ABILITIES."""
+    rows = []
+    for found in map(read_ability, paths):
+        tasks = json.dumps(found.results, sort_keys=True) if found.results else None
+        text = f"{found.text}, {found.tokens:,} tokens" if found.text else None
+        numbers = {"perplexity_before": found.perplexity, "tasks_before": tasks}
+        rows.append({"model": found.name, "text": text, **numbers})
+    return pa.Table.from_pylist(rows, schema=ABILITIES)
+
+
 _META = ", ".join(f'b."{name}"' for name in _FROM)
 _UNEDITED = f"""
     SELECT {_META}, c.edit, list(said ORDER BY c) AS said,
         favg(entropy) FILTER (c > 1 AND d.fluency) / 2 AS fluency,
-        favg(entropy) FILTER (c > 1 AND d.fluency) AS fluency_full
+        favg(entropy) FILTER (c > 1 AND d.fluency) AS fluency_full,
+        0 AS state, max(perplexity_before) AS perplexity, max(tasks_before) AS tasks
     FROM base_said b JOIN clozes c USING (prompt) JOIN edits d USING (edit)
+    LEFT JOIN abilities USING (model)
     ANTI JOIN (FROM unaligned WHERE excludes) USING (model, edit)
     GROUP BY {_META}, c.edit"""
 """Rows of RUN_EDITS for the method `none`: continuations of the unedited model."""
@@ -222,8 +266,8 @@ _SCORES = r"""
         greedy, generalization_greedy, r.bleedover AS bleedover_random, r.exact AS random_exact,
         r.exact_before AS random_exact_before, coalesce(r.n, 0) AS randoms, n.bleedover AS bleedover_nearest,
         n.exact AS nearest_exact, n.exact_before AS nearest_exact_before, coalesce(n.n, 0) AS nearests,
-        said[1] AS said
-    FROM made JOIN edits USING (edit) LEFT JOIN known USING (model, edit)
+        said[1] AS said, text, perplexity_before, tasks_before
+    FROM made JOIN edits USING (edit) LEFT JOIN known USING (model, edit) LEFT JOIN abilities USING (model)
     LEFT JOIN own USING (model, method, edit) LEFT JOIN greedy USING (model, method, edit)
     LEFT JOIN (FROM others WHERE role = 'random') r USING (model, method, edit)
     LEFT JOIN (FROM others WHERE role = 'nearest') n USING (model, method, edit)"""

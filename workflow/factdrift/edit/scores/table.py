@@ -8,11 +8,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
+from factdrift.edit.scores.general import measured_lines, measured_values
+from factdrift.edit.scores.intervals import Interval, grid, interval
 from factdrift.edit.skipped import Skipped
 from factdrift.tables import atomic_path
 
@@ -46,29 +47,11 @@ TITLES = {
     "alphaedit": "AlphaEdit",
     "ultraedit": "UltraEdit",
     "lora": "LoRA",
+    "grace": "GRACE",
     "prompt": "PROMPT",
     "rag": "RAG",
 }
 _PLAIN = ("fluency", "fluency_full")
-
-
-class Interval(NamedTuple):
-    """A mean, half the width of its 95 % confidence interval, and the number of values."""
-
-    mean: float
-    half: float
-    n: int
-
-    def __str__(self) -> str:
-        return f"{self.mean:.1f}" + ("" if math.isnan(self.half) else f" ±{self.half:.1f}")
-
-
-def interval(values: Sequence[float]) -> Interval | None:
-    """Mean and 1.96 sd / sqrt(n), which is NaN for a single value; None if there are no values."""
-    if not values:
-        return None
-    half = 1.96 * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return Interval(fmean(values), half, len(values))
 
 
 class Group(NamedTuple):
@@ -86,6 +69,11 @@ class Group(NamedTuple):
         return TITLES.get(self.method, self.method) + ("*" if self.cost.get("derived") else "")
 
     @property
+    def lasting(self) -> list[dict[str, Any]]:
+        """The rows of edits that did not fail."""
+        return [row for row in self.rows if row["failed"] is None]
+
+    @property
     def failed(self) -> int:
         return sum(row["failed"] is not None for row in self.rows)
 
@@ -97,7 +85,7 @@ class Group(NamedTuple):
     def value(self, column: str) -> Interval | None:
         """The interval of a column over the edits that did not fail."""
         factor = 1 if column in _PLAIN else 100
-        found = [row[column] for row in self.rows if row["failed"] is None and row[column] is not None]
+        found = [row[column] for row in self.lasting if row[column] is not None]
         return interval([factor * value for value in found])
 
 
@@ -151,12 +139,13 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         yield f"{model}, {edits:,} {KINDS[kind]}" + (f"; {CHAT}" if asked else "")
         if not edits:
             yield UNKNOWN[kind]
-            yield from _skipped_lines(skipped, model)
+            yield from skipped_lines(skipped, model)
             continue
         yield from grid(["", *COLUMNS.values(), "Seconds"], [_cells(group, COLUMNS) for group in mine])
         yield ""
         yield from grid(["", *ACCURACIES.values(), "Failed"], [_more(group) for group in mine])
-        yield from _skipped_lines(skipped, model)
+        yield from measured_lines({group.title: group.lasting for group in mine})
+        yield from skipped_lines(skipped, model)
         for group in mine:
             if group.cost.get("derived"):
                 yield f"{group.title} {group.cost['source']}"
@@ -168,10 +157,11 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         if model not in {group.model for group in groups}:
             yield ""
             yield f"{model}, no method"
-            yield from _skipped_lines(skipped, model)
+            yield from skipped_lines(skipped, model)
 
 
-def _skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
+def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
+    """A line for each method that does not run on a model."""
     for each in skipped:
         if each.model == model:
             yield f"{TITLES.get(each.method, each.method)} skipped: {each.skipped}"
@@ -185,17 +175,6 @@ def _cells(group: Group, columns: Sequence[str] | dict[str, str]) -> list[str]:
 
 def _more(group: Group) -> list[str]:
     return [*_cells(group, ACCURACIES)[:-1], str(group.failed)]
-
-
-def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Aligned lines of a table: the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    for row in (header, *rows):
-        first, *others = (
-            cell.ljust(width) if place == 0 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join([first, *others]).rstrip()
 
 
 def write_table(
@@ -219,15 +198,22 @@ def write_table(
             found = [group.value(column) for column in columns]
             numbers = [number for one in found for number in (_number(one, 0), _number(one, 1))]
             seconds = group.seconds()
-            end = ["" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")]
+            end: list[Any] = ["" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")]
             named = [group.model, group.kind, group.method, len(group.rows), group.failed]
+            general = measured_values(group.lasting)
+            perplexity = general.pop("Perplexity", None)
+            tasks = json.dumps({name: each.mean for name, each in general.items()}) if general else ""
+            end += [_number(perplexity, 0), _number(perplexity, 1), tasks]
             writer.writerow([*named, *numbers, *end, group.cost.get("source", ""), ""])
         for each in skipped:
             row = [each.model, "", each.method, 0, 0, *[""] * (len(bounds) + len(_LAST) - 1), each.skipped]
             writer.writerow(row)
 
 
-_LAST = ("seconds_per_edit", "peak_mb", "source", "skipped")
+_LAST = (
+    *("seconds_per_edit", "peak_mb", "perplexity", "perplexity_ci95", "tasks"),
+    *("source", "skipped"),
+)
 """The last columns of the table as comma-separated values."""
 
 

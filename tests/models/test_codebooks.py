@@ -1,0 +1,185 @@
+"""Codebooks in batches, against the model run text by text with the output replaced by hand."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, get_args
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_models import FAMILIES, tiny_model  # noqa: E402
+
+from factdrift.models.alignment import Sentence, align  # noqa: E402
+from factdrift.models.codebooks import NEVER, Codebook, Tokens, looked_up  # noqa: E402
+from factdrift.models.deltas import applied  # noqa: E402
+from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.scoring import generate, next_tokens, score  # noqa: E402
+
+PROMPTS = [
+    "The capital of Atlantis is",
+    "The capital of Atlantis is Marta",
+    "Marta Kowalska lives in",
+    "It",
+    "Because of the sea, Zoë said to Marta",
+]
+TARGETS = ["Poseidonis", "Marta Kowalska", "New Orleans"]
+KINDS = get_args(Tokens)
+
+
+def name_of(loaded: Loaded) -> str:
+    return loaded.spec.module(1, loaded.spec.down)
+
+
+def entering(loaded: Loaded, ids: Sequence[int]) -> Any:
+    """The input of the module at the last token, [d_in]."""
+    seen: list[Any] = []
+    module = loaded.model.get_submodule(name_of(loaded))
+    handle = module.register_forward_hook(lambda _, given, out: seen.append(given[0].flatten(0, -2)[-1]))
+    with torch.no_grad():
+        loaded.model(torch.tensor([list(ids)]))
+    handle.remove()
+    return seen[0]
+
+
+def book_of(loaded: Loaded, tokens: Tokens) -> Codebook:
+    """Three edits: near to the first prompt; to the second and third one; to none."""
+    keys = [entering(loaded, align(loaded.tokenizer, prompt).ids) for prompt in PROMPTS]
+    near = (keys[0] - keys[1]).norm().item() / 3
+    make = torch.Generator().manual_seed(3)
+    width = loaded.spec.hidden
+    return Codebook(
+        keys=torch.stack(
+            [torch.stack(pair) for pair in ((keys[0] + 0.01, keys[0]), keys[1:3], (keys[4], keys[4]))]
+        ),
+        values=torch.randn(3, 2, width, generator=make, dtype=loaded.dtype) * 3,
+        # An entry that fills up is nearer than the other one, and is not compared.
+        radii=torch.tensor([[near, NEVER], [near, near], [NEVER, NEVER]], dtype=loaded.dtype),
+        tokens=tokens,
+    )
+
+
+@contextlib.contextmanager
+def by_hand(loaded: Loaded, book: Codebook, edit: int, prompt: int) -> Iterator[None]:
+    """The model with one edit, for texts one by one whose first `prompt` tokens are the prompt."""
+
+    def replace(module: Any, given: Any, out: Any) -> Any:
+        taken = given[0].reshape(-1, given[0].shape[-1])
+        entries = [entry for entry in (0, 1) if book.radii[edit, entry] >= 0]
+        gaps = {entry: (taken[prompt - 1] - book.keys[edit, entry]).norm() for entry in entries}
+        best = min(gaps, key=lambda entry: gaps[entry], default=None)
+        if best is None or gaps[best] > book.radii[edit, best]:
+            return None
+        new = out.clone()
+        flat = new.view(-1, new.shape[-1])
+        value = book.values[edit, best].to(out.dtype)
+        match book.tokens:
+            case "last":
+                flat[prompt - 1] = value
+            case "prompt":
+                flat[: prompt - 1] = value
+            case "all":
+                flat[:] = value
+        return new
+
+    module = loaded.model.get_submodule(name_of(loaded))
+    handle = module.register_forward_hook(replace) if edit >= 0 else contextlib.nullcontext()
+    with handle:
+        yield
+
+
+def plainly(loaded: Loaded, one: Sentence) -> float:
+    with torch.no_grad():
+        logs = loaded.model(torch.tensor([one.ids])).logits[0, one.target - 1 : -1].log_softmax(-1)
+    mean: float = logs.gather(1, torch.tensor(one.ids[one.target :])[:, None]).mean().item()
+    return mean
+
+
+@pytest.mark.parametrize("tokens", KINDS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_probe_has_the_codebook_of_its_own_edit(family: str, tokens: Tokens) -> None:
+    loaded = tiny_model(family)
+    book = book_of(loaded, tokens)
+    asked = [
+        (owner, align(loaded.tokenizer, prompt, target))
+        for prompt in PROMPTS
+        for target in TARGETS
+        for owner in (-1, 0, 1, 2)
+    ]
+    expected = []
+    for owner, one in asked:
+        with by_hand(loaded, book, owner, one.target):
+            expected.append(plainly(loaded, one))
+    owners, sentences = [owner for owner, _ in asked], [one for _, one in asked]
+    for budget in (40, 100_000):
+        found = score(loaded, sentences, {name_of(loaded): book}, owners, budget)
+        assert found.logprob == pytest.approx(expected, abs=1e-5)
+    plain = score(loaded, sentences).logprob
+    moved = {
+        (owner, prompt)
+        for place, (owner, _) in enumerate(asked)
+        for prompt in [PROMPTS[place // 12]]
+        if abs(expected[place] - plain[place]) > 1e-3
+    }
+    assert moved >= {(0, PROMPTS[0]), (1, PROMPTS[1]), (1, PROMPTS[2])}
+    assert {owner for owner, _ in moved} == {0, 1}
+
+
+def test_a_text_that_begins_another_one_is_run_apart_if_its_prompt_ends_elsewhere() -> None:
+    """The prompt "The capital of Atlantis is" and the target "Marta Kowalska"; or a longer prompt."""
+    loaded = tiny_model("llama")
+    book = book_of(loaded, "last")
+    short, long = (
+        align(loaded.tokenizer, prompt, target)
+        for prompt, target in ((PROMPTS[0], "Marta Kowalska"), (PROMPTS[1], "Kowalska"))
+    )
+    assert short.ids == long.ids
+    found = score(loaded, [short, long], {name_of(loaded): book}, [1, 1])
+    for place, one in enumerate((short, long)):
+        with by_hand(loaded, book, 1, one.target):
+            assert found.logprob[place] == pytest.approx(plainly(loaded, one), abs=1e-6)
+
+
+@pytest.mark.parametrize("tokens", KINDS)
+@pytest.mark.parametrize("family", ["gpt2", "gptj", "llama", "qwen3_5_text", "llama4_text"])
+def test_continuations_are_those_without_cache_and_padding(family: str, tokens: Tokens) -> None:
+    loaded = tiny_model(family)
+    book = book_of(loaded, tokens)
+    prompts = [align(loaded.tokenizer, prompt).ids for prompt in PROMPTS]
+    owners = [0, 1, 1, 0, -1]
+    expected = []
+    for owner, ids in zip(owners, prompts, strict=True):
+        text = list(ids)
+        with by_hand(loaded, book, owner, len(ids)), torch.no_grad():
+            for _ in range(5):
+                text.append(int(loaded.model(torch.tensor([text])).logits[0, -1].argmax()))
+        expected.append(text[len(ids) :])
+    for budget in (1, 100_000):
+        assert generate(loaded, prompts, [5] * 5, {name_of(loaded): book}, owners, budget) == expected
+    first = next_tokens(loaded, prompts[0], 1, {name_of(loaded): book}, 0)
+    assert first[0][0] == expected[0][0]
+
+
+def test_of_equally_near_keys_the_first_counts_and_the_border_belongs_to_the_ball() -> None:
+    book = Codebook(
+        keys=torch.tensor([[[1.0, 0], [-1, 0]]]),
+        values=torch.tensor([[[1.0], [2]]]),
+        radii=torch.tensor([[1.0, 5]]),
+        tokens="last",
+    )
+    values, near = looked_up(book, 0, torch.tensor([[0.0, 0], [-0.5, 0], [2, 0], [2.001, 0]]))
+    assert values[:, 0].tolist() == [1, 2, 1, 1]
+    assert near.tolist() == [True, True, True, False]
+
+
+def test_what_a_codebook_needs() -> None:
+    loaded = tiny_model("llama")
+    book = {name_of(loaded): book_of(loaded, "last")}
+    with pytest.raises(ValueError, match="without the ends of the prompts"), applied(loaded.model, book, 0):
+        pass
+    with (
+        applied(loaded.model, book, 0, torch.tensor([1, 1])),
+        pytest.raises(ValueError, match="3 rows, of which 2"),
+    ):
+        loaded.model(torch.tensor([[1, 2], [3, 4], [5, 6]]))
