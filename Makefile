@@ -1,5 +1,6 @@
 # make run   sets everything up and builds results/wfd_repl.parquet from the bundled sample
 # make test  sets everything up and runs the tests
+# make cluster  adds what sends jobs to SLURM and to other schedulers (docs/cluster.md)
 # make models  adds PyTorch and transformers, which only the jobs that run language models need
 # All are safe to repeat, and install into .venv beside this file only, whatever environment is active.
 # CORES=4 limits the run; TESTS= runs all tests, TESTS="-m slow" those that take long, WORKERS=1 one at a time.
@@ -20,13 +21,15 @@ unexport UV_PYTHON UV_SYSTEM_PYTHON
 # Each job is a process, which would compile all modules again where an image forbids Python to keep them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test models lint lock clean
+.PHONY: run test models cluster lint lock clean
 
 run: .venv/data.done
 	$(BIN)/factdrift unlock
 	$(BIN)/snakemake --cores $(CORES) results/wfd_repl.parquet
 
 models: .venv/models.done
+
+cluster: .venv/cluster.done
 
 test: .venv/dev.done
 	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
@@ -56,6 +59,12 @@ lint: .venv/dev.done
 	$(BIN)/python -c 'import factdrift.cli, snakemake'
 	touch $@
 
+.venv/cluster.done: .venv/data.done envs/cluster.txt
+	@rm -f $@
+	$(UV_INSTALL) --no-deps --require-hashes --requirements envs/cluster.txt
+	$(BIN)/python -c 'import snakemake_executor_plugin_slurm, snakemake_executor_plugin_cluster_generic'
+	touch $@
+
 # PyTorch is pinned but not hashed: the right build of it differs by machine. It brings the CUDA libraries that
 # its build names; all else that it needs is in envs/models.txt. Packages that need PyTorch would ask for its hash:
 # hence --no-deps, since the files name all else.
@@ -76,10 +85,13 @@ lint: .venv/dev.done
 lock: .venv/setup.done
 	printf 'uv\nsetuptools>=77\n' | $(COMPILE) - --output-file envs/setup.txt
 	$(COMPILE) pyproject.toml --output-file envs/data.txt
+	$(COMPILE) pyproject.toml --extra cluster --constraints envs/setup.txt \
+		--constraints envs/data.txt --output-file envs/cluster.txt
 	$(COMPILE) pyproject.toml envs/torch.txt --extra models --constraints envs/setup.txt \
 		--constraints envs/data.txt --output-file envs/models.txt
-	$(COMPILE) pyproject.toml envs/torch.txt --extra models --extra dev --constraints envs/setup.txt \
-		--constraints envs/models.txt --output-file envs/dev.txt
+	$(COMPILE) pyproject.toml envs/torch.txt --extra models --extra cluster --extra dev \
+		--constraints envs/setup.txt --constraints envs/models.txt --constraints envs/cluster.txt \
+		--output-file envs/dev.txt
 	for lock in models dev; do \
 		awk '/^[a-z]/ { gpu = /^(torch|triton|cuda-[a-z-]+|nvidia-[a-z0-9-]+)==/ } !gpu' envs/$$lock.txt \
 			> envs/$$lock.part && mv envs/$$lock.part envs/$$lock.txt; done

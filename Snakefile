@@ -103,6 +103,10 @@ localrules:
     all,
 
 
+if SMALL:
+    workflow.localrules(*without_model())
+
+
 rule all:
     """Everything that the configured pair of dates gives."""
     default_target: True

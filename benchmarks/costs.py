@@ -31,10 +31,11 @@ from typing import Any
 import pyarrow as pa
 from synthesis.dumps import SUMMARY
 from watch import Stage
-from workflow import ROOT, measure
+from workflow import measure
 
 from factdrift.paths import COSTS
 from factdrift.runs.costs import SPLITS, Cost, job_count
+from factdrift.runs.requests import most_memory
 
 SCOPES = ("enwiki", "all")
 PARTS = {"shards": 2, "buckets": 3, "blocks": 5}
@@ -140,7 +141,7 @@ def fit(small: Figures, large: Figures) -> dict[str, Cost]:
         cpu, cpu_gb = _line(shares, (before.cpu / before.jobs, stage.cpu / stage.jobs))
         memory, memory_gb = _line(shares, (before.megabytes, stage.megabytes))
         output = size / 1e6 / stage.jobs / shares[1]
-        found[command] = Cost(split, cpu, cpu_gb, memory, memory_gb, _granted()[command], output, kept)
+        found[command] = Cost(split, cpu, cpu_gb, memory, memory_gb, most_memory()[command], output, kept)
     return found
 
 
@@ -148,17 +149,6 @@ def _line(shares: list[float], figures: tuple[float, float]) -> tuple[float, flo
     """What is always there and what comes with each gigabyte; neither is below zero."""
     slope = max((figures[1] - figures[0]) / (shares[1] - shares[0]), 0.0)
     return max(min(figures[0] - slope * shares[0], *figures), 0.0), slope
-
-
-def _granted() -> dict[str, float]:
-    """`mem_mb` of each command's rule."""
-    granted = {}
-    for path in sorted((ROOT / "rules").glob("*.smk")):
-        for rule in re.split(r"^rule ", path.read_text("utf-8"), flags=re.MULTILINE)[1:]:
-            command, memory = re.search(r"factdrift (\w+ [\w-]+)", rule), re.search(r"mem_mb=(\d+)", rule)
-            if command and memory:
-                granted[command[1]] = float(memory[1])
-    return granted
 
 
 def archives(pair: Path) -> list[tuple[str, float]]:

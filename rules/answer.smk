@@ -28,7 +28,7 @@ rule answer_unedited:
         "logs/{pair}/answer/{edited}/unedited.tsv"
     threads: config["edit"]["threads"]
     resources:
-        mem_mb=config["edit"]["mem_mb"],
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=gpus(),
     params:
         code=code("answer run"),
@@ -65,7 +65,7 @@ rule answer_edited:
         "logs/{pair}/answer/{edited}/{method}.tsv"
     threads: config["edit"]["threads"]
     resources:
-        mem_mb=config["edit"]["mem_mb"],
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=gpus(),
         # A resource, since a job that has succeeded need not run again for it.
         strict=STRICT,
@@ -106,7 +106,7 @@ rule answer_requests:
     benchmark:
         "logs/{pair}/answer/chat/requests.tsv"
     resources:
-        mem_mb=2000,
+        **request("answer requests"),
     params:
         code=code("answer requests"),
         prompt=lambda wildcards: config["answer"]["prompts"]["letter"],
@@ -135,7 +135,7 @@ rule answer_read:
     benchmark:
         "logs/{pair}/answer/chat/predictions.tsv"
     resources:
-        mem_mb=2000,
+        **request("answer read"),
     params:
         code=code("answer read"),
         prompt=lambda wildcards: config["answer"]["prompts"]["letter"],
@@ -167,7 +167,7 @@ rule answer_clozes:
         "logs/{pair}/answer/{edited}/clozes.tsv"
     threads: config["edit"]["threads"]
     resources:
-        mem_mb=config["edit"]["mem_mb"],
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=gpus(),
     params:
         code=code("answer clozes"),
@@ -198,7 +198,7 @@ rule answer_cloze_table:
     benchmark:
         "logs/{pair}/answer/cloze_table.tsv"
     resources:
-        mem_mb=2000,
+        **request("answer cloze-table"),
     params:
         code=code("answer cloze-table"),
     shell:
@@ -228,7 +228,7 @@ rule answer_scores:
     benchmark:
         "logs/{pair}/answer/scores.tsv"
     resources:
-        mem_mb=4000,
+        **request("answer scores"),
     params:
         code=code("answer scores"),
         cutoffs=answer_cutoffs(),
@@ -271,7 +271,7 @@ rule answer_report:
     benchmark:
         "logs/{pair}/answer/report.tsv"
     resources:
-        mem_mb=3000,
+        **request("answer figure"),
     params:
         code=code("answer figure", "answer table"),
         folder=subpath(output.table, parent=True),

@@ -25,7 +25,7 @@ rule edit_prefixes:
         "logs/{pair}/edit/{edited}/prefixes.{method}.tsv"
     threads: config["edit"]["threads"]
     resources:
-        mem_mb=config["edit"]["mem_mb"],
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=gpus(),
     params:
         code=code("edit prefixes"),
@@ -60,7 +60,7 @@ rule edit_moments:
         "logs/{pair}/edit/{edited}/moments.tsv"
     threads: config["edit"]["threads"]
     resources:
-        mem_mb=config["edit"]["mem_mb"],
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=gpus(),
     params:
         code=code("models moments"),
@@ -96,7 +96,7 @@ if config["edit"]["mend_checkpoint"]:
             "logs/{pair}/edit/{edited}/mend.tsv"
         threads: config["edit"]["threads"]
         resources:
-            mem_mb=config["edit"]["mem_mb"],
+            **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
             gpu=gpus(),
         params:
             code=code("edit mend-import"),
@@ -133,7 +133,7 @@ else:
             "logs/{pair}/edit/{edited}/mend.tsv"
         threads: config["edit"]["threads"]
         resources:
-            mem_mb=config["edit"]["mem_mb"],
+            **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
             gpu=gpus(),
         params:
             code=code("edit mend-train"),

@@ -1,4 +1,4 @@
-"""What rules of several stages use: fingerprints of code, the project's tables, buckets, dumps, items."""
+"""What rules of several stages use: fingerprints of code, the project's tables, buckets, dumps, items, requests."""
 
 from factdrift.fingerprint import of_commands
 from factdrift.paths import RESOURCES
@@ -42,3 +42,6 @@ def dump_file(date):
 def entities(which):
     """The items of one snapshot, `old` or `new`, in all buckets."""
     return buckets(f"results/snapshots/{config['snapshots'][which]}/entities/{{bucket}}.parquet")
+
+
+include: "inputs/requests.smk"

@@ -30,7 +30,7 @@ rule edit_dataset:
     benchmark:
         "logs/{pair}/edit/dataset.tsv"
     resources:
-        mem_mb=3000,
+        **request("edit dataset"),
     params:
         code=code("edit dataset"),
         scenarios=config["edit"]["scenarios"],
@@ -67,7 +67,7 @@ rule edit_align:
     benchmark:
         "logs/{pair}/edit/{edited}/align.tsv"
     resources:
-        mem_mb=3000,
+        **request("edit align"),
     params:
         code=code("edit align"),
         model=edited_model_options,
@@ -100,7 +100,7 @@ rule edit_baseline:
         "logs/{pair}/edit/{edited}/baseline.tsv"
     threads: config["edit"]["threads"]
     resources:
-        mem_mb=config["edit"]["mem_mb"],
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=gpus(),
     params:
         code=code("edit baseline"),
@@ -139,7 +139,7 @@ rule edit_ability:
         "logs/{pair}/edit/{edited}/ability.tsv"
     threads: config["edit"]["threads"]
     resources:
-        mem_mb=config["edit"]["mem_mb"],
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=gpus(),
     params:
         code=code("edit ability"),
@@ -180,7 +180,7 @@ rule edit_run:
         "logs/{pair}/edit/{edited}/{method}.{shard}.tsv"
     threads: config["edit"]["threads"]
     resources:
-        mem_mb=config["edit"]["mem_mb"],
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=gpus(),
         # A resource, since a job that has succeeded need not run again for it.
         strict=STRICT,
@@ -238,7 +238,7 @@ rule edit_scores:
     benchmark:
         "logs/{pair}/edit/scores.tsv"
     resources:
-        mem_mb=4000,
+        **request("edit scores"),
     params:
         code=code("edit scores"),
         models=edited_names(),
@@ -283,7 +283,7 @@ rule edit_report:
     benchmark:
         "logs/{pair}/edit/report.tsv"
     resources:
-        mem_mb=3000,
+        **request("edit figures"),
     params:
         code=code("edit figures", "edit table"),
         folder=subpath(output.table, parent=True),

@@ -32,7 +32,7 @@ rule klob_facts:
     benchmark:
         "logs/snapshots/{date}/klob/{bucket}.tsv"
     resources:
-        mem_mb=2500,
+        **request("klob facts"),
     params:
         code=code("klob facts"),
         settings=klob_settings("second_hop"),
@@ -64,7 +64,7 @@ rule klob_candidates:
     benchmark:
         "logs/{pair}/klob/candidates.tsv"
     resources:
-        mem_mb=8000,
+        **request("klob candidates"),
     params:
         code=code("klob candidates"),
         settings=klob_settings(
@@ -106,7 +106,7 @@ rule klob_mquake:
     benchmark:
         "logs/{pair}/klob/mquake.tsv"
     resources:
-        mem_mb=2000,
+        **request("klob mquake"),
     params:
         code=code("klob mquake"),
         settings=klob_settings("chain_text", "seed"),
@@ -142,7 +142,7 @@ rule klob_recall:
         "logs/{pair}/klob/recall.tsv"
     threads: config["klob"]["recall"]["threads"]
     resources:
-        mem_mb=32000,
+        **growing(32000, config["klob"]["recall"]["runtime"]),
         gpu=0 if config["klob"]["recall"]["device"] == "cpu" else 1,
     params:
         code=code("klob recall"),
@@ -207,8 +207,10 @@ rule klob_examples:
         "logs/{pair}/klob/examples.txt",
     benchmark:
         "logs/{pair}/klob/examples.tsv"
+    group:
+        together("klob")
     resources:
-        mem_mb=8000,
+        **request("klob examples"),
     params:
         code=code("klob examples"),
         settings=klob_settings(),
@@ -249,8 +251,10 @@ rule klob_subtask:
         "logs/{pair}/klob/klob_{subtask}.tsv"
     wildcard_constraints:
         subtask="[cru]",
+    group:
+        together("klob")
     resources:
-        mem_mb=3000,
+        **request("klob subtask"),
     params:
         code=code("klob subtask"),
     shell:
@@ -276,8 +280,10 @@ rule klob_export:
         "logs/{pair}/klob/KLoB-{subtask}.tsv"
     wildcard_constraints:
         subtask="[cru]",
+    group:
+        together("klob")
     resources:
-        mem_mb=3000,
+        **request("klob export"),
     params:
         code=code("klob export"),
     shell:

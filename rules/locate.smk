@@ -36,7 +36,7 @@ rule locate_sentences:
     benchmark:
         "logs/{pair}/locate/sentences.tsv"
     resources:
-        mem_mb=3000,
+        **request("locate sentences"),
     params:
         code=code("locate sentences"),
         source=lambda wildcards, input: str(Path(input.examples[0]).parent),
@@ -70,7 +70,7 @@ rule locate_run:
         "logs/{pair}/locate/{edited}/{locator}.{facts}.{shard}.tsv"
     threads: config["edit"]["threads"]
     resources:
-        mem_mb=config["edit"]["mem_mb"],
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=min(gpus(), 1),
     params:
         code=code("locate run"),
@@ -112,7 +112,7 @@ rule locate_gather:
     benchmark:
         "logs/{pair}/locate/{edited}/{locator}.gather.tsv"
     resources:
-        mem_mb=3000,
+        **request("locate gather"),
     params:
         code=code("locate gather"),
         folder=subpath(output.scores, parent=True),
@@ -145,7 +145,7 @@ rule locate_scores:
     benchmark:
         "logs/{pair}/locate/scores.tsv"
     resources:
-        mem_mb=4000,
+        **request("locate scores"),
     params:
         code=code("locate scores"),
         examples=lambda wildcards, input: str(Path(input.examples[0]).parent),
@@ -179,7 +179,7 @@ rule locate_edit_facts:
     benchmark:
         "logs/{pair}/locate/edit_facts.tsv"
     resources:
-        mem_mb=3000,
+        **request("locate edit-facts"),
     params:
         code=code("locate edit-facts"),
         limit=locate_limit("edits"),
@@ -209,7 +209,7 @@ rule locate_moments:
         "logs/{pair}/locate/{edited}/moments.tsv"
     threads: config["edit"]["threads"]
     resources:
-        mem_mb=config["edit"]["mem_mb"],
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=gpus(),
     params:
         code=code("models moments"),
@@ -245,7 +245,7 @@ rule locate_edit_layers:
         "logs/{pair}/locate/{edited}/edit/{method}.{shard}.tsv"
     threads: config["edit"]["threads"]
     resources:
-        mem_mb=config["edit"]["mem_mb"],
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=gpus(),
         # A resource, since a job that has succeeded need not run again for it.
         strict=STRICT,
@@ -297,7 +297,7 @@ rule locate_vs_edit:
     benchmark:
         "logs/{pair}/locate/vs_edit.tsv"
     resources:
-        mem_mb=4000,
+        **request("locate against-edits"),
     params:
         code=code("locate against-edits"),
         models=edited_names(),

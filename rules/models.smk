@@ -23,7 +23,7 @@ rule klob_taught:
     benchmark:
         "logs/{pair}/models/taught.klob.tsv"
     resources:
-        mem_mb=2000,
+        **request("locate taught"),
     params:
         code=code("locate taught"),
         examples=lambda wildcards, input: str(Path(input.examples[0]).parent),
@@ -54,7 +54,7 @@ rule tempripple_taught:
     benchmark:
         "logs/{pair}/models/taught.tempripple.tsv"
     resources:
-        mem_mb=2000,
+        **request("answer taught"),
     params:
         code=code("answer taught"),
         old=OLD,
@@ -85,7 +85,7 @@ rule model_sentences:
     benchmark:
         "logs/{pair}/models/sentences.tsv"
     resources:
-        mem_mb=2000,
+        **request("models sentences"),
     params:
         code=code("models sentences"),
     shell:
@@ -115,7 +115,8 @@ rule sample_model:
         model="sample-llama|sample-gpt2",
     threads: 2
     resources:
-        mem_mb=3000,
+        **growing(3000, 120),
+        gpu=0,
     params:
         code=code("models train"),
         seed=config["seed"],

@@ -20,7 +20,7 @@ rule neighbor_space:
     benchmark:
         "logs/{pair}/neighbors/space.tsv"
     resources:
-        mem_mb=8000,
+        **request("neighbors space"),
     params:
         code=code("neighbors space"),
         variant=config["variant"],
@@ -50,7 +50,7 @@ rule neighbor_holding:
     benchmark:
         "logs/{pair}/neighbors/holding/{bucket}.tsv"
     resources:
-        mem_mb=3000,
+        **request("neighbors holding"),
     params:
         code=code("neighbors holding"),
         old_date=OLD,
@@ -85,7 +85,7 @@ rule nearest_facts:
     benchmark:
         "logs/{pair}/neighbors/{part}.tsv"
     resources:
-        mem_mb=4000,
+        **request("neighbors search"),
     params:
         code=code("neighbors search"),
         candidates=config["neighbors"]["entities"],
@@ -117,8 +117,10 @@ rule gather_neighbors:
         "logs/{pair}/neighbors.txt",
     benchmark:
         "logs/{pair}/neighbors.tsv"
+    group:
+        together("neighbors")
     resources:
-        mem_mb=1000,
+        **request("neighbors gather"),
     params:
         code=code("neighbors gather"),
     shell:
@@ -143,8 +145,10 @@ rule random_facts:
         "logs/{pair}/random_neighbors.txt",
     benchmark:
         "logs/{pair}/random_neighbors.tsv"
+    group:
+        together("neighbors")
     resources:
-        mem_mb=12000,
+        **request("neighbors random"),
     params:
         code=code("neighbors random"),
         facts=config["neighbors"]["random"],

@@ -45,7 +45,7 @@ rule publish:
     benchmark:
         "logs/publish/{name}.tsv"
     resources:
-        mem_mb=200,
+        **request("publish"),
     params:
         caption=caption,
     shell:

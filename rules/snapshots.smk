@@ -31,7 +31,7 @@ rule download_dump:
     wildcard_constraints:
         suffix=r"jsonl?(\.(gz|bz2|zst))?",
     resources:
-        mem_mb=500,
+        **request("dumps download"),
         download=1,
     params:
         url=lambda wildcards: url_option(wildcards.date),
@@ -54,7 +54,7 @@ rule download_pageviews:
     wildcard_constraints:
         month=r"\d{4}-\d{2}",
     resources:
-        mem_mb=1500,
+        **request("pageviews download"),
         download=1,
     params:
         server=[f"--server={config['pageviews']}"] if is_url(config["pageviews"]) else [],
@@ -79,7 +79,7 @@ rule render_sample:
     benchmark:
         "logs/snapshots/{date}/sample.tsv"
     resources:
-        mem_mb=1000,
+        **request("sample render"),
     params:
         code=code("sample render"),
         tables=subpath(input.properties, parent=True),
@@ -105,7 +105,7 @@ rule derive_dump:
     benchmark:
         "logs/snapshots/{date}/derived.tsv"
     resources:
-        mem_mb=1000,
+        **request("snapshots derive"),
     params:
         code=code("snapshots derive"),
     shell:
@@ -131,7 +131,7 @@ rule fetch_entities:
     benchmark:
         "logs/snapshots/{date}/entities.tsv"
     resources:
-        mem_mb=2000,
+        **request("snapshots entities"),
     params:
         code=code("snapshots entities"),
         api=config["wikidata_api"],

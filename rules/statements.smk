@@ -22,7 +22,7 @@ rule extract_shard:
     benchmark:
         "logs/snapshots/{date}/shards/{shard}x{buckets}.tsv"
     resources:
-        mem_mb=600,
+        **request("statements extract"),
     params:
         code=code("statements extract"),
         shard=lambda wildcards: wildcards.shard.split("-of-")[0],
@@ -59,7 +59,7 @@ rule gather_snapshot:
     benchmark:
         "logs/snapshots/{date}/snapshot.tsv"
     resources:
-        mem_mb=4000,
+        **request("statements snapshot"),
     params:
         code=code("statements snapshot", "statements extract"),
         max_bad_lines=config["max_bad_lines"],
@@ -90,7 +90,7 @@ rule gather_statements:
     benchmark:
         "logs/snapshots/{date}/statements/{bucket}.tsv"
     resources:
-        mem_mb=2000,
+        **request("statements gather"),
     params:
         code=code("statements gather", "statements extract"),
         bucket=lambda wildcards: wildcards.bucket.split("-of-")[0],

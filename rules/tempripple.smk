@@ -27,7 +27,7 @@ rule tempripple_rows:
     benchmark:
         "logs/snapshots/{date}/tempripple/{bucket}.tsv"
     resources:
-        mem_mb=2000,
+        **request("tempripple rows"),
     params:
         code=code("tempripple rows"),
         resources=subpath(input.mutable, parent=True),
@@ -59,7 +59,7 @@ rule tempripple_rdf:
         "logs/snapshots/{date}/tempripple/rdf.tsv"
     threads: 2
     resources:
-        mem_mb=4000,
+        **request("rdf"),
     params:
         code=code("rdf"),
         resources=subpath(input.mutable, parent=True),
@@ -88,7 +88,7 @@ rule tempripple_database:
         "logs/snapshots/{date}/tempripple/database.tsv"
     threads: 2
     resources:
-        mem_mb=4000,
+        **request("tempripple load"),
     params:
         code=code("tempripple load"),
     shell:
@@ -115,7 +115,7 @@ rule tempripple_facts:
         "logs/{pair}/tempripple/facts.tsv"
     threads: 2
     resources:
-        mem_mb=8000,
+        **request("tempripple facts"),
     params:
         code=code("tempripple facts"),
         settings=settings_json(config, Method),
@@ -154,7 +154,7 @@ rule tempripple_related:
         "logs/{pair}/tempripple/related.tsv"
     threads: 2
     resources:
-        mem_mb=8000,
+        **request("tempripple related"),
     params:
         code=code("tempripple related"),
         settings=settings_json(config, Method),
@@ -187,8 +187,10 @@ rule tempripple_items:
         "logs/{pair}/tempripple/items.txt",
     benchmark:
         "logs/{pair}/tempripple/items.tsv"
+    group:
+        together("tempripple")
     resources:
-        mem_mb=4000,
+        **request("tempripple items"),
     params:
         code=code("tempripple items"),
         settings=settings_json(config, ItemMethod),
@@ -225,8 +227,10 @@ rule tempripple_account:
         "logs/{pair}/tempripple/account.txt",
     benchmark:
         "logs/{pair}/tempripple/account.tsv"
+    group:
+        together("tempripple")
     resources:
-        mem_mb=4000,
+        **request("tempripple account"),
     params:
         code=code("tempripple account"),
         settings=settings_json(config, ItemMethod),

@@ -29,7 +29,7 @@ rule filter_context:
     benchmark:
         "logs/{pair}/context/{which}.tsv"
     resources:
-        mem_mb=4000,
+        **request("updates context"),
     params:
         code=code("updates context"),
         settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
@@ -63,7 +63,7 @@ rule preprocess:
     benchmark:
         "logs/{pair}/filtered/{which}/{bucket}.tsv"
     resources:
-        mem_mb=2000,
+        **request("updates preprocess"),
     params:
         code=code("updates preprocess"),
         settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
@@ -92,8 +92,10 @@ rule preprocess_report:
         "logs/{pair}/preprocess_report.txt",
     benchmark:
         "logs/{pair}/preprocess_report.tsv"
+    group:
+        together("dataset")
     resources:
-        mem_mb=2000,
+        **request("updates report"),
     params:
         code=code("updates report"),
     shell:
@@ -118,7 +120,7 @@ rule difference:
     benchmark:
         "logs/{pair}/triples/{bucket}.tsv"
     resources:
-        mem_mb=2000,
+        **request("updates difference"),
     params:
         code=code("updates difference"),
         settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
@@ -146,7 +148,7 @@ rule new_entities:
     benchmark:
         "logs/{pair}/new_entities/{bucket}.tsv"
     resources:
-        mem_mb=2000,
+        **request("updates new-entities"),
     params:
         code=code("updates new-entities"),
         settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
@@ -184,7 +186,7 @@ rule classify:
     benchmark:
         "logs/{pair}/updates/{bucket}.tsv"
     resources:
-        mem_mb=2000,
+        **request("updates classify"),
     params:
         code=code("updates classify"),
         settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),

@@ -38,7 +38,7 @@ rule sample_triples:
     benchmark:
         "logs/{pair}/verbalize/sample.tsv"
     resources:
-        mem_mb=4000,
+        **request("verbalize sample"),
     params:
         code=code("verbalize sample"),
         settings=settings_of(config, SampleSettings, VERBALIZATION),
@@ -71,7 +71,7 @@ rule write_requests:
     benchmark:
         "logs/{pair}/verbalize/requests.tsv"
     resources:
-        mem_mb=2000,
+        **request("verbalize requests"),
     params:
         code=code("verbalize requests"),
         sentences=config["verbalization"]["sentences"],
@@ -101,7 +101,7 @@ rule ask_chat_model:
     wildcard_constraints:
         asking="verbalize|answer/chat",
     resources:
-        mem_mb=2000,
+        **request("chat ask"),
         chat=1,
     params:
         code=code("chat ask"),
@@ -134,7 +134,7 @@ rule filter_sentences:
     benchmark:
         "logs/{pair}/verbalize/sentences.tsv"
     resources:
-        mem_mb=2000,
+        **request("verbalize sentences"),
     params:
         code=code("verbalize sentences"),
         sentences=config["verbalization"]["sentences"],
@@ -165,7 +165,7 @@ rule count_templates:
     benchmark:
         "logs/{pair}/verbalize/candidates.{language}.tsv"
     resources:
-        mem_mb=2000,
+        **request("verbalize count"),
     params:
         code=code("verbalize count"),
         settings=settings_of(config, Quality, VERBALIZATION),
@@ -195,7 +195,7 @@ rule published_templates:
     benchmark:
         "logs/{pair}/verbalize/published.tsv"
     resources:
-        mem_mb=4000,
+        **request("verbalize published"),
     params:
         code=code("verbalize published"),
         settings=settings_of(config, Quality, VERBALIZATION),
@@ -226,8 +226,10 @@ rule templates:
         "logs/{pair}/templates.txt",
     benchmark:
         "logs/{pair}/templates.tsv"
+    group:
+        together("dataset")
     resources:
-        mem_mb=2000,
+        **request("verbalize templates"),
     params:
         code=code("verbalize templates"),
         source="file" if config["verbalizer"] == "file" else "chat",
@@ -265,7 +267,7 @@ rule translated_templates:
     benchmark:
         "logs/{pair}/templates.{language}.tsv"
     resources:
-        mem_mb=2000,
+        **request("verbalize templates"),
     params:
         code=code("verbalize templates"),
         kept=config["verbalization"]["templates"],
@@ -299,8 +301,10 @@ rule literals:
         "logs/{pair}/literals.txt",
     benchmark:
         "logs/{pair}/literals.tsv"
+    group:
+        together("dataset")
     resources:
-        mem_mb=4000,
+        **request("verbalize literals"),
     params:
         code=code("verbalize literals"),
         variant=config["variant"],

@@ -26,8 +26,10 @@ rule popularity:
         "logs/{pair}/popularity.txt",
     benchmark:
         "logs/{pair}/popularity.tsv"
+    group:
+        together("dataset")
     resources:
-        mem_mb=4000,
+        **request("wikifactdiff popularity"),
     params:
         code=code("wikifactdiff popularity"),
         pageviews=pageview_folder,
@@ -58,7 +60,7 @@ rule snapshot_popularity:
     benchmark:
         "logs/snapshots/{date}/popularity.tsv"
     resources:
-        mem_mb=4000,
+        **request("wikifactdiff popularity"),
     params:
         code=code("wikifactdiff popularity"),
         pageviews=pageview_folder,
@@ -85,8 +87,10 @@ rule select_replacements:
         "logs/{pair}/replacements.txt",
     benchmark:
         "logs/{pair}/replacements.tsv"
+    group:
+        together("neighbors")
     resources:
-        mem_mb=2000,
+        **request("wikifactdiff select"),
     params:
         code=code("wikifactdiff select"),
         undersample=[
@@ -118,8 +122,10 @@ rule funnel:
         "logs/{pair}/funnel.txt",
     benchmark:
         "logs/{pair}/funnel.tsv"
+    group:
+        together("dataset")
     resources:
-        mem_mb=2000,
+        **request("wikifactdiff funnel"),
     params:
         code=code("wikifactdiff funnel"),
     shell:
@@ -156,8 +162,10 @@ rule assemble:
         "logs/{pair}/wikifactdiff.txt",
     benchmark:
         "logs/{pair}/wikifactdiff.tsv"
+    group:
+        together("dataset")
     resources:
-        mem_mb=4000,
+        **request("wikifactdiff assemble"),
     params:
         code=code("wikifactdiff assemble"),
         settings=lambda wildcards: settings_of(config, AssembleSettings, ""),
@@ -193,8 +201,10 @@ rule replacements:
         "logs/{pair}/wfd_repl.txt",
     benchmark:
         "logs/{pair}/wfd_repl.tsv"
+    group:
+        together("dataset")
     resources:
-        mem_mb=2000,
+        **request("wikifactdiff replacements"),
     params:
         code=code("wikifactdiff replacements"),
     shell:
@@ -218,8 +228,10 @@ rule statistics:
         "logs/{pair}/stats.txt",
     benchmark:
         "logs/{pair}/stats.tsv"
+    group:
+        together("dataset")
     resources:
-        mem_mb=2000,
+        **request("wikifactdiff stats"),
     params:
         code=code("wikifactdiff stats"),
     shell:
@@ -244,8 +256,10 @@ rule export_jsonl:
         "logs/{pair}/{dataset}.jsonl.tsv"
     wildcard_constraints:
         dataset="wikifactdiff|wfd_repl",
+    group:
+        together("dataset")
     resources:
-        mem_mb=2000,
+        **request("wikifactdiff export"),
     params:
         code=code("wikifactdiff export"),
     shell:
@@ -282,8 +296,10 @@ rule manifest:
         "logs/{pair}/manifest.txt",
     benchmark:
         "logs/{pair}/manifest.tsv"
+    group:
+        together("dataset")
     resources:
-        mem_mb=2000,
+        **request("wikifactdiff manifest"),
     params:
         code=code("wikifactdiff manifest"),
         dumps=lambda wildcards, input: [

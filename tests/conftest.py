@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from support.examples import examples
 from support.workflow import TERMINAL, Once, copied, snakemake
 
-from factdrift.retry import file_lock
+from factdrift.nodes import file_lock
 
 # Set before numpy and PyTorch are loaded, and inherited by the processes that tests start. Threads that wait
 # by spinning slow each other down where there are more of them than cores, and each core has a worker.

@@ -41,6 +41,7 @@ def test_locks_are_hashed_and_name_no_address(lock):
     [
         ("setup.txt", PYPROJECT["build-system"]["requires"]),
         ("data.txt", PROJECT["dependencies"]),
+        ("cluster.txt", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["cluster"]),
         ("models.txt", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["models"]),
         ("dev.txt", [text for part in PROJECT["optional-dependencies"].values() for text in part]),
     ],
@@ -79,16 +80,23 @@ def test_what_pytorch_needs_is_pinned_with_hashes():
 
 def test_locks_agree_with_each_other():
     first: dict[str, set[str]] = {}
-    for lock in ("setup.txt", "data.txt", "models.txt", "dev.txt"):
+    for lock in ("setup.txt", "data.txt", "cluster.txt", "models.txt", "dev.txt"):
         for name, versions in pinned(ROOT / "envs" / lock).items():
             assert first.setdefault(name, versions) == versions, f"{name} in {lock}; run make lock"
 
 
-def test_the_container_is_built_from_the_locks_alone():
-    recipe = (ROOT / "envs" / "factdrift.def").read_text(encoding="utf-8")
-    copied = re.findall(r"^    (\S+) /opt/factdrift/(\S+)$", recipe, re.M)
+RECIPES = {
+    "factdrift.def": r"^    (\S+) /opt/factdrift/(\S+)$",
+    "Dockerfile": r"^COPY (\S+) /opt/factdrift/(\S+)$",
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_container_is_built_from_the_locks_alone(name: str):
+    recipe = (ROOT / "envs" / name).read_text(encoding="utf-8")
+    copied = re.findall(RECIPES[name], recipe, re.M)
     assert all(source == target and (ROOT / source).exists() for source, target in copied)
-    assert {"envs/setup.txt", "envs/data.txt", "resources", "config", "workflow"} <= {
+    assert {"envs/setup.txt", "envs/cluster.txt", "resources", "config", "workflow"} <= {
         one for one, _ in copied
     }
     installs = [line.split() for line in recipe.splitlines() if "pip install" in line]
@@ -97,7 +105,18 @@ def test_the_container_is_built_from_the_locks_alone():
         assert ("--require-hashes" in words) or {"--no-deps", "--no-build-isolation"} <= set(words)
 
 
+def test_both_recipes_make_the_same_container():
+    made = []
+    for name, pattern in RECIPES.items():
+        text = (ROOT / "envs" / name).read_text(encoding="utf-8")
+        installs = [line.strip(" \\&") for line in text.splitlines() if "pip install" in line]
+        base = re.findall(r"^(?:FROM |From: )(\S+)$", text, re.M)
+        made.append((base, sorted(re.findall(pattern, text, re.M)), installs))
+    assert made[0] == made[1]
+    assert len(made[0][0]) == 1
+
+
 def test_every_dependency_has_its_reason():
     reasons = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    for text in PROJECT["dependencies"]:
+    for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["cluster"]:
         assert Requirement(text).name in reasons, f"{text} has no line in docs/design.md"

@@ -1,15 +1,13 @@
 """The policy of repeating requests: waits, limits, and what servers ask for."""
 
 import datetime
-import threading
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from factdrift.errors import InputError
-from factdrift.retry import Retries, RetryPolicy, TransientError, file_lock, retry_after
+from factdrift.retry import Retries, RetryPolicy, TransientError, retry_after
 
 NOW = datetime.datetime(2026, 11, 20, 12, 0, 0, tzinfo=datetime.UTC)
 
@@ -74,19 +72,3 @@ def test_failures_are_counted_in_a_row(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(InputError, match=r"server: given up after 3 tries .*\(fifth\).*is kept"):
         retries.failed(TransientError("fifth"))
     assert capsys.readouterr().err.splitlines()[0] == "server: first; try 2 of 3 in 1.2 s"
-
-
-def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
-    waiting, entered = threading.Event(), threading.Event()
-
-    def wait() -> None:
-        with file_lock(tmp_path / "new" / "lock", waiting.set):
-            entered.set()
-
-    thread = threading.Thread(target=wait)
-    with file_lock(tmp_path / "new" / "lock"):
-        thread.start()
-        assert waiting.wait(60)
-        assert not entered.is_set()
-    thread.join(60)
-    assert entered.is_set()

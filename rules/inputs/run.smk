@@ -14,15 +14,11 @@ TABLES = []
 
 def begin_run():
     """Prints what the run needs, stops what the disk cannot hold, and reports progress from now on."""
-    from factdrift.runs.begin import Planned, Source, begin
+    from factdrift.runs.begin import Planned, begin
 
     jobs = list(workflow.dag.needrun_jobs())
     planned = [Planned(job.rule.name, job.shellcmd, job.log, job.benchmark) for job in jobs if job.is_shell]
-    dumps = {} if workflow.touch else {date: remote_dump(config, date) for date in (OLD, NEW)}
-    sources = [
-        Source(date, Path(dump_file(date)), dump is not None, dump and dump.size)
-        for date, dump in dumps.items()
-    ]
+    sources = [] if workflow.touch else dump_sources()
     here = workflow.local_exec
     asked = {str(file) for file in workflow.dag.targetfiles}
     outputs = sorted({str(file) for job in jobs for file in job.output})

@@ -63,7 +63,9 @@ def test_factdrift_accepts_its_arguments(arguments: list[str]) -> None:
 
 
 def snakemake_options(arguments: list[str]) -> Any:
-    return snakemake.cli.parse_args(arguments)[1]
+    """What Snakemake reads from a command that is given in the checkout."""
+    here = [str(ROOT / each) if each.startswith("profiles/") else each for each in arguments]
+    return snakemake.cli.parse_args(here)[1]
 
 
 @pytest.mark.parametrize("arguments", commands("snakemake"))

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from factdrift.errors import InputError  # noqa: E402
 from factdrift.models import devices  # noqa: E402
+from factdrift.nodes import node  # noqa: E402
 
 HOLDING = """
 import fcntl, sys, time
@@ -36,11 +38,13 @@ def test_jobs_take_gpus_that_are_free(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    uuids = ["a-0", "a-1"]
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda place: SimpleNamespace(uuid=uuids[place]))
     with devices.held("auto") as first, devices.held("auto") as second:
         assert (first, second) == ("cuda:0", "cuda:1")
         (folder,) = tmp_path.iterdir()
     # Another process holds the first; with its end the hold ends.
-    other = subprocess.Popen([sys.executable, "-c", HOLDING, str(folder / "0")], stdout=subprocess.PIPE)
+    other = subprocess.Popen([sys.executable, "-c", HOLDING, str(folder / "a-0")], stdout=subprocess.PIPE)
     assert other.stdout is not None
     other.stdout.readline()
     with devices.held("auto") as device:
@@ -56,17 +60,28 @@ def test_jobs_take_gpus_that_are_free(monkeypatch: pytest.MonkeyPatch, tmp_path:
         with devices.held("auto") as device:
             assert device == "cuda:0"
         assert waits == [devices.WAIT]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
-    with devices.held("auto") as device:
-        assert device == "cuda:0"
-    assert (folder / "5").exists()
-    assert chosen == [0, 1, 1, 0, 0]
+    assert chosen == [0, 1, 1, 0]
+    # Two jobs of a scheduler whose control groups show each its own GPU as number 0, on any node.
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with devices.held("auto"):
+        uuids[0] = "b-0"
+        with devices.held("auto") as device:
+            assert device == "cuda:0"
+    assert (folder / "b-0").exists()
+    # Two slices of one GPU.
+    for name in ("MIG-1", "MIG-2"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", name)
+        with devices.held("auto"):
+            assert (folder / name).exists()
+    assert folder.name.endswith(f"-{node()}")
 
 
 def test_a_job_takes_all_of_its_gpus_or_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
     monkeypatch.setattr(torch.cuda, "set_device", lambda place: None)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda place: SimpleNamespace(uuid=place))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     with devices.held("auto", 2) as two:

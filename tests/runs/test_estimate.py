@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.workflow import ROOT, snakemake
+from support.workflow import snakemake
 
 from factdrift.cli import main
 from factdrift.errors import InputError
@@ -18,6 +18,7 @@ from factdrift.runs import costs
 from factdrift.runs.begin import Planned, Source, begin, followed
 from factdrift.runs.costs import SPLITS, dump_bytes, job_count, read_costs, read_quantities
 from factdrift.runs.estimate import Dump, Machine, check_disk, estimate, report
+from factdrift.runs.requests import most_memory
 from factdrift.runs.stages import Job
 
 DUMPS = [Dump(100e9, "gzip"), Dump(120e9, "gzip")]
@@ -128,13 +129,7 @@ def test_too_little_memory_gives_a_warning_with_the_remedy():
 
 
 def test_the_tables_of_costs():
-    granted = {}
-    for path in (ROOT / "rules").glob("*.smk"):
-        for rule in path.read_text().split("\nrule ")[1:]:
-            command = re.search(r"factdrift ([\w-]+ [\w-]+)", rule)
-            memory = re.search(r"mem_mb=(\d+)", rule)
-            if command and memory:
-                granted[command[1]] = float(memory[1])
+    granted = {command: round(most, 6) for command, most in most_memory().items()}
     tables = {scope: read_costs(scope) for scope in ("enwiki", "anywiki", "all")}
     for table in tables.values():
         assert table.keys() == tables["enwiki"].keys()

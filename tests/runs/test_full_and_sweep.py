@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from types import SimpleNamespace
 
 import duckdb
@@ -16,7 +17,8 @@ import pytest
 
 from factdrift import cli
 from factdrift.disk import full, is_full
-from factdrift.runs.sweep import sweep
+from factdrift.nodes import node, writer
+from factdrift.runs.sweep import FORGOTTEN, sweep
 from factdrift.tables import atomic_path, database
 
 IO = '{"exception_message":"Could not write file \\"%s\\": No space left on device","errno":"28"}'
@@ -93,16 +95,19 @@ def test_sweep_removes_files_of_killed_processes_only(tmp_path, monkeypatch):
     stays = [
         *(
             results / "deep" / name
-            for name in ("a.parquet", "dump.json.gz.part", f".a.{os.getpid()}.part", ".b.part")
+            for name in ("a.parquet", "dump.json.gz.part", f".a.{writer()}.part", ".b.part")
         ),
-        *(spills / name for name in (f"factdrift-{os.getpid()}-x", f"other-{gone.pid}-x")),
+        *(spills / name for name in (f"factdrift-{writer()}-x", f"other-{node()}-{gone.pid}-x")),
     ]
-    goes = [results / "deep" / f".a.parquet.{gone.pid}.part", spills / f"factdrift-{gone.pid}-abc_1"]
+    goes = [
+        results / "deep" / f".a.parquet.{node()}-{gone.pid}.part",
+        spills / f"factdrift-{node()}-{gone.pid}-abc_1",
+    ]
     for path in (*stays, *goes[:1]):
         path.write_bytes(b"x" * 1000)
     (goes[1] / "deeper").mkdir(parents=True)
     (goes[1] / "deeper" / "block").write_bytes(b"x" * 500)
-    folder = results / f".shard.{gone.pid}.part"
+    folder = results / f".shard.{node()}-{gone.pid}.part"
     folder.mkdir()
     (folder / "a").write_bytes(b"x" * 250)
     assert sweep(results) == (3, 1750)
@@ -115,7 +120,7 @@ def test_sweep_removes_files_of_killed_processes_only(tmp_path, monkeypatch):
 def test_sweep_removes_what_a_zombie_left(tmp_path):
     """A killed process whose parent never asks for its end keeps its number, but writes no more."""
     killed = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    (tmp_path / f".a.{killed.pid}.part").write_bytes(b"x" * 10)
+    (tmp_path / f".a.{node()}-{killed.pid}.part").write_bytes(b"x" * 10)
     assert sweep(tmp_path) == (0, 0)
     killed.kill()
     os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
@@ -124,7 +129,7 @@ def test_sweep_removes_what_a_zombie_left(tmp_path):
 
 
 def test_sweep_removes_what_is_older_than_the_process_of_its_number(tmp_path):
-    part = tmp_path / f".a.{os.getpid()}.part"
+    part = tmp_path / f".a.{writer()}.part"
     part.write_bytes(b"x" * 10)
     assert sweep(tmp_path) == (0, 0)
     before = psutil.Process().create_time() - 10
@@ -132,15 +137,32 @@ def test_sweep_removes_what_is_older_than_the_process_of_its_number(tmp_path):
     assert sweep(tmp_path) == (1, 10)
 
 
+def test_sweep_leaves_what_another_node_may_be_writing(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    part, folder = tmp_path / f".a.elsewhere-{gone.pid}.part", tmp_path / f".b.elsewhere-{gone.pid}.part"
+    part.write_bytes(b"x" * 10)
+    folder.mkdir()
+    (folder / "a").write_bytes(b"x" * 5)
+    assert sweep(tmp_path) == (0, 0)
+    before = time.time() - FORGOTTEN - 1
+    os.utime(part, (before, before))
+    os.utime(folder, (before, before))
+    assert sweep(tmp_path) == (1, 10)
+    os.utime(folder / "a", (before, before))
+    assert sweep(tmp_path) == (1, 5)
+
+
 @pytest.mark.parametrize("when", ["before it is measured", "before it is removed"])
 def test_sweep_ignores_files_that_vanish(tmp_path, monkeypatch, when):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    folder = tmp_path / f"factdrift-{gone.pid}-a"
+    folder = tmp_path / f"factdrift-{node()}-{gone.pid}-a"
     folder.mkdir()
     (folder / "block").write_bytes(b"x" * 10)
-    (tmp_path / f"factdrift-{gone.pid}-link").symlink_to(tmp_path / "nothing")
+    (tmp_path / f"factdrift-{node()}-{gone.pid}-link").symlink_to(tmp_path / "nothing")
     module, name = (psutil, "Process") if when == "before it is measured" else (shutil, "rmtree")
     real = getattr(module, name)
     really_remove = shutil.rmtree
@@ -157,5 +179,5 @@ def test_sweep_ignores_files_that_vanish(tmp_path, monkeypatch, when):
 def test_the_folder_of_a_query_is_named_by_its_process(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with database():
-        assert [path.name.startswith(f"factdrift-{os.getpid()}-") for path in tmp_path.iterdir()] == [True]
+        assert [path.name.startswith(f"factdrift-{writer()}-") for path in tmp_path.iterdir()] == [True]
     assert not list(tmp_path.iterdir())

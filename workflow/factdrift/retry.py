@@ -5,17 +5,14 @@ Wikimedia's rules for programs: https://www.mediawiki.org/wiki/API:Etiquette
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import email.message
 import email.utils
-import fcntl
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from factdrift.errors import InputError
 
@@ -126,16 +123,3 @@ def retry_after(
 def say(server: str, what: str) -> None:
     """Prints one line about a server to standard error."""
     print(f"{server}: {what}", file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def file_lock(path: Path, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Waits until no other process holds the lock `path`; the kernel releases it if its holder dies."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            before_waiting()
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ import pyarrow.parquet as pq
 
 from factdrift.disk import is_full
 from factdrift.errors import InputError
+from factdrift.nodes import writer
 from factdrift.progress import Progress
 from factdrift.text_files import utf8_lines
 from factdrift.wikidata.ids import entity_number
@@ -133,7 +133,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path`, which is renamed to `path` if the block succeeds, else removed."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{writer()}.part")
     try:
         yield temporary
         temporary.replace(path)
@@ -232,7 +232,7 @@ def database(memory_mb: int = 1000, threads: int = 1) -> Iterator[duckdb.DuckDBP
 
     The process takes some 400 MB more: Python, the rows that are being written, what DuckDB does not count.
     """
-    with tempfile.TemporaryDirectory(prefix=f"factdrift-{os.getpid()}-") as spill:
+    with tempfile.TemporaryDirectory(prefix=f"factdrift-{writer()}-") as spill:
         connection = duckdb.connect(
             config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": spill}
         )

@@ -7,13 +7,14 @@ import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
 import torch
 
 from factdrift.errors import InputError
+from factdrift.nodes import node, try_lock
 
 WAIT = 1.0
 """Seconds between two attempts to lock a GPU."""
@@ -23,36 +24,46 @@ WAIT = 1.0
 def held(device: str, gpus: int = 1) -> Iterator[str]:
     """Resolves `auto` to GPUs that are locked for this job, or to `cpu` without GPU; keeps other names.
 
-    Several GPUs are joined by commas, `cuda:0,cuda:1`. Waits until so many of the GPUs (those in
-    CUDA_VISIBLE_DEVICES, if it is set) are free, and holds none meanwhile. The locks are file locks of the
-    user, which the kernel releases when the process ends. Raises InputError if there are fewer than `gpus`.
+    Several GPUs are joined by commas, `cuda:0,cuda:1`. Waits until so many of the GPUs that the job sees are
+    free, and holds none meanwhile. The locks are file locks of the user on this node, which the kernel
+    releases when the process ends. Raises InputError if there are fewer than `gpus`.
     """
     if device != "auto" or not torch.cuda.is_available():
         yield "cpu" if device == "auto" else device
         return
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    names = visible.split(",") if visible else [str(place) for place in range(torch.cuda.device_count())]
+    names = _names()
     if gpus > len(names):
         raise InputError(f"edit.gpus: {gpus} GPUs are wanted for a model, and a job sees {len(names)} here")
-    folder = Path(tempfile.gettempdir()) / f"factdrift-gpus-{os.getuid()}"
+    folder = Path(tempfile.gettempdir()) / f"factdrift-gpus-{os.getuid()}-{node()}"
     folder.mkdir(exist_ok=True)
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context((folder / name.strip()).open("w")) for name in names]
+        files = {folder / name: stack.enter_context((folder / name).open("w")) for name in names}
         while not (places := _free(files, gpus)):
             time.sleep(WAIT)
         torch.cuda.set_device(places[0])
         yield ",".join(f"cuda:{place}" for place in places)
 
 
-def _free(files: Sequence[IO[str]], count: int) -> list[int]:
+def _names() -> list[str]:
+    """What tells each visible GPU from the others of the node.
+
+    Numbers do not: a scheduler with control groups shows every job its own GPU as number 0. Slices of one GPU
+    share its UUID, and are told apart by their names in CUDA_VISIBLE_DEVICES.
+    """
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
+    if all(name.startswith(("GPU-", "MIG-")) for name in named):
+        return named
+    return [str(torch.cuda.get_device_properties(place).uuid) for place in range(torch.cuda.device_count())]
+
+
+def _free(files: Mapping[Path, IO[str]], count: int) -> list[int]:
     """The indices of the first `count` files that could be locked; none, and no lock, if there are fewer."""
-    places: list[int] = []
-    for place, file in enumerate(files):
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            places.append(place)
-            if len(places) == count:
-                return places
-    for place in places:
-        fcntl.flock(files[place], fcntl.LOCK_UN)
+    held: dict[int, IO[str]] = {}
+    for place, (path, file) in enumerate(files.items()):
+        if try_lock(file, path):
+            held[place] = file
+            if len(held) == count:
+                return list(held)
+    for file in held.values():
+        fcntl.flock(file, fcntl.LOCK_UN)
     return []

@@ -64,7 +64,7 @@ def begin(
             f"Removed {number} unfinished files of killed runs, {freed / 1e6:,.1f} MB",
             file=sys.stderr,
         )
-    dumps = [_dump(source) for source in _estimated(sources, config)]
+    dumps = known_dumps(sources, config)
     if dumps and jobs:
         folder = (results if results.is_dir() else Path()).resolve()  # it may be a link to another disk
         memory = float(psutil.virtual_memory().total) if here else math.inf
@@ -93,6 +93,11 @@ def followed(planned: Iterable[Planned]) -> list[Job]:
         for job in planned
         if (command := _COMMAND.search(job.shell)) and job.logs and job.benchmark
     ]
+
+
+def known_dumps(sources: Sequence[Source], config: Mapping[str, Any]) -> list[Dump]:
+    """What is known of both dumps; none for the bundled sample and for fetched entities, which are small."""
+    return [_dump(source) for source in _estimated(sources, config)]
 
 
 def _estimated(sources: Sequence[Source], config: Mapping[str, Any]) -> list[Source]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    help_ = "estimate the time, disk and memory that a build of two dumps needs"
+    help_ = "estimate what a build of two dumps needs, and what its jobs ask a cluster for"
     verb = commands.add_parser("estimate", help=help_, description=help_)
     verb.add_argument(
         "dumps",
@@ -33,13 +33,19 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _estimate(options: argparse.Namespace) -> None:
-    from factdrift.runs.estimate import table
+    from factdrift.runs.estimate import Parts, table
+    from factdrift.runs.requests import request_table
 
     numbers = (*options.cores, options.shards, options.buckets, options.blocks)
     if min(numbers) < 1:
         raise InputError("--cores, --shards, --buckets and --blocks must be 1 or more")
     dumps = [_dump(text) for text in options.dumps]
-    print(table(dumps, options.cores, options.scope, options.shards, options.buckets, options.blocks))
+    parts = Parts(options.shards, options.buckets, options.blocks)
+    print(table(dumps, options.cores, options.scope, *parts))
+    print(
+        "\nWhat each job asks a cluster for at its first attempt; every further one asks for twice as much:\n"
+    )
+    print(request_table(dumps, options.scope, parts))
 
 
 def _dump(text: str) -> Dump:

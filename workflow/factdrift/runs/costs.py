@@ -15,8 +15,8 @@ class Cost(NamedTuple):
     """Measured costs of the jobs of one command.
 
     `split`: how the work is divided into jobs (SPLITS). `cpu_s` (seconds) and `memory_mb` are the fixed part
-    of a job, `*_gb` the part per gigabyte of text in its share of a dump. `most_mb`: the memory that its rule
-    requests. `kept`: the output is not temporary.
+    of a job, `*_gb` the part per gigabyte of text in its share of a dump. `most_mb`: the most
+    that a job takes, because its queries spill above. `kept`: the output is not temporary.
     """
 
     split: str

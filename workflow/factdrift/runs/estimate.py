@@ -37,6 +37,22 @@ class Machine(NamedTuple):
     disk: float
 
 
+class Parts(NamedTuple):
+    """Into how many jobs the work on a dump is divided: `shards`, `buckets`, `neighbors.blocks`."""
+
+    shards: int
+    buckets: int
+    blocks: int
+
+
+class JobFigures(NamedTuple):
+    """Estimate for one job: CPU seconds, megabytes of memory, megabytes of output."""
+
+    cpu: float
+    memory: float
+    output: float
+
+
 class Stage(NamedTuple):
     """Estimate for one command: jobs to run, CPU seconds of all, seconds on the clock, megabytes of memory of
     one job and of the jobs that run at once, megabytes of output."""
@@ -86,26 +102,18 @@ def estimate(
 ) -> Estimate:
     """The estimate of a whole build from two dumps, or of only `jobs` (command -> number) of it."""
     quantities, archives = read_quantities(), read_archives()
-    texts = [dump.bytes / 1e9 * quantities[f"text_per_byte_{dump.compression}"] for dump in dumps]
-    one = sum(texts) / len(texts)
+    parts = Parts(shards, buckets, blocks)
     stages = {}
     for command, cost in read_costs(scope).items():
-        whole = job_count(cost.split, shards, buckets, blocks)
+        whole = job_count(cost.split, *parts)
         wanted = whole if jobs is None else min(jobs.get(command, 0), whole)
         if wanted:
-            parts = {"shard": shards, "dump_bucket": buckets, "bucket": buckets, "block": blocks}
-            share = (one if cost.split in _PER_DUMP else max(texts)) / parts.get(cost.split, 1)
-            cpu = cost.cpu(share)
-            if command == "statements extract":
-                unpack = [archives[dump.compression] * text for dump, text in zip(dumps, texts, strict=True)]
-                cpu = max(cpu + sum(unpack) / len(unpack) / shards, 0.0)
-            if command == SEARCH:
-                cpu += _pairs(max(texts), scope, quantities) * quantities["search_pairs"] / blocks
-            stages[command] = _stage(cost, wanted, cpu, share, cores)
+            one = job_figures(command, cost, dumps, scope, parts, quantities, archives)
+            stages[command] = _stage(one, wanted, cores)
     to_come = sum(dump.to_come for dump in dumps)
     return Estimate(
         stages,
-        sum(texts) * 1e9,
+        sum(texts_of(dumps, quantities)) * 1e9,
         sum(stage.seconds for stage in stages.values()),
         to_come,
         max(dump.to_come / dump.speed for dump in dumps),
@@ -116,15 +124,46 @@ def estimate(
 _PER_DUMP = ("dump", "shard", "dump_bucket")
 
 
-def _stage(cost: Cost, jobs: int, cpu: float, share: float, cores: int) -> Stage:
-    memory = cost.memory(share)
+def texts_of(dumps: Sequence[Dump], quantities: Mapping[str, float]) -> list[float]:
+    """Gigabytes of text in each dump."""
+    return [dump.bytes / 1e9 * quantities[f"text_per_byte_{dump.compression}"] for dump in dumps]
+
+
+def job_figures(
+    command: str,
+    cost: Cost,
+    dumps: Sequence[Dump],
+    scope: str,
+    parts: Parts,
+    quantities: Mapping[str, float],
+    archives: Mapping[str, float],
+) -> JobFigures:
+    """What one job of a command takes."""
+    texts = texts_of(dumps, quantities)
+    divided = {
+        "shard": parts.shards,
+        "dump_bucket": parts.buckets,
+        "bucket": parts.buckets,
+        "block": parts.blocks,
+    }
+    share = (sum(texts) / len(texts) if cost.split in _PER_DUMP else max(texts)) / divided.get(cost.split, 1)
+    cpu = cost.cpu(share)
+    if command == "statements extract":
+        unpack = [archives[dump.compression] * text for dump, text in zip(dumps, texts, strict=True)]
+        cpu = max(cpu + sum(unpack) / len(unpack) / parts.shards, 0.0)
+    if command == SEARCH:
+        cpu += _pairs(max(texts), scope, quantities) * quantities["search_pairs"] / parts.blocks
+    return JobFigures(cpu, cost.memory(share), cost.output_mb_gb * share)
+
+
+def _stage(one: JobFigures, jobs: int, cores: int) -> Stage:
     return Stage(
         jobs,
-        jobs * cpu,
-        math.ceil(jobs / cores) * cpu,
-        memory,
-        min(jobs, cores) * memory,
-        jobs * cost.output_mb_gb * share,
+        jobs * one.cpu,
+        math.ceil(jobs / cores) * one.cpu,
+        one.memory,
+        min(jobs, cores) * one.memory,
+        jobs * one.output,
     )
 
 

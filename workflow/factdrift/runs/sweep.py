@@ -8,8 +8,15 @@ import re
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from factdrift.nodes import node
+
+FORGOTTEN = 24 * 3600.0
+"""Seconds without a change after which no job of another node can still be writing a file: longer than clocks
+of two nodes differ, and than any command is silent."""
 
 CLOCK = 2.0
 """Seconds by which the beginning of a process, computed from the machine's start, may be wrong."""
@@ -18,14 +25,18 @@ CLOCK = 2.0
 def sweep(results: Path) -> tuple[int, float]:
     """Removes the unfinished files of processes that are gone; returns their number and bytes.
 
-    These are `.NAME.PID.part` under `results` (no run may be writing there) and the folders to which queries
-    of this user spilled. What another process removes meanwhile is left to it.
+    These are `.NAME.NODE-PID.part` under `results` and the folders to which queries of this user spilled.
+    Whether a process of another node is gone cannot be asked here: its files are removed when they have not
+    changed for `FORGOTTEN`. What another process removes meanwhile is left to it.
     """
     number, freed = 0, 0.0
     parts = [path for path in _inside(results) if path.match(".*.part")]
     for path in (*parts, *_own(Path(tempfile.gettempdir()).glob("factdrift-*-*"))):
-        process = re.search(r"\.(\d+)\.part$|^factdrift-(\d+)-", path.name)
-        if process is None or _writes(int(process[1] or process[2]), path):
+        named = re.search(r"\.(\w+)-(\d+)\.part$|^factdrift-(\w+)-(\d+)-", path.name)
+        if named is None:
+            continue
+        where, process = named[1] or named[3], int(named[2] or named[4])
+        if _writes(process, path) if where == node() else _changed_lately(path):
             continue
         size = _bytes(path) + sum(_bytes(each) for each in _inside(path))
         with contextlib.suppress(FileNotFoundError):
@@ -54,6 +65,14 @@ def _writes(process: int, path: Path) -> bool:
         return False
     except psutil.AccessDenied:
         return True
+
+
+def _changed_lately(path: Path) -> bool:
+    """Whether a file, or anything in a folder, has changed since `FORGOTTEN`."""
+    with contextlib.suppress(FileNotFoundError):
+        newest = max(each.stat().st_mtime for each in (path, *_inside(path)))
+        return time.time() - newest < FORGOTTEN
+    return True
 
 
 def _inside(folder: Path) -> Iterator[Path]:

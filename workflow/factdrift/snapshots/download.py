@@ -6,7 +6,6 @@ An incomplete file is OUTPUT.part; OUTPUT.part.json records its address, size an
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from factdrift.errors import InputError
+from factdrift.nodes import try_lock
 from factdrift.progress import Progress
 from factdrift.retry import say
 from factdrift.snapshots.fetch import Client, Head, Missing
@@ -243,10 +243,8 @@ def _part(output: Path) -> Iterator[_Part]:
     path = output.with_name(f"{output.name}.part")
     # Unbuffered, so that after a kill the file has all that was written, and closing it cannot fail.
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{path}: another process downloads this file; wait for it or stop it") from None
+        if not try_lock(file, path):
+            raise InputError(f"{path}: another process downloads this file; wait for it or stop it")
         try:
             yield _Part(path, file)
         finally:

@@ -22,7 +22,8 @@ import requests
 import urllib3.exceptions
 
 from factdrift.errors import InputError
-from factdrift.retry import Retries, RetryPolicy, TransientError, file_lock, retry_after, say
+from factdrift.nodes import file_lock
+from factdrift.retry import Retries, RetryPolicy, TransientError, retry_after, say
 from factdrift.settings import contact_of
 
 T = TypeVar("T")

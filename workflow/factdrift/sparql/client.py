@@ -20,7 +20,8 @@ from SPARQLWrapper import JSON, POST, SPARQLWrapper
 from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperException
 
 from factdrift.errors import InputError
-from factdrift.retry import Retries, RetryPolicy, TransientError, file_lock, retry_after, say
+from factdrift.nodes import file_lock
+from factdrift.retry import Retries, RetryPolicy, TransientError, retry_after, say
 from factdrift.sparql.answers import Answers, Bindings, decode_answer
 
 POLICY = RetryPolicy(tries=8, first=4.0)

@@ -1,0 +1,53 @@
+"""What jobs ask a cluster for, which of them share a submission, and whether any is submitted at all."""
+
+from factdrift.runs.begin import Source, known_dumps
+from factdrift.runs.estimate import Parts, texts_of
+from factdrift.runs.costs import read_quantities
+from factdrift.runs.requests import Request, first_requests
+from factdrift.settings import scope
+
+
+def dump_sources():
+    """The dumps of both dates, as far as they are known before they are downloaded."""
+    dumps = {date: remote_dump(config, date) for date in (OLD, NEW)}
+    return [
+        Source(date, Path(dump_file(date)), dump is not None, dump and dump.size)
+        for date, dump in dumps.items()
+    ]
+
+
+try:
+    DUMPS = known_dumps(dump_sources(), config)
+except InputError as error:
+    raise WorkflowError(str(error)) from None
+
+REQUESTS = first_requests(DUMPS, scope(config), Parts(SHARDS, BUCKETS, config["neighbors"]["blocks"]))
+
+# Jobs of seconds are not worth a wait in a queue.
+SMALL = sum(texts_of(DUMPS, read_quantities())) < config["cluster"]["local_gb"]
+
+
+def request(command):
+    """The resources of the jobs of a command: memory, time and scratch, which double with each attempt."""
+    return growing(*REQUESTS[command])
+
+
+def growing(mem_mb, runtime, disk_mb=10000):
+    """Resources that double with each attempt; those of jobs that run models do not depend on the dumps."""
+    asked = Request(mem_mb, runtime, disk_mb)
+
+    def resource_of(name):
+        return lambda wildcards, attempt: getattr(asked.grown(attempt), name)
+
+    return {name: resource_of(name) for name in Request._fields}
+
+
+def together(name):
+    """The group whose jobs are one submission; none where they are not submitted (`SMALL`)."""
+    return None if SMALL else name
+
+
+def without_model():
+    """The rules of this workflow whose jobs run no model; those that do say how many GPUs they take, if only 0."""
+    own = [each for each in workflow.rules if str(each.snakefile).startswith(str(workflow.current_basedir))]
+    return [each.name for each in own if "gpu" not in each.resources]

@@ -1,0 +1,208 @@
+"""The profiles for clusters: what they say, and what schedulers are told, with stand-ins for commands."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+from support.workflow import ROOT, command, jobs
+
+PROFILES = ROOT / "profiles"
+SUBMITTING = ("slurm", "slurm-without-accounting", "cluster-generic", "kubernetes")
+PROPERTIES = {
+    "rule": "edit_run",
+    "jobid": 7,
+    "threads": 4,
+    "resources": {"mem_mb": 6001, "runtime": 90, "disk_mb": 1000, "gpu": 1},
+}
+
+
+def read(profile: str) -> dict[str, object]:
+    found = yaml.safe_load((PROFILES / profile / "config.yaml").read_text(encoding="utf-8"))
+    assert isinstance(found, dict)
+    return found
+
+
+def module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+schedulers = module(PROFILES / "cluster-generic" / "schedulers.py")
+JOB = schedulers.Job("edit_run", 4, 6001, 90, 1, "/shared/run", "/shared/run/logs/cluster/edit_run.7.txt")
+
+
+def test_every_value_has_a_comment_before_it() -> None:
+    before = ""
+    for line in (PROFILES / "slurm" / "config.yaml").read_text(encoding="utf-8").splitlines():
+        assert line.startswith(("#", " ")) or not line or before, line
+        before = line
+
+
+def test_the_variant_without_accounting_differs_in_one_value() -> None:
+    assert read("slurm") | {"slurm-status-command": "squeue"} == read("slurm-without-accounting")
+    for profile in ("cluster-generic", "kubernetes"):
+        shared = read("slurm").keys() & read(profile).keys() - {"executor"}
+        assert len(shared) == 6
+        assert {key: read("slurm")[key] for key in shared} == {key: read(profile)[key] for key in shared}
+
+
+@pytest.mark.parametrize("profile", SUBMITTING)
+def test_a_plan_of_the_sample(tmp_path: Path, profile: str) -> None:
+    """Snakemake takes the profile; dumps that are small are not worth a queue, and the plan is the same."""
+    line = command(tmp_path, "--profile", str(PROFILES / profile), "--dry-run", "results/wfd_repl.parquet")
+    done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert jobs(done.stdout + done.stderr)["extract_shard"] == 4
+
+
+def test_what_each_scheduler_is_told() -> None:
+    told = {name: " ".join(each.submit(JOB)) for name, each in schedulers.SCHEDULERS.items()}
+    log = JOB.log
+    assert told == {
+        "slurm": "sbatch --parsable --job-name=edit_run --cpus-per-task=4 --mem=6001 --time=90 --gpus=1 "
+        f"--output={log}",
+        "lsf": "bsub -J edit_run -n 4 -M 6001MB -R rusage[mem=1501MB] span[hosts=1] -W 90 -gpu num=1 "
+        f"-cwd /shared/run -o {log}",
+        "pbs": "qsub -N edit_run -l select=1:ncpus=4:mem=6001mb:ngpus=1 -l walltime=01:30:00 -j oe "
+        f"-o {log} -V",
+        "sge": "qsub -terse -N edit_run -pe smp 4 -l h_vmem=1501M,h_rt=01:30:00 -l gpu=1 -cwd -V -j y "
+        f"-o {log}",
+    }
+    small = JOB._replace(threads=1, gpu=0)
+    assert not any("gpu" in " ".join(each.submit(small)) for each in schedulers.SCHEDULERS.values())
+    assert "-pe" not in schedulers.SCHEDULERS["sge"].submit(small)
+
+
+STATES = [
+    ("slurm", "JobId=3 JobName=x JobState=COMPLETED Reason=None", "", "success"),
+    ("slurm", "JobId=3 JobName=x JobState=COMPLETING Reason=None", "", "running"),
+    ("slurm", "JobId=3 JobName=x JobState=OUT_OF_MEMORY Reason=None", "", "failed"),
+    ("slurm", "", "slurm_load_jobs error: Invalid job id specified", "failed"),
+    ("slurm", "", "slurm_load_jobs error: Unable to contact slurm controller", "running"),
+    ("lsf", "DONE", "", "success"),
+    ("lsf", "SSUSP", "", "running"),
+    ("lsf", "EXIT", "", "failed"),
+    ("lsf", "", "Job <7> is not found", "failed"),
+    ("lsf", "", "LSF is down. Please wait ...", "running"),
+    ("pbs", "Job Id: 7.head\n    job_state = F\n    Exit_status = 0\n", "", "success"),
+    ("pbs", "Job Id: 7.head\n    job_state = F\n    Exit_status = 271\n", "", "failed"),
+    ("pbs", "Job Id: 7.head\n    job_state = R\n", "", "running"),
+    ("pbs", "Job Id: 7.head\n    job_state = Q\n", "", "running"),
+    ("sge", "job_number:                 7\nowner: me\n", "", "running"),
+    ("sge", "jobname x\nfailed       0    \nexit_status  0\n", "", "success"),
+    ("sge", "jobname x\nfailed       0    \nexit_status  137\n", "", "failed"),
+    ("sge", "jobname x\nfailed       100 : assumedly after job\nexit_status  0\n", "", "failed"),
+]
+
+
+@pytest.mark.parametrize(("name", "out", "error", "meaning"), STATES)
+def test_what_the_answers_mean(
+    monkeypatch: pytest.MonkeyPatch, name: str, out: str, error: str, meaning: str
+) -> None:
+    done = subprocess.CompletedProcess([], 0, out, error)
+    monkeypatch.setattr(schedulers.subprocess, "run", lambda *given, **options: done)
+    assert schedulers.state(schedulers.SCHEDULERS[name], "7") == meaning
+
+
+def programs(folder: Path, monkeypatch: pytest.MonkeyPatch, **lines: str) -> None:
+    """PATH with these commands alone, each a shell script, and with what the scripts themselves use."""
+    folder.mkdir()
+    for name, text in lines.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/bin{os.pathsep}/usr/bin")
+
+
+def test_the_scheduler_is_found_by_its_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FACTDRIFT_SCHEDULER", raising=False)
+    for name in schedulers.SCHEDULERS:
+        found = schedulers.SCHEDULERS[name].finds
+        monkeypatch.setattr(schedulers.shutil, "which", lambda program, found=found: program in found or None)
+        assert schedulers.scheduler() is schedulers.SCHEDULERS[name]
+    monkeypatch.setattr(schedulers.shutil, "which", lambda program: None)
+    with pytest.raises(SystemExit, match="no scheduler is found"):
+        schedulers.scheduler()
+    monkeypatch.setenv("FACTDRIFT_SCHEDULER", "loadleveler")
+    with pytest.raises(SystemExit, match="is none of slurm, lsf, pbs, sge"):
+        schedulers.scheduler()
+
+
+def test_own_options_and_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs(
+        tmp_path / "bin",
+        monkeypatch,
+        bsub='echo "$@" >> "$(dirname "$0")/told"; echo "Job <12> is submitted"',
+    )
+    monkeypatch.setenv("FACTDRIFT_SUBMIT_OPTIONS", "-q long -P 'my project'")
+    lsf = schedulers.SCHEDULERS["lsf"]
+    assert schedulers.submitted(lsf, JOB, "job.sh") == "12"
+    assert (tmp_path / "bin/told").read_text().endswith("-q long -P my project job.sh\n")
+    programs(tmp_path / "no", monkeypatch, bsub='echo "queue closed" >&2; exit 255')
+    with pytest.raises(SystemExit, match="bsub refuses edit_run: queue closed"):
+        schedulers.submitted(lsf, JOB, "job.sh")
+
+
+def script(folder: Path) -> Path:
+    path = folder / "job.sh"
+    path.write_text(f"#!/bin/sh\n# properties = {json.dumps(PROPERTIES)}\ntrue\n", encoding="utf-8")
+    return path
+
+
+def run(program: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, str(PROFILES / "kubernetes" / program), *arguments]
+    return subprocess.run(line, capture_output=True, text=True, check=False, cwd=folder)
+
+
+def test_what_kubernetes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs(
+        tmp_path / "bin", monkeypatch, kubectl=f"cat > {tmp_path}/told; echo job.batch/factdrift-edit-run-x"
+    )
+    refused = run("submit.py", str(script(tmp_path)), folder=tmp_path)
+    assert (refused.returncode, "set FACTDRIFT_IMAGE, FACTDRIFT_CLAIM" in refused.stderr) == (1, True)
+    for name, value in (("IMAGE", "registry/factdrift"), ("CLAIM", "shared"), ("MOUNT", "/shared")):
+        monkeypatch.setenv(f"FACTDRIFT_{name}", value)
+    done = run("submit.py", str(script(tmp_path)), folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "job.batch/factdrift-edit-run-x\n")
+    told = json.loads((tmp_path / "told").read_text())
+    assert told["metadata"]["generateName"] == "factdrift-edit-run-"
+    assert (told["spec"]["backoffLimit"], told["spec"]["activeDeadlineSeconds"]) == (0, 5400)
+    pod = told["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["command"] == ["bash", str(tmp_path / "job.sh")]
+    assert container["workingDir"] == str(tmp_path)
+    assert container["resources"] == {
+        "requests": {"cpu": "4", "memory": "6001M", "ephemeral-storage": "1000M"},
+        "limits": {"memory": "6001M", "nvidia.com/gpu": "1"},
+    }
+    assert {mount["name"] for mount in container["volumeMounts"]} == {each["name"] for each in pod["volumes"]}
+
+
+KUBERNETES = [
+    ("echo Complete", "success"),
+    ("echo SuccessCriteriaMet Complete", "success"),
+    ("echo FailureTarget Failed", "failed"),
+    ("true", "running"),
+    ('echo "Error from server (NotFound): jobs.batch" >&2; exit 1', "failed"),
+    ('echo "Unable to connect to the server" >&2; exit 1', "running"),
+]
+
+
+@pytest.mark.parametrize(("kubectl", "meaning"), KUBERNETES)
+def test_what_kubernetes_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kubectl: str, meaning: str
+) -> None:
+    programs(tmp_path / "bin", monkeypatch, kubectl=kubectl)
+    assert run("status.py", "job.batch/a", folder=tmp_path).stdout == f"{meaning}\n"
