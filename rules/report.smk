@@ -26,7 +26,7 @@ rule report_page:
     benchmark:
         "logs/report.tsv"
     resources:
-        mem_mb=4000,
+        **request("report"),
     params:
         code=code("report"),
         caption="What changed between the two dates, and how it was decided, on one page.",
