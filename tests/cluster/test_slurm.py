@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,7 +61,8 @@ def test_the_sample_and_a_job_with_a_gpu_as_on_one_machine(built: Path, model: P
     assert "Comment=rule_edit_baseline" in with_gpu[0]
     assert submitted_by(said) == len(shown)
     # Small jobs share submissions; on a starved machine some may have been sent twice.
-    assert len({line.partition("Comment=")[2] for line in shown}) <= 21
+    (steps,) = set(re.findall(r"of (\d+) steps", said))
+    assert len({line.partition("Comment=")[2].split()[0] for line in shown}) < 0.8 * int(steps)
     assert "steps (100%) done" in said
 
 
