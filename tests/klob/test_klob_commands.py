@@ -51,6 +51,7 @@ def test_defaults_are_those_of_the_specification() -> None:
             "device": "auto",
             "threads": 1,
             "budget": 8192,
+            "runtime": 720,
         },
     }
 
