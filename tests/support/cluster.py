@@ -24,6 +24,10 @@ SUBMITTED: dict[str, Any] = {
 QUICK = ("--seconds-between-status-checks", "1", "--max-jobs-per-timespan", "100/1s", "--latency-wait", "60")
 """What profiles set so as to be kind to a scheduler that others use too."""
 
+FORGOTTEN = 20.0
+"""Seconds after which a job that is still there is cancelled by hand: on Ctrl-C Snakemake cancels its jobs,
+but not those whose state it is asking for at that moment."""
+
 # Python imports `sitecustomize` when it starts. This one stops a job when it is about to name its output: the
 # first attempt waits there to be killed, or takes 2 GB and waits; the next one passes.
 _HOOK = """
@@ -79,6 +83,8 @@ class Run:
             cwd=directory,
             env=env or dict(os.environ),
             start_new_session=True,
+            # A shell lets what it starts in the background ignore Ctrl-C, and so all that begins there.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         self.said = ""
 

@@ -24,15 +24,24 @@ ROOT = Path(__file__).resolve().parents[1]
 LOOK = 0.2
 """Seconds between two looks at a job's memory."""
 
+# Snakemake gives a cancellation two seconds, in which two Pythons may not start on a busy machine.
+_BKILL = """#!/bin/sh
+for number; do
+    read -r state process < {jobs}/"$number".state
+    [ "$state" != RUN ] || kill -s KILL -- "-$process"
+done
+"""
+
 
 def install(folder: Path, nodes: bool = False) -> dict[str, str]:
     """Environment variables with which the three commands are found."""
     (folder / "jobs").mkdir(parents=True)
     (folder / "bin").mkdir()
-    for name in ("bsub", "bjobs", "bkill"):
-        program = folder / "bin" / name
+    for name in ("bsub", "bjobs"):
         call = [sys.executable, __file__, str(folder), str(int(nodes)), name]
-        program.write_text(f'#!/bin/sh\nexec {shlex.join(call)} "$@"\n')
+        (folder / "bin" / name).write_text(f'#!/bin/sh\nexec {shlex.join(call)} "$@"\n')
+    (folder / "bin/bkill").write_text(_BKILL.format(jobs=shlex.quote(str(folder / "jobs"))))
+    for program in (folder / "bin").iterdir():
         program.chmod(0o755)
     path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "FACTDRIFT_SCHEDULER": "lsf"}
@@ -116,15 +125,7 @@ def _bjobs(folder: Path, nodes: bool, arguments: list[str]) -> None:
     print(_state(path).split()[0])
 
 
-def _bkill(folder: Path, nodes: bool, arguments: list[str]) -> None:
-    for number in arguments:
-        words = _state(folder / "jobs" / f"{number}.json").split()
-        if words[0] == "RUN":
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(int(words[1]), signal.SIGKILL)
-
-
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
-    verbs = {"bsub": _bsub, "bjobs": _bjobs, "bkill": _bkill, "run": _run}
+    verbs = {"bsub": _bsub, "bjobs": _bjobs, "run": _run}
     verbs[sys.argv[3]](Path(sys.argv[1]), sys.argv[2] == "1", sys.argv[4:])
