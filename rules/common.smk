@@ -46,9 +46,12 @@ def date_of(wildcards, which):
 
 def side(path, which=None):
     """The snapshot's file on one side of the pair in the wildcards; without `which`, that in the wildcard `which`."""
-    return lambda wildcards: f"results/snapshots/{date_of(wildcards, which or wildcards.which)}/{path}".format(
-        **wildcards
-    )
+
+    def of(wildcards):
+        date = date_of(wildcards, which or wildcards.which)
+        return f"results/snapshots/{date}/{path}".format(**wildcards)
+
+    return of
 
 
 def entities(which):

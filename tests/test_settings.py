@@ -90,7 +90,7 @@ def test_presets_are_valid_over_the_default(path):
         ({"max_bad_lines": -1}, "max_bad_lines: -1 is less than the minimum"),
         ({"dumps": {"2021-01-04": "a.json"}}, "dumps has no entry for 2023-02-27; add `2023-02-27: PATH`"),
         ({"dumps": {"2023-02-27": "a"}}, "add `2021-01-04: PATH` (or `2021-01-04: derive`)"),
-        ({"dumps": {"2021-01-04": "a", "2023-02-27": "derive"}}, "only the old snapshot can be derived"),
+        ({"dumps": {"2021-01-04": "a", "2023-02-27": "derive"}}, "only an earlier snapshot can be derived"),
         ({"dumps": "wikipedia"}, "A map gives for each date the path or the http(s)"),
         ({"contact": 5}, "contact: 5 is not of type 'string'"),
         ({"check_disk": "perhaps"}, "check_disk: 'perhaps' is not of type 'boolean'"),
@@ -280,7 +280,7 @@ def test_entities_that_are_fetched_are_the_subjects_unless_others_are_named():
     ("dumps", "keys", "message"),
     [
         (("a.txt", "b.txt"), {}, "the two dates have different files of entities"),
-        (("a.txt", "b.json.gz"), {}, "give `entities` for both dates"),
+        (("a.txt", "b.json.gz"), {}, "give `entities` for all dates"),
         (("a.txt", "a.txt"), {"variant": "revised"}, "cannot show a merge"),
         (("a.txt", "a.txt"), {"merges": "detect"}, "cannot show a merge"),
         ((3, "a.txt"), {}, "dumps"),

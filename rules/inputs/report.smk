@@ -27,6 +27,7 @@ CATEGORIES = {
     "manifest": "Accounts",
     "templates": "Sentences",
     "verbalization": "Sentences",
+    "stream": "Streams",
     "klob": "KLoB and locating",
     "KLoB": "KLoB and locating",
     "locate": "KLoB and locating",
@@ -61,6 +62,7 @@ CAPTIONS = {
     "locate_scores.parquet": "Locating methods, judged by KLoB.",
     "locate_vs_edit.parquet": "Whether editing works best where locating methods point to.",
     "answer_scores.parquet": "Accuracies of models on TempRIPPLE, with intervals.",
+    "stream.parquet": "All updates between consecutive dates of a sequence, linked to chains.",
     "answer_clozes.parquet": "What models complete in cloze tests.",
 }
 """Product -> its caption in Snakemake's own report."""
