@@ -13,7 +13,7 @@ PUBLISHED = {
 }
 """Products that have another name in the folder of the pair."""
 
-OF_STREAM = ["stream.parquet", "asof.parquet"]
+OF_STREAM = ["stream.parquet", "asof.parquet", "stream_scores.parquet"]
 """Products of the sequence of dates, not of the pair."""
 
 REPORTS = {
@@ -22,9 +22,15 @@ REPORTS = {
     "edit_scores.parquet": ["edit/table6.txt"],
     "locate_scores.parquet": ["locate/table_c.txt"],
     "locate_vs_edit.parquet": ["locate/vs_edit.txt"],
+    "stream_scores.parquet": ["edit/lifelong.txt"],
     "tempripple.parquet": ["tempripple/tr_stats.json"],
 }
-"""What is made with a product and stays in the folder of the pair."""
+"""What is made with a product and stays in the folder of the pair, or of the sequence of dates."""
+
+
+def home(wildcards):
+    """The folder in which a product is made."""
+    return STREAM if wildcards.name in OF_STREAM else PAIR
 
 
 localrules:
@@ -34,12 +40,8 @@ localrules:
 rule publish:
     """A product is a copy, whole or not there at all."""
     input:
-        source=lambda wildcards: (
-            f"{STREAM}/{wildcards.name}"
-            if wildcards.name in OF_STREAM
-            else f"{PAIR}/{PUBLISHED.get(wildcards.name, wildcards.name)}"
-        ),
-        report=lambda wildcards: [f"{PAIR}/{report}" for report in REPORTS.get(wildcards.name, [])],
+        source=lambda wildcards: f"{home(wildcards)}/{PUBLISHED.get(wildcards.name, wildcards.name)}",
+        report=lambda wildcards: [f"{home(wildcards)}/{name}" for name in REPORTS.get(wildcards.name, [])],
     output:
         report(
             "results/{name}",

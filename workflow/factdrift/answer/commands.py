@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from factdrift.answer.settings import METHODS, Settings, check_asked
 from factdrift.chat.settings import Chat, chat_settings
 from factdrift.edit.run_commands import add_method, add_strict
+from factdrift.edit.settings import check_regime
 from factdrift.models.bundled.known import add_recall
 from factdrift.models.options import PART, add_computing, add_model, loaded
 from factdrift.stage_settings import add_settings, read_settings
@@ -129,6 +130,7 @@ def _add_chat(verb: argparse.ArgumentParser) -> None:
 @contextmanager
 def _job(options: argparse.Namespace) -> Iterator[tuple[Job, Settings]]:
     settings = read_settings(options.settings, Settings, PART)
+    check_regime(settings)
     with loaded(options, settings) as model:
         from factdrift.edit.job import Job
 

@@ -19,6 +19,7 @@ from factdrift.edit import (
     try_commands,
     tune_commands,
 )
+from factdrift.edit.lifelong import commands as lifelong_commands
 from factdrift.edit.settings import SCENARIOS
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -34,6 +35,7 @@ def register(commands: Parsers) -> None:
     ability_commands.register(verbs)
     run_commands.register(verbs)
     score_commands.register(verbs)
+    lifelong_commands.register(verbs)
     try_commands.register(verbs)
     export_commands.register(verbs)
     probe_commands.register(verbs)

@@ -49,7 +49,7 @@ EDITS = pa.schema(
 )
 """One row for each edit, in the order of the dataset. The number of a probe is its index in `probes`."""
 
-_NEEDED = (
+NEEDED = (
     *("subject", "relation", "scenario", "update_prompt", "generalization_prompts", "objects"),
     *("neighborhood", "random_neighborhood"),
 )
@@ -78,12 +78,12 @@ def write_edits(
     if not dataset.is_file():
         raise InputError(f"{dataset}: no such file; build it with `snakemake --cores all {dataset}`")
     names = pq.read_schema(dataset).names
-    lacking = [name for name in _NEEDED if name not in names]
+    lacking = [name for name in NEEDED if name not in names]
     if lacking:
         raise InputError(
             f"{dataset}: lacks {', '.join(lacking)}; give wfd_repl.parquet or one of its columns"
         )
-    columns = [name for name in (*_NEEDED, "split", "subject_popularity") if name in names]
+    columns = [name for name in (*NEEDED, "split", "subject_popularity") if name in names]
     wanted = {SCENARIOS[name] for name in scenarios}
     rows = [
         row
@@ -92,7 +92,7 @@ def write_edits(
         and split in ("all", row.get("split"))
         and row["subject"]["id"] not in without
     ]
-    edits = [edit for row in rows for edit in _edits(row, archive_target)]
+    edits = [edit for row in rows for edit in edits_of(row, archive_target)]
     if limit:
         drawn = sorted(edits, key=lambda edit: draw("limit", seed, edit["edit"]))[:limit]
         chosen = {edit["edit"] for edit in drawn}
@@ -112,7 +112,7 @@ def draw(what: str, seed: int, edit: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{what} {seed} {edit}".encode()).digest()[:8], "big")
 
 
-def _edits(row: dict[str, Any], archive_target: str) -> Iterator[dict[str, Any]]:
+def edits_of(row: dict[str, Any], archive_target: str) -> Iterator[dict[str, Any]]:
     """The edits of an update: one replacement, else one for each new, else one for each obsolete object."""
     objects = {
         decision: [each["label"] for each in row["objects"] if each["decision"] == decision and each["label"]]

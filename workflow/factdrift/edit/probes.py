@@ -87,9 +87,8 @@ def read_updates(edits: Path, unaligned: Path | None = None) -> list[Update]:
 
 def _update(row: dict[str, Any]) -> Update:
     given = {key: row[key] for key in ("prompt", "target")}
-    return Update(
-        Edit(id=row["edit"], subject=row["subject_label"], obsolete=row["obsolete"] or "", **given), row
-    )
+    given |= {"subject": row["subject_label"], "obsolete": row["obsolete"] or ""}
+    return Update(Edit(id=row["edit"], replaces=tuple(row.get("replaces") or ()), **given), row)
 
 
 def write_aligned(tokenizer: Any, model: str, edits: Path, aligned: Path, unaligned: Path) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from factdrift.edit.methods.own import entry
 from factdrift.edit.methods.plan import needs
-from factdrift.edit.settings import Settings
+from factdrift.edit.settings import Settings, check_regime
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.options import PART, add_computing, add_model, add_template, loaded
 from factdrift.paths import METHODS
@@ -58,12 +58,12 @@ def _tables(verb: argparse.ArgumentParser, *options: str) -> None:
         verb.add_argument(option, type=Path, required=True, metavar="PARQUET")
 
 
-def add_job(verb: argparse.ArgumentParser) -> None:
+def add_job(verb: argparse.ArgumentParser, kind: type[Settings] = Settings) -> None:
     """Adds the options of a job that probes a model."""
     _tables(verb, "--edits", "--aligned", "--unaligned")
     add_model(verb)
     add_template(verb)
-    add_computing(verb, Settings)
+    add_computing(verb, kind)
     verb.add_argument("--parts", type=Path, required=True, metavar="FOLDER", help="of finished batches")
 
 
@@ -119,12 +119,12 @@ def read_shard(text: str) -> tuple[int, int]:
 
 
 @contextmanager
-def job_of(options: argparse.Namespace) -> Iterator[Job]:
+def job_of(options: argparse.Namespace, kind: type[Settings] = Settings) -> Iterator[Job]:
     """The job that the options of `add_job` describe, with its model loaded.
 
     Raises InputError if `--aligned` was not made with the model's tokens and the template.
     """
-    settings = read_settings(options.settings, Settings, PART)
+    settings = read_settings(options.settings, kind, PART)
     with loaded(options, settings) as model:
         from factdrift.edit.job import Job
         from factdrift.edit.probes import check_aligned, read_aligned
@@ -189,6 +189,7 @@ def artefacts(
 
 def _run(options: argparse.Namespace) -> None:
     with job_of(options) as job:
+        check_regime(job.settings)
         from factdrift.edit.ability import read_ability
         from factdrift.edit.run import write_nothing
         from factdrift.tables import atomic_path

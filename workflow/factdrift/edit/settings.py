@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from factdrift.errors import InputError
 from factdrift.models.options import Computing
 
 SCENARIOS = {
@@ -28,13 +29,34 @@ class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True)
     batch: Positive
     budget: Positive | Literal["auto"]
     length: Positive
-    regime: Literal["independent", "sequential", "batch"]
+    regime: Literal["independent", "sequential", "batch", "stream"]
     group: Positive
 
     @property
     def edits(self) -> int:
         """Edits that are made and probed together."""
         return self.batch if self.regime == "independent" else self.group
+
+
+class StreamKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is asked of earlier edits of a stream: the keys of `edit.stream`."""
+
+    probes: int
+
+
+class StreamSettings(Settings, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a model is run on a stream."""
+
+    stream: StreamKeys
+
+
+def check_regime(settings: Settings) -> None:
+    """Raises InputError for the regime that only the jobs of a stream have."""
+    if settings.regime == "stream":
+        raise InputError(
+            "edit.regime: stream: the updates of a stream are scored in results/stream_scores.parquet, which "
+            "you can ask for with any regime; leave the key out for other results"
+        )
 
 
 class AbilityKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

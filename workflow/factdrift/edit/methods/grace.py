@@ -10,8 +10,8 @@ code, Thartvigsen/GRACE. Imports torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -51,7 +51,26 @@ class Entry:
     radius: float
     label: Label
     taught: list[int]
-    """The indices of the edits on which its value is trained, in turn; the first one has made the entry."""
+    """The indices of the edits on which its value is trained, in turn; the first one has made a new entry."""
+    names: tuple[str, ...] = ()
+    """The ids of earlier edits, of those that were made in turn, whose facts it holds."""
+
+
+@dataclass
+class Book:
+    """A codebook between edits that are made in turn: `Edited.memory`."""
+
+    entries: list[Entry]
+    values: Tensor
+    """[entries, d_out]"""
+
+    def without(self, names: Collection[str]) -> Book:
+        """The entries that hold the fact of another edit than these."""
+        left = [tuple(name for name in entry.names if name not in names) for entry in self.entries]
+        rows = [row for row, kept in enumerate(left) if kept]
+        return Book(
+            [replace(self.entries[row], taught=[], names=left[row]) for row in rows], self.values[rows]
+        )
 
 
 def grace(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
@@ -65,19 +84,30 @@ def grace(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefa
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """One codebook, in which the edits are entered in their order: one edit in `codebooks`."""
-    found = _edited(loaded, edits, hyper, lambda keys, labels: [grown(keys, labels, hyper["radius"])])
+    """One codebook, in which the edits are entered in their order: one edit in `codebooks`.
+
+    The codebook of earlier edits is continued, without the entries whose facts these edits replace.
+    """
+    earlier: Book | None = artefacts.memory
+    begun = earlier.without({name for edit in edits for name in edit.replaces}) if earlier else None
+
+    def enter(keys: Mapping[int, Tensor], labels: Mapping[int, Label]) -> list[list[Entry]]:
+        return [grown(keys, labels, hyper["radius"], begun.entries if begun else ())]
+
+    found = _edited(loaded, edits, hyper, enter, begun)
     found.owner = [-1 if place in found.failed else 0 for place in range(len(edits))]
     return found
 
 
-def grown(keys: Mapping[int, Tensor], labels: Mapping[int, Label], radius: float) -> list[Entry]:
+def grown(
+    keys: Mapping[int, Tensor], labels: Mapping[int, Label], radius: float, begun: Sequence[Entry] = ()
+) -> list[Entry]:
     """The codebook after edits in their order, by algorithm 1 of the paper; keys are [d_in].
 
     `radius`: that of a new entry, the paper's epsilon_init. No value plays a part, so values can be trained
-    later.
+    later. `begun`: the entries of earlier edits, which come first and are changed in place.
     """
-    book: list[Entry] = []
+    book = list(begun)
     for place, key in keys.items():
         if not book:
             book.append(Entry(key, radius, labels[place], [place]))
@@ -122,8 +152,10 @@ Entered = Callable[[Mapping[int, Tensor], Mapping[int, Label]], list[list[Entry]
 """Keys [d_in] and labels by the index of the edit -> the entries of each codebook."""
 
 
-def _edited(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, enter: Entered) -> Edited:
-    """Makes the codebooks, then trains the values of all entries in parallel."""
+def _edited(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, enter: Entered, begun: Book | None = None
+) -> Edited:
+    """Makes the codebooks, then trains the values of all entries in parallel; those of `begun` go on."""
     name = wrapped(loaded, hyper)
     sentences, failed = aligned(loaded, edits)
     prompts = {place: one.ids[: one.target] for place, one in sentences.items()}
@@ -133,8 +165,10 @@ def _edited(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, enter: Entered)
     steps = torch.zeros(len(edits), dtype=torch.long)
     losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
     if not entries:
-        return Edited(failed=failed, steps=steps, losses=losses)
-    values = torch.stack([_start(hyper, edits[one.taught[0]], outputs[one.taught[0]]) for one in entries])
+        return Edited(failed=failed, steps=steps, losses=losses, memory=begun)
+    earlier = begun.values if begun else torch.empty(0)
+    fresh = [(edits[one.taught[0]], outputs[one.taught[0]]) for one in entries[len(earlier) :]]
+    values = torch.stack([*earlier, *(_start(hyper, edit, output) for edit, output in fresh)])
     # No key depends on a value, so the n-th trainings of all entries are one.
     for turn in range(max(len(entry.taught) for entry in entries)):
         rows = [row for row, entry in enumerate(entries) if len(entry.taught) > turn]
@@ -154,7 +188,13 @@ def _edited(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, enter: Entered)
         values[row], entries[row].radius = 0, NEVER
         failed |= dict.fromkeys(entries[row].taught, "diverged")
     book = _book(books, values, hyper["tokens"])
-    return Edited(codebooks={name: book}, failed=failed, steps=steps, losses=losses)
+    lasting = [row for row, entry in enumerate(entries) if entry.radius != NEVER]
+    named = [
+        replace(one, taught=[], names=(*one.names, *(edits[place].id for place in one.taught)))
+        for one in (entries[row] for row in lasting)
+    ]
+    memory = Book(named, values[lasting])
+    return Edited(codebooks={name: book}, failed=failed, steps=steps, losses=losses, memory=memory)
 
 
 def _looked_at(

@@ -29,6 +29,8 @@ class Edit:
     """The new object."""
     obsolete: str = ""
     """The object that is replaced, or empty; no method uses it."""
+    replaces: tuple[str, ...] = ()
+    """The ids of earlier edits of a stream whose facts end with this one; empty in the other regimes."""
 
 
 Context = str | Callable[[Sequence[str]], list[str]]
@@ -79,7 +81,10 @@ class Artefacts:
     before: Deltas = field(default_factory=dict)
     """The change that earlier edits made, one edit; a hook adds it while the method runs."""
     memory: Any = None
-    """`Edited.memory` of the edits before, None for the first ones; AlphaEdit and UltraEdit have one."""
+    """`Edited.memory` of the edits before, None for the first ones.
+
+    AlphaEdit and UltraEdit have one; in a stream PROMPT, RAG and GRACE, too.
+    """
 
 
 Method = Callable[["Loaded", Sequence[Edit], Hyper, Artefacts], Edited]

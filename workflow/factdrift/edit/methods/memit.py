@@ -104,12 +104,22 @@ def _spread(
         residual = (values - state) / (len(layers) - place) / spec.residual_factor
         moments = artefacts.moments[layer] if hyper["covariance"] else None
         earlier = artefacts.memory[layer] if artefacts.memory else key[:0]
-        memory[layer] = torch.cat([earlier, key])
+        memory[layer] = shortened(torch.cat([earlier, key]))
         number = max(groups.values()) + 1
         key, residual = (value.reshape(number, -1, value.shape[1]) for value in (key, residual))
         read, write = solve(key, residual, hyper, moments, earlier)
         deltas[down] = LowRank(read.transpose(1, 2).to(kind), write.transpose(1, 2).to(kind))
     return deltas, memory
+
+
+def shortened(keys: Tensor) -> Tensor:
+    """At most `width` rows with the K^T K of keys [edits, width], which is all that a memory is used for.
+
+    These are the rows of R, if K = Q R. So the memory of a long sequence of edits does not grow.
+    """
+    if len(keys) <= keys.shape[1]:
+        return keys
+    return torch.linalg.qr(keys.double(), mode="r")[1].to(keys.dtype)
 
 
 def solve(

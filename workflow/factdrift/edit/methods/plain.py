@@ -8,7 +8,7 @@ import hashlib
 import random
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -25,6 +25,9 @@ from factdrift.errors import InputError
 from factdrift.models.loading import Loaded
 from factdrift.models.snapshot import Snapshot
 from factdrift.models.templated import untemplated
+
+Making = Callable[[Sequence[Edit]], tuple[Loaded, Edited]]
+"""Makes edits in turn; returns the model to probe, and which of them failed."""
 
 MOST = 200
 """Characters of the reason why an edit has failed."""
@@ -55,13 +58,23 @@ class InPlace:
         An edit fails if the function raises an exception; the model is then as before it. Raises InputError
         if the function returns what is no model, or changed a parameter that `changes` does not name.
         """
-        failed: dict[int, str] = {}
+        with self.begun() as make:
+            yield make(edits)
+
+    @contextlib.contextmanager
+    def begun(self) -> Iterator[Making]:
+        """A function that makes more edits; all stay in place until the end of the `with` block."""
         model: Any = self._loaded.model
-        try:
+        untouched = True
+
+        def make(edits: Sequence[Edit]) -> tuple[Loaded, Edited]:
+            nonlocal model, untouched
+            failed: dict[int, str] = {}
             for place, edit in enumerate(edits):
                 before = self._start
-                if place and isinstance(model, nn.Module):
+                if not untouched and isinstance(model, nn.Module):
                     before = Snapshot(model, self._patterns if model is self._loaded.model else ("*",))
+                untouched = False
                 try:
                     model = self._called(model, edit)
                 except InputError:
@@ -73,7 +86,10 @@ class InPlace:
             alone = model is not self._loaded.model or not self._start.only_weights()
             if isinstance(model, nn.Module):
                 model.eval()
-            yield replace(self._loaded, model=model, alone=alone), Edited(failed=failed)
+            return replace(self._loaded, model=model, alone=alone), Edited(failed=failed)
+
+        try:
+            yield make
         finally:
             lost = self._start.restore()
         self._check(lost)

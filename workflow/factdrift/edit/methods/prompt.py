@@ -18,6 +18,20 @@ def prompt(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artef
     return Edited(contexts=[text.format(prompt=edit.prompt, target=edit.target) for edit in edits])
 
 
+def in_stream(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """As `prompt`, after earlier edits: one that these replace has their text from now on.
+
+    `memory`: the id of each edit so far -> its text.
+    """
+    found = prompt(loaded, edits, hyper, artefacts)
+    assert found.contexts is not None
+    texts = dict(artefacts.memory or {})
+    for edit, text in zip(edits, found.contexts, strict=True):
+        texts |= dict.fromkeys((edit.id, *edit.replaces), text)
+    found.memory = texts
+    return found
+
+
 def none(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """The unedited model."""
     return Edited()

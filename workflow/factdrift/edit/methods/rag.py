@@ -41,14 +41,27 @@ def rag(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefact
 
 
 def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """All edits in one index. Changes no weight; `contexts` retrieves for each prompt."""
-    texts = _texts(edits, hyper)
-    similar = dense(texts, hyper["encoder"], loaded.device) if hyper["index"] == "dense" else tfidf(texts)
+    """All edits in one index. Changes no weight; `contexts` retrieves for each prompt.
+
+    `memory`: (id, text) of the updates in the index. Earlier ones that the edits replace leave it.
+    """
+    gone = {name for edit in edits for name in edit.replaces}
+    kept = [pair for pair in artefacts.memory or () if pair[0] not in gone]
+    memory = [*kept, *zip([edit.id for edit in edits], _texts(edits, hyper), strict=True)]
+    best = retrieving([text for _, text in memory], hyper, loaded.device)
+    return Edited(contexts=[best] * len(edits), memory=memory)
+
+
+def retrieving(
+    texts: Sequence[str], hyper: Hyper, device: torch.device
+) -> Callable[[Sequence[str]], list[str]]:
+    """A function that gives the texts of an index to be put before each prompt."""
+    similar = dense(texts, hyper["encoder"], device) if hyper["index"] == "dense" else tfidf(texts)
 
     def best(prompts: Sequence[str]) -> list[str]:
         return ["".join(texts[place] for place in row) for row in ranked(similar(prompts), hyper["k"])]
 
-    return Edited(contexts=[best] * len(edits))
+    return best
 
 
 def _texts(edits: Sequence[Edit], hyper: Hyper) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import torch
 
-from factdrift.edit.methods import grace, lora, memit, rag, ultraedit
+from factdrift.edit.methods import grace, lora, memit, prompt, rag, ultraedit
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.plain import InPlace
@@ -42,20 +42,25 @@ def edited(
     `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
     all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
     for all facts together; the methods of TOGETHER can. RAG and GRACE, which change no weight, have one index
-    and one codebook for all facts in both. Raises CannotEdit if the method does not support the regime, and
-    InputError if it changes a block that the model does not have.
+    and one codebook for all facts in both. `stream`: as `sequential`, after earlier calls, whose `deltas` and
+    `memory` are `artefacts.before` and `artefacts.memory`; returns all that is then in place. Raises
+    CannotEdit if the method does not support the regime, and InputError if it changes a block that the model
+    does not have.
     """
     check_layers(loaded, hyper)
     if regime == "independent" and (hyper.own is not None or hyper.method not in ONLY_MANY):
         result = method_of(hyper)(loaded, edits, hyper, artefacts)
     elif hyper.own is None and hyper.method in TOGETHER and (regime == "batch" or hyper.method in IN_ORDER):
         result = TOGETHER[hyper.method](loaded, edits, hyper, artefacts)
-    elif regime == "sequential" and hyper.method not in ("none", "prompt"):
-        result = _in_turn(loaded, edits, hyper, artefacts)
+    elif hyper.own is None and hyper.method == "prompt" and regime == "stream":
+        result = prompt.in_stream(loaded, edits, hyper, artefacts)
+    elif regime in ("sequential", "stream") and hyper.method not in ("none", "prompt"):
+        result = _in_turn(loaded, edits, hyper, artefacts, regime)
     else:
         raise CannotEdit(
             f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for {', '.join(TOGETHER)}, "
-            f"sequential for methods that change weights, independent for all but {', '.join(ONLY_MANY)}"
+            "sequential for methods that change weights, stream for all but none, independent for all but "
+            f"{', '.join(ONLY_MANY)}"
         )
     if hyper.get("precision") == "weights":
         result.deltas = rounded(loaded.model, result.deltas)
@@ -112,11 +117,17 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
     check(loaded.spec, hyper, loaded.name)
 
 
-def _in_turn(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """Makes edits one after another, or `turn` of them at a time; those of a turn are made together."""
-    total: Deltas = {}
+def _in_turn(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts, regime: str
+) -> Edited:
+    """Makes edits one after another, or `turn` of them at a time; those of a turn are made together.
+
+    They come after the edits of `artefacts.before` and `artefacts.memory`, whose changes are in the result.
+    In the regime `stream` the factors of many edits become one matrix, where that is smaller.
+    """
+    total: Deltas = dict(artefacts.before)
     failed: dict[int, str] = {}
-    memory = None
+    memory = artefacts.memory
     make, turn = method_of(hyper), 1
     if hyper.own is None and "turn" in hyper:
         make, turn = TOGETHER[hyper.method], hyper["turn"]
@@ -125,11 +136,19 @@ def _in_turn(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
         with applied(loaded.model, total, 0):
             now = replace(artefacts, before=total, memory=memory)
             one = make(loaded, some, hyper, now)
+        if one.contexts is not None:
+            raise CannotEdit(
+                f"edit.regime: {regime}: {hyper.method} puts texts before prompts, which no others follow; "
+                "choose independent"
+            )
         failed |= {start + place: reason for place, reason in one.failed.items()}
         if len(one.failed) < len(some):
             total |= {name: _sum(total.get(name), delta) for name, delta in one.deltas.items()}
             memory = one.memory
-    return Edited(total, failed=failed, owner=[-1 if place in failed else 0 for place in range(len(edits))])
+        if regime == "stream":
+            total = {name: folded(delta) for name, delta in total.items()}
+    owner = [-1 if place in failed else 0 for place in range(len(edits))]
+    return Edited(total, failed=failed, owner=owner, memory=memory)
 
 
 def _sum(before: LowRank | Dense | None, more: LowRank | Dense) -> LowRank | Dense:
@@ -142,4 +161,17 @@ def _sum(before: LowRank | Dense | None, more: LowRank | Dense) -> LowRank | Den
         case Dense(), Dense():
             bias = more.bias if before.bias is None or more.bias is None else before.bias + more.bias
             return Dense(before.weight + more.weight, bias)
-    raise TypeError("a method gave changes of two kinds for one matrix")
+        case _, _:
+            return _sum(_dense(before), _dense(more))
+
+
+def folded(delta: LowRank | Dense) -> LowRank | Dense:
+    """A change as one matrix, if its factors have more numbers."""
+    if isinstance(delta, Dense):
+        return delta
+    (_, into, rank), out = delta.read.shape, delta.write.shape[1]
+    return _dense(delta) if rank * (into + out) > into * out else delta
+
+
+def _dense(delta: LowRank | Dense) -> Dense:
+    return Dense(delta.write @ delta.read.transpose(1, 2)) if isinstance(delta, LowRank) else delta

@@ -118,11 +118,11 @@ def write_scores(runs: Runs, out_scores: Path, out_probes: Path, memory_mb: int 
         _read(db, runs)
         db.execute(f"CREATE TEMP TABLE probes AS {_PROBES}")
         order = "ORDER BY m, k, e"
-        write_query(db, f"SELECT {_typed(PROBES)} FROM probes {order}, number", out_probes)
-        return write_query(db, f"SELECT {_typed(SCORES)} FROM ({_SCORES}) {order}", out_scores)
+        write_query(db, f"SELECT {typed(PROBES)} FROM probes {order}, number", out_probes)
+        return write_query(db, f"SELECT {typed(SCORES)} FROM ({_SCORES}) {order}", out_scores)
 
 
-def _typed(schema: pa.Schema) -> str:
+def typed(schema: pa.Schema) -> str:
     """SQL: the columns of a schema in their types."""
     kinds = {
         "string": "VARCHAR",

@@ -1,0 +1,178 @@
+"""Makes the edits of a stream with one method, interval by interval and resumable. Imports torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from factdrift.edit.checkpoints import Parts
+from factdrift.edit.general import measured
+from factdrift.edit.job import META, Job
+from factdrift.edit.lifelong.plan import intervals_of, planned
+from factdrift.edit.lifelong.state import Standing, standing
+from factdrift.edit.methods.hyperparameters import Hyper
+from factdrift.edit.methods.interface import Artefacts
+from factdrift.edit.probes import Update
+from factdrift.edit.run import probe_rows
+from factdrift.fingerprint import of_module
+from factdrift.progress import Progress
+from factdrift.tables import write_parquet
+
+STREAM_PROBES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "method")),
+        ("interval", pa.int32()),
+        *((name, pa.string()) for name in ("edit", "kind")),
+        ("number", pa.int16()),
+        ("logprob", pa.float64()),
+        ("tokens", pa.int32()),
+        ("exact", pa.bool_()),
+        ("reason", pa.string()),
+    ]
+)
+"""One row for each probe that is put after an interval; `number` is its index in the edit's probes."""
+
+STREAM_MADE = pa.schema([*META, ("source", pa.string()), ("edit", pa.string()), ("failed", pa.string())])
+"""One row for each edit, in the order in which they were made."""
+
+INTERVALS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "method")),
+        ("interval", pa.int32()),
+        *((name, pa.string()) for name in ("old_date", "new_date")),
+        *((name, pa.int32()) for name in ("edits", "failed", "so_far", "entries")),
+        ("state_bytes", pa.int64()),
+        ("perplexity", pa.float64()),
+        ("tasks", pa.string()),
+    ]
+)
+"""One row for each interval: what was made, what is kept beside the model, and its general ability."""
+
+
+def write_stream(
+    job: Job,
+    updates: Sequence[Update],
+    hyper: Hyper,
+    artefacts: Artefacts,
+    digests: Mapping[str, str | None],
+    most: int,
+    seed: int,
+    parts: Path,
+    out_probes: Path,
+    out_edits: Path,
+    out_intervals: Path,
+) -> list[dict[str, float]]:
+    """Makes and probes all edits; writes STREAM_PROBES, STREAM_MADE and INTERVALS; returns costs by interval.
+
+    After each interval its tables and what is then in place are kept in `parts`, so that a killed job
+    continues with the next one. `most`, `seed`: see `planned`.
+    """
+    rows = [update.row for update in updates]
+    intervals = intervals_of(rows)
+    meta = {**job.meta(hyper.method, hyper.digest(), digests), "source": hyper.source, "group": None}
+    depends = {"meta": meta, "settings": job.settings, "edits": rows, "code": of_module(__name__)}
+    kept = Parts(parts, depends | {"ability": job.ability, "seed": seed, "most": most})
+
+    def state_file(place: int) -> Path:
+        return kept.folder(f"{place:06d}.state.pt")
+
+    done = 0
+    while done < len(intervals) and kept.has(done):
+        done += 1
+    progress = Progress(f"{hyper.method} on {job.loaded.name}", len(updates), "edits")
+    with standing(job.loaded, hyper, artefacts) as state:
+        earlier = [update for update in updates if done and update.row["interval"] <= intervals[done - 1]]
+        if 0 < done < len(intervals):
+            state.resume(state_file(done - 1), [update.edit for update in earlier])
+        progress.advance(len(earlier))
+        for place in range(done, len(intervals)):
+            interval = intervals[place]
+            tables = _interval(job, state, hyper, meta, updates, interval, most, seed)
+            state.save(state_file(place))
+            costs = {"interval": interval, **job.costs, "edits": len(tables["edits"])}
+            kept.write(place, tables, {**costs, "peak_mb": job.peak_mb()})
+            job.costs.clear()
+            state_file(place - 1).unlink(missing_ok=True)
+            progress.advance(len(tables["edits"]))
+    progress.say()
+    numbers = range(len(intervals))
+    write_parquet(kept.table("probes", STREAM_PROBES, numbers), out_probes)
+    write_parquet(kept.table("edits", STREAM_MADE, numbers), out_edits)
+    write_parquet(kept.table("intervals", INTERVALS, numbers), out_intervals)
+    found = kept.costs(numbers)
+    kept.remove()
+    return found
+
+
+def write_nothing(out_probes: Path, out_edits: Path, out_intervals: Path) -> None:
+    """Writes the three tables without rows, for a method that cannot edit the model."""
+    for schema, path in (
+        (STREAM_PROBES, out_probes),
+        (STREAM_MADE, out_edits),
+        (INTERVALS, out_intervals),
+    ):
+        write_parquet(schema.empty_table(), path)
+
+
+def _interval(
+    job: Job,
+    state: Standing,
+    hyper: Hyper,
+    meta: Mapping[str, Any],
+    updates: Sequence[Update],
+    interval: int,
+    most: int,
+    seed: int,
+) -> dict[str, pa.Table]:
+    """Makes the edits of one interval; the rows of the three tables."""
+    rows = [update.row for update in updates]
+    mine = [update for update in updates if update.row["interval"] == interval]
+    with job.timed("edit_seconds"):
+        failed = state.more([update.edit for update in mine])
+    with job.timed("evaluation_seconds"):
+        probes, general = _probed(job, state, updates, planned(rows, interval, most, seed))
+    named = {"model": job.loaded.name, "method": hyper.method, "interval": interval}
+    size, entries = state.held()
+    about = {
+        **named,
+        **{name: mine[0].row[name] for name in ("old_date", "new_date")},
+        **{"edits": len(mine), "failed": len(failed)},
+        "so_far": sum(row["interval"] <= interval for row in rows),
+        **{"entries": entries, "state_bytes": size},
+        **general,
+    }
+    made = [
+        {**meta, "edit": update.edit.id, "failed": failed.get(place)} for place, update in enumerate(mine)
+    ]
+    return {
+        "probes": pa.Table.from_pylist([{**named, **row} for row in probes], schema=STREAM_PROBES),
+        "edits": pa.Table.from_pylist(made, schema=STREAM_MADE),
+        "intervals": pa.Table.from_pylist([about], schema=INTERVALS),
+    }
+
+
+def _probed(
+    job: Job, state: Standing, updates: Sequence[Update], plan: Sequence[Any]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Rows of STREAM_PROBES of what is asked, and the general ability of the model with all edits so far."""
+    asked = [
+        Update(update.edit, {**update.row, "probes": [update.probes[number] for number in each.numbers]})
+        for each in plan
+        for update in [updates[each.place]]
+    ]
+    loaded, made = state.seen([update.edit.id for update in asked])
+    seen = replace(job, loaded=loaded)
+    named = [
+        {"edit": update.edit.id, "kind": each.kind, "number": number}
+        for each, update in zip(plan, asked, strict=True)
+        for number in each.numbers
+    ]
+    probed = [{**row, **name} for row, name in zip(probe_rows(seen, asked, made), named, strict=True)]
+    # As with edits that meet, a text before a prompt, and what acts at its end, change no text.
+    if job.ability is None or made.contexts is not None or made.codebooks:
+        return probed, {}
+    return probed, measured(job.ability, loaded, job.budget, made.deltas, 0 if made.deltas else -1)

@@ -1,0 +1,137 @@
+"""What a method has in place after the intervals so far, and how that is kept on disk. Imports torch."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from factdrift.edit.methods.grace import Book
+from factdrift.edit.methods.hyperparameters import Hyper
+from factdrift.edit.methods.interface import Artefacts, Edit, Edited
+from factdrift.edit.methods.plain import InPlace, Making
+from factdrift.edit.methods.rag import retrieving
+from factdrift.edit.methods.regimes import check_layers, edited
+from factdrift.models.loading import Loaded
+from factdrift.tables import atomic_path
+
+
+class Standing(Protocol):
+    """The edits of one method that are in place."""
+
+    def more(self, edits: Sequence[Edit]) -> dict[int, str]:
+        """Makes the edits of the next interval; returns the index of each that failed, with the reason."""
+
+    def seen(self, names: Sequence[str]) -> tuple[Loaded, Edited]:
+        """The model to probe, and what is to be applied to it, for probes of the edits with these ids."""
+
+    def held(self) -> tuple[int | None, int | None]:
+        """Bytes of what is kept beside the model, and entries or texts in it; None where there are none."""
+
+    def save(self, path: Path) -> None:
+        """Writes what `resume` reads."""
+
+    def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
+        """Puts the edits of the finished intervals in place again."""
+
+
+@contextlib.contextmanager
+def standing(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Iterator[Standing]:
+    """Nothing in place yet; at the end of the `with` block the model is as it was."""
+    if hyper.own is not None and hyper.own.plain:
+        check_layers(loaded, hyper)
+        with InPlace(loaded, hyper).begun() as making:
+            yield Replayed(making)
+    else:
+        yield Carried(loaded, hyper, artefacts)
+
+
+class Carried:
+    """Changes beside the model: one sum, one codebook, one index, or a text for each edit."""
+
+    def __init__(self, loaded: Loaded, hyper: Hyper, artefacts: Artefacts):
+        self._loaded, self._hyper, self._artefacts = loaded, hyper, artefacts
+        self._made = Edited()
+
+    def more(self, edits: Sequence[Edit]) -> dict[int, str]:
+        now = replace(self._artefacts, before=self._made.deltas, memory=self._made.memory)
+        self._made = edited(self._loaded, edits, self._hyper, now, "stream")
+        return self._made.failed
+
+    def seen(self, names: Sequence[str]) -> tuple[Loaded, Edited]:
+        made = self._made
+        owner = [0] * len(names) if made.changes else None
+        found = Edited(made.deltas, codebooks=made.codebooks, owner=owner)
+        if self._hyper.own is None and self._hyper.method == "prompt":
+            found.contexts = [made.memory[name] for name in names]
+        elif self._hyper.own is None and self._hyper.method == "rag":
+            texts = [text for _, text in made.memory]
+            found.contexts = [retrieving(texts, self._hyper, self._loaded.device)] * len(names)
+        return self._loaded, found
+
+    def held(self) -> tuple[int | None, int | None]:
+        # A codebook is written down twice, as a memory and for the hooks.
+        memory = self._made.memory
+        entries = len(memory.entries) if isinstance(memory, Book) else None
+        if self._hyper.own is None and self._hyper.method in ("prompt", "rag"):
+            entries = len(memory)
+        return size_of([self._made.deltas, memory]), entries
+
+    def save(self, path: Path) -> None:
+        parts = {name: getattr(self._made, name) for name in ("deltas", "codebooks", "memory")}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(path) as temporary:
+            torch.save(parts, temporary)
+
+    def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
+        # Not only weights: memories are objects of the methods. The file is one that this job has written.
+        parts = torch.load(path, map_location=self._loaded.device, weights_only=False)
+        self._made = Edited(**parts)
+
+
+class Replayed:
+    """A user's plain method, whose edits are in the model itself: they are made again to resume."""
+
+    def __init__(self, making: Making):
+        self._making = making
+        self._loaded: Loaded | None = None
+
+    def more(self, edits: Sequence[Edit]) -> dict[int, str]:
+        self._loaded, made = self._making(edits)
+        return made.failed
+
+    def seen(self, names: Sequence[str]) -> tuple[Loaded, Edited]:
+        assert self._loaded is not None
+        return self._loaded, Edited()
+
+    def held(self) -> tuple[int | None, int | None]:
+        return None, None
+
+    def save(self, path: Path) -> None:
+        pass
+
+    def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
+        self.more(earlier)
+
+
+def size_of(value: Any) -> int:
+    """Bytes of all tensors and texts in dicts, sequences, dataclasses and modules."""
+    match value:
+        case Tensor():
+            return value.numel() * value.itemsize
+        case str():
+            return len(value.encode())
+        case nn.Module():
+            return size_of([*value.parameters(), *value.buffers()])
+        case Mapping():
+            return size_of(list(value.values()))
+        case list() | tuple():
+            return sum(map(size_of, value))
+    if is_dataclass(value):
+        return size_of([getattr(value, field.name) for field in fields(value)])
+    return 0
