@@ -27,6 +27,7 @@ CATEGORIES = {
     "manifest": "Accounts",
     "templates": "Sentences",
     "verbalization": "Sentences",
+    "stream_scores": "Editing",
     "stream": "Streams",
     "asof": "Streams",
     "klob": "KLoB and locating",
@@ -64,6 +65,7 @@ CAPTIONS = {
     "locate_vs_edit.parquet": "Whether editing works best where locating methods point to.",
     "answer_scores.parquet": "Accuracies of models on TempRIPPLE, with intervals.",
     "stream.parquet": "All updates between consecutive dates of a sequence, linked to chains.",
+    "stream_scores.parquet": "Scores of edits made in the order of the changes, after each interval.",
     "asof.parquet": "Questions about what held on a date, at three precisions.",
     "answer_clozes.parquet": "What models complete in cloze tests.",
 }

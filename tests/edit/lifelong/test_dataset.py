@@ -16,7 +16,9 @@ from factdrift.errors import InputError
 
 def edits(folder: Path, rows: list[dict[str, Any]] | None = None, **choices: Any) -> list[dict[str, Any]]:
     scenarios = choices.pop("scenarios", ["replacement"])
-    write_stream_edits(stream(folder / "stream.parquet", rows), folder / "edits.parquet", scenarios, **choices)
+    write_stream_edits(
+        stream(folder / "stream.parquet", rows), folder / "edits.parquet", scenarios, **choices
+    )
     found: list[dict[str, Any]] = pq.read_table(folder / "edits.parquet").to_pylist()
     return found
 
@@ -41,7 +43,10 @@ def test_in_the_order_in_which_the_world_changed(tmp_path: Path) -> None:
 def test_later_objects_are_asked_with_the_edits_own_prompt(tmp_path: Path) -> None:
     (first,) = (row for row in edits(tmp_path) if row["edit"] == "Q1-P6@1")
     later = [probe for probe in first["probes"] if probe["role"] == "later"]
-    assert [(probe["place"], probe["target"]) for probe in later] == [(2, "Zoë Müller"), (3, "Marta Kowalska")]
+    assert [(probe["place"], probe["target"]) for probe in later] == [
+        (2, "Zoë Müller"),
+        (3, "Marta Kowalska"),
+    ]
     assert {probe["prompt"] for probe in later} == {first["prompt"]}
 
 
@@ -66,12 +71,13 @@ def test_superseded_facts_are_compared_with_the_last_object(tmp_path: Path) -> N
     place = next(place for place, row in enumerate(rows) if row["edit"] == "Q1-P6@1")
     for interval, last in ((2, "Zoë Müller"), (3, "Marta Kowalska"), (4, "Marta Kowalska")):
         (found,) = (
-            each
-            for each in planned(rows, interval, 10, 0)
-            if (each.place, each.kind) == (place, "staleness")
+            each for each in planned(rows, interval, 10, 0) if (each.place, each.kind) == (place, "staleness")
         )
         probes = [rows[place]["probes"][number] for number in found.numbers]
-        assert [(probe["object"], probe["target"]) for probe in probes] == [("new", "Joe Biden"), ("later", last)]
+        assert [(probe["object"], probe["target"]) for probe in probes] == [
+            ("new", "Joe Biden"),
+            ("later", last),
+        ]
 
 
 def test_earlier_edits_are_drawn_and_asked_again(tmp_path: Path) -> None:
@@ -100,7 +106,9 @@ def test_whole_chains_are_drawn(tmp_path: Path) -> None:
 
 def test_additions_and_archives(tmp_path: Path) -> None:
     rows = edits(tmp_path, scenarios=["replacement", "archive"], archive_target="nobody")
-    last = rows[-1] if rows[-1]["kind"] == "archive" else next(row for row in rows if row["kind"] == "archive")
+    last = (
+        rows[-1] if rows[-1]["kind"] == "archive" else next(row for row in rows if row["kind"] == "archive")
+    )
     assert (last["edit"], last["target"], last["new"]) == ("Q1-P6@4", "nobody", None)
     assert "Q1-P6@3" in last["replaces"]
     # Now told: the third ruler is superseded, and no later object can be compared with it.
