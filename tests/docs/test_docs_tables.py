@@ -11,6 +11,9 @@ from factdrift.answer.schemas import PREDICTIONS as ANSWER_PREDICTIONS
 from factdrift.answer.schemas import SCORES as ANSWER_SCORES
 from factdrift.chat.tables import ANSWERS, REQUESTS, STORED
 from factdrift.edit.dataset import EDITS
+from factdrift.edit.lifelong.dataset import STREAM_EDITS
+from factdrift.edit.lifelong.scores import STREAM_SCORES
+from factdrift.edit.lifelong.tables import INTERVALS, STREAM_PROBES
 from factdrift.edit.scores.metrics import PROBES as EDIT_PROBES
 from factdrift.edit.scores.metrics import SCORES as EDIT_SCORES
 from factdrift.klob.candidates import CANDIDATES as KLOB_CANDIDATES
@@ -86,6 +89,10 @@ SCHEMAS = {
     "edits": EDITS,
     "edit_probes": EDIT_PROBES,
     "edit_scores": EDIT_SCORES,
+    "stream_edits": STREAM_EDITS,
+    "stream_probes": STREAM_PROBES,
+    "stream_intervals": INTERVALS,
+    "stream_scores": STREAM_SCORES,
     "locate_scores": LOCATE_SCORES,
     "locate_vs_edit": VS_EDIT,
     "answer_predictions": ANSWER_PREDICTIONS,

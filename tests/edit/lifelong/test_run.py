@@ -98,7 +98,9 @@ def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
     subjects = ("Atlantis", "New Orleans", "Poseidonis")
     rows = [
         link(name, number, 1, 1, ("Joe", object), day=9 - number)
-        for number, (name, object) in enumerate(zip(subjects, ("Marta", "Joe Biden", "a baker")), start=1)
+        for number, (name, object) in enumerate(
+            zip(subjects, ("Marta", "Joe Biden", "a baker"), strict=True), start=1
+        )
     ]
     world = world_of(tmp_path / "world", rows)
     hyper = hyper_of(method)
@@ -144,9 +146,10 @@ def test_a_killed_job_continues_with_the_next_interval(
         done.append(len(edits))
         return more(self, edits)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(Carried, "more", killed)
-        made(world, tmp_path / "killed", hyper_of(method))
+        with pytest.raises(KeyboardInterrupt):
+            made(world, tmp_path / "killed", hyper_of(method))
     (kept,) = (tmp_path / "killed/parts").iterdir()
     # What is in place is kept once, whatever the number of intervals.
     assert [path.name for path in kept.glob("*.state.pt")] == ["000001.state.pt"]
@@ -168,15 +171,16 @@ def test_a_plain_method_is_made_again_to_resume(
     whole = made(world, tmp_path / "whole", hyper)
     before = tiny_model("llama").model.state_dict()
     interval = run._interval
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
 
-        def killed(*arguments: Any) -> Any:
-            if arguments[5] == 3:
-                raise KeyboardInterrupt
-            return interval(*arguments)
+    def killed(*arguments: Any) -> Any:
+        if arguments[5] == 3:
+            raise KeyboardInterrupt
+        return interval(*arguments)
 
+    with monkeypatch.context() as patch:
         patch.setattr(run, "_interval", killed)
-        made(world, tmp_path / "killed", hyper)
+        with pytest.raises(KeyboardInterrupt):
+            made(world, tmp_path / "killed", hyper)
     assert made(world, tmp_path / "killed", hyper) == whole
     after = tiny_model("llama").model.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)

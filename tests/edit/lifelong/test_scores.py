@@ -15,15 +15,16 @@ import pytest
 from support.stream_updates import stream
 
 pytest.importorskip("torch", reason="the schemas of runs are in modules that import torch")
-from factdrift.edit.baseline import BASE_CLOZES, BASE_PROBES  # noqa: E402
-from factdrift.edit.dataset import draw  # noqa: E402
-from factdrift.edit.lifelong.dataset import write_stream_edits  # noqa: E402
-from factdrift.edit.lifelong.figure import draw as draw_figure  # noqa: E402
-from factdrift.edit.lifelong.plan import plan_table  # noqa: E402
-from factdrift.edit.lifelong.run import INTERVALS, STREAM_MADE, STREAM_PROBES  # noqa: E402
-from factdrift.edit.lifelong.scores import STREAM_SCORES, StreamRuns, write_stream_scores  # noqa: E402
-from factdrift.edit.lifelong.table import Stream, write_report  # noqa: E402
-from factdrift.edit.probes import UNALIGNED  # noqa: E402
+from factdrift.edit.baseline import BASE_CLOZES, BASE_PROBES
+from factdrift.edit.dataset import draw
+from factdrift.edit.lifelong.dataset import write_stream_edits
+from factdrift.edit.lifelong.figure import draw as draw_figure
+from factdrift.edit.lifelong.plan import plan_table
+from factdrift.edit.lifelong.run import STREAM_MADE
+from factdrift.edit.lifelong.scores import STREAM_SCORES, StreamRuns, write_stream_scores
+from factdrift.edit.lifelong.table import Stream, write_report
+from factdrift.edit.lifelong.tables import INTERVALS, STREAM_PROBES
+from factdrift.edit.probes import UNALIGNED
 
 Rows = list[dict[str, Any]]
 META = {"model": "tiny", "model_digest": "d", "regime": "stream", "template": "none", "dtype": "float32"}

@@ -122,9 +122,12 @@ def read_shard(text: str) -> tuple[int, int]:
 def job_of(options: argparse.Namespace, kind: type[Settings] = Settings) -> Iterator[Job]:
     """The job that the options of `add_job` describe, with its model loaded.
 
-    Raises InputError if `--aligned` was not made with the model's tokens and the template.
+    Raises InputError if `--aligned` was not made with the model's tokens and the template, or the regime is
+    that of other jobs.
     """
     settings = read_settings(options.settings, kind, PART)
+    if kind is Settings:
+        check_regime(settings)
     with loaded(options, settings) as model:
         from factdrift.edit.job import Job
         from factdrift.edit.probes import check_aligned, read_aligned
@@ -189,7 +192,6 @@ def artefacts(
 
 def _run(options: argparse.Namespace) -> None:
     with job_of(options) as job:
-        check_regime(job.settings)
         from factdrift.edit.ability import read_ability
         from factdrift.edit.run import write_nothing
         from factdrift.tables import atomic_path

@@ -67,11 +67,11 @@ def _curve(axis: Any, stream: Stream, model: str, method: str, column: str) -> N
             points.append((place, value, 0.0) if value is not None and math.isfinite(value) else None)
         else:
             found = stream.value(model, method, number, column)
-            half = 0.0 if found is None or math.isnan(found.half) else found.half
-            points.append(None if found is None else (place, found.mean, half))
+            width = 0.0 if found is None or math.isnan(found.half) else found.half
+            points.append(None if found is None else (place, found.mean, width))
     known = [point for point in points if point is not None]
-    x, y, half = ([point[part] for point in known] for part in range(3))
+    x, y = ([point[part] for point in known] for part in range(2))
     style = {"color": "0.4", "linestyle": "--"} if method == "none" else {}
     (drawn,) = axis.plot(x, y, marker="o", markersize=3, label=stream.title(model, method), **style)
-    below, above = ([a - s * b for a, b in zip(y, half, strict=True)] for s in (1, -1))
+    below, above = ([mean + sign * half for _, mean, half in known] for sign in (-1, 1))
     axis.fill_between(x, below, above, alpha=0.1, color=drawn.get_color())

@@ -43,7 +43,7 @@ def planned(rows: Sequence[Row], interval: int, most: int, seed: int) -> list[As
     """What is asked after an interval of rows of STREAM_EDITS.
 
     `most`: edits of each of `retention` and `staleness`, those first in the order of a seeded hash, so that
-    an edit that is asked once is asked again. An edit is superseded if an edit of its chain has been made that
+    an edit that is asked once is asked again. An edit is superseded once an edit of its chain is made that
     ends its fact; one whose fact ended without any edit is not asked.
     """
     told = {(row["chain"], row["interval"]) for row in rows}

@@ -14,6 +14,7 @@ from factdrift.edit.general import measured
 from factdrift.edit.job import META, Job
 from factdrift.edit.lifelong.plan import intervals_of, planned
 from factdrift.edit.lifelong.state import Standing, standing
+from factdrift.edit.lifelong.tables import INTERVALS, STREAM_PROBES
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.probes import Update
@@ -22,35 +23,8 @@ from factdrift.fingerprint import of_module
 from factdrift.progress import Progress
 from factdrift.tables import write_parquet
 
-STREAM_PROBES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "method")),
-        ("interval", pa.int32()),
-        *((name, pa.string()) for name in ("edit", "kind")),
-        ("number", pa.int16()),
-        ("logprob", pa.float64()),
-        ("tokens", pa.int32()),
-        ("exact", pa.bool_()),
-        ("reason", pa.string()),
-    ]
-)
-"""One row for each probe that is put after an interval; `number` is its index in the edit's probes."""
-
 STREAM_MADE = pa.schema([*META, ("source", pa.string()), ("edit", pa.string()), ("failed", pa.string())])
 """One row for each edit, in the order in which they were made."""
-
-INTERVALS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "method")),
-        ("interval", pa.int32()),
-        *((name, pa.string()) for name in ("old_date", "new_date")),
-        *((name, pa.int32()) for name in ("edits", "failed", "so_far", "entries")),
-        ("state_bytes", pa.int64()),
-        ("perplexity", pa.float64()),
-        ("tasks", pa.string()),
-    ]
-)
-"""One row for each interval: what was made, what is kept beside the model, and its general ability."""
 
 
 def write_stream(

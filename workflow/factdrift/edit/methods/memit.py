@@ -119,7 +119,8 @@ def shortened(keys: Tensor) -> Tensor:
     """
     if len(keys) <= keys.shape[1]:
         return keys
-    return torch.linalg.qr(keys.double(), mode="r")[1].to(keys.dtype)
+    short: Tensor = torch.linalg.qr(keys.double(), mode="r")[1]
+    return short.to(keys.dtype)
 
 
 def solve(

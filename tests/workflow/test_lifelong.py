@@ -1,0 +1,71 @@
+"""A stream edited interval by interval in the real workflow: the jobs of a plan, and the bundled model."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from support.workflow import copied, jobs, snakemake
+
+from factdrift.cli import main
+
+TARGET = "results/stream_scores.parquet"
+METHODS = ["none", "ft", "grace", "rag"]
+DATES = ["2021-01-04", "2021-09-01", "2022-06-01", "2023-02-27"]
+GIVEN: dict[str, Any] = {
+    "methods": METHODS,
+    "stream": DATES,
+    "edit": {"regime": "stream", "limit": 60, "stream": {"probes": 20}, "ability": {"tokens": 512}},
+}
+
+
+def test_jobs_by_model_and_method(tmp_path: Path) -> None:
+    found = jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules", **GIVEN))
+    wanted = {"stream_edits": 1, "stream_align": 1, "stream_baseline": 1, "stream_ability": 1}
+    wanted |= {"stream_run": 3, "stream_scores": 1, "stream_report": 1, "sample_model": 1}
+    assert {rule: found[rule] for rule in wanted} == wanted
+    assert not {"edit_dataset", "edit_run", "edit_moments", "edit_mend", "stream_mend"} & set(found)
+    # What does not depend on the edits is that of the pair; MEND's editor must not see the stream's subjects.
+    many = GIVEN | {"methods": ["none", "mend", "memit"], "edit": {"ability": {"tokens": 0}}}
+    found = jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules", **many))
+    assert (found["stream_mend"], found["edit_moments"], found["edit_prefixes"]) == (1, 1, 1)
+    assert not {"edit_mend", "stream_ability"} & set(found)
+
+
+def test_other_scores_are_not_those_of_a_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["edit", "run", "--settings", '{"regime": "stream"}', "--model", str(tmp_path)]
+    for option in ("edits", "aligned", "unaligned", "parts", "out-probes", "out-edits", "out-costs"):
+        command += [f"--{option}", str(tmp_path / option)]
+    assert main([*command, "--method", "ft"]) == 1
+    assert "scored in results/stream_scores.parquet" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_three_intervals_on_the_bundled_model(trained: Path, tmp_path: Path) -> None:
+    directory = copied(trained, tmp_path / "run")
+    said = snakemake(directory, TARGET, **GIVEN)
+    assert "sample-llama, GRACE" in said
+    scores = pq.read_table(directory / TARGET).to_pandas()
+    assert list(dict.fromkeys(scores["method"])) == METHODS
+    assert set(scores["interval"]) == {1, 2, 3}
+    assert set(scores["probe"]) == {"current", "neighbors", "retention", "staleness"}
+    means = scores.groupby(["method", "probe"]).mean(numeric_only=True)
+    # Without edits the model says what held on the first date.
+    assert means.loc[("none", "current"), "s"] < 0.3
+    for method in ("ft", "grace", "rag"):
+        assert means.loc[(method, "current"), "s"] > means.loc[("none", "current"), "s"] + 0.3
+        assert means.loc[(method, "retention"), "s"] > means.loc[("none", "retention"), "s"]
+    (folder,) = (directory / "results/streams").iterdir()
+    with (folder / "edit/lifelong.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(METHODS) * 3
+    assert (folder / "edit/lifelong.svg").stat().st_size > 10_000
+    assert "Nothing to be done" in snakemake(directory, TARGET, "--dry-run", **GIVEN)
+    # Another number of probes asks again; it does not make other edits, nor the baseline.
+    again = GIVEN | {"edit": GIVEN["edit"] | {"stream": {"probes": 10}}}
+    found = jobs(snakemake(directory, TARGET, "--dry-run", "--quiet", "rules", **again))
+    assert found["stream_run"] == 3
+    assert not {"stream_edits", "stream_align", "stream_baseline", "stream"} & set(found)
