@@ -317,6 +317,20 @@ def test_editing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_lifelong(tmp_path: Path) -> None:
+    options = ("--device", "cpu", "--rounds", 2, "--edits", 2, "--methods", "ft", "ultraedit", "rag")
+    [entry] = recorded(tmp_path, "lifelong.py", *options)
+    assert entry.title == "Streams of edits (small)"
+    assert "2 rounds of 2 edits" in entry.text
+    [table] = entry.tables
+    assert [row["method"] for row in table] == ["ft", "ultraedit", "rag"]
+    passes = [number(row["passes an edit, first round"]) for row in table]
+    # UltraEdit takes a forward and half a backward pass, FT 25 of the upper block; retrieval runs no model.
+    assert passes[0] > passes[1] > 1
+    assert passes[2] == 0
+
+
+@pytest.mark.slow
 def test_locating(tmp_path: Path) -> None:
     """The command itself compares the scores of the three ways (test_other_scores_are_an_error)."""
     names = ["causal_tracing", "causal_tracing_mlp", "knowledge_neurons", "gradient_x_input"]
