@@ -5,9 +5,9 @@
                                       10,000 edits on random weights of a real architecture, on a GPU
 
 Each round makes new edits on top of all earlier ones, as an interval of a stream does, without probes. A
-`pass` is one forward pass of the blocks over the prompt and target of the edit: the floating-point operations
-of the edit's matrix products over those of such a pass. Weights are random, and no search ends early. The last
-column takes the passes to a model of 7 billion parameters, with 2 operations a parameter and token.
+`pass` is one forward pass of the blocks over the prompt and target of an edit: the operations of the edit's
+matrix products over those of such a pass. Weights are random; no search ends early. The last column takes the
+passes to a model of 7 billion parameters, with 2 operations a parameter and token.
 """
 
 from __future__ import annotations
