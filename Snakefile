@@ -96,6 +96,7 @@ include: "rules/edit.smk"
 include: "rules/locate.smk"
 include: "rules/answer.smk"
 include: "rules/publish.smk"
+include: "rules/releases.smk"
 include: "rules/report.smk"
 include: "rules/run.smk"
 

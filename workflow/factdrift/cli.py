@@ -31,6 +31,7 @@ STAGES = (
     "chat",
     "runs",
     "report",
+    "releases",
 )
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft", "sklearn")
