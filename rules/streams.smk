@@ -61,3 +61,37 @@ rule stream:
             --dates {params.dates} \
             --output {output.stream:q}
         """
+
+
+rule stream_questions:
+    """Questions about what held on a date, from the chains and all statements of their relations."""
+    input:
+        stream=f"{STREAM}/stream.parquet",
+        updates=[path for bucket in of_intervals("updates/{bucket}.parquet") for path in buckets(bucket)],
+    output:
+        questions=f"{STREAM}/asof.parquet",
+    log:
+        f"logs/streams/{STREAM_NAME}/asof.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/asof.tsv"
+    resources:
+        **request("streams asof"),
+    params:
+        code=code("streams asof"),
+        dates=STREAM_DATES,
+        seed=config["seed"],
+        updates=lambda wildcards, input: [
+            word
+            for interval in range(len(STREAM_DATES) - 1)
+            for word in ("--updates", *input.updates[interval * BUCKETS : (interval + 1) * BUCKETS])
+        ],
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift streams asof \
+            --stream {input.stream:q} \
+            {params.updates:q} \
+            --dates {params.dates} \
+            --seed {params.seed} \
+            --output {output.questions:q}
+        """

@@ -179,6 +179,7 @@ rule classify:
         ],
         labels=config["labels"],
         subjects=[config["only"]["subjects"]] if config["only"]["subjects"] else [],
+        classes=only_classes_tables,
         rules=resource("rules.tsv"),
     output:
         updates="results/{pair}/updates/{bucket}.parquet",
@@ -194,6 +195,7 @@ rule classify:
         settings=lambda wildcards: settings_of(of_pair(wildcards), MethodSettings, METHOD),
         relations=config["only"]["relations"],
         subjects=["--only-subjects", config["only"]["subjects"]] if config["only"]["subjects"] else [],
+        classes=only_classes_options,
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
@@ -209,7 +211,7 @@ rule classify:
             --labels {input.labels:q} \
             --rules {input.rules:q} \
             --only-relations {params.relations:q} \
-            {params.subjects:q} \
+            {params.subjects:q} {params.classes:q} \
             --settings {params.settings:q} \
             --output {output.updates:q} \
             --untouched {output.untouched:q}

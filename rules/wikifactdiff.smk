@@ -166,6 +166,8 @@ rule assemble:
         together("dataset")
     resources:
         **request("wikifactdiff assemble"),
+        # A resource, since a dataset that is there need not be made again for it.
+        empty=lambda wildcards: may_be_empty(wildcards),
     params:
         code=code("wikifactdiff assemble"),
         settings=lambda wildcards: settings_of(of_pair(wildcards), AssembleSettings, ""),
@@ -185,7 +187,7 @@ rule assemble:
             --neighbors {input.neighbors:q} \
             --random-neighbors {input.random:q} \
             --funnel {input.funnel:q} \
-            --settings {params.settings:q} \
+            --settings {params.settings:q} {resources.empty} \
             --output {output.dataset:q}
         """
 

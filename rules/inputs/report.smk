@@ -28,6 +28,7 @@ CATEGORIES = {
     "templates": "Sentences",
     "verbalization": "Sentences",
     "stream": "Streams",
+    "asof": "Streams",
     "klob": "KLoB and locating",
     "KLoB": "KLoB and locating",
     "locate": "KLoB and locating",
@@ -63,6 +64,7 @@ CAPTIONS = {
     "locate_vs_edit.parquet": "Whether editing works best where locating methods point to.",
     "answer_scores.parquet": "Accuracies of models on TempRIPPLE, with intervals.",
     "stream.parquet": "All updates between consecutive dates of a sequence, linked to chains.",
+    "asof.parquet": "Questions about what held on a date, at three precisions.",
     "answer_clozes.parquet": "What models complete in cloze tests.",
 }
 """Product -> its caption in Snakemake's own report."""

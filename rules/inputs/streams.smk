@@ -19,3 +19,9 @@ STREAM = f"results/streams/{STREAM_NAME}"
 def of_intervals(path):
     """A file of each pair of consecutive dates, in their order."""
     return [f"results/{old}_{new}/{path}" for old, new in pairwise(STREAM_DATES)]
+
+
+def may_be_empty(wildcards):
+    """The option without which a dataset without updates is an error, for pairs that are intervals only."""
+    intervals = {f"{old}_{new}" for old, new in pairwise(STREAM_DATES)} - {f"{OLD}_{NEW}"}
+    return "--may-be-empty" if wildcards.pair in intervals else ""

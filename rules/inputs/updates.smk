@@ -9,3 +9,16 @@ def preprocessed(which):
 def other(which):
     """The other side of the comparison."""
     return "old" if which == "new" else "new"
+
+
+def only_classes_tables(wildcards):
+    """The classes of both snapshots, where subjects are to be instances of some."""
+    if not config["only"]["classes"]:
+        return []
+    return [side("classes.parquet", which)(wildcards) for which in ("new", "old")]
+
+
+def only_classes_options(wildcards, input):
+    """The options that name the classes of which subjects are to be instances."""
+    wanted = config["only"]["classes"]
+    return ["--only-classes", *wanted, "--classes", *input.classes] if wanted else []

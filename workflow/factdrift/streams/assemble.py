@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.errors import InputError
@@ -65,8 +66,8 @@ def _interval(
     for batch in held.iter_batches(_ROWS):
         own = links.slice(start, batch.num_rows).combine_chunks()
         start += batch.num_rows
-        objects = pa.compute.list_value_length(batch.column("objects"))
-        changes = pa.compute.list_value_length(own.column("changes").combine_chunks())
+        objects = pc.list_value_length(batch.column("objects"))
+        changes = pc.list_value_length(own.column("changes").combine_chunks())
         if not objects.equals(changes):
             raise wrong
         arrays = [*batch.columns, *(own.column(name).combine_chunks() for name in STREAM.names)]

@@ -39,7 +39,7 @@ CHAINS = pa.schema(
 )
 """One row an update. `changes`: its objects in the order of the dataset's `objects`."""
 
-_AS_TEXT = """
+AS_TEXT = """
     CREATE TEMP MACRO span(t) AS CASE WHEN t IS NOT NULL THEN {
         'text': CASE WHEN t.year < 0 THEN '-' ELSE '' END || printf('%04d', abs(t.year)) || CASE
             WHEN t.precision >= 11 THEN printf('-%02d-%02d', t.month, t.day)
@@ -63,7 +63,7 @@ def write_chains(bucket: Bucket, dates: Sequence[str], output: Path, memory_mb: 
     """
     days = [int(date.replace("-", "")) for date in dates]
     with database(memory_mb) as db:
-        db.execute(_AS_TEXT)
+        db.execute(AS_TEXT)
         db.execute(f"CREATE TEMP VIEW seen AS {_seen(bucket)}")
         # Some hundred bytes an update; triples, of which there are far more, are read as they come.
         linked = pa.Table.from_batches(_tables(db, days), CHAINS)

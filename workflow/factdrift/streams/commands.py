@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -21,6 +22,18 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verb.add_argument("--datasets", type=Path, nargs="+", required=True, help="a table per interval")
     verb.add_argument("--chains", type=Path, nargs="+", required=True, help="the tables of all buckets")
 
+    verb = _verb(verbs, "asof", _asof, "write questions about what held on a date")
+    verb.add_argument("--stream", type=Path, required=True, help="what `assemble` wrote")
+    verb.add_argument(
+        "--updates",
+        type=Path,
+        nargs="+",
+        required=True,
+        action="append",
+        help="all buckets; once per interval",
+    )
+    verb.add_argument("--seed", type=int, default=0)
+
 
 def _verb(
     verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, run: object, help_: str
@@ -34,7 +47,7 @@ def _verb(
     return verb
 
 
-def _dates(options: argparse.Namespace, tables: list[Path]) -> list[str]:
+def _dates(options: argparse.Namespace, tables: Sequence[object]) -> list[str]:
     """The dates as text. Raises InputError unless they ascend and fit the number of tables."""
     dates: list[date] = options.dates
     if dates != sorted(set(dates)) or len(dates) < 2:
@@ -62,3 +75,11 @@ def _assemble(options: argparse.Namespace) -> None:
 
     rows = assemble(options.datasets, options.chains, _dates(options, options.datasets), options.output)
     print(f"{rows:,} updates of {len(options.datasets)} intervals")
+
+
+def _asof(options: argparse.Namespace) -> None:
+    from factdrift.streams.asof import write_questions
+
+    dates = _dates(options, options.updates)
+    rows = write_questions(options.stream, options.updates, dates, options.seed, options.output)
+    print(f"{rows:,} questions with a date")
