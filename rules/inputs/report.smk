@@ -65,6 +65,7 @@ CAPTIONS = {
     "answer_scores.parquet": "Accuracies of models on TempRIPPLE, with intervals.",
     "stream.parquet": "All updates between consecutive dates of a sequence, linked to chains.",
     "asof.parquet": "Questions about what held on a date, at three precisions.",
+    "asof_scores.parquet": "Accuracies of models on questions with a date.",
     "answer_clozes.parquet": "What models complete in cloze tests.",
 }
 """Product -> its caption in Snakemake's own report."""

@@ -24,14 +24,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
     verb = _verb(verbs, "asof", _asof, "write questions about what held on a date")
     verb.add_argument("--stream", type=Path, required=True, help="what `assemble` wrote")
-    verb.add_argument(
-        "--updates",
-        type=Path,
-        nargs="+",
-        required=True,
-        action="append",
-        help="all buckets; once per interval",
-    )
+    each = "all buckets of an interval; once for each"
+    verb.add_argument("--updates", type=Path, nargs="+", required=True, action="append", help=each)
     verb.add_argument("--seed", type=int, default=0)
 
 
