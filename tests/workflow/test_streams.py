@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,29 @@ def test_a_snapshot_is_a_target(built: Path):
     assert jobs(snakemake(built, "-n", "results/snapshots/2018-05-01/")) == SNAPSHOT | {
         "results/snapshots/2018-05-01/": 1
     }
+
+
+REAL = os.environ.get("FACTDRIFT_REAL_DATA")
+
+
+@pytest.mark.skipif(not REAL, reason="FACTDRIFT_REAL_DATA does not name the folder of real dumps")
+def test_the_laws_hold_on_real_dumps(tmp_path: Path):
+    """Two captures of the same entities, and between them what the later one says of an earlier day."""
+    folder = Path(str(REAL)) / "wikidata"
+    dates = ["2018-09-03", "2020-01-01", "2021-06-14"]
+    sources = [str(folder / "pair-2018-09.json.gz"), "derive", str(folder / "pair-2021-06.json.gz")]
+    keys = {
+        "snapshots": {"old": dates[0], "new": dates[-1]},
+        "stream": dates,
+        "dumps": dict(zip(dates, sources, strict=True)),
+        "scope": "all",
+        "objects": "any",
+        "shards": 1,
+        "buckets": 1,
+    }
+    pairs = [*itertools.pairwise(dates), (dates[0], dates[-1])]
+    snakemake(tmp_path, *(f"results/{old}_{new}/triples/0-of-1.parquet" for old, new in pairs), **keys)
+    *consecutive, direct = [triples(tmp_path, old, new) for old, new in pairs]
+    assert min(len(each) for each in [*consecutive, direct]) > 5000
+    assert {row["change"] for row in direct} == {"F-", "F0", "F+"}
+    check_composition(consecutive, direct)
