@@ -2,7 +2,7 @@
 
 Inputs: labelled updates, neighbours, words.
 Outputs: results/{pair}/: popularity.parquet, wikifactdiff.parquet, wfd_repl.parquet, their JSON Lines,
-wikifactdiff.stats.json, funnel.parquet, manifest.json; the configured pair's under their short names in results/.
+wikifactdiff.stats.json, funnel.parquet, manifest.json, by name only shared_objects.parquet; the configured pair's under their short names in results/.
 """
 
 import json
@@ -143,19 +143,7 @@ rule funnel:
 rule assemble:
     """One record per update, with sentences, cloze tests and neighbours."""
     input:
-        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
-        old_entities=entities("old"),
-        new_entities=entities("new"),
-        old_properties=f"results/snapshots/{OLD}/properties.parquet",
-        new_properties=f"results/snapshots/{NEW}/properties.parquet",
-        labels=config["labels"],
-        popularity="results/{pair}/popularity.parquet",
-        templates="results/{pair}/templates.parquet",
-        literals="results/{pair}/literals.parquet",
-        neighbors="results/{pair}/neighbors.parquet",
-        random="results/{pair}/random_neighbors.parquet",
-        funnel="results/{pair}/funnel.parquet",
-        words=word_tables(),
+        **assembled("results/{pair}/neighbors.parquet", "results/{pair}/random_neighbors.parquet"),
     output:
         dataset="results/{pair}/wikifactdiff.parquet",
     log:
@@ -188,6 +176,22 @@ rule assemble:
             --settings {params.settings:q} \
             --output {output.dataset:q}
         """
+
+
+use rule assemble as assemble_shared_objects with:
+    input:
+        **assembled(
+            "results/{pair}/neighbors/obsolete_objects.parquet",
+            "results/{pair}/neighbors/new_objects.parquet",
+        ),
+    output:
+        dataset="results/{pair}/shared_objects.parquet",
+    log:
+        "logs/{pair}/shared_objects.txt",
+    benchmark:
+        "logs/{pair}/shared_objects.tsv"
+    group:
+        None
 
 
 rule replacements:
