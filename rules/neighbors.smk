@@ -188,8 +188,8 @@ rule shared_objects:
         **request("neighbors shared-objects"),
     params:
         code=code("neighbors shared-objects"),
-        old_date=OLD,
-        new_date=NEW,
+        old_date=lambda wildcards: wildcards.pair.split("_")[0],
+        new_date=lambda wildcards: wildcards.pair.split("_")[1],
         variant=config["variant"],
         dates=switches(config)["dates"],
         candidates=config["neighbors"]["entities"],

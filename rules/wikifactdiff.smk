@@ -2,7 +2,7 @@
 
 Inputs: labelled updates, neighbours, words.
 Outputs: results/{pair}/: popularity.parquet, wikifactdiff.parquet, wfd_repl.parquet, their JSON Lines,
-wikifactdiff.stats.json, funnel.parquet, manifest.json, by name only shared_objects.parquet; the configured pair's under their short names in results/.
+wikifactdiff.stats.json, funnel.parquet, manifest.json; by name only shared_objects.parquet; the configured pair's under their short names in results/.
 """
 
 import json
@@ -143,7 +143,19 @@ rule funnel:
 rule assemble:
     """One record per update, with sentences, cloze tests and neighbours."""
     input:
-        **assembled("results/{pair}/neighbors.parquet", "results/{pair}/random_neighbors.parquet"),
+        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
+        old_entities=entities("old"),
+        new_entities=entities("new"),
+        old_properties=f"results/snapshots/{OLD}/properties.parquet",
+        new_properties=f"results/snapshots/{NEW}/properties.parquet",
+        labels=config["labels"],
+        popularity="results/{pair}/popularity.parquet",
+        templates="results/{pair}/templates.parquet",
+        literals="results/{pair}/literals.parquet",
+        neighbors="results/{pair}/neighbors.parquet",
+        random="results/{pair}/random_neighbors.parquet",
+        funnel="results/{pair}/funnel.parquet",
+        words=word_tables(),
     output:
         dataset="results/{pair}/wikifactdiff.parquet",
     log:
@@ -179,11 +191,13 @@ rule assemble:
 
 
 use rule assemble as assemble_shared_objects with:
+    # The same records with other neighbour facts, for CounterFact's layout; by name only.
     input:
-        **assembled(
-            "results/{pair}/neighbors/obsolete_objects.parquet",
-            "results/{pair}/neighbors/new_objects.parquet",
-        ),
+        **dict(rules.assemble.input.items())
+        | {
+            "neighbors": "results/{pair}/neighbors/obsolete_objects.parquet",
+            "random": "results/{pair}/neighbors/new_objects.parquet",
+        },
     output:
         dataset="results/{pair}/shared_objects.parquet",
     log:

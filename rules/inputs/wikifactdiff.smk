@@ -28,22 +28,3 @@ def sample_dates():
 
 def sample_accounts():
     return [f"results/snapshots/{date}/sample.account.json" for date in sample_dates()]
-
-
-def assembled(neighbors, random):
-    """The tables of which a dataset is assembled, with these two tables of neighbour facts."""
-    return {
-        "updates": buckets("results/{pair}/updates/{bucket}.parquet"),
-        "old_entities": entities("old"),
-        "new_entities": entities("new"),
-        "old_properties": f"results/snapshots/{OLD}/properties.parquet",
-        "new_properties": f"results/snapshots/{NEW}/properties.parquet",
-        "labels": config["labels"],
-        "popularity": "results/{pair}/popularity.parquet",
-        "templates": "results/{pair}/templates.parquet",
-        "literals": "results/{pair}/literals.parquet",
-        "neighbors": neighbors,
-        "random": random,
-        "funnel": "results/{pair}/funnel.parquet",
-        "words": word_tables(),
-    }

@@ -51,7 +51,9 @@ def _rows(path: Path, *columns: str) -> Iterator[Row]:
     with pq.ParquetFile(path) as file:
         lacking = [name for name in columns if name not in file.schema_arrow.names]
         if lacking:
-            raise InputError(f"{path}: no column {', '.join(lacking)}; name the table that the option asks for")
+            raise InputError(
+                f"{path}: no column {', '.join(lacking)}; name the table that the option asks for"
+            )
         for batch in file.iter_batches(1000, columns=list(columns)):
             yield from batch.to_pylist()
 

@@ -17,8 +17,9 @@ def write(row: Row, number: int) -> Record | None:
 
     Locality compares the answers before and after an edit, so neighbour facts are written unchanged.
     Generalization is measured on one paraphrase, our first; it has two names, since the loaders of KnowEdit
-    and of its part wiki_recent read different ones. Answers are lists of lists of spellings: of a text, two of
-    the loaders would take the first letter. `portability` has questions that the new fact answers, if given.
+    and of its part wiki_recent read different ones. Answers are lists of lists of spellings: of a text, two
+    of the loaders would take the first letter. `portability` has questions that the new fact answers, if any
+    are given.
     """
     new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
     if new is None:

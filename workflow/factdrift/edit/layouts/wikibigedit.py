@@ -1,4 +1,4 @@
-"""WikiBigEdit: the files of ExplainableML/WikiBigEdit, which zjunlp/EasyEdit reads, too (arXiv 2503.05683)."""
+"""WikiBigEdit: files of ExplainableML/WikiBigEdit, which zjunlp/EasyEdit also reads (arXiv 2503.05683)."""
 
 from __future__ import annotations
 
