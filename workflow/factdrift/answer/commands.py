@@ -229,7 +229,7 @@ def _cloze_table(options: argparse.Namespace) -> None:
 
 
 def _lm_eval(options: argparse.Namespace) -> None:
-    from factdrift.answer.harness import cloze_tasks, question_tasks, write_tasks
+    from factdrift.answer.harness import Task, cloze_tasks, question_tasks, write_tasks
     from factdrift.answer.items import read_clozes
     from factdrift.answer.settings import check_prompt
     from factdrift.errors import InputError
@@ -238,7 +238,7 @@ def _lm_eval(options: argparse.Namespace) -> None:
         check_prompt("loglik", options.prompt)
     except ValueError as error:
         raise InputError(f"--prompt: {error}") from None
-    tasks = []
+    tasks: list[Task] = []
     for given in options.questions:
         name, _, path = given.partition("=")
         if not re.fullmatch(r"\w+", name) or not path:

@@ -181,13 +181,13 @@ def _shared_objects(options: argparse.Namespace) -> None:
     from factdrift.neighbors.shared_objects import Dump, write_shared_objects
     from factdrift.wikidata.time import pack
 
-    dumps = [
-        Dump(paths, pack(day.year, day.month, day.day))
-        for paths, day in ((options.old, options.old_date), (options.new, options.new_date))
-    ]
+    def dump(paths: list[Path], day: date) -> Dump:
+        return Dump(paths, pack(day.year, day.month, day.day))
+
     obsolete, new = write_shared_objects(
         options.updates,
-        *dumps,
+        dump(options.old, options.old_date),
+        dump(options.new, options.new_date),
         options.entities,
         options.labels,
         options.space,
