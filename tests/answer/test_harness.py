@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from support.questions import items, settings_with, write_tables
 from factdrift.answer.harness import QUESTIONS, Task, cloze_tasks, question_tasks, write_tasks
 from factdrift.answer.prompts import cloze_of
 from factdrift.cli import main
+from factdrift.edit.dataset import EDITS
 from factdrift.errors import InputError
 
 PROMPT = "{context} {cloze}"
@@ -58,6 +61,27 @@ def test_every_question_with_options_is_in_one_task_of_each_condition(tasks: Pat
     assert {row["id"] for row in read(tasks, "tempripple_with_old")} == {
         item["item_id"] for item in wanted.values() if item["task"] == 2
     }
+
+
+def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
+    questions = write_tables(tmp_path)[0]
+    probe = {"role": "update", "object": "new", "prompt": "The capital of X is", "target": "Y"}
+    row = {"edit": "Q1-P36", "prompt": probe["prompt"], "target": "Y", "new": "Y", "obsolete": "Z"}
+    row |= {"subject_label": "X", "probes": [probe], "fluency": False}
+    edits = pa.Table.from_pylist([dict.fromkeys(EDITS.names) | row], schema=EDITS)
+    pq.write_table(edits, tmp_path / "edits.parquet")
+    code = (
+        "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]) or 'torch' in sys.modules)"
+    )
+    line = [sys.executable, "-c", code, "answer", "lm-eval", "--questions", f"asked={questions}"]
+    line += ["--edits", str(tmp_path / "edits.parquet"), "--prompt", PROMPT, "-o", str(tmp_path / "out")]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "asked_with_new: 3" in done.stdout
+    # The harness puts no blank before what is continued.
+    assert read(tmp_path / "out", "wikifactdiff_update_old") == [
+        {"id": "Q1-P36", "prompt": "The capital of X is", "target": " Z"}
+    ]
 
 
 def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
