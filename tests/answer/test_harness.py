@@ -140,6 +140,15 @@ def _table(folder: Path, columns: Mapping[str, Any]) -> Path:
     return path
 
 
+def completed(loaded: Any) -> dict[str, Any]:
+    """A cloze test that the model is made to complete, by the weights of the token of its object."""
+    prompt, name = "Marta Kowalska lives in", "a"
+    whole = loaded.tokenizer(f"{prompt} {name}", return_tensors="pt").input_ids
+    hidden = loaded.model(whole[:, :-1], output_hidden_states=True).hidden_states[-1][0, -1]
+    loaded.model.get_output_embeddings().weight.data[whole[0, -1]] = hidden.detach()
+    return CLOZES[0] | {"fact": "Q3-P6", "prompt": prompt, "object": name}
+
+
 def test_the_harness_gets_our_answers_on_an_untrained_model(
     tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +168,10 @@ def test_the_harness_gets_our_answers_on_an_untrained_model(
     loaded = tiny_model("llama", dtype=torch.float32, positions=192)
     settings = settings_with(answer_scoring=["loglik"], answer_normalise="sum")
     job = Job(loaded, {}, settings)
+    rows = [dict(row) for row in CLOZES] + [completed(loaded)]
+    write_tasks(
+        [*question_tasks("tempripple", tmp_path / "tr_items.parquet", PROMPT), *cloze_tasks(rows)], tasks
+    )
     done = simple_evaluate(
         HFLM(pretrained=loaded.model, tokenizer=copy.deepcopy(loaded.tokenizer), batch_size=4),
         tasks=["tempripple_without", "tempripple_with", "wikifactdiff"],
@@ -170,9 +183,10 @@ def test_the_harness_gets_our_answers_on_an_untrained_model(
     for condition in ("without", "with"):
         asked = [Asked(item, condition, item["context"] * (condition == "with")) for item in chosen]
         assert same_answers(answers(job, settings, asked), found, condition) == len(chosen)
-    rows = [dict(row) for row in CLOZES]
     ask_clozes(job, rows, tmp_path / "clozes.parquet")
-    for row in read(tmp_path, "clozes"):
+    ours = read(tmp_path, "clozes")
+    assert {row["exact"] for row in ours} == {True, False}
+    for row in ours:
         theirs = found["wikifactdiff_" + row["role"].replace(", ", "_")][row["fact"]]
         ((logprob, exact),) = theirs["filtered_resps"]
         tokens = len(loaded.tokenizer(f"{row['prompt']} {row['object']}")["input_ids"])
