@@ -202,7 +202,8 @@ def test_wikibigedit(tables: Path) -> None:
     ExplainableML/WikiBigEdit, 66b4285, EasyEdit_Experiments/run_lifelong_edit.py.
 
     Needed are `subject`, `update`, `ans`, `rephrase`, `loc` and `loc_ans`, in the second also `tag`, `mhop`
-    and `mhop_ans`. A question over several hops or in the voice of a character that is no text is not asked.
+    and `mhop_ans`, and with `personas` also `alt` as its answer. A question over several hops or in the voice
+    of a character that is no text is not asked.
     """
     germany, number = exported(tables, "wikibigedit")
     for record in (germany, number):
@@ -210,6 +211,7 @@ def test_wikibigedit(tables: Path) -> None:
             assert isinstance(record[name], str)
             assert record[name]
         assert asked(record["personas"]) is None
+        assert record["alt"] == record["ans"]
         assert (asked(record["mhop"]) is None) == (asked(record["mhop_ans"]) is None)
         assert record["tag"] == "update"
     assert asked(germany["mhop"]) == ["Where was the head of Germany born?"]

@@ -13,7 +13,8 @@ def write(row: Row, number: int) -> Record | None:
 
     Their prompts are questions and ours are clozes; their code handles both alike. `mhop` is a question whose
     answer follows from the new fact, if one is given, else null, as where they have none. The dataset has no
-    wording in the voice of a character, so `personas` is null.
+    wording in the voice of a character, so `personas` is null. `alt` repeats `ans`: the experiments of the
+    first project read the answer of `personas` there.
     """
     new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
     near = [*facts(row, "neighborhood"), *facts(row, "random_neighborhood")]
@@ -28,6 +29,7 @@ def write(row: Row, number: int) -> Record | None:
         "rephrase": opened(row["generalization_prompts"][0]),
         "personas": None,
         "ans": new["label"],
+        "alt": new["label"],
         "loc": text,
         "loc_ans": answer["label"],
         "mhop": related[0]["question"],
