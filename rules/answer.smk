@@ -303,7 +303,9 @@ rule answer_lm_eval:
         **request("answer lm-eval"),
     params:
         code=code("answer lm-eval"),
-        questions=[f"{name}={path}" for name, path in LM_EVAL_QUESTIONS.items()],
+        questions=lambda wildcards, input: [
+            f"{name}={path}" for name, path in zip(LM_EVAL_QUESTIONS, input.questions)
+        ],
         prompt=lambda wildcards: config["answer"]["prompts"]["loglik"],
     shell:
         r"""

@@ -10,16 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from support.lm_harness import logged, run_harness, same_answers
-from support.workflow import jobs, snakemake
 
 from factdrift.cli import main
-
-
-def test_tasks_are_made_by_name_only(tmp_path: Path) -> None:
-    found = jobs(snakemake(tmp_path, "results/lm_eval", "--dry-run", "--quiet", "rules"))
-    assert found["answer_lm_eval"] == found["tempripple_items"] == found["edit_dataset"] == 1
-    assert not {"answer_unedited", "sample_model"} & set(found)
-    assert "answer_lm_eval" not in jobs(snakemake(tmp_path, "--dry-run", "--quiet", "rules"))
 
 
 @pytest.mark.slow
