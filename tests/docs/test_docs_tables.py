@@ -25,8 +25,8 @@ from factdrift.models.bundled.taught import TAUGHT
 from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.snapshots.api.entities import FETCHED
 from factdrift.statements.gather import CLASSES
-from factdrift.streams.asof import ASOF
 from factdrift.streams.assemble import STREAM
+from factdrift.streams.schemas import ASOF
 from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, TIME, TRANSLATIONS
 from factdrift.tempripple import immutability, timelines
 from factdrift.tempripple.rows import ROWS
