@@ -64,6 +64,7 @@ CAPTIONS = {
     "locate_vs_edit.parquet": "Whether editing works best where locating methods point to.",
     "answer_scores.parquet": "Accuracies of models on TempRIPPLE, with intervals.",
     "stream.parquet": "All updates between consecutive dates of a sequence, linked to chains.",
+    "stream.svg": "Updates of a sequence of dates by month and scenario.",
     "asof.parquet": "Questions about what held on a date, at three precisions.",
     "asof_scores.parquet": "Accuracies of models on questions with a date.",
     "answer_clozes.parquet": "What models complete in cloze tests.",
