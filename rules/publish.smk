@@ -13,7 +13,7 @@ PUBLISHED = {
 }
 """Products that have another name in the folder of the pair."""
 
-OF_STREAM = ["stream.parquet", "asof.parquet", "asof_scores.parquet"]
+OF_STREAM = ["stream.parquet", "stream.svg", "asof.parquet", "asof_scores.parquet"]
 """Products of the sequence of dates, not of the pair."""
 
 REPORTS = {

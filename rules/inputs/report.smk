@@ -11,7 +11,9 @@ OPTIONAL = [
 def shown_products(wildcards):
     """The products that are there or are asked for together with the page: what was not built is left out."""
     asked = {str(file) for file in workflow.dag.targetfiles}
-    names = [name for name in OPTIONAL if Path("results", name).is_file() or f"results/{name}" in asked]
+    # Of the configured pair alone a stream says nothing that the page does not.
+    optional = [*OPTIONAL, "stream.parquet"] if config["stream"] else OPTIONAL
+    names = [name for name in optional if Path("results", name).is_file() or f"results/{name}" in asked]
     return [f"results/{name}" for name in names]
 
 
@@ -64,6 +66,7 @@ CAPTIONS = {
     "locate_vs_edit.parquet": "Whether editing works best where locating methods point to.",
     "answer_scores.parquet": "Accuracies of models on TempRIPPLE, with intervals.",
     "stream.parquet": "All updates between consecutive dates of a sequence, linked to chains.",
+    "stream.svg": "Updates of a sequence of dates by month and scenario.",
     "asof.parquet": "Questions about what held on a date, at three precisions.",
     "asof_scores.parquet": "Accuracies of models on questions with a date.",
     "answer_clozes.parquet": "What models complete in cloze tests.",

@@ -14,7 +14,8 @@ from factdrift.answer.dated import DATED_SCORES
 from factdrift.answer.prompts import cloze_of
 from factdrift.answer.schemas import PREDICTIONS
 from factdrift.cli import main
-from factdrift.streams.asof import ASOF, Chain, questions
+from factdrift.streams.asof import Chain, questions
+from factdrift.streams.schemas import ASOF
 from factdrift.streams.timelines import NEVER_ENDS, Held
 from factdrift.tables import write_parquet
 
