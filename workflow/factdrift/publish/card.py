@@ -28,15 +28,25 @@ _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a folder: `rows` by split, `pattern` of its files with `{split}`, and its description."""
+    """A table of a folder: `rows` by split, `pattern` of its files with `{split}`, and its description.
+
+    A split without rows has no files.
+    """
 
     name: str
     rows: dict[str, int]
     pattern: str
     schema: pa.Schema
     pages: list[Page]
+    meanings: dict[str, str]
+    """Column -> meaning."""
     nested: dict[str, dict[str, str]]
     """Column -> field of the structs in it -> meaning."""
+
+    @property
+    def filled(self) -> list[str]:
+        """The splits that have rows."""
+        return [split for split, rows in self.rows.items() if rows]
 
 
 def write_card(
@@ -73,7 +83,7 @@ def write_card(
 
 
 def _config(table: Table, default: bool) -> dict[str, Any]:
-    files = [{"split": split, "path": table.pattern.format(split=split)} for split in table.rows]
+    files = [{"split": split, "path": table.pattern.format(split=split)} for split in table.filled]
     return {"config_name": table.name} | ({"default": True} if default else {}) | {"data_files": files}
 
 

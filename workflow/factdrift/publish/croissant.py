@@ -57,7 +57,7 @@ def write_croissant(dataset: Dataset, tables: list[Table], build: Node, folder: 
         )
         sets.append(
             {"@type": "cr:RecordSet", "@id": table.name, "name": table.name}
-            | {"description": f"{sum(table.rows.values()):,} rows; splits: {', '.join(table.rows)}."}
+            | {"description": f"{sum(table.rows.values()):,} rows; splits: {', '.join(table.filled)}."}
             | {"field": [_field(table, each) for each in table.schema]}
         )
     metadata = {
@@ -86,7 +86,7 @@ def _field(table: Table, field: pa.Field) -> Node:
     own = f"{table.name}/{field.name}"
     source = {"fileSet": {"@id": f"{table.name}-files"}, "extract": {"column": field.name}}
     node: Node = {"@type": "cr:Field", "@id": own, "name": field.name}
-    node["description"] = table.pages[0].meanings.get(field.name, "")
+    node["description"] = table.meanings[field.name]
     inner = _inner(field.type)
     if pa.types.is_list(field.type):
         node["repeated"] = True

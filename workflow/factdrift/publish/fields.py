@@ -18,6 +18,8 @@ class Page:
     """A page of the data dictionary."""
 
     name: str
+    summary: str
+    """Its first sentence."""
     tables: str
     """Markdown from the first table to the end, without links."""
     meanings: dict[str, str]
@@ -35,7 +37,8 @@ def read_page(folder: Path, name: str) -> Page:
     first = next((place for place, line in enumerate(lines) if _cells(line) == _COLUMNS), None)
     if first is None:
         raise InputError(f"{path}: has no table with the header {' | '.join(_COLUMNS)}")
-    page = Page(name, "\n".join(lines[first:]).strip() + "\n", {})
+    summary = re.sub(r"\s+", " ", " ".join(lines[1:first])).strip().partition(". ")[0].rstrip(".") + "."
+    page = Page(name, summary, "\n".join(lines[first:]).strip() + "\n", {})
     header: list[str] = []
     parents: list[str] = []
     for line in lines[first:]:

@@ -24,7 +24,7 @@ from factdrift.publish.shards import write_splits
 from factdrift.publish.statistics import count
 from factdrift.tables import atomic_path
 
-UPDATES = Config("updates", "flat_updates", {"all": "updates.parquet"})
+UPDATES = Config("updates", "flat_updates", {"full": "updates.parquet"})
 """The flat table, which is a file at the top of a folder and not in shards."""
 
 
@@ -45,8 +45,9 @@ def write_folders(
     """Writes OUTPUT/FOLDER for each data set whose first table is among `products`; returns folder -> rows.
 
     Everything is written beside `output` and renamed at the end. The bytes depend on the products, the
-    manifest and the stored answers only. Raises InputError if `output` exists, a file is no product, or a
-    product or its description is missing.
+    manifest and the stored answers only. A data set without any row is left out, because nothing can load it.
+    Raises InputError if `output` exists, nothing is left, a file is no product, or a product or its
+    description is missing.
     """
     if output.exists() and any(output.iterdir() if output.is_dir() else [output]):
         raise InputError(f"{output}: exists; remove it, or name another folder")
@@ -55,11 +56,19 @@ def write_folders(
         if not path.is_file():
             raise InputError(f"{path}: no such file; build it, or leave it out")
     build = read_manifest(manifest)
+    filled = [dataset for dataset in chosen(sources) if _has_rows(dataset, sources)]
+    if not filled:
+        raise InputError(f"{', '.join(sources)}: no table has a row, so there is nothing to publish")
     with atomic_path(output) as folder:
         return {
             dataset.folder: _write(dataset, sources, build, folder / dataset.folder, replay, memory_mb)
-            for dataset in chosen(sources)
+            for dataset in filled
         }
+
+
+def _has_rows(dataset: Dataset, sources: dict[str, Path]) -> bool:
+    tables = [sources[product] for product in dataset.needed if product in sources]
+    return any(pq.read_metadata(path).num_rows for path in tables)
 
 
 def _write(
@@ -73,12 +82,13 @@ def _write(
     folder.mkdir(parents=True)
     tables = []
     for config in dataset.configs:
-        if counts := write_splits(config, sources, folder / config.name):
+        counts = write_splits(config, sources, folder / config.name)
+        if any(counts.values()):
             tables.append(_table(config, counts, folder, f"{config.name}/{{split}}-*.parquet"))
     if dataset.updates:
         (product,) = dataset.needed
         rows = write_flat(sources[product], folder, memory_mb)
-        tables.append(_table(UPDATES, {"all": rows}, folder, "updates.parquet"))
+        tables.append(_table(UPDATES, {"full": rows}, folder, "updates.parquet"))
         if replay is not None:
             _write_replay(replay, folder / "replay" / "answers.parquet")
     for account in dataset.accounts:
@@ -96,13 +106,15 @@ def _write(
 def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> Table:
     pages = [read_page(DICTIONARY, name) for name in (config.page, *config.nested.values())]
     (schema, *_) = (pq.read_schema(path) for path in sorted(folder.glob(pattern.format(split="*"))))
-    nested = {column: page.meanings for column, page in zip(config.nested, pages[1:], strict=True)}
-    undescribed = sorted({field.name for field in schema} - pages[0].meanings.keys() - nested.keys())
+    inner = dict(zip(config.nested, pages[1:], strict=True))
+    meanings = pages[0].meanings | {column: page.summary for column, page in inner.items()}
+    undescribed = sorted({field.name for field in schema} - meanings.keys())
     if undescribed:
         raise InputError(
             f"{DICTIONARY / config.page}.md: has no row for the column {undescribed[0]}; describe it there"
         )
-    return Table(config.name, rows, pattern, schema, pages, pages[0].nested | nested)
+    nested = pages[0].nested | {column: page.meanings for column, page in inner.items()}
+    return Table(config.name, rows, pattern, schema, pages, meanings, nested)
 
 
 def _write_replay(replay: Replay, output: Path) -> None:

@@ -22,9 +22,8 @@ def write_splits(
 ) -> dict[str, int]:
     """Writes `FOLDER/SPLIT-00000-of-00001.parquet` and so on, rows in their order; returns split -> rows.
 
-    `sources`: product -> file; splits whose product is not among them are left out. A split without rows has
-    one shard with no row, so that code that asks for it finds its columns. Raises InputError if a row has
-    another split.
+    `sources`: product -> file; splits whose product is not among them are left out. A split without rows
+    has no shard: `datasets` cannot load one that is empty. Raises InputError if a row has another split.
     """
     counts: dict[str, int] = {}
     schema: pa.Schema | None = None
@@ -44,7 +43,7 @@ def write_splits(
 
 def _write(source: Path, wanted: str | None, folder: Path, name: str, shard: int) -> int:
     rows = _count(source, wanted)
-    number = max(1, -(-rows // shard))
+    number = -(-rows // shard)
     with pq.ParquetFile(source) as file:
         held = file.schema_arrow.empty_table()
         batches = _batches(file, wanted)
