@@ -99,6 +99,7 @@ def example(subtask: str, number: int) -> Row:
         KLOB,
         example_id=f"{subtask}{number}",
         subtask=subtask,
+        snapshot_id=None if subtask == "u" else "2021-01-04",
         sentences=[sentence(1), sentence(2)],
         **labels,
     )

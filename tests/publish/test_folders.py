@@ -87,6 +87,7 @@ def test_numbers_of_klob_and_tempripple(bench: Bench, tmp_path: Path) -> None:
     bench.write(tmp_path / "out", "wikifactdiff.parquet", "klob_c.parquet", "tempripple.parquet")
     klob = (tmp_path / "out" / "klob" / "README.md").read_text("utf-8")
     assert "is right for 66.7 % of" in klob
+    assert "Built from Wikidata of 2021-01-04 with factdrift" in klob
     assert "| c | 3 | 6 |" in klob
     ripple = " ".join((tmp_path / "out" / "tempripple" / "README.md").read_text("utf-8").split())
     for sentence in ("3 items.", "2 items have no options", "2 related items have the same answer"):

@@ -53,7 +53,7 @@ def write_card(
     dataset: Dataset,
     tables: Sequence[Table],
     statistics: Sequence[Counted],
-    facts: Mapping[str, float],
+    facts: Mapping[str, Any],
     build: Mapping[str, Any],
     folder: Path,
 ) -> None:

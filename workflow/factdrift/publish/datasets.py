@@ -46,7 +46,7 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     configs: list[Config]
     statistics: list[Statistic]
     facts: dict[str, str] = {}
-    """Name -> query for one number, for the sentences of the card."""
+    """Name -> query for one value, for the sentences of the card."""
     accounts: list[str] = []
     """Products with counts that are copied as they are, if they were built."""
     updates: bool = False

@@ -24,11 +24,11 @@ class Counted:
     figure: str
 
 
-def count(dataset: Dataset, folder: Path, memory_mb: int) -> tuple[list[Counted], dict[str, int | float]]:
-    """The statistics and the named numbers of a folder with shards; draws the figures.
+def count(dataset: Dataset, folder: Path, memory_mb: int) -> tuple[list[Counted], dict[str, Any]]:
+    """The statistics and the named facts of a folder with shards; draws the figures.
 
-    Queries read a view `data`: the rows of the first table, with a column `split`. A named number is 0 where
-    its query gives null, as shares of no rows do.
+    Queries read a view `data`: the rows of the first table, with a column `split`. A fact is 0 where its
+    query gives null, as shares of no rows do.
     """
     first = dataset.configs[0].name
     found = []
