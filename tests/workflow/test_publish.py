@@ -42,8 +42,15 @@ def test_folders_of_what_was_built(klob: Path, tmp_path: Path, monkeypatch: pyte
         ).values()
     )
     assert "Nothing to be done" in snakemake(directory, "results/publish/")
-    # What is asked for in the same command is published too, and what is there is taken away first.
-    (klob / "publish" / "klob" / "README.md").unlink()
+    # What is asked for in the same command is published too.
     plan = snakemake(directory, "results/publish/", "results/tempripple.parquet", "--dry-run")
     assert jobs(plan)["publish_folders"] == 1
-    assert "results/tempripple.parquet" in plan.partition("rule publish_folders:")[2]
+    assert "results/tempripple.parquet" in plan.partition("factdrift publish folders")[2]
+
+
+def test_the_answers_of_a_chat_model_are_published(built: Path) -> None:
+    chat = {"model": "tiny", "mode": "replay"}
+    plan = snakemake(built, "results/publish/", "--dry-run", verbalizer="chat", chat=chat)
+    _, _, command = plan.partition("factdrift publish folders")
+    assert "/verbalize/answers.parquet --store results/fetched/chat" in command
+    assert "klob" not in command.partition("--output")[0]
