@@ -36,10 +36,10 @@ def write_flat(dataset: Path, folder: Path, memory_mb: int = 2000) -> int:
                 list_filter(objects, lambda o: o.decision = wanted)"""
         )
         rows = db.sql(_query(dataset)).to_arrow_table().cast(FLAT)
-    write_parquet(rows, folder / "updates.parquet")
+    count = write_parquet(rows, folder / "updates.parquet")
     with atomic_path(folder / "updates.csv") as path:
         pyarrow.csv.write_csv(pq.read_table(folder / "updates.parquet"), path)
-    return rows.num_rows
+    return count
 
 
 def _query(dataset: Path) -> str:
