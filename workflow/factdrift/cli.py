@@ -29,6 +29,8 @@ STAGES = (
     "answer",
     "chat",
     "runs",
+    "audit",
+    "compare",
     "report",
 )
 
