@@ -17,7 +17,7 @@ rule audit:
         new_dump=dump_file(NEW),
         dataset="results/{pair}/wikifactdiff.parquet",
         manifest="results/{pair}/manifest.json",
-        items=audited_items,
+        questions=audited_items,
         labels=config["labels"],
     output:
         findings="results/{pair}/audit/audit.parquet",

@@ -119,7 +119,7 @@ def _updates(here: str, there: str, change: str) -> str:
 
 
 def _objects(db: duckdb.DuckDBPyConnection) -> list[str]:
-    """Objects that one build has, labels and other fields that differ; equal values of a group are numbered."""
+    """Objects of one build, labels and other fields that differ; equal values of a group are numbered."""
     for name, other in (("a", "b"), ("b", "a")):
         db.execute(
             f"""CREATE TEMP TABLE {name}_objects AS
