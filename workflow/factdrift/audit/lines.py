@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import re
 import zlib
@@ -21,6 +22,9 @@ from factdrift.progress import Progress
 _ID = re.compile(rb'"id"\s*:\s*"([QPL]\d+)"')
 _BEGINNING = 400
 """Bytes of a line in which its id is looked for; a line without an id there is decoded."""
+
+_OFTEN = 4096
+"""Lines between two looks at the clock."""
 
 
 class Entity:
@@ -119,10 +123,12 @@ def _lines(dump: Path) -> Iterator[bytes]:
     """The lines of a plain, gzip, bzip2 or Zstandard file."""
     progress = Progress(f"audit of {dump.name}", dump.stat().st_size / 1e6, "MB", beside="lines")
     with dump.open("rb") as raw, _opened(raw, dump.suffix) as text:
+        number = 0
         for number, line in enumerate(text, 1):
             yield line
-            if number % 4096 == 0:
-                progress.advance(raw.tell() / 1e6 - progress.done, beside=4096)
+            if number % _OFTEN == 0:
+                progress.advance(raw.tell() / 1e6 - progress.done, beside=_OFTEN)
+        progress.advance(raw.tell() / 1e6 - progress.done, beside=number % _OFTEN)
     progress.say()
 
 
@@ -132,8 +138,6 @@ def _opened(raw: IO[bytes], suffix: str) -> IO[bytes]:
     if suffix == ".bz2":
         return bz2.open(raw)
     if suffix == ".zst":
-        import io
-
         stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
         return io.BufferedReader(stream)  # type: ignore[arg-type]
     return raw
