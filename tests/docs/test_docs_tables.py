@@ -9,7 +9,10 @@ import pytest
 from factdrift.answer.schemas import CLOZES as ANSWER_CLOZES
 from factdrift.answer.schemas import PREDICTIONS as ANSWER_PREDICTIONS
 from factdrift.answer.schemas import SCORES as ANSWER_SCORES
+from factdrift.audit.account import AUDIT
+from factdrift.audit.kinds import KINDS as AUDIT_KINDS
 from factdrift.chat.tables import ANSWERS, REQUESTS, STORED
+from factdrift.compare.differences import CHANGES, DIFFERENCES
 from factdrift.edit.dataset import EDITS
 from factdrift.edit.scores.metrics import PROBES as EDIT_PROBES
 from factdrift.edit.scores.metrics import SCORES as EDIT_SCORES
@@ -88,6 +91,8 @@ SCHEMAS = {
     "locate_vs_edit": VS_EDIT,
     "answer_predictions": ANSWER_PREDICTIONS,
     "answer_scores": ANSWER_SCORES,
+    "audit": AUDIT,
+    "differences": DIFFERENCES,
 }
 
 
@@ -126,6 +131,13 @@ def test_every_column_with_its_type(page: str) -> None:
         assert columns(page) == wanted
     else:
         assert list(columns(page).items()) == list(wanted.items())
+
+
+def test_kinds_of_the_audit_and_of_differences_are_explained() -> None:
+    audited = {row[0].strip("`"): row[1:] for row in rows("../audit")}
+    for kind, each in AUDIT_KINDS.items():
+        assert audited[kind] == [", ".join(each.datasets), "yes" if each.role else "", each.description]
+    assert {row[0].strip("`"): row[1] for row in rows("../diff-builds")}.items() >= CHANGES.items()
 
 
 def test_filters_and_steps_are_explained() -> None:

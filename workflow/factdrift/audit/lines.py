@@ -10,7 +10,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import pyarrow as pa
 from qwikidata.claim import WikidataClaim
@@ -134,10 +134,10 @@ def _lines(dump: Path) -> Iterator[bytes]:
 
 def _opened(raw: IO[bytes], suffix: str) -> IO[bytes]:
     if suffix == ".gz":
-        return gzip.open(raw)
+        return cast("IO[bytes]", gzip.open(raw))
     if suffix == ".bz2":
         return bz2.open(raw)
     if suffix == ".zst":
         stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
-        return io.BufferedReader(stream)  # type: ignore[arg-type]
+        return io.BufferedReader(stream)
     return raw

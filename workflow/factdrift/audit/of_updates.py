@@ -174,11 +174,11 @@ def _dates(row: Row, dumps: Dumps) -> Iterator[str]:
             given = spans(claim, qualifier)
             first = [each.first for each in given]
             wanted = min(first) if field == "start" and first else max(first, default=None)
-            texts = {each.text for each in given if each.first == wanted}
+            texts: set[str | None] = {each.text for each in given if each.first == wanted}
             if not texts and field != "point_in_time" and is_unknown(claim, qualifier):
                 texts = {"somevalue"}
             if value[field] not in (texts or {None}):
-                said = " or ".join(sorted(texts)) or "none"
+                said = " or ".join(sorted(filter(None, texts))) or "none"
                 yield f"{value['label']}: {field} {value[field]} where the {side} dump has {said}"
 
 
@@ -199,8 +199,8 @@ def wrong_names(entity: str, label: str, description: str | None, dumps: Dumps) 
     expected = next((line.label for line in lines if line.label), given)
     if expected is not None and plain(label) != plain(expected):
         yield f"{entity}: label {label!r} where the dumps have {expected!r}"
-    told = {plain(line.description) for line in lines if line.description}
-    if description and lines and plain(description) not in told:
+    said = {plain(line.description) for line in lines if line.description}
+    if description and lines and plain(description) not in said:
         yield f"{entity}: the dumps do not have the description {description!r}"
 
 
@@ -278,7 +278,9 @@ def _began(claim: WikidataClaim, dumps: Dumps) -> bool:
 def _is_new(entity: str, dumps: Dumps) -> bool:
     """Whether an entity has a date of birth, inception or the like after T_old."""
     line = dumps.new.get(entity)
-    for relation, oldest in dumps.birth.items() if line else ():
+    if line is None:
+        return False
+    for relation, oldest in dumps.birth.items():
         values = (claim.mainsnak for claim in line.of(relation))
         found = (span(snak.datavalue.value) for snak in values if snak.value_datatype == "time")
         dates = [date for date in found if date]

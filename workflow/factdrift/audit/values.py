@@ -44,7 +44,7 @@ def identity(snak: WikidataSnak) -> Hashable:
     """Equal for equal values: amounts as decimals without bounds, dates by the days that they cover, texts in
     NFC."""
     if snak.snaktype != "value":
-        return snak.snaktype
+        return str(snak.snaktype)
     value: Any = snak.datavalue.value
     kind = snak.value_datatype
     if entity := entity_of(snak):
