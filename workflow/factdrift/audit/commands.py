@@ -140,7 +140,7 @@ def _dump(pair: Path, which: str) -> Path:
     """The dump of a date where the workflow puts those that it makes or downloads."""
     manifest = _manifest(pair)
     date = manifest["dates"][which]
-    path = pair.parent / "snapshots" / date / manifest["dumps"][date]["file"]
+    path = Path(pair.parent, "snapshots", date, manifest["dumps"][date]["file"])
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the dump of {date} with --{which}-dump")
     return path

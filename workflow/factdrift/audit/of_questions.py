@@ -103,13 +103,15 @@ def _main_snaks(steps: Sequence[_Step], tables: Tables) -> Iterator[str]:
 
 
 def written(snak: WikidataSnak) -> set[str]:
-    """The ways in which the tables may write a value: its raw form, a date as far as it is known, or its
-    year."""
+    """The ways in which the tables may write a value: its raw form, a date as far as it is known or its
+    year, a text with its language."""
     found = {raw_of(snak) or ""}
     if snak.value_datatype == "time" and (date := span(snak.datavalue.value)):
         year, month, day = date.first
         text = f"{'-' * (year < 0)}{abs(year):04d}"
         found |= {text, f"{text}-{month:02d}", f"{text}-{month:02d}-{day:02d}", date.text}
+    if snak.value_datatype == "monolingualtext":
+        found.add(f"{snak.datavalue.value.get('language')}:{raw_of(snak)}")
     return found
 
 

@@ -40,8 +40,8 @@ def _run(options: argparse.Namespace) -> None:
     for path in datasets:
         if not path.is_file():
             raise InputError(f"{path}: no such file; name a folder such as results/2021-01-04_2023-02-27")
-    why = causes(*(folder / "manifest.json" for folder in builds))
-    found = differences(*datasets, lambda change: cause_of(change, why), options.memory_mb)
+    why = causes(builds[0] / "manifest.json", builds[1] / "manifest.json")
+    found = differences(datasets[0], datasets[1], lambda change: cause_of(change, why), options.memory_mb)
     updates = [pq.read_metadata(path).num_rows for path in datasets]
     if options.output:
         write_parquet(found, options.output / "differences.parquet")
