@@ -17,6 +17,7 @@ from support.audit_dumps import NEW, entity, item, statement, time
 
 from factdrift.audit.dates import span
 from factdrift.audit.lines import read_entities
+from factdrift.audit.of_questions import written
 from factdrift.audit.values import identity
 from factdrift.errors import InputError
 from factdrift.fingerprint import closure, modules_of
@@ -153,3 +154,21 @@ def test_values_are_equal_where_the_build_says_so(tmp_path: Path) -> None:
     for one, first in enumerate(VALUES):
         for two, second in enumerate(VALUES):
             assert (ours[one] == ours[two]) == (theirs[one] == theirs[two]), (first, second)
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"),
+    [
+        (item("Q5"), {"Q5"}),
+        ({"type": "monolingualtext", "value": {"text": "a", "language": "en"}}, {"a", "en:a"}),
+        (time("1921-06-10"), {"+1921-06-10T00:00:00Z", "1921", "1921-06", "1921-06-10"}),
+        (time("1700-01-01", 9, "Q1985786"), {"+1700-01-01T00:00:00Z", "1700", "1700 julian"}),
+    ],
+)
+def test_the_ways_in_which_tables_write_a_value(
+    value: dict[str, Any], texts: set[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "dump.json"
+    path.write_bytes(lines([entity("Q1", "a", statement("Q1$A", "P6", value))]))
+    (claim,) = read_entities(path, {"Q1": None})["Q1"].of("P6")
+    assert texts <= written(claim.mainsnak)
