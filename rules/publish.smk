@@ -9,6 +9,8 @@ include: "inputs/publish.smk"
 
 
 PUBLISHED = {
+    "audit.json": "audit/audit.json",
+    "audit.parquet": "audit/audit.parquet",
     "tempripple.parquet": "tempripple/tr_items.parquet",
     "tempripple.stats.json": "tempripple/tr_stats.json",
 }
@@ -17,6 +19,7 @@ PUBLISHED = {
 REPORTS = {
     "answer_clozes.parquet": ["answer/clozes.txt"],
     "answer_scores.parquet": ["answer/table2.txt"],
+    "audit.parquet": ["audit/audit.txt"],
     "edit_scores.parquet": ["edit/table6.txt"],
     "locate_scores.parquet": ["locate/table_c.txt"],
     "locate_vs_edit.parquet": ["locate/vs_edit.txt"],

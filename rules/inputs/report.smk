@@ -4,7 +4,7 @@ from factdrift.paths import PACKAGE
 
 OPTIONAL = [
     *("klob_meta.json", "edit_scores.parquet", "locate_scores.parquet", "locate_vs_edit.parquet"),
-    *("answer_scores.parquet", "answer_clozes.parquet", "tempripple.stats.json"),
+    *("answer_scores.parquet", "answer_clozes.parquet", "tempripple.stats.json", "audit.json"),
 ]
 
 
@@ -18,7 +18,8 @@ def built_or_asked(names):
 
 def shown_products(wildcards):
     """The products that the page shows besides the dataset: what was not built is left out."""
-    return built_or_asked(OPTIONAL)
+    judged = Path(PAIR, "audit", "judged.json")
+    return [*built_or_asked(OPTIONAL), *([str(judged)] if judged.is_file() else [])]
 
 
 def page_layout():
@@ -31,6 +32,7 @@ CATEGORIES = {
     "wikifactdiff": "Dataset",
     "funnel": "Accounts",
     "manifest": "Accounts",
+    "audit": "Accounts",
     "templates": "Sentences",
     "verbalization": "Sentences",
     "klob": "KLoB and locating",
@@ -55,6 +57,8 @@ CAPTIONS = {
     "wikifactdiff.jsonl": "All updates in the layout of the published dataset.",
     "wikifactdiff.stats.json": "Triples, subjects, relations, objects and scenarios: the paper's Table 2.",
     "funnel.parquet": "How many triples each filter and each rule dropped or labelled, by relation.",
+    "audit.parquet": "What the audit of the datasets checked, row by row, with the reason of each failure.",
+    "audit.json": "Error rates of the datasets by kind of check, with intervals.",
     "manifest.json": "Dumps with checksums, configuration, versions and row counts.",
     "templates.parquet": "The sentence templates of every relation, with their source.",
     "verbalizations.parquet": "Every sentence of the chat model with its template or why it was dropped.",

@@ -29,11 +29,13 @@ STAGES = (
     "answer",
     "chat",
     "runs",
+    "audit",
+    "compare",
     "report",
     "publish",
 )
 
-MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft", "sklearn")
+MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
 """What `make models` adds to the environment."""
 
 

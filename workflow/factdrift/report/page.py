@@ -16,6 +16,7 @@ from markupsafe import Markup
 from factdrift.errors import InputError
 from factdrift.manifests import warnings
 from factdrift.report import models, world
+from factdrift.report.audit import audit
 from factdrift.report.blocks import Build, Section, Source
 from factdrift.report.context import neighbours, popularity, run_times, templates
 from factdrift.tables import atomic_path, database
@@ -35,17 +36,28 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
             raise InputError(f"{build.pair / name}: no such file; build it with `snakemake --cores all`")
     manifest, stats = (world.read_json(build, name) for name in ("manifest.json", "wikifactdiff.stats.json"))
     sections = _sections(build, manifest, stats, memory_mb)
+    text = render(
+        "page.html",
+        sections,
+        dates=manifest["dates"],
+        configuration=manifest["configuration"],
+        stats=stats["wikifactdiff"],
+        replacements=stats["wfd_repl"]["updates"],
+        counted=build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json"),
+        warnings=list(warnings(manifest)),
+    )
+    with atomic_path(output) as path:
+        path.write_text(text, encoding="utf-8")
+
+
+def render(template: str, sections: Sequence[Section], **values: Any) -> str:
+    """A page as HTML that loads nothing: a template that extends `base.html`, with these sections."""
     script, style = (_packaged(name) for name in ("page.js", "page.css"))
-    text = (
+    return (
         _environment()
-        .get_template("page.html")
+        .get_template(template)
         .render(
-            dates=manifest["dates"],
-            configuration=manifest["configuration"],
-            stats=stats["wikifactdiff"],
-            replacements=stats["wfd_repl"]["updates"],
-            counted=build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json"),
-            warnings=list(warnings(manifest)),
+            **values,
             sections=sections,
             sources=_sources(sections),
             script=Markup(script),
@@ -53,8 +65,6 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         )
     )
-    with atomic_path(output) as path:
-        path.write_text(text, encoding="utf-8")
 
 
 def _sections(build: Build, manifest: dict[str, Any], stats: dict[str, Any], memory_mb: int) -> list[Section]:
@@ -73,6 +83,7 @@ def _sections(build: Build, manifest: dict[str, Any], stats: dict[str, Any], mem
         models.editing(build),
         models.klob(build),
         models.tempripple(build),
+        audit(build),
         world.origin(build, manifest),
         run_times(build),
     ]
