@@ -7,6 +7,8 @@ from factdrift.publish.datasets import products
 def published_products(wildcards):
     """The datasets, and whatever else there is of the data sets that can be published."""
     always = [f"results/{name}" for name in DATASETS]
+    if built_or_asked(["audit.parquet"]):
+        always.append("results/audit.json")
     return [*always, *(path for path in built_or_asked(products()) if path not in always)]
 
 

@@ -33,6 +33,8 @@ VERDICTS = ("valid", "invalid", "unsure")
 
 Row = Mapping[str, Any]
 
+_TOGETHER = {"role": "all checks of the fact itself", "any": "all checks of the row"}
+
 
 def rates(findings: Iterable[Row]) -> list[dict[str, Any]]:
     """For each dataset and kind: rows checked and failed, the share of failures, Wilson's 95 % interval.
@@ -46,7 +48,7 @@ def rates(findings: Iterable[Row]) -> list[dict[str, Any]]:
         together = ("role", "any") if KINDS[each["kind"]].role else ("any",)
         for kind in (each["kind"], *together):
             rows[each["dataset"], kind][each["outcome"]].add(each["row"])
-    order = [*KINDS, "role", "any"]
+    order = [*KINDS, *_TOGETHER]
     found = []
     for dataset, kind in sorted(rows, key=lambda key: (key[0], order.index(key[1]))):
         outcomes = rows[dataset, kind]
@@ -57,6 +59,7 @@ def rates(findings: Iterable[Row]) -> list[dict[str, Any]]:
             {
                 "dataset": dataset,
                 "kind": kind,
+                "description": KINDS[kind].description if kind in KINDS else _TOGETHER[kind],
                 "rows": len(checked),
                 "failed": len(failed),
                 "declared": len(outcomes[DECLARED] - failed),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -75,11 +76,19 @@ def write_card(
         statistics=statistics,
         facts=facts,
         build=build,
+        checks=_checks(dataset, folder),
         warnings=list(warnings(build)),
         citation=bibtex(dataset),
         files=sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()),
     )  # fmt: skip
     (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def _checks(dataset: Dataset, folder: Path) -> list[dict[str, Any]]:
+    """The results of the audit by kind of check, if the folder has an audit."""
+    path = folder / "audit.json"
+    kinds = json.loads(path.read_text("utf-8"))["kinds"] if path.is_file() else []
+    return [each for each in kinds if each["dataset"] == dataset.audited]
 
 
 def _config(table: Table, default: bool) -> dict[str, Any]:

@@ -49,6 +49,8 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Name -> query for one value, for the sentences of the card."""
     accounts: list[str] = []
     """Products with counts that are copied as they are, if they were built."""
+    audited: str = ""
+    """The data set of the audit (`audit.json`) whose checks concern these rows."""
     updates: bool = False
     """Whether the rows are updates: the folder has a flat table of them too, and a chat model's answers."""
 
