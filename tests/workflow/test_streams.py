@@ -97,6 +97,8 @@ def test_an_update_is_shown_with_its_place_in_the_chain(stream: Path, capsys: py
 
 
 def test_the_page_has_a_section_about_the_stream(stream: Path):
+    said = snakemake(stream, "-n", "results/report.html", stream=STREAM)
+    assert "--stream=results/stream.parquet" in said
     results = stream / "results"
     build = Build(results, results / "2021-01-04_2023-02-27", stream / "logs")
     write_page(build, results / "report.html", stream=results / "stream.parquet")
@@ -104,8 +106,6 @@ def test_the_page_has_a_section_about_the_stream(stream: Path):
     section = page.partition('<section id="streams"')[2].partition("</section>")[0]
     for text in ("Updates by interval", "2019-01-01", "dated to a month", "up to 731 days"):
         assert text in section
-    said = snakemake(stream, "-n", "results/report.html", stream=STREAM)
-    assert "--stream=results/stream.parquet" in said
 
 
 def test_questions_with_a_date(stream: Path):
