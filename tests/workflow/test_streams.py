@@ -165,6 +165,12 @@ def test_a_snapshot_is_a_target(built: Path):
     }
 
 
+def test_only_classes_reach_the_command(built: Path):
+    said = snakemake(built, "-n", "results/wfd_repl.parquet", only={"classes": ["Q6256"]})
+    tables = " ".join(f"results/snapshots/{date}/classes.parquet" for date in ("2023-02-27", "2021-01-04"))
+    assert f"--only-classes Q6256 --classes {tables}" in said
+
+
 REAL = os.environ.get("FACTDRIFT_REAL_DATA")
 
 
