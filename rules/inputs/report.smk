@@ -8,13 +8,18 @@ OPTIONAL = [
 ]
 
 
-def shown_products(wildcards):
-    """The products that are there or are asked for together with the page: what was not built is left out."""
+def built_or_asked(names):
+    """The products among these that are there or are asked for in the same command, by name or by a rule."""
     asked = {str(file) for file in workflow.dag.targetfiles}
+    asked |= {str(file) for rule in workflow.dag.targetrules for file in rule.input}
+    found = [name for name in names if Path("results", name).is_file() or f"results/{name}" in asked]
+    return [f"results/{name}" for name in found]
+
+
+def shown_products(wildcards):
+    """The products that the page shows besides the dataset: what was not built is left out."""
     # Of the configured pair alone a stream says nothing that the page does not.
-    optional = [*OPTIONAL, "stream.parquet"] if config["stream"] else OPTIONAL
-    names = [name for name in optional if Path("results", name).is_file() or f"results/{name}" in asked]
-    return [f"results/{name}" for name in names]
+    return built_or_asked([*OPTIONAL, "stream.parquet"] if config["stream"] else OPTIONAL)
 
 
 def page_layout():

@@ -23,6 +23,7 @@ from factdrift.locate.table import SCORES as LOCATE_SCORES
 from factdrift.models.bundled.corpus import SENTENCES as MODEL_SENTENCES
 from factdrift.models.bundled.taught import TAUGHT
 from factdrift.neighbors.facts import NEIGHBORS
+from factdrift.publish.flat import FLAT
 from factdrift.snapshots.api.entities import FETCHED
 from factdrift.statements.gather import CLASSES
 from factdrift.streams.assemble import STREAM
@@ -92,6 +93,7 @@ SCHEMAS = {
     "locate_vs_edit": VS_EDIT,
     "answer_predictions": ANSWER_PREDICTIONS,
     "answer_scores": ANSWER_SCORES,
+    "flat_updates": FLAT,
 }
 
 

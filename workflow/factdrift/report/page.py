@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from babel.dates import format_date
 from markupsafe import Markup
 
 from factdrift.errors import InputError
+from factdrift.manifests import warnings
 from factdrift.report import models, world
 from factdrift.report.blocks import Build, Section, Source
 from factdrift.report.context import neighbours, popularity, run_times, templates
@@ -82,20 +83,6 @@ def _sections(
         run_times(build),
     ]
     return [section for section in found if section is not None]
-
-
-def warnings(manifest: dict[str, Any]) -> Iterator[str]:
-    """What a reader has to know about the bundled sample, if the build is from it."""
-    for day, account in manifest["sample"].items():
-        ends = [f"{part} until {account['complete_until'][part]}" for part in account["incomplete"]]
-        if ends:
-            yield f"The sample is not complete on {day} ({', '.join(ends)}): what changed later is missing."
-    for account in list(manifest["sample"].values())[:1]:
-        yield (
-            f"Built from the bundled sample, a table of {account['facts']:,} dated facts, not from a dump of "
-            f"Wikidata. {account['made_up_ids']:,} of its {account['items']:,} items have ids made up by the "
-            "project."
-        )
 
 
 def _sources(sections: Sequence[Section]) -> list[Source]:
