@@ -288,6 +288,65 @@ rule answer_report:
         """
 
 
+rule answer_dated:
+    """Asks a model what held on a date, without and with a sentence about what holds now."""
+    input:
+        questions=f"{STREAM}/asof.parquet",
+        model=edited_model,
+    output:
+        predictions=f"{STREAM}/answer/{{edited}}/unedited.parquet",
+        run=f"{STREAM}/answer/{{edited}}/unedited.json",
+    log:
+        f"logs/streams/{STREAM_NAME}/answer/{{edited}}/unedited.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/answer/{{edited}}/unedited.tsv"
+    threads: config["edit"]["threads"]
+    resources:
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
+        gpu=gpus(),
+    params:
+        code=code("answer run"),
+        model=edited_model_options,
+        settings=lambda wildcards: ANSWER_SETTINGS,
+        parts=subpath(output.predictions, strip_suffix=".parquet"),
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift answer run \
+            --items {input.questions:q} \
+            {params.model:q} \
+            --settings {params.settings:q} --threads {threads} \
+            --parts {params.parts:q} \
+            --out-run {output.run:q} \
+            --output {output.predictions:q}
+        """
+
+
+rule answer_dated_scores:
+    """Accuracies by precision, and how often a right date makes an answer more likely than a wrong one."""
+    input:
+        questions=f"{STREAM}/asof.parquet",
+        predictions=[f"{STREAM}/answer/{folder}/unedited.parquet" for folder in edited_models()],
+    output:
+        scores=f"{STREAM}/asof_scores.parquet",
+    log:
+        f"logs/streams/{STREAM_NAME}/asof_scores.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/asof_scores.tsv"
+    resources:
+        **request("answer dated-scores"),
+    params:
+        code=code("answer dated-scores"),
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift answer dated-scores \
+            --items {input.questions:q} \
+            --predictions {input.predictions:q} \
+            --output {output.scores:q}
+        """
+
+
 rule answer_lm_eval:
     """Tasks for lm-evaluation-harness: the questions, and the clozes of the updates that are edited."""
     input:

@@ -54,7 +54,7 @@ rule neighbor_holding:
         **request("neighbors holding"),
     params:
         code=code("neighbors holding"),
-        old_date=OLD,
+        old_date=lambda wildcards: date_of(wildcards, "old"),
         variant=config["variant"],
         dates=switches(config)["dates"],
     shell:

@@ -16,6 +16,9 @@ PUBLISHED = {
 }
 """Products that have another name in the folder of the pair."""
 
+OF_STREAM = ["stream.parquet", "stream.svg", "asof.parquet", "asof_scores.parquet"]
+"""Products of the sequence of dates, not of the pair."""
+
 REPORTS = {
     "answer_clozes.parquet": ["answer/clozes.txt"],
     "answer_scores.parquet": ["answer/table2.txt"],
@@ -35,7 +38,11 @@ localrules:
 rule publish:
     """A product is a copy, whole or not there at all."""
     input:
-        source=lambda wildcards: f"{PAIR}/{PUBLISHED.get(wildcards.name, wildcards.name)}",
+        source=lambda wildcards: (
+            f"{STREAM}/{wildcards.name}"
+            if wildcards.name in OF_STREAM
+            else f"{PAIR}/{PUBLISHED.get(wildcards.name, wildcards.name)}"
+        ),
         report=lambda wildcards: [f"{PAIR}/{report}" for report in REPORTS.get(wildcards.name, [])],
     output:
         report(

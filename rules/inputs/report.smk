@@ -19,7 +19,9 @@ def built_or_asked(names):
 def shown_products(wildcards):
     """The products that the page shows besides the dataset: what was not built is left out."""
     judged = Path(PAIR, "audit", "judged.json")
-    return [*built_or_asked(OPTIONAL), *([str(judged)] if judged.is_file() else [])]
+    # Of the configured pair alone a stream says nothing that the page does not.
+    names = [*OPTIONAL, "stream.parquet"] if config["stream"] else OPTIONAL
+    return [*built_or_asked(names), *([str(judged)] if judged.is_file() else [])]
 
 
 def page_layout():
@@ -35,6 +37,8 @@ CATEGORIES = {
     "audit": "Accounts",
     "templates": "Sentences",
     "verbalization": "Sentences",
+    "stream": "Streams",
+    "asof": "Streams",
     "klob": "KLoB and locating",
     "KLoB": "KLoB and locating",
     "locate": "KLoB and locating",
@@ -71,6 +75,10 @@ CAPTIONS = {
     "locate_scores.parquet": "Locating methods, judged by KLoB.",
     "locate_vs_edit.parquet": "Whether editing works best where locating methods point to.",
     "answer_scores.parquet": "Accuracies of models on TempRIPPLE, with intervals.",
+    "stream.parquet": "All updates between consecutive dates of a sequence, linked to chains.",
+    "stream.svg": "Updates of a sequence of dates by month and scenario.",
+    "asof.parquet": "Questions about what held on a date, at three precisions.",
+    "asof_scores.parquet": "Accuracies of models on questions with a date.",
     "answer_clozes.parquet": "What models complete in cloze tests.",
 }
 """Product -> its caption in Snakemake's own report."""

@@ -148,6 +148,7 @@ def test_reading(tmp_path: Path, dump: Path) -> None:
     assert {
         "times as fast as qwikidata with the filter",
         "times as fast as `json.loads`",
+        "times as fast as DuckDB's JSON reader",
         "of the speed of decompressing and splitting",
         "gzip, two cores against one",
         "of the speed of decompressing bzip2",

@@ -29,6 +29,8 @@ from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.publish.flat import FLAT
 from factdrift.snapshots.api.entities import FETCHED
 from factdrift.statements.gather import CLASSES
+from factdrift.streams.assemble import STREAM
+from factdrift.streams.schemas import ASOF
 from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, TIME, TRANSLATIONS
 from factdrift.tempripple import immutability, timelines
 from factdrift.tempripple.rows import ROWS
@@ -81,6 +83,8 @@ SCHEMAS = {
     "answers": ANSWERS,
     "stored_answers": STORED,
     "tempripple_rows": ROWS,
+    "stream": STREAM,
+    "asof": pa.schema([field for field in ASOF if field.name not in TR_ITEMS.names]),
     "tr_facts": TR_FACTS,
     "tr_related": TR_RELATED,
     "tr_items": TR_ITEMS,

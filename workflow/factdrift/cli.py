@@ -21,6 +21,7 @@ STAGES = (
     "neighbors",
     "verbalize",
     "wikifactdiff",
+    "streams",
     "klob",
     "tempripple",
     "models",

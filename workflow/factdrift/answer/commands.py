@@ -111,6 +111,14 @@ def register(commands: Parsers) -> None:
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET", help="the scores")
     verb.set_defaults(run=_scores)
 
+    verb = verbs.add_parser("dated-scores", help="scores of questions with a date")
+    verb.add_argument("--items", type=Path, required=True, metavar="PARQUET", help="of `streams asof`")
+    verb.add_argument(
+        "--predictions", type=Path, required=True, nargs="+", metavar="PARQUET", help="of each job"
+    )
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
+    verb.set_defaults(run=_dated_scores)
+
     verb = verbs.add_parser(
         "table", help="print the scores by task and by hop, as the TempRIPPLE paper's tables"
     )
@@ -305,6 +313,12 @@ def _cutoffs(text: str) -> dict[str, datetime.date]:
             f"--cutoffs: {text!r} is no JSON object from models to days ({error}); give "
             '{"sample-llama": "2021-01-04"}'
         ) from None
+
+
+def _dated_scores(options: argparse.Namespace) -> None:
+    from factdrift.answer.dated import write_scores
+
+    write_scores(options.items, options.predictions, options.output)
 
 
 def _table(options: argparse.Namespace) -> None:

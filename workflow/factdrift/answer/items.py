@@ -10,14 +10,23 @@ import pyarrow.parquet as pq
 
 from factdrift.edit.probes import read_updates
 from factdrift.errors import InputError
+from factdrift.streams.schemas import ASOF
 from factdrift.tempripple.schemas import TR_ITEMS, Row, read_rows
 
 
 def read_items(path: Path) -> list[Row]:
-    """The items that have options, by id. Raises InputError if there are none."""
-    items = [item for item in read_rows(path, TR_ITEMS) if not item["open_only"]]
+    """The items that have options, by id, those of TempRIPPLE or those of a stream with a date.
+
+    Raises InputError if there are none.
+    """
+    dated = pq.read_schema(path).names == ASOF.names
+    items = [item for item in read_rows(path, ASOF if dated else TR_ITEMS) if not item["open_only"]]
     if not items:
-        raise InputError(f"{path}: no item has options; build TempRIPPLE for a longer period or more items")
+        raise InputError(
+            f"{path}: no item has options; build a longer stream, or one of more relations"
+            if dated
+            else f"{path}: no item has options; build TempRIPPLE for a longer period or more items"
+        )
     return sorted(items, key=lambda item: str(item["item_id"]))
 
 

@@ -19,6 +19,7 @@ from factdrift.report import models, world
 from factdrift.report.audit import audit
 from factdrift.report.blocks import Build, Section, Source
 from factdrift.report.context import neighbours, popularity, run_times, templates
+from factdrift.report.streams import streams
 from factdrift.tables import atomic_path, database
 from factdrift.wikidata.text import printable
 
@@ -26,8 +27,10 @@ LONGEST = 160
 """Characters of a label that the page shows; what is longer ends in an ellipsis."""
 
 
-def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
+def write_page(build: Build, output: Path, memory_mb: int = 2000, stream: Path | None = None) -> None:
     """Writes the page about a build: HTML with its own styles, script and figures, which loads nothing.
+
+    `stream`: the table of a sequence of dates, if the page is to have a section about it.
 
     Raises InputError if the dataset of the pair has not been built.
     """
@@ -35,7 +38,7 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
         if not (build.pair / name).is_file():
             raise InputError(f"{build.pair / name}: no such file; build it with `snakemake --cores all`")
     manifest, stats = (world.read_json(build, name) for name in ("manifest.json", "wikifactdiff.stats.json"))
-    sections = _sections(build, manifest, stats, memory_mb)
+    sections = _sections(build, manifest, stats, memory_mb, stream)
     text = render(
         "page.html",
         sections,
@@ -67,12 +70,15 @@ def render(template: str, sections: Sequence[Section], **values: Any) -> str:
     )
 
 
-def _sections(build: Build, manifest: dict[str, Any], stats: dict[str, Any], memory_mb: int) -> list[Section]:
+def _sections(
+    build: Build, manifest: dict[str, Any], stats: dict[str, Any], memory_mb: int, stream: Path | None
+) -> list[Section]:
     with database(memory_mb) as db:
         found = [
             world.updates(build, db),
             world.scenarios(build, db, stats),
             world.time_line(build, db, manifest["dates"]),
+            streams(build, db, stream),
             world.funnel(build, db),
             popularity(build, db),
             neighbours(build, db),

@@ -42,11 +42,12 @@ def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -
         if relation is not None and relation not in known:
             raise InputError(f"{dataset}: no update of {subject} {relation}; there are {', '.join(known)}")
         chosen = "" if relation is None else f"AND relation.id = {sql(relation)}"
+        order = "substr(relation.id, 2)::INTEGER"
+        if "link" in db.sql(f"SELECT * {rows} LIMIT 0").columns:  # a stream
+            order += ", link"
         shortened = "" if limit is None else f"LIMIT {int(limit)}"
         found: list[Record] = (
-            db.sql(f"SELECT * {rows} {chosen} ORDER BY substr(relation.id, 2)::INTEGER {shortened}")
-            .to_arrow_table()
-            .to_pylist()
+            db.sql(f"SELECT * {rows} {chosen} ORDER BY {order} {shortened}").to_arrow_table().to_pylist()
         )
     return found
 
@@ -73,9 +74,21 @@ def _lines(records: list[Record]) -> Iterator[tuple[str, str]]:
         yield "bold", f"{relation['label']} ({relation['id']}): {record['scenario']}"
         if not _is_made_up(record["subject"]["id"]):
             yield "dim", f"  {WIKI}iki/{record['subject']['id']}#{relation['id']}"
+        if "chain" in record:
+            yield "dim", f"  {_linked(record)}"
         yield "", f"  {record['update_prompt']}"
         for value in sorted(record["objects"], key=_began):
             yield from _object_lines(value, record["subject"]["id"])
+
+
+def _linked(record: Record) -> str:
+    """Of an update of a stream, its place among those of the same subject and relation."""
+    text = f"{record['old_date']} to {record['new_date']}, update {record['link']} of {record['links']}"
+    if record["date"] is not None:
+        text += f", changed {record['date']}"
+    if record["reverts"]:
+        text += ", comes back"
+    return text + (f", superseded by {record['superseded_by']}" if record["superseded_by"] else "")
 
 
 def _began(value: Record) -> str:
