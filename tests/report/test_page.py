@@ -12,8 +12,9 @@ import pytest
 from support.workflow import ROOT
 
 from factdrift.errors import InputError
+from factdrift.pages import day, shown
 from factdrift.report.blocks import Build
-from factdrift.report.page import day, figure, shown, warnings, write_page
+from factdrift.report.page import figure, warnings, write_page
 
 
 class Page(HTMLParser):

@@ -30,6 +30,7 @@ STAGES = (
     "chat",
     "runs",
     "report",
+    "browse",
 )
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft", "sklearn")
