@@ -177,10 +177,12 @@ def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Sta
 def serve(build: Build, index: Path, db: duckdb.DuckDBPyConnection, port: int, open_browser: bool) -> None:
     """Answers until it is interrupted. Raises InputError if the port is taken."""
     app = application(build, index, db)
-    with socket.socket() as listening:
+    # asyncio sends what it is given at once only on sockets that name their protocol.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((HOST, port))
+            listening.listen()  # whoever reads the address below may ask at once
         except OSError as error:
             raise InputError(
                 f"port {port} of {HOST}: {error.strerror}; name another with --port, or 0 for a free one"

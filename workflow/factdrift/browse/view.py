@@ -22,6 +22,12 @@ Names = Mapping[int, Row]
 BARS = 40
 """Rows of a time line."""
 
+_ORDER = {"obsolete": 0, "new": 1, "static": 2, "unknown": 3, "ignore": 4}
+"""The order of a relation's rows by their label; what a filter dropped comes last."""
+
+_DATES = {"start": 580, "end": 582, "pit": 585}
+"""The qualifiers that are shown as dates."""
+
 
 @dataclass(frozen=True)
 class Value:
@@ -182,7 +188,7 @@ def _pairs(
     found = [(partner(row), row) for row in new]
     paired = [_pair(before, row, by_old, by_new, names, untouched) for before, row in found]
     gone = [_pair(row, None, by_old, by_new, names, untouched) for row in waiting]
-    return gone + paired
+    return sorted(gone + paired, key=lambda pair: _ORDER.get(pair.tone, len(_ORDER)))
 
 
 def _same(one: Row, other: Row) -> bool:
@@ -226,7 +232,7 @@ def _statement(row: Row | None, names: Names) -> Statement | None:
         value_of(row, names),
         row["rank"],
         list(_dates(row)),
-        [named(-number, names) for number in row["qualifiers"] or ()],
+        [named(-number, names) for number in row["qualifiers"] or () if number not in _DATES.values()],
         row["statement"],
         row["revision"],
         f"{link}#{property_id(row['property'])}" if link else None,
@@ -326,7 +332,7 @@ def time_line(
         (each.name, pair)
         for each in found
         if each.update is not None or each.open
-        for pair in sorted(each.pairs, key=lambda pair: pair.span or (0, 0))
+        for pair in sorted(each.pairs, key=lambda pair: pair.span or (0, 0), reverse=True)
         if pair.span
     ][:BARS]
     if not dated:
