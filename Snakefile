@@ -96,6 +96,7 @@ include: "rules/locate.smk"
 include: "rules/answer.smk"
 include: "rules/publish.smk"
 include: "rules/report.smk"
+include: "rules/browse.smk"
 include: "rules/run.smk"
 
 

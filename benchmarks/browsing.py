@@ -3,20 +3,18 @@
     python benchmarks/browsing.py                                            20,000 updates, 200,000 entities
     python benchmarks/browsing.py --updates 330000 --entities 7000000 --buckets 64
 
-The build is made here as tables in the layouts of the workflow's, without running it: names of common and rare
-words, by Zipf's law as their popularity; statements with dates and qualifiers, sorted by subject and divided into
-buckets; updates, neighbours, and what edited models answered for `--edits` of the updates. Then the index is
-made and `factdrift browse` started on the folder, which may not be written to; each kind of page is asked for in
-turn, every time another one, with one request open at a time. `--export` writes the files of the explorer too.
+The build is made here as tables in the workflow's layouts, without running it: names of common and rare
+words; statements with dates and qualifiers, sorted by subject and divided into buckets; updates, neighbours,
+and what edited models answered for `--edits` of the updates. Then `factdrift browse` is started, which makes
+the index. Each kind of page is requested `--asked` times, every time another page, one request at a time.
+`--export` also writes the files of the explorer.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,11 +26,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import requests
 from record import add_record, record
 
-from factdrift.tables import ENTITIES, PROPERTIES, ROW_GROUP, STATEMENTS, TIME, write_parquet
+from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, TIME, write_parquet
 
 DATES = ("2021-01-04", "2023-02-27")
 RELATIONS, CLASSES, WORDS = 2_000, 20_000, 200_000
@@ -41,42 +38,61 @@ CHUNK = 16_384
 """Entities that are made at once."""
 
 ENTITY = pa.struct([("id", pa.string()), ("label", pa.string()), ("description", pa.string())])
+TEXT, WHOLE, REAL, FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+
+
+def _schema(**columns: pa.DataType) -> pa.Schema:
+    """A schema of columns, several of one type as one name (`a_b__c` for `a_b` and `c`)."""
+    return pa.schema([(name, kind) for names, kind in columns.items() for name in names.split("__")])
+
+
 OBJECT = pa.struct(
-    [(name, pa.string()) for name in ("id", "label", "description", "decision", "rule")]
-    + [("old_statement", pa.string()), ("new_statement", pa.string())]
-    + [("old_revision", pa.int64()), ("new_revision", pa.int64())]
-    + [(name, pa.string()) for name in ("start", "end", "point_in_time", "datatype", "raw", "short")]
-    + [("announced", pa.bool_()), ("leaks", pa.bool_())]
+    _schema(
+        id__label__description__decision__rule__old_statement__new_statement=TEXT,
+        old_revision__new_revision=WHOLE,
+        start__end__point_in_time__datatype__raw__short=TEXT,
+        announced__leaks=FLAG,
+    )
 )
-DATASET = pa.schema(
-    [("subject", ENTITY), ("relation", ENTITY), ("update_prompt", pa.string())]
-    + [("generalization_prompts", pa.list_(pa.string())), ("is_replace", pa.bool_())]
-    + [("subject_popularity", pa.float64()), ("objects", pa.list_(OBJECT)), ("scenario", pa.string())]
-    + [("split", pa.string()), ("popularity_source", pa.string()), ("template_source", pa.string())]
+DATASET = _schema(
+    subject__relation=ENTITY,
+    update_prompt=TEXT,
+    generalization_prompts=pa.list_(TEXT),
+    is_replace=FLAG,
+    subject_popularity=REAL,
+    objects=pa.list_(OBJECT),
+    scenario__split__popularity_source__template_source=TEXT,
 )
 FILTERED = STATEMENTS.append(pa.field("dropped_by", pa.string()))
-TRIPLES = pa.schema(
-    [("subject", pa.int32()), ("property", pa.int32()), ("old_statement", pa.string())]
-    + [("new_statement", pa.string()), ("label", pa.string()), ("rule", pa.string())]
-    + [("announced", pa.bool_()), ("leaks", pa.bool_()), ("dropped_by", pa.string())]
-    + [("scenario", pa.string()), ("is_replace", pa.bool_())]
+TRIPLES = _schema(
+    subject__property=pa.int32(),
+    old_statement__new_statement__label__rule=TEXT,
+    announced__leaks=FLAG,
+    dropped_by__scenario=TEXT,
+    is_replace=FLAG,
 )
-FACTS = pa.schema(
-    [("subject", pa.int32()), ("property", pa.int32()), ("rank_no", pa.int32()), ("neighbor", pa.int32())]
-    + [("similarity", pa.float64()), ("relation", pa.int32()), ("statement", pa.string())]
-    + [("object", pa.int32()), ("datatype", pa.string()), ("json", pa.string()), ("key", pa.string())]
-    + [("pit", TIME)]
+FACTS = _schema(
+    subject__property__rank_no__neighbor=pa.int32(),
+    similarity=REAL,
+    relation=pa.int32(),
+    statement=TEXT,
+    object=pa.int32(),
+    datatype__json__key=TEXT,
+    pit=TIME,
 )
-SCORES = pa.schema(
-    [(name, pa.string()) for name in ("model", "method", "edit", "subject", "relation", "kind", "failed")]
-    + [(name, pa.float64()) for name in ("p_new_before", "p_obsolete_before", "p_new", "p_obsolete")]
-    + [("efficacy_d", pa.float64()), ("exact", pa.float64()), ("said", pa.string())]
+SCORES = _schema(
+    model__method__edit__subject__relation__kind__failed=TEXT,
+    p_new_before__p_obsolete_before__p_new__p_obsolete__efficacy_d__exact=REAL,
+    said=TEXT,
 )
-PROBES = pa.schema(
-    [(name, pa.string()) for name in ("model", "method", "edit")]
-    + [("number", pa.int16()), ("role", pa.string()), ("place", pa.int16()), ("object", pa.string())]
-    + [("prompt", pa.string()), ("target", pa.string())]
-    + [("logprob_before", pa.float64()), ("logprob", pa.float64()), ("exact", pa.bool_())]
+PROBES = _schema(
+    model__method__edit=TEXT,
+    number=pa.int16(),
+    role=TEXT,
+    place=pa.int16(),
+    object__prompt__target=TEXT,
+    logprob_before__logprob=REAL,
+    exact=FLAG,
 )
 METHODS = ("none", "ft", "ft_l", "rome", "memit", "prompt")
 
@@ -96,9 +112,11 @@ class Synthetic:
         self.relation = np.minimum(dice.zipf(1.3, updates), RELATIONS)
 
     def labels(self, ids: np.ndarray) -> pa.Array:
-        """Three words for each id, the first ones of the list most often."""
-        primes = (7919, 104_729, 1_299_709)
-        places = [((ids * prime) % WORDS) ** 2 // WORDS for prime in primes]
+        """Three words for each id; the first words of the list are in some hundred thousands of them."""
+        places = []
+        for prime in (2_654_435_761, 2_246_822_519, 3_266_489_917):
+            drawn = (ids.astype(np.uint64) * np.uint64(prime) % np.uint64(2**32)).astype(np.float64) / 2**32
+            places.append((drawn**3 * WORDS).astype(np.int64))
         return pc.binary_join_element_wise(*(self.words.take(pa.array(place)) for place in places), " ")
 
     def make(self) -> None:
@@ -165,16 +183,21 @@ class Synthetic:
                 arrays = [pa.array(each).cast(kind.type) for each, kind in zip(fields, TIME, strict=True)]
                 same = {"rank": "normal", "snak": "value", "datatype": "wikibase-item"}
                 rows = {name: pa.repeat(text, len(mixed)) for name, text in same.items()}
-                rows |= {"subject": subjects, "property": 1 + (mixed**2 // 1_000_003) % RELATIONS}
+                # The first statement of a subject with an update is that of the update.
+                found = np.minimum(np.searchsorted(self.subjects, subjects), self.updates - 1)
+                updated = (self.subjects[found] == subjects) & (position == 0)
+                relation = np.where(updated, self.relation[found], 1 + (mixed**2 // 1_000_003) % RELATIONS)
+                rows |= {"subject": subjects, "property": relation}
                 rows |= {"position": position, "object": objects, "key": _text("Q", objects)}
-                rows |= {"statement": _text(_text("Q", subjects), _text("$0C2A-61B7-", mixed))}
+                tail = pc.if_else(pa.array(updated), ("$OLD", "$NEW")[side], _text("$0C2A-61B7-", mixed))
+                rows |= {"statement": _text(_text("Q", subjects), tail)}
                 rows["start"] = pa.StructArray.from_arrays(
-                    arrays, fields=list(TIME), mask=pa.array(mixed % 3 > 0)
+                    arrays, fields=list(TIME), mask=pa.array((mixed % 3 > 0) & ~updated)
                 )
                 rows |= {"revision": subjects * 11 + side}
                 rows |= {"qualifiers": _lists(np.where(mixed % 3 > 0, 1 + mixed % 50, 580))}
                 dropped = pa.array([None, "preferred", "rank"])
-                rows |= {"dropped_by": dropped.take(pa.array(np.minimum(mixed % 5, 2)))}
+                rows |= {"dropped_by": dropped.take(pa.array(np.where(updated, 0, np.minimum(mixed % 5, 2))))}
                 yield from _filled(rows, FILTERED).to_batches()
 
         write_parquet(pa.RecordBatchReader.from_batches(FILTERED, batches()), path)
@@ -265,17 +288,17 @@ class Synthetic:
         def scores() -> Iterator[dict[str, Any]]:
             for method in METHODS:
                 for subject, relation in edited:
-                    yield {"model": "m", "method": method, "edit": f"Q{subject}-P{relation}", "subject": f"Q{subject}"} | {
-                        "relation": f"P{relation}", "kind": "replace", "p_new": 0.5, "said": " some words"
-                    }  # fmt: skip
+                    named = {"edit": f"Q{subject}-P{relation}", "subject": f"Q{subject}"}
+                    named |= {"model": "m", "method": method, "relation": f"P{relation}"}
+                    yield named | {"kind": "replace", "p_new": 0.5, "said": " some words"}
 
         def probes() -> Iterator[dict[str, Any]]:
             for row in scores():
                 for number in range(26):
                     role = "update" if number < 2 else "generalization" if number < 10 else "nearest"
-                    yield {name: row[name] for name in ("model", "method", "edit")} | {
-                        "number": number, "role": role, "prompt": "The mayor of Ulm is", "target": "Ann", "logprob": -1.5
-                    }  # fmt: skip
+                    probe = {name: row[name] for name in ("model", "method", "edit")}
+                    probe |= {"number": number, "role": role, "prompt": "The mayor of Ulm is"}
+                    yield probe | {"target": "Ann", "logprob": -1.5}
 
         for path, schema, rows in (
             (self.pair / "edit_scores.parquet", SCORES, scores()),
@@ -377,19 +400,28 @@ def questions(build: Synthetic, number: int) -> dict[str, list[str]]:
     }
 
 
-def ask(address: str, asked: dict[str, list[str]]) -> list[list[str]]:
-    """Rows of the table: what was asked for, how often, and milliseconds: median, 95 of 100, longest."""
+def processor(process: int) -> float:
+    """Seconds of the processor that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def ask(address: str, asked: dict[str, list[str]], process: int) -> list[list[str]]:
+    """Rows of the table: what was asked for, how often; milliseconds of the processor and of the clock."""
     rows = []
     with requests.Session() as session:
         for title, addresses in asked.items():
-            took = []
+            took, used = [], processor(process)
             for each in addresses:
                 started = time.perf_counter()
                 answer = session.get(address + each, timeout=60)
                 took.append((time.perf_counter() - started) * 1000)
                 assert answer.status_code == 200, (each, answer.status_code)
             middle, high = np.percentile(took, [50, 95])
-            rows.append([title, str(len(took)), f"{middle:,.0f}", f"{high:,.0f}", f"{max(took):,.0f}"])
+            cpu = (processor(process) - used) / len(took) * 1000
+            rows.append(
+                [title, str(len(took)), f"{cpu:,.0f}", f"{middle:,.0f}", f"{high:,.0f}", f"{max(took):,.0f}"]
+            )
     return rows
 
 
@@ -402,6 +434,9 @@ def main() -> None:
     parser.add_argument("--edits", type=int, default=2_000, help="updates that models were edited with")
     parser.add_argument("--asked", type=int, default=100, help="pages of each kind")
     parser.add_argument("--export", action="store_true", help="write the files of the explorer, too")
+    parser.add_argument(
+        "--build", type=Path, help="a folder in which the build is kept, made if it is not there"
+    )
     parser.add_argument("--scratch", type=Path, help="a folder on a disk with room")
     add_record(parser)
     options = parser.parse_args()
@@ -412,22 +447,23 @@ def main() -> None:
     said = [f"--{name} {value}" for name, value in given.items() if value != parser.get_default(name)]
     said += ["--export"] * options.export
     with tempfile.TemporaryDirectory(prefix="browsing-", dir=options.scratch) as name:
-        results, index = Path(name) / "results", Path(name) / "index.sqlite"
+        results, index = options.build or Path(name) / "results", Path(name) / "index.sqlite"
         build = Synthetic(
             results, *(given[name] for name in ("entities", "updates", "statements", "buckets", "edits"))
         )
         started = time.perf_counter()
-        build.make()
+        if not build.pair.is_dir():
+            build.make()
         print(f"made in {time.perf_counter() - started:,.0f} s: {size(results):,.0f} MB", file=sys.stderr)
         with served(build.pair, index) as (address, first, process):
             made = peak_of(process)
-            rows = ask(address, questions(build, options.asked))
+            rows = ask(address, questions(build, options.asked), process)
         with served(build.pair, index) as (_, again, _):
             pass
         note = (
             f"{options.statements} statements an entity in each dump, {size(results):,.0f} MB of tables in "
-            f"{options.buckets} buckets. The first start took {first:,.0f} s, which made an index of {size(index):,.0f} MB "
-            f"with {made:,.0f} MB of memory; the next one {again:,.1f} s. "
+            f"{options.buckets} buckets. The first start took {first:,.0f} s, which made an index of "
+            f"{size(index):,.0f} MB with {made:,.0f} MB of memory; the next one {again:,.1f} s. "
         )
         if options.export:
             started = time.perf_counter()
@@ -444,7 +480,7 @@ def main() -> None:
             )
         record(
             f"Browsing a build of {options.updates:,} updates and {options.entities:,} entities",
-            ["page", "asked for", "median, ms", "95 of 100, ms", "longest, ms"],
+            ["page", "asked for", "processor, ms", "median, ms", "95 of 100, ms", "longest, ms"],
             rows,
             f"{note}`{' '.join(['python benchmarks/browsing.py', *said])}`",
             options.record,

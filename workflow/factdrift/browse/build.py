@@ -76,13 +76,12 @@ class Build:
 
     def bucket(self, folder: Path, subject: int) -> Path:
         """The table of a folder that has the rows of a subject."""
-        files = parquet_files(folder)
-        name = f"{subject % len(files)}-of-{len(files)}.parquet"
-        return folder / name
+        number = buckets_of(folder)
+        return folder / f"{subject % number}-of-{number}.parquet"
 
     def by_bucket(self, subjects: Iterable[int]) -> Iterator[list[int]]:
         """The subjects, those of a bucket together, ascending."""
-        number = len(parquet_files(self.pair / "updates"))
+        number = buckets_of(self.pair / "updates")
         groups: dict[int, list[int]] = {}
         for subject in sorted(subjects):
             groups.setdefault(subject % number, []).append(subject)
@@ -96,9 +95,7 @@ class Build:
             yield from parquet_files(self.entities(side))
             yield self.properties(side)
             yield self.classes(side)
-        for name in ("popularity.parquet",):
-            if path := self.table(name):
-                yield path
+        yield self.pair / "popularity.parquet"
 
     def state(self) -> str:
         """A digest over names, sizes and times of change of the index's inputs."""
@@ -110,12 +107,25 @@ class Build:
         return digest.hexdigest()
 
 
+def buckets_of(folder: Path) -> int:
+    """The number of buckets of the tables in a folder; of several complete divisions that of the newest.
+
+    Raises InputError if there is none.
+    """
+    held: dict[int, list[Path]] = {}
+    for path in folder.glob("*-of-*.parquet"):
+        if match := re.fullmatch(r"\d+-of-(\d+)\.parquet", path.name):
+            held.setdefault(int(match[1]), []).append(path)
+    whole = {number: paths for number, paths in held.items() if len(paths) == number}
+    if not whole:
+        raise InputError(f"{folder}: has no tables of all buckets; build them with `snakemake --cores all`")
+    return max(whole, key=lambda number: (max(path.stat().st_mtime_ns for path in whole[number]), number))
+
+
 def parquet_files(folder: Path) -> list[Path]:
-    """The tables of a folder. Raises InputError if there is none."""
-    found = sorted(folder.glob("*.parquet"))
-    if not found:
-        raise InputError(f"{folder}: has no tables; build them with `snakemake --cores all`")
-    return found
+    """The tables of all buckets in a folder. Raises InputError if there are none."""
+    number = buckets_of(folder)
+    return [folder / f"{bucket}-of-{number}.parquet" for bucket in range(number)]
 
 
 def rows(

@@ -12,7 +12,7 @@ from factdrift.errors import InputError
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    help_ = "look at a build in a browser: search, both dumps side by side, decisions, neighbours, answers"
+    help_ = "look at a build in a browser: both dumps side by side, decisions, neighbours, answers"
     verb = commands.add_parser("browse", help=help_, description=help_)
     _pair(verb.add_argument, "--pair", default=None, help="folder of the pair of dates (default: the newest)")
     verb.add_argument("--port", type=int, default=8765, help="0 for a free one (default %(default)s)")
@@ -38,8 +38,8 @@ def _newest() -> Path:
     found = list(Path("results").glob("*_*/wikifactdiff.parquet"))
     if not found:
         raise InputError(
-            "results/*_*/wikifactdiff.parquet: no such file; build it with `snakemake --cores all`, or name a "
-            "folder with --pair"
+            "results/*_*/wikifactdiff.parquet: no such file; build it with `snakemake --cores all`, or name "
+            "a folder with --pair"
         )
     return max(found, key=lambda path: (path.stat().st_mtime_ns, path)).parent
 
@@ -60,7 +60,8 @@ def _browse(options: argparse.Namespace) -> None:
 def _explorer(options: argparse.Namespace) -> None:
     from factdrift.browse.build import Build
     from factdrift.browse.export import export
-    from factdrift.browse.index import index_of, open_index
+    from factdrift.browse.index import index_of
+    from factdrift.browse.search import open_index
     from factdrift.tables import database
 
     build = Build.of(options.pair)

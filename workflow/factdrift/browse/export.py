@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 
 from factdrift.browse.build import Build
-from factdrift.browse.index import Index, folded
 from factdrift.browse.pages import LISTED, Pages, packaged, style
+from factdrift.browse.search import Index, folded
 from factdrift.browse.subjects import Tables
 from factdrift.errors import InputError
 from factdrift.progress import Progress
@@ -58,8 +58,8 @@ def export(build: Build, index: Index, db: duckdb.DuckDBPyConnection, folder: Pa
     whole = sum(index.scenarios().values())
     if whole > MOST:
         raise InputError(
-            f"{build.dataset}: {whole:,} updates; files are written for up to {MOST:,}: use `factdrift browse`, or "
-            "build fewer with the key `only`"
+            f"{build.dataset}: {whole:,} updates; files are written for up to {MOST:,}: use "
+            "`factdrift browse`, or build fewer with the key `only`"
         )
     subjects, relations, classes = (index.with_updates(kind) for kind in ("subject", "relation", "class"))
     named = index.names([*subjects, *classes, *(-number for number in relations)])
@@ -93,7 +93,7 @@ def export(build: Build, index: Index, db: duckdb.DuckDBPyConnection, folder: Pa
                 progress.advance()
         write("explorer.css", style())
         write("explorer.js", packaged("explorer.js"))
-        write("search.js", _search(named.values(), set(classes)))
+        write("search.js", _search(named.values()))
         progress.say()
         if folder.exists():
             shutil.rmtree(folder)
@@ -118,15 +118,14 @@ def _numbered(
         yield name, pages.entity(index, row, subject, "", number)
 
 
-def _search(named: Any, classes: set[int]) -> str:
-    """The names as a script, since pages from files must not fetch: id, label, kind, updates, folded label."""
+def _search(named: Any) -> str:
+    """The names as a script, since pages in files cannot fetch: id, label, kind, updates, folded label."""
     rows = []
     for row in sorted(
         named, key=lambda row: (-row["popularity"] if row["id"] > 0 else -row["updates"], abs(row["id"]))
     ):
-        kind = 0 if row["id"] < 0 else 1 if row["id"] in classes else 2
         label = printable(row["label"][:160])
-        rows.append([entity_id(row["id"]), label, kind, row["updates"], folded(label)])
-    # No text can end the script's element, because it is a file; `<` is escaped for whoever puts it into a page.
+        rows.append([entity_id(row["id"]), label, row["kind"], row["updates"], folded(label)])
+    # `<` is escaped for whoever puts the script into a page.
     text = json.dumps(rows, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
     return f'"use strict";\nwindow.factdrift = {{ names: {text} }};\n'

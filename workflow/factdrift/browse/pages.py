@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from factdrift.browse.build import rows
-from factdrift.browse.index import Index
+from factdrift.browse.search import Index
 from factdrift.browse.subjects import Row, Subject, Tables, ids_of
 from factdrift.browse.view import on_axis, relations, time_line, units_of
 from factdrift.pages import environment, palette

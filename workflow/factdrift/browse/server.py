@@ -12,17 +12,17 @@ from pathlib import Path
 import duckdb
 import uvicorn
 from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.convertors import Convertor, register_url_convertor
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from factdrift.browse.build import Build
-from factdrift.browse.index import Index, open_index
 from factdrift.browse.pages import Pages, packaged, style
+from factdrift.browse.search import Index, open_index
 from factdrift.browse.subjects import Subject, Tables
 from factdrift.errors import InputError
 

@@ -70,12 +70,12 @@ class Tables:
         for side in SIDES:
             path = build.bucket(build.pair / "filtered" / side, first)
             each(rows(db, path, _STATEMENT, chosen), lambda s, row, side=side: getattr(s, side).append(row))  # type: ignore[misc]
-        path = build.bucket(build.pair / "updates", first)
-        each(rows(db, path, _TRIPLE, chosen), lambda s, row: s.triples.append(row))
-        if path := build.table("neighbors.parquet"):
-            each(rows(db, path, _FACT, chosen), lambda s, row: s.nearest[row["property"]].append(row))
-        if path := build.table("random_neighbors.parquet"):
-            each(rows(db, path, _FACT, chosen), lambda s, row: s.random[row["property"]].append(row))
+        decided = build.bucket(build.pair / "updates", first)
+        each(rows(db, decided, _TRIPLE, chosen), lambda s, row: s.triples.append(row))
+        if nearest := build.table("neighbors.parquet"):
+            each(rows(db, nearest, _FACT, chosen), lambda s, row: s.nearest[row["property"]].append(row))
+        if drawn := build.table("random_neighbors.parquet"):
+            each(rows(db, drawn, _FACT, chosen), lambda s, row: s.random[row["property"]].append(row))
         self._answers(db, found)
         return found
 
@@ -96,7 +96,7 @@ class Tables:
 
 
 def _among(column: str, values: Sequence[int] | Sequence[str]) -> str:
-    """SQL: the column is one of the values; a single one is compared, so that whole row groups are skipped."""
+    """SQL: the column is one of the values, so put that DuckDB can skip row groups by their statistics."""
     if len(values) == 1:
         return f"{column} = {sql(values[0])}"
     low, high = min(values), max(values)

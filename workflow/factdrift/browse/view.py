@@ -7,7 +7,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from factdrift.browse.subjects import Row, Subject
 from factdrift.wikidata.ids import entity_id, property_id
@@ -39,7 +38,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of one dump as its cell shows it. `dates`: word and date. `link`: None without a page."""
+    """A statement of one dump. `dates`: word and date. `link`: None where Wikidata has no page of it."""
 
     value: Value
     rank: str
@@ -54,8 +53,8 @@ class Statement:
 class Decision:
     """What was decided about a statement or a triple.
 
-    `kind`: `filter`, `rule` or `none`; `name`: of the filter or rule; `label`: that the rule gave; `step`: the
-    step that kept the triple out of the dataset; `reached`: it is in the dataset.
+    `kind`: `filter`, `rule` or `none`; `name`: of the filter or rule; `label`: that the rule gave; `step`:
+    the step that kept the triple out of the dataset; `reached`: it is in the dataset.
     """
 
     kind: str
@@ -84,7 +83,7 @@ class Pair:
 
 @dataclass
 class Relation:
-    """The statements of a subject and relation in both dumps. `update`: the index's record, if there is one."""
+    """The statements of a subject and relation in both dumps. `update`: its record in the index, if any."""
 
     number: int
     name: Value
@@ -122,7 +121,7 @@ class Bar:
 def relations(
     subject: Subject, names: Names, updates: Mapping[int, Row], untouched: Mapping[int, Sequence[Row]]
 ) -> list[Relation]:
-    """The subject's relations: those with an update, those with another group that rules decided, the others."""
+    """The subject's relations: those with an update, those whose triples rules decided, the others."""
     sides: dict[int, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
     for place, rows in enumerate((subject.old, subject.new)):
         for row in sorted(rows, key=lambda row: row["position"]):
@@ -131,7 +130,8 @@ def relations(
     for row in subject.triples:
         triples[row["property"]].append(row)
     made = []
-    for number, (old, new) in sides.items():
+    for number in sides.keys() | updates.keys():
+        old, new = sides[number]
         made.append(
             Relation(
                 number,
@@ -160,40 +160,35 @@ def named(number: int, names: Names) -> Value:
 def _pairs(
     old: list[Row], new: list[Row], triples: list[Row], names: Names, untouched: Sequence[Row]
 ) -> list[Pair]:
-    """The statements of both dumps in rows: as the difference paired them, else by statement id, else by value."""
+    """The statements of both dumps in rows: as the difference paired them, else by value, else by id."""
     by_old = {row["old_statement"]: row for row in triples if row["old_statement"] is not None}
     by_new = {row["new_statement"]: row for row in triples if row["new_statement"] is not None}
-    waiting = list(old)
+    waiting = dict(enumerate(old))
+    places: dict[object, list[int]] = defaultdict(list)
+    for place, row in waiting.items():
+        # What the rules decided about has the partner that the difference gave it, or none.
+        decided = row["statement"] in by_old
+        for key in [("decided", row["statement"])] if decided else _keys(row):
+            places[key].append(place)
 
     def partner(row: Row) -> Row | None:
         triple = by_new.get(row["statement"])
-        tests = (
-            [lambda other: other["statement"] == triple["old_statement"]]
-            if triple
-            else [
-                lambda other: other["statement"] == row["statement"] and _decided(other) == _decided(row),
-                lambda other: _same(other, row) and other["statement"] not in by_old,
-                lambda other: other["statement"] == row["statement"] and other["statement"] not in by_old,
-            ]
-        )
-        for test in tests:
-            for place, other in enumerate(waiting):
-                if test(other):
+        for key in _keys(row) if triple is None else [("decided", triple["old_statement"])]:
+            for place in places[key]:
+                if place in waiting:
                     return waiting.pop(place)
         return None
 
-    def _decided(row: Row) -> bool:
-        return row["statement"] in by_old or row["statement"] in by_new
-
     found = [(partner(row), row) for row in new]
     paired = [_pair(before, row, by_old, by_new, names, untouched) for before, row in found]
-    gone = [_pair(row, None, by_old, by_new, names, untouched) for row in waiting]
+    gone = [_pair(row, None, by_old, by_new, names, untouched) for row in waiting.values()]
     return sorted(gone + paired, key=lambda pair: _ORDER.get(pair.tone, len(_ORDER)))
 
 
-def _same(one: Row, other: Row) -> bool:
-    fields = ("snak", "datatype", "object", "key")
-    return all(one[name] == other[name] for name in fields)
+def _keys(row: Row) -> list[tuple[object, ...]]:
+    """By what a statement is found in the other dump, the surest first: value and id, value, id."""
+    value = (row["snak"], row["datatype"], row["object"], row["key"])
+    return [(row["statement"], *value), value, ("id", row["statement"])]
 
 
 def _pair(
@@ -260,13 +255,22 @@ def value_of(row: Row, names: Names) -> Value:
         return named(row["object"], names)
     if row["json"] is None:
         return Value(str(row.get("key") or "–"))
-    if row["datatype"] == "globe-coordinate":
-        place = json.loads(row["json"])
-        return Value(f"{place['latitude']}, {place['longitude']}")
+    fields = _fields(row)
+    if row["datatype"] == "globe-coordinate" and {"latitude", "longitude"} <= fields.keys():
+        return Value(f"{fields['latitude']}, {fields['longitude']}")
     text = shown(row["datatype"], row["json"], _Units(names)).label
-    if row["datatype"] == "monolingualtext":
-        text = f"{text} ({json.loads(row['json'])['language']})"
+    if row["datatype"] == "monolingualtext" and "language" in fields:
+        text = f"{text} ({fields['language']})"
     return Value(text)
+
+
+def _fields(row: Row) -> Row:
+    """The value of a statement, if it is JSON with fields; else none."""
+    try:
+        found = json.loads(row["json"])
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 class _Units(Mapping[int, tuple[str | None, str | None]]):
@@ -291,7 +295,7 @@ def units_of(rows: Sequence[Row]) -> set[int]:
     found = set()
     for row in rows:
         if row["datatype"] == "quantity" and row["json"]:
-            unit = str(json.loads(row["json"]).get("unit", "")).rpartition("/Q")[2]
+            unit = str(_fields(row).get("unit", "")).rpartition("/Q")[2]
             if unit.isascii() and unit.isdigit() and len(unit) < 10:
                 found.add(int(unit))
     return found
@@ -324,7 +328,7 @@ def _year(packed: int) -> float:
 def time_line(
     found: Sequence[Relation], new: str
 ) -> tuple[list[Bar], list[tuple[float, str]], tuple[float, float]] | None:
-    """Bars, marks of the axis and its ends in years, over the relations with decided groups; None without dates.
+    """Bars, marks of the axis and its ends in years, over relations that rules decided; None without dates.
 
     `new`: the date of the new dump, where the axis ends unless a fact lies later.
     """

@@ -1,4 +1,4 @@
-"""What the pages for people share: templates that escape, labels without control characters, dates, colours."""
+"""What pages for people share: templates that escape, labels without control characters, dates, colours."""
 
 from __future__ import annotations
 
