@@ -111,6 +111,9 @@ def test_every_number_names_a_file_that_exists_and_its_command(page: Page, sampl
         assert (sample.results / file).exists(), file
     text = (sample.results / "report.html").read_text("utf-8")
     assert len(re.findall(r"<figure ", text)) == len(re.findall(r'<p class="source">.*<a href="#file-', text))
+    warned = re.findall(r'<p class="warning".*?</p>', text)
+    assert warned
+    assert all('<a href="#file-' in warning for warning in warned)
     for command in re.findall(r"<td><code>(.*?)</code></td>", text):
         assert command.startswith("snakemake --cores all")
 

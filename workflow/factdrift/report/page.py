@@ -39,6 +39,7 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
             stats=stats["wikifactdiff"],
             replacements=stats["wfd_repl"]["updates"],
             counted=build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json"),
+            account=build.source(build.pair / "manifest.json", "manifest.json"),
             warnings=list(warnings(manifest)),
             sections=sections,
             sources=_sources(sections),
