@@ -56,9 +56,8 @@ def test_partners_and_decisions() -> None:
     new = [statement("c", 2, 1), statement("a", 1, dropped_by="preferred", end=day("2021-01-20"))]
     relation = one(old, new, [triple("a", None, "obsolete"), triple(None, "c", "new", dropped_by="anomaly")])
     shown = [(pair.old and pair.old.id, pair.new and pair.new.id, pair.tone) for pair in relation.pairs]
-    assert shown == [("a", None, "obsolete"), ("b", "c", "new"), (None, "a", "dropped")] or shown == [
-        ("a", None, "obsolete"), (None, "c", "new"), ("b", None, "dropped"), (None, "a", "dropped")
-    ]  # fmt: skip
+    # The statement that a filter drops from the new dump is beside the one that the rules call obsolete.
+    assert shown == [("a", "a", "obsolete"), (None, "c", "new"), ("b", None, "dropped")]
     first = relation.pairs[0].old
     assert first is not None
     assert (first.value.text, first.rank, list(first.dates)) == (
@@ -107,7 +106,8 @@ def test_every_statement_is_in_one_row(old_ids: list[str], new_ids: list[str], d
     assert sorted(before for before, _ in pairs if before) == sorted(old_ids)
     assert sorted(after for _, after in pairs if after) == sorted(new_ids)
     for row in triples:
-        assert (row["old_statement"], row["new_statement"]) in pairs
+        sides = (row["old_statement"], row["new_statement"])
+        assert sides in pairs or (None in sides and (sides[0] or sides[1],) * 2 in pairs)
     # What no rule decided about has a partner wherever one is left with its value.
     value = {("old", row["statement"]): row["object"] for row in old}
     value |= {("new", row["statement"]): row["object"] for row in new}

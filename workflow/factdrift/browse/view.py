@@ -160,20 +160,17 @@ def named(number: int, names: Names) -> Value:
 def _pairs(
     old: list[Row], new: list[Row], triples: list[Row], names: Names, untouched: Sequence[Row]
 ) -> list[Pair]:
-    """The statements of both dumps in rows: as the difference paired them, else by value, else by id."""
+    """The statements of both dumps in rows: as the difference paired them, else by value or id."""
     by_old = {row["old_statement"]: row for row in triples if row["old_statement"] is not None}
     by_new = {row["new_statement"]: row for row in triples if row["new_statement"] is not None}
     waiting = dict(enumerate(old))
     places: dict[object, list[int]] = defaultdict(list)
     for place, row in waiting.items():
-        # What the rules decided about has the partner that the difference gave it, or none.
-        decided = row["statement"] in by_old
-        for key in [("decided", row["statement"])] if decided else _keys(row):
+        for key in _keys(row, by_old.get(row["statement"]), "new"):
             places[key].append(place)
 
     def partner(row: Row) -> Row | None:
-        triple = by_new.get(row["statement"])
-        for key in _keys(row) if triple is None else [("decided", triple["old_statement"])]:
+        for key in _keys(row, by_new.get(row["statement"]), "old"):
             for place in places[key]:
                 if place in waiting:
                     return waiting.pop(place)
@@ -185,8 +182,16 @@ def _pairs(
     return sorted(gone + paired, key=lambda pair: _ORDER.get(pair.tone, len(_ORDER)))
 
 
-def _keys(row: Row) -> list[tuple[object, ...]]:
-    """By what a statement is found in the other dump, the surest first: value and id, value, id."""
+def _keys(row: Row, triple: Row | None, other: str) -> list[tuple[object, ...]]:
+    """By what a statement is found in the `other` dump, the surest first.
+
+    A triple's statements belong together. If it has none in the other dump, the same statement may be there
+    with another value, or dropped by a filter. Statements without a triple: value and id, value, id.
+    """
+    if triple is not None and triple[f"{other}_statement"] is not None:
+        return [("triple", triple["old_statement"])]
+    if triple is not None:
+        return [("id", row["statement"])]
     value = (row["snak"], row["datatype"], row["object"], row["key"])
     return [(row["statement"], *value), value, ("id", row["statement"])]
 

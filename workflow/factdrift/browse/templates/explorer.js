@@ -60,7 +60,7 @@
       for (const row of rows.slice(0, MOST[kind])) {
         const link = element("a");
         link.href = `${row[0]}.html`;
-        link.append(element("bdi", row[1]), " ", element("span", `${row[0]} ${row[3] ? `${row[3]} updates` : ""}`, "aside"));
+        link.append(element("bdi", row[1]), " ", element("span", `${row[0]} ${row[3] ? `${row[3]} update${row[3] > 1 ? "s" : ""}` : ""}`, "aside"));
         const item = element("li");
         item.append(link);
         list.append(item);
