@@ -5,7 +5,7 @@ Outputs: results/{pair}/answer/{model}/unedited.parquet, {method}.parquet, and .
 results/{pair}/answer/chat/: requests.parquet, predictions.parquet and .json (its answers come from ask_chat_model);
 results/{pair}/answer/{model}/clozes.parquet; results/{pair}/answer_clozes.parquet, results/{pair}/answer/clozes.txt;
 results/{pair}/answer_scores.parquet; results/{pair}/answer/: predictions.parquet, runs.json, tests.json, table2.txt,
-table3.txt (and .csv), figure3.svg (and .png); results/answer_scores.parquet.
+table3.txt (and .csv), figure3.svg (and .png); results/answer_scores.parquet; by name only results/lm_eval/.
 """
 
 import json
@@ -285,4 +285,34 @@ rule answer_report:
             --runs {input.runs:q} \
             --recall {input.recall:q} \
             --output {params.folder:q}
+        """
+
+
+rule answer_lm_eval:
+    """Tasks for lm-evaluation-harness: the questions, and the clozes of the updates that are edited."""
+    input:
+        questions=list(LM_EVAL_QUESTIONS.values()),
+        edits=f"{PAIR}/edit/edits.parquet",
+    output:
+        tasks=directory("results/lm_eval"),
+    log:
+        "logs/lm_eval.txt",
+    benchmark:
+        "logs/lm_eval.tsv"
+    resources:
+        **request("answer lm-eval"),
+    params:
+        code=code("answer lm-eval"),
+        questions=lambda wildcards, input: [
+            f"{name}={path}" for name, path in zip(LM_EVAL_QUESTIONS, input.questions)
+        ],
+        prompt=lambda wildcards: config["answer"]["prompts"]["loglik"],
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift answer lm-eval \
+            --questions {params.questions:q} \
+            --edits {input.edits:q} \
+            --prompt {params.prompt:q} \
+            --output {output.tasks:q}
         """

@@ -437,8 +437,10 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.mark.slow
 def test_whole_workflow(tmp_path: Path, pairs: list[Path]) -> None:
     [entry] = recorded(tmp_path, "workflow.py", pairs[0], "--shards", 1, "--buckets", 1)
-    [size], commands = entry.tables
+    [size, expected], commands = entry.tables
     assert size["labels"] == "exact"
+    assert number(size["outputs, MB"]) > 0
+    assert expected["entities a snapshot"].startswith("estimate for ")
     assert 500 < number(size["entities a snapshot"]) < 700
     jobs = {row["command"]: int(row["jobs"]) for row in commands}
     assert jobs["statements extract"] == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +55,21 @@ def register(commands: Parsers) -> None:
     verb.add_argument("--out-text", type=Path, required=True, metavar="TXT")
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
     verb.set_defaults(run=_cloze_table)
+
+    verb = verbs.add_parser("lm-eval", help="write tasks for EleutherAI's lm-evaluation-harness")
+    verb.add_argument(
+        "--questions",
+        nargs="*",
+        default=[],
+        metavar="NAME=PARQUET",
+        help="questions with options, such as tempripple=results/tempripple.parquet",
+    )
+    verb.add_argument(
+        "--edits", type=Path, metavar="PARQUET", help="of `edit dataset`: WikiFactDiff's clozes"
+    )
+    verb.add_argument("--prompt", required=True, help="the configuration's answer.prompts.loglik")
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
+    verb.set_defaults(run=_lm_eval)
 
     verb = verbs.add_parser("taught", help="what TempRIPPLE asks, for a bundled model to learn")
     for option, what in (("--facts", "tr_facts"), ("--related", "tr_related"), ("--wikifactdiff", "changes")):
@@ -188,7 +204,8 @@ def _edited(options: argparse.Namespace) -> None:
 
 def _clozes(options: argparse.Namespace) -> None:
     with _job(options) as (job, _):
-        from factdrift.answer.clozes import ask_clozes, read_clozes
+        from factdrift.answer.clozes import ask_clozes
+        from factdrift.answer.items import read_clozes
 
         number = ask_clozes(job, read_clozes(options.klob, options.edits), options.output)
         print(f"{options.output}: {number:,} cloze tests")
@@ -209,6 +226,28 @@ def _cloze_table(options: argparse.Namespace) -> None:
         path.write_text(text, encoding="utf-8")
     write_parquet(table, options.output)
     print(text, end="")
+
+
+def _lm_eval(options: argparse.Namespace) -> None:
+    from factdrift.answer.harness import Task, cloze_tasks, question_tasks, write_tasks
+    from factdrift.answer.items import read_clozes
+    from factdrift.answer.settings import check_prompt
+    from factdrift.errors import InputError
+
+    try:
+        check_prompt("loglik", options.prompt)
+    except ValueError as error:
+        raise InputError(f"--prompt: {error}") from None
+    tasks: list[Task] = []
+    for given in options.questions:
+        name, _, path = given.partition("=")
+        if not re.fullmatch(r"\w+", name) or not path:
+            raise InputError(f"--questions: {given!r} is not of the form tempripple=FILE.parquet")
+        tasks += question_tasks(name, Path(path), options.prompt)
+    if options.edits is not None:
+        tasks += cloze_tasks(read_clozes([], options.edits))
+    for task in write_tasks(tasks, options.output):
+        print(f"{task.name}: {len(task.table):,}")
 
 
 def _taught(options: argparse.Namespace) -> None:

@@ -21,6 +21,9 @@ BLANK = "____"
 OURS = "factdrift"
 """The key of a record for columns that the layout has no field for."""
 
+EMPTY = "empty"
+"""The key under `OURS` for fields of the layout that are empty: field -> reason."""
+
 _NAMED = pa.struct([("id", pa.string()), ("label", pa.string()), ("description", pa.string())])
 _OBJECT = pa.struct(
     [
