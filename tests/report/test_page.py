@@ -12,9 +12,15 @@ import pytest
 from support.workflow import ROOT
 
 from factdrift.errors import InputError
+<<<<<<< HEAD
 from factdrift.pages import day, shown
 from factdrift.report.blocks import Build
 from factdrift.report.page import figure, warnings, write_page
+=======
+from factdrift.manifests import warnings
+from factdrift.report.blocks import Build
+from factdrift.report.page import day, figure, shown, write_page
+>>>>>>> main
 
 
 class Page(HTMLParser):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,13 @@ import jinja2
 from markupsafe import Markup
 
 from factdrift.errors import InputError
+<<<<<<< HEAD
 from factdrift.pages import environment, palette, shown
+=======
+from factdrift.manifests import warnings
+>>>>>>> main
 from factdrift.report import models, world
+from factdrift.report.audit import audit
 from factdrift.report.blocks import Build, Section, Source
 from factdrift.report.context import neighbours, popularity, run_times, templates
 from factdrift.tables import atomic_path, database
@@ -29,11 +34,28 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
             raise InputError(f"{build.pair / name}: no such file; build it with `snakemake --cores all`")
     manifest, stats = (world.read_json(build, name) for name in ("manifest.json", "wikifactdiff.stats.json"))
     sections = _sections(build, manifest, stats, memory_mb)
+    text = render(
+        "page.html",
+        sections,
+        dates=manifest["dates"],
+        configuration=manifest["configuration"],
+        stats=stats["wikifactdiff"],
+        replacements=stats["wfd_repl"]["updates"],
+        counted=build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json"),
+        warnings=list(warnings(manifest)),
+    )
+    with atomic_path(output) as path:
+        path.write_text(text, encoding="utf-8")
+
+
+def render(template: str, sections: Sequence[Section], **values: Any) -> str:
+    """A page as HTML that loads nothing: a template that extends `base.html`, with these sections."""
     script, style = (_packaged(name) for name in ("page.js", "page.css"))
-    text = (
+    return (
         _environment()
-        .get_template("page.html")
+        .get_template(template)
         .render(
+<<<<<<< HEAD
             dates=manifest["dates"],
             configuration=manifest["configuration"],
             stats=stats["wikifactdiff"],
@@ -41,6 +63,9 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
             counted=build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json"),
             account=build.source(build.pair / "manifest.json", "manifest.json"),
             warnings=list(warnings(manifest)),
+=======
+            **values,
+>>>>>>> main
             sections=sections,
             sources=_sources(sections),
             script=Markup(script),
@@ -48,8 +73,6 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         )
     )
-    with atomic_path(output) as path:
-        path.write_text(text, encoding="utf-8")
 
 
 def _sections(build: Build, manifest: dict[str, Any], stats: dict[str, Any], memory_mb: int) -> list[Section]:
@@ -68,24 +91,11 @@ def _sections(build: Build, manifest: dict[str, Any], stats: dict[str, Any], mem
         models.editing(build),
         models.klob(build),
         models.tempripple(build),
+        audit(build),
         world.origin(build, manifest),
         run_times(build),
     ]
     return [section for section in found if section is not None]
-
-
-def warnings(manifest: dict[str, Any]) -> Iterator[str]:
-    """What a reader has to know about the bundled sample, if the build is from it."""
-    for day, account in manifest["sample"].items():
-        ends = [f"{part} until {account['complete_until'][part]}" for part in account["incomplete"]]
-        if ends:
-            yield f"The sample is not complete on {day} ({', '.join(ends)}): what changed later is missing."
-    for account in list(manifest["sample"].values())[:1]:
-        yield (
-            f"Built from the bundled sample, a table of {account['facts']:,} dated facts, not from a dump of "
-            f"Wikidata. {account['made_up_ids']:,} of its {account['items']:,} items have ids made up by the "
-            "project."
-        )
 
 
 def _sources(sections: Sequence[Section]) -> list[Source]:
