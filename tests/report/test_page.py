@@ -12,15 +12,10 @@ import pytest
 from support.workflow import ROOT
 
 from factdrift.errors import InputError
-<<<<<<< HEAD
+from factdrift.manifests import warnings
 from factdrift.pages import day, shown
 from factdrift.report.blocks import Build
-from factdrift.report.page import figure, warnings, write_page
-=======
-from factdrift.manifests import warnings
-from factdrift.report.blocks import Build
-from factdrift.report.page import day, figure, shown, write_page
->>>>>>> main
+from factdrift.report.page import figure, write_page
 
 
 class Page(HTMLParser):

@@ -32,11 +32,8 @@ STAGES = (
     "audit",
     "compare",
     "report",
-<<<<<<< HEAD
-    "browse",
-=======
     "publish",
->>>>>>> main
+    "browse",
 )
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")

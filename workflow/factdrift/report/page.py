@@ -12,11 +12,8 @@ import jinja2
 from markupsafe import Markup
 
 from factdrift.errors import InputError
-<<<<<<< HEAD
-from factdrift.pages import environment, palette, shown
-=======
 from factdrift.manifests import warnings
->>>>>>> main
+from factdrift.pages import environment, palette, shown
 from factdrift.report import models, world
 from factdrift.report.audit import audit
 from factdrift.report.blocks import Build, Section, Source
@@ -42,6 +39,7 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
         stats=stats["wikifactdiff"],
         replacements=stats["wfd_repl"]["updates"],
         counted=build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json"),
+        account=build.source(build.pair / "manifest.json", "manifest.json"),
         warnings=list(warnings(manifest)),
     )
     with atomic_path(output) as path:
@@ -55,17 +53,7 @@ def render(template: str, sections: Sequence[Section], **values: Any) -> str:
         _environment()
         .get_template(template)
         .render(
-<<<<<<< HEAD
-            dates=manifest["dates"],
-            configuration=manifest["configuration"],
-            stats=stats["wikifactdiff"],
-            replacements=stats["wfd_repl"]["updates"],
-            counted=build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json"),
-            account=build.source(build.pair / "manifest.json", "manifest.json"),
-            warnings=list(warnings(manifest)),
-=======
             **values,
->>>>>>> main
             sections=sections,
             sources=_sources(sections),
             script=Markup(script),
