@@ -99,6 +99,7 @@ include: "rules/audit.smk"
 include: "rules/layouts.smk"
 include: "rules/publish.smk"
 include: "rules/report.smk"
+include: "rules/browse.smk"
 include: "rules/run.smk"
 
 

@@ -26,7 +26,8 @@ def shown_products(wildcards):
 
 def page_layout():
     """The templates, styles and script of the page, which no fingerprint covers."""
-    return sorted(str(path) for path in (PACKAGE / "report" / "templates").iterdir())
+    folder = PACKAGE / "report" / "templates"
+    return sorted(str(path) for path in (*folder.iterdir(), PACKAGE / "pages" / "palette.css"))
 
 
 CATEGORIES = {

@@ -34,6 +34,7 @@ STAGES = (
     "compare",
     "report",
     "publish",
+    "browse",
 )
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")

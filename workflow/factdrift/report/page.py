@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import base64
-import datetime
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
-from babel.dates import format_date
 from markupsafe import Markup
 
 from factdrift.errors import InputError
 from factdrift.manifests import warnings
+from factdrift.pages import environment, palette, shown
 from factdrift.report import models, world
 from factdrift.report.audit import audit
 from factdrift.report.blocks import Build, Section, Source
 from factdrift.report.context import neighbours, popularity, run_times, templates
 from factdrift.report.streams import streams
 from factdrift.tables import atomic_path, database
-from factdrift.wikidata.text import printable
-
-LONGEST = 160
-"""Characters of a label that the page shows; what is longer ends in an ellipsis."""
 
 
 def write_page(build: Build, output: Path, memory_mb: int = 2000, stream: Path | None = None) -> None:
@@ -47,6 +42,7 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000, stream: Path |
         stats=stats["wikifactdiff"],
         replacements=stats["wfd_repl"]["updates"],
         counted=build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json"),
+        account=build.source(build.pair / "manifest.json", "manifest.json"),
         warnings=list(warnings(manifest)),
     )
     with atomic_path(output) as path:
@@ -64,7 +60,7 @@ def render(template: str, sections: Sequence[Section], **values: Any) -> str:
             sections=sections,
             sources=_sources(sections),
             script=Markup(script),
-            style=Markup(style),
+            style=Markup(palette() + style),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         )
     )
@@ -102,26 +98,13 @@ def _sources(sections: Sequence[Section]) -> list[Source]:
 
 
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("factdrift.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"shown": shown, "figure": figure, "raw_svg": _raw_svg, "day": day}
-    return environment
+    made = environment("factdrift.report")
+    made.filters |= {"figure": figure, "raw_svg": _raw_svg}
+    return made
 
 
 def _packaged(name: str) -> str:
     return Path(__file__).with_name("templates").joinpath(name).read_text(encoding="utf-8")
-
-
-def shown(text: object, longest: int = LONGEST) -> str:
-    """A label without control characters, shortened; the template escapes it."""
-    plain = printable(str(text))
-    return plain if len(plain) <= longest else f"{plain[:longest]}…"
 
 
 def figure(value: Any, kind: str) -> str:
@@ -137,12 +120,6 @@ def figure(value: Any, kind: str) -> str:
     if kind == "share":
         return f"{value:,.2f}"
     return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 100 else f"{value:,.3g}"
-
-
-def day(text: str) -> str:
-    """`2021-01-04` as `4 January 2021`."""
-    date = datetime.date.fromisoformat(text)
-    return format_date(date, "d MMMM y", locale="en")
 
 
 def _raw_svg(text: str) -> Markup:

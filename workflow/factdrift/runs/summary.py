@@ -102,6 +102,7 @@ def _next(dataset: Path) -> Iterator[tuple[str, str]]:
     snakemake = f"{programs}snakemake --cores all"
     if dataset.is_file():
         yield f"{programs}factdrift show --search Germany", "updates by name, relation or date"
+        yield f"{programs}factdrift browse", "search, both dumps side by side (docs/explorer.md)"
     if not Path("results/report.html").is_file():
         yield f"{snakemake} results/report.html", "a page about this build"
     if not Path("results/manifest.json").is_file():
