@@ -113,7 +113,8 @@ def fact(subject: str, prompt: str, label: str) -> Row:
         "dist": 0.25,
         "popularity": 4.5,
         "objects": [
-            {"object": named("Q9", label), "prompt": f"{prompt} ____", "raw": "Q9", "statement": "Q1$a"}
+            {"object": named("Q9", label), "prompt": f"{prompt} ____"}
+            | {"raw": "Q9", "statement": "Q1$a", "dist": 0.25}
         ],
     }
 

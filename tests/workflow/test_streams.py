@@ -97,6 +97,8 @@ def test_an_update_is_shown_with_its_place_in_the_chain(stream: Path, capsys: py
 
 
 def test_the_page_has_a_section_about_the_stream(stream: Path):
+    said = snakemake(stream, "-n", "results/report.html", stream=STREAM)
+    assert "--stream=results/stream.parquet" in said
     results = stream / "results"
     build = Build(results, results / "2021-01-04_2023-02-27", stream / "logs")
     write_page(build, results / "report.html", stream=results / "stream.parquet")
@@ -104,8 +106,6 @@ def test_the_page_has_a_section_about_the_stream(stream: Path):
     section = page.partition('<section id="streams"')[2].partition("</section>")[0]
     for text in ("Updates by interval", "2019-01-01", "dated to a month", "up to 731 days"):
         assert text in section
-    said = snakemake(stream, "-n", "results/report.html", stream=STREAM)
-    assert "--stream=results/stream.parquet" in said
 
 
 def test_questions_with_a_date(stream: Path):
@@ -163,6 +163,12 @@ def test_a_snapshot_is_a_target(built: Path):
     assert jobs(snakemake(built, "-n", "results/snapshots/2018-05-01/")) == SNAPSHOT | {
         "results/snapshots/2018-05-01/": 1
     }
+
+
+def test_only_classes_reach_the_command(built: Path):
+    said = snakemake(built, "-n", "results/wfd_repl.parquet", only={"classes": ["Q6256"]})
+    tables = " ".join(f"results/snapshots/{date}/classes.parquet" for date in ("2023-02-27", "2021-01-04"))
+    assert f"--only-classes Q6256 --classes {tables}" in said
 
 
 REAL = os.environ.get("FACTDRIFT_REAL_DATA")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from factdrift.report.blocks import Bars, Build, Columns, Section, table
+from factdrift.report.blocks import Bars, Block, Build, Columns, Section, table
 from factdrift.tables import sql
 
 LAGS = (31, 92, 366, 731)
@@ -36,7 +36,10 @@ def streams(build: Build, db: duckdb.DuckDBPyConnection, stream: Path | None) ->
             WHERE dated_by <> 'interval' AND first_day // 100 = last_day // 100 GROUP BY ALL"""
         ).fetchall()
     )
-    blocks = [table("Updates by interval", kinds, intervals, source), _lags(db, rows, build, stream)]
+    blocks: list[Block] = [
+        table("Updates by interval", kinds, intervals, source),
+        _lags(db, rows, build, stream),
+    ]
     months = _months(int(intervals.iloc[0, 0][:4]), int(intervals.iloc[-1, 1][:4]))
     if found and len(months) <= MOST_MONTHS:
         blocks.insert(

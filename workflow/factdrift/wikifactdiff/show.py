@@ -11,12 +11,11 @@ import duckdb
 from factdrift.errors import InputError
 from factdrift.screen import styled
 from factdrift.tables import database, sql
-from factdrift.wikidata.ids import MADE_UP_ITEMS, MADE_UP_REVISIONS, entity_number
+from factdrift.wikidata.links import is_made_up, page, revision_page
 from factdrift.wikidata.text import printable
 
 Record = dict[str, Any]
 
-WIKI = "https://www.wikidata.org/w"
 _SIGNS = {"new": "+", "obsolete": "-", "static": "="}
 _STYLES = {"new": "green", "obsolete": "red", "static": ""}
 
@@ -72,8 +71,8 @@ def _lines(records: list[Record]) -> Iterator[tuple[str, str]]:
         relation = record["relation"]
         yield "", ""
         yield "bold", f"{relation['label']} ({relation['id']}): {record['scenario']}"
-        if not _is_made_up(record["subject"]["id"]):
-            yield "dim", f"  {WIKI}iki/{record['subject']['id']}#{relation['id']}"
+        if not is_made_up(record["subject"]["id"]):
+            yield "dim", f"  {page(record['subject']['id'], relation['id'])}"
         if "chain" in record:
             yield "dim", f"  {_linked(record)}"
         yield "", f"  {record['update_prompt']}"
@@ -110,9 +109,8 @@ def _object_lines(value: Record, subject: str) -> Iterator[tuple[str, str]]:
 
 def _place(subject: str, revision: int | None) -> str:
     """The address before a statement's id; only text where no page of Wikidata shows the statement."""
-    if _is_made_up(subject) or (revision or 0) >= MADE_UP_REVISIONS:
-        return "statement "
-    return f"{WIKI}/index.php?oldid={revision}#" if revision else f"{WIKI}iki/{subject}#"
+    address = revision_page(subject, revision)
+    return "statement " if address is None else f"{address}#"
 
 
 def _dates(value: Record) -> str:
@@ -130,9 +128,5 @@ def _headline(subject: Record) -> str:
 
 
 def _name(entity: Record) -> str:
-    note = ", id made up" if _is_made_up(entity["id"]) else ""
+    note = ", id made up" if is_made_up(entity["id"]) else ""
     return f"{entity['label']} ({entity['id']}{note})"
-
-
-def _is_made_up(item: str) -> bool:
-    return (entity_number(item) or 0) >= MADE_UP_ITEMS

@@ -35,7 +35,11 @@ _OBJECT = pa.struct(
     ]
 )
 _FACT = pa.struct(
-    [("object", _NAMED), ("prompt", pa.string()), ("raw", pa.string()), ("statement", pa.string())]
+    [
+        ("object", _NAMED),
+        *((name, pa.string()) for name in ("prompt", "raw", "statement")),
+        ("dist", pa.float64()),
+    ]
 )
 _NEIGHBOR = pa.struct(
     [
@@ -160,7 +164,7 @@ def _object(value: tuple[str | None, str], decision: str) -> Row:
 
 
 def _neighbor(text: str, label: str, relation: str | None) -> Row:
-    fact = {"object": _named(None, label), "prompt": closed(text), "raw": None, "statement": None}
+    fact = dict.fromkeys(_FACT.names) | {"object": _named(None, label), "prompt": closed(text)}
     return {
         "subject": _named(None, None),
         "relation": _named(relation, None),
