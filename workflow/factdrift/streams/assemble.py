@@ -8,7 +8,6 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factdrift.errors import InputError
