@@ -21,6 +21,7 @@ STAGES = (
     "neighbors",
     "verbalize",
     "wikifactdiff",
+    "recent",
     "klob",
     "tempripple",
     "models",
