@@ -127,7 +127,7 @@ def _report(wanted: Search, found: Found, items: list[int], config: Path) -> Non
     for relation in wanted.relations:
         print(f"{property_id(relation)}: {counts[relation]:,} items")
     left_out = len(found) - len(items)
-    beyond = f"; {left_out:,} more are left out (--limit)" if left_out else ""
+    beyond = f"; {left_out:,} left out by --limit" if left_out else ""
     print(f"{config.parent / 'entities.txt'}: {len(items):,} items{beyond}")
 
 
