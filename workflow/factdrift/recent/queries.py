@@ -31,10 +31,11 @@ def dated(relation: int, period: Period, scope: str) -> str:
     nodes = [f"pqv:P{qualifier}" for qualifier in QUALIFIERS] + [f"psv:P{relation}"]
     branches = "\n  UNION ".join(
         f"{{ VALUES ?t {{ {days} }}\n    ?n wikibase:timeValue ?t . ?st {node} ?n . "
-        f"{_statement(relation)}\n    ?n wikibase:timePrecision ?level . FILTER(?level >= {YEAR}) }}"
+        f"{_statement(relation)}\n    ?n wikibase:timePrecision ?level . FILTER(?level >= {YEAR})"
+        f"{_article(scope)} }}"
         for node in nodes
     )
-    return f"{PROLOGUE}SELECT DISTINCT ?s WHERE {{\n  {branches}{_article(scope)}\n}}"
+    return f"{PROLOGUE}SELECT DISTINCT ?s WHERE {{\n  {branches}\n}}"
 
 
 def changed(relation: int, period: Period, scope: str) -> str:
@@ -54,7 +55,7 @@ def _article(scope: str) -> str:
     """For the scope `enwiki`: the item has an article in the English Wikipedia."""
     if scope != "enwiki":
         return ""
-    return f"\n  ?article <{SCHEMA}about> ?s ; <{SCHEMA}isPartOf> <{_ENGLISH}> ."
+    return f"\n    ?article <{SCHEMA}about> ?s ; <{SCHEMA}isPartOf> <{_ENGLISH}> ."
 
 
 def _days(period: Period) -> list[datetime.date]:
