@@ -26,7 +26,7 @@ except ImportError as error:
 from factdrift.paths import CONFIG
 from factdrift.runs.environment import prepare
 from factdrift.runs.image import link_image
-from factdrift.settings import check_contact, check_files, configure
+from factdrift.settings import check_contact, check_files, configure, dates_of
 from factdrift.snapshots.registry import remote_dump
 
 min_version("9.20")
@@ -43,7 +43,7 @@ try:
     configure(config)
     check_files(config)
     check_contact(config)
-    for date in config["snapshots"].values():
+    for date in dates_of(config):
         remote_dump(config, date)
 except InputError as error:
     raise WorkflowError(str(error)) from None
@@ -76,7 +76,7 @@ wildcard_constraints:
     language="|".join({"en", *config["languages"]}),
     name=r"(wfd_repl|wikifactdiff)\.(parquet|jsonl)|wikifactdiff\.stats\.json|funnel\.parquet|manifest\.json|"
     r"KLoB-[cru]\.jsonl|klob_[cru]\.parquet|klob_meta\.json|"
-    r"tempripple\.(parquet|stats\.json)|(edit|answer|locate)_scores\.parquet|answer_clozes\.parquet|locate_vs_edit\.parquet|"
+    r"tempripple\.(parquet|stats\.json)|(edit|answer|locate)_scores\.parquet|answer_clozes\.parquet|audit\.(parquet|json)|(stream|asof|asof_scores)\.parquet|stream\.svg|locate_vs_edit\.parquet|"
     r"templates(\.[a-z-]+)?\.parquet|verbalizations\.parquet|verbalization_report\.(parquet|txt)",
 
 
@@ -87,6 +87,7 @@ include: "rules/updates.smk"
 include: "rules/neighbors.smk"
 include: "rules/verbalize.smk"
 include: "rules/wikifactdiff.smk"
+include: "rules/streams.smk"
 include: "rules/klob.smk"
 include: "rules/tempripple.smk"
 include: "rules/models.smk"
@@ -94,8 +95,12 @@ include: "rules/artefacts.smk"
 include: "rules/edit.smk"
 include: "rules/locate.smk"
 include: "rules/answer.smk"
+include: "rules/audit.smk"
+include: "rules/layouts.smk"
 include: "rules/publish.smk"
+include: "rules/releases.smk"
 include: "rules/report.smk"
+include: "rules/browse.smk"
 include: "rules/run.smk"
 
 

@@ -39,9 +39,29 @@ def dump_file(date):
     return f"results/snapshots/{date}/{made[source]}" if source in made else source
 
 
+def date_of(wildcards, which):
+    """The date of one side, `old` or `new`, of the pair in the wildcards."""
+    return wildcards.pair.split("_")[("old", "new").index(which)]
+
+
+def side(path, which=None):
+    """The snapshot's file on one side of the pair in the wildcards; without `which`, that in the wildcard `which`."""
+
+    def of(wildcards):
+        date = date_of(wildcards, which or wildcards.which)
+        return f"results/snapshots/{date}/{path}".format(**wildcards)
+
+    return of
+
+
 def entities(which):
-    """The items of one snapshot, `old` or `new`, in all buckets."""
-    return buckets(f"results/snapshots/{config['snapshots'][which]}/entities/{{bucket}}.parquet")
+    """The items of one side of the pair in the wildcards, in all buckets."""
+    return lambda wildcards: buckets(side("entities/{{bucket}}.parquet", which)(wildcards))
+
+
+def of_pair(wildcards):
+    """The configuration with the dates of the pair in the wildcards in the place of its own."""
+    return {**config, "snapshots": {which: date_of(wildcards, which) for which in ("old", "new")}}
 
 
 include: "inputs/requests.smk"

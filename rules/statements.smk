@@ -11,6 +11,16 @@ from factdrift.settings import names, scope
 include: "inputs/statements.smk"
 
 
+for asked in snapshot_targets():
+
+    # Other rules write into the folder, so it cannot be an output: the target is a rule of that name.
+    rule:
+        name:
+            asked
+        input:
+            tables_of(asked.rstrip("/").rpartition("/")[2]),
+
+
 rule extract_shard:
     """A share of the dump's lines, parsed into tables that are split by subject already."""
     input:

@@ -15,12 +15,12 @@ include: "inputs/updates.smk"
 rule filter_context:
     """Tables that the filters look up: relevant items; functional, meta and restrictive relations."""
     input:
-        entities=lambda wildcards: entities(wildcards.which),
-        other_entities=lambda wildcards: entities("old" if wildcards.which == "new" else "new"),
+        entities=lambda wildcards: entities(wildcards.which)(wildcards),
+        other_entities=lambda wildcards: entities(other(wildcards.which))(wildcards),
         classes=side("classes.parquet"),
-        other_classes=lambda wildcards: f"results/snapshots/{OLD if wildcards.which == 'new' else NEW}/classes.parquet",
+        other_classes=lambda wildcards: side("classes.parquet", other(wildcards.which))(wildcards),
         properties=side("properties.parquet"),
-        new_properties=f"results/snapshots/{NEW}/properties.parquet",
+        new_properties=side("properties.parquet", "new"),
     output:
         relevant="results/{pair}/context/{which}/relevant.parquet",
         relations="results/{pair}/context/{which}/relations.parquet",
@@ -32,7 +32,7 @@ rule filter_context:
         **request("updates context"),
     params:
         code=code("updates context"),
-        settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
+        settings=lambda wildcards: settings_of(of_pair(wildcards), MethodSettings, METHOD),
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
@@ -66,7 +66,7 @@ rule preprocess:
         **request("updates preprocess"),
     params:
         code=code("updates preprocess"),
-        settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
+        settings=lambda wildcards: settings_of(of_pair(wildcards), MethodSettings, METHOD),
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
@@ -123,7 +123,7 @@ rule difference:
         **request("updates difference"),
     params:
         code=code("updates difference"),
-        settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
+        settings=lambda wildcards: settings_of(of_pair(wildcards), MethodSettings, METHOD),
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
@@ -138,9 +138,9 @@ rule difference:
 rule new_entities:
     """Subjects of one bucket that came into existence after T_old."""
     input:
-        statements=f"results/snapshots/{NEW}/statements/{{bucket}}.parquet",
+        statements=side("statements/{bucket}.parquet", "new"),
         triples="results/{pair}/triples/{bucket}.parquet",
-        old_entities=f"results/snapshots/{OLD}/entities/{{bucket}}.parquet",
+        old_entities=side("entities/{bucket}.parquet", "old"),
     output:
         entities="results/{pair}/new_entities/{bucket}.parquet",
     log:
@@ -151,7 +151,7 @@ rule new_entities:
         **request("updates new-entities"),
     params:
         code=code("updates new-entities"),
-        settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
+        settings=lambda wildcards: settings_of(of_pair(wildcards), MethodSettings, METHOD),
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
@@ -174,9 +174,12 @@ rule classify:
         new_entities=buckets("results/{pair}/new_entities/{bucket}.parquet"),
         old_entities=entities("old"),
         entities=entities("new"),
-        properties=expand("results/snapshots/{date}/properties.parquet", date=[NEW, OLD]),
+        properties=lambda wildcards: [
+            side("properties.parquet", which)(wildcards) for which in ("new", "old")
+        ],
         labels=config["labels"],
         subjects=[config["only"]["subjects"]] if config["only"]["subjects"] else [],
+        classes=only_classes_tables,
         rules=resource("rules.tsv"),
     output:
         updates="results/{pair}/updates/{bucket}.parquet",
@@ -189,9 +192,10 @@ rule classify:
         **request("updates classify"),
     params:
         code=code("updates classify"),
-        settings=lambda wildcards: settings_of(config, MethodSettings, METHOD),
+        settings=lambda wildcards: settings_of(of_pair(wildcards), MethodSettings, METHOD),
         relations=config["only"]["relations"],
         subjects=["--only-subjects", config["only"]["subjects"]] if config["only"]["subjects"] else [],
+        classes=only_classes_options,
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
@@ -207,7 +211,7 @@ rule classify:
             --labels {input.labels:q} \
             --rules {input.rules:q} \
             --only-relations {params.relations:q} \
-            {params.subjects:q} \
+            {params.subjects:q} {params.classes:q} \
             --settings {params.settings:q} \
             --output {output.updates:q} \
             --untouched {output.untouched:q}

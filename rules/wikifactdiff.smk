@@ -2,7 +2,7 @@
 
 Inputs: labelled updates, neighbours, words.
 Outputs: results/{pair}/: popularity.parquet, wikifactdiff.parquet, wfd_repl.parquet, their JSON Lines,
-wikifactdiff.stats.json, funnel.parquet, manifest.json; the configured pair's under their short names in results/.
+wikifactdiff.stats.json, funnel.parquet, manifest.json; by name only shared_objects.parquet; the configured pair's under their short names in results/.
 """
 
 import json
@@ -19,7 +19,7 @@ rule popularity:
     input:
         new=entities("new"),
         old=entities("old"),
-        pageviews=pageview_months(NEW),
+        pageviews=lambda wildcards: pageview_months(date_of(wildcards, "new")),
     output:
         popularity="results/{pair}/popularity.parquet",
     log:
@@ -33,7 +33,7 @@ rule popularity:
     params:
         code=code("wikifactdiff popularity"),
         pageviews=pageview_folder,
-        date=NEW,
+        date=lambda wildcards: date_of(wildcards, "new"),
         months=config["method"]["popularity_months"],
     shell:
         r"""
@@ -146,8 +146,8 @@ rule assemble:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
         old_entities=entities("old"),
         new_entities=entities("new"),
-        old_properties=f"results/snapshots/{OLD}/properties.parquet",
-        new_properties=f"results/snapshots/{NEW}/properties.parquet",
+        old_properties=side("properties.parquet", "old"),
+        new_properties=side("properties.parquet", "new"),
         labels=config["labels"],
         popularity="results/{pair}/popularity.parquet",
         templates="results/{pair}/templates.parquet",
@@ -166,9 +166,11 @@ rule assemble:
         together("dataset")
     resources:
         **request("wikifactdiff assemble"),
+        # A resource, since a dataset that is there need not be made again for it.
+        empty=lambda wildcards: may_be_empty(wildcards),
     params:
         code=code("wikifactdiff assemble"),
-        settings=lambda wildcards: settings_of(config, AssembleSettings, ""),
+        settings=lambda wildcards: settings_of(of_pair(wildcards), AssembleSettings, ""),
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
@@ -185,9 +187,27 @@ rule assemble:
             --neighbors {input.neighbors:q} \
             --random-neighbors {input.random:q} \
             --funnel {input.funnel:q} \
-            --settings {params.settings:q} \
+            --settings {params.settings:q} {resources.empty} \
             --output {output.dataset:q}
         """
+
+
+use rule assemble as assemble_shared_objects with:
+    # The same records with other neighbour facts, for CounterFact's layout; by name only.
+    input:
+        **dict(rules.assemble.input.items())
+        | {
+            "neighbors": "results/{pair}/neighbors/obsolete_objects.parquet",
+            "random": "results/{pair}/neighbors/new_objects.parquet",
+        },
+    output:
+        dataset="results/{pair}/shared_objects.parquet",
+    log:
+        "logs/{pair}/shared_objects.txt",
+    benchmark:
+        "logs/{pair}/shared_objects.tsv"
+    group:
+        None
 
 
 rule replacements:
@@ -274,9 +294,13 @@ rule export_jsonl:
 rule manifest:
     """Manifest of the build: dumps, configuration, versions, and the number of rows of every table."""
     input:
-        dumps=[dump_file(OLD), dump_file(NEW)],
-        snapshots=expand("results/snapshots/{date}/snapshot.json", date=[OLD, NEW]),
-        samples=sample_accounts(),
+        dumps=lambda wildcards: [dump_file(date) for date in wildcards.pair.split("_")],
+        snapshots=lambda wildcards: [
+            f"results/snapshots/{date}/snapshot.json" for date in wildcards.pair.split("_")
+        ],
+        samples=lambda wildcards: [
+            f"results/snapshots/{date}/sample.account.json" for date in sample_dates(wildcards)
+        ],
         funnel="results/{pair}/funnel.parquet",
         tables=expand(
             "results/{{pair}}/{name}.parquet",
@@ -303,17 +327,19 @@ rule manifest:
     params:
         code=code("wikifactdiff manifest"),
         dumps=lambda wildcards, input: [
-            f"--dump={date}={path}" for date, path in zip((OLD, NEW), input.dumps)
+            f"--dump={date}={path}" for date, path in zip(wildcards.pair.split("_"), input.dumps)
         ],
         snapshots=lambda wildcards, input: [
-            f"--snapshot={date}={path}" for date, path in zip((OLD, NEW), input.snapshots)
+            f"--snapshot={date}={path}" for date, path in zip(wildcards.pair.split("_"), input.snapshots)
         ],
         samples=lambda wildcards, input: [
-            f"--sample={date}={path}" for date, path in zip(sample_dates(), input.samples)
+            f"--sample={date}={path}" for date, path in zip(sample_dates(wildcards), input.samples)
         ],
-        old_date=OLD,
-        new_date=NEW,
-        configuration=lambda wildcards: json.dumps(config, sort_keys=True),
+        old_date=lambda wildcards: date_of(wildcards, "old"),
+        new_date=lambda wildcards: date_of(wildcards, "new"),
+        configuration=lambda wildcards: json.dumps(
+            {key: value for key, value in of_pair(wildcards).items() if key != "stream"}, sort_keys=True
+        ),
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")

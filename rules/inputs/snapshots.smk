@@ -1,6 +1,7 @@
 """Where the dumps of a date come from."""
 
 from factdrift.addresses import is_url
+from factdrift.settings import derived_from
 
 
 def fetched_entities(date):
@@ -17,4 +18,4 @@ def url_option(date):
 
 def other_dump(wildcards):
     """The dump from which this date's is derived."""
-    return dump_file(NEW if wildcards.date == OLD else OLD)
+    return dump_file(derived_from(config, wildcards.date))

@@ -1,5 +1,7 @@
 """The shards of a dump, and the languages of which labels are kept."""
 
+import re
+
 
 def shards(wildcards):
     """The tables of all shards of a dump."""
@@ -15,3 +17,23 @@ def shards(wildcards):
 def other_languages():
     """The languages besides English of which a snapshot keeps labels."""
     return sorted(set(config["languages"]) - {"en"})
+
+
+def snapshot_targets():
+    """Folders of snapshots that can be asked for: of the configured dates, and those that the command line names.
+
+    While rules are read, Snakemake does not yet know its targets.
+    """
+    folder = re.compile(r"results/snapshots/\d{4}-\d{2}-\d{2}/?")
+    named = {argument for argument in sys.argv[1:] if folder.fullmatch(argument)}
+    return sorted(named | {f"results/snapshots/{date}" for date in dates_of(config)})
+
+
+def tables_of(date):
+    """All tables of a snapshot."""
+    folder = f"results/snapshots/{date}"
+    return [
+        path
+        for table in ("statements", "entities", "translations")
+        for path in buckets(f"{folder}/{table}/{{bucket}}.parquet")
+    ] + [f"{folder}/{name}" for name in ("properties.parquet", "classes.parquet", "snapshot.json")]

@@ -1,13 +1,24 @@
-"""Files of the snapshot on one side of the comparison."""
-
-
-def side(path):
-    """The snapshot's file for the wildcard `which`."""
-    return lambda wildcards: f"results/snapshots/{config['snapshots'][wildcards.which]}/{path}".format(
-        **wildcards
-    )
+"""Tables of the pair that several rules read."""
 
 
 def preprocessed(which):
     """The two tables that the filters make of one bucket of a dump's statements."""
     return [f"results/{{pair}}/{table}/{which}/{{bucket}}.parquet" for table in ("filtered", "kept")]
+
+
+def other(which):
+    """The other side of the comparison."""
+    return "old" if which == "new" else "new"
+
+
+def only_classes_tables(wildcards):
+    """The classes of both snapshots, where subjects are to be instances of some."""
+    if not config["only"]["classes"]:
+        return []
+    return [side("classes.parquet", which)(wildcards) for which in ("new", "old")]
+
+
+def only_classes_options(wildcards, input):
+    """The options that name the classes of which subjects are to be instances."""
+    wanted = config["only"]["classes"]
+    return ["--only-classes", *wanted, "--classes", *input.classes] if wanted else []

@@ -21,10 +21,6 @@ def pageview_folder(wildcards, input):
     return os.path.dirname(input.pageviews[0]) if input.pageviews else "none"
 
 
-def sample_dates():
-    """The dates whose dumps are rendered from the bundled sample."""
-    return [date for date in (OLD, NEW) if dump_source(config, date) == "sample"]
-
-
-def sample_accounts():
-    return [f"results/snapshots/{date}/sample.account.json" for date in sample_dates()]
+def sample_dates(wildcards):
+    """The dates of the pair whose dumps are rendered from the bundled sample."""
+    return [date for date in wildcards.pair.split("_") if dump_source(config, date) == "sample"]

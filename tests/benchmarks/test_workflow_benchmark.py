@@ -46,7 +46,7 @@ def test_command_of_a_job() -> None:
     assert stage_of(["factdrift", "sample", "render"]) == "sample render"
     assert stage_of(["python", "-m", "snakemake", "factdrift"]) is None
     assert stage_of([]) is None
-    assert stage_of(["factdrift", "publish", "results/2015-01-01_2017-01-01/funnel.parquet"]) is None
+    assert stage_of(["factdrift", "show", "results/2015-01-01_2017-01-01/wfd_repl.parquet"]) is None
 
 
 def test_report_has_slopes() -> None:

@@ -18,7 +18,7 @@ pytest.importorskip(
     "snakemake_executor_plugin_slurm", reason="what submits jobs is installed with `make cluster`"
 )
 
-PROFILE = "slurm" if slurm.accounts() else "slurm-without-accounting"
+PROFILE = "slurm"
 QUICK = ("--slurm-init-seconds-before-status-checks", "1")
 SHOWN = "--format=JobID,State,MaxRSS,ReqMem"
 PAIR = f"results/{OLD}_{NEW}"

@@ -25,6 +25,7 @@ from factdrift.updates.filters import context, preprocess
 from factdrift.updates.kept import Dump
 from factdrift.updates.method import PART, Method, MethodSettings, read_method
 from factdrift.updates.new_entities import new_entities
+from factdrift.updates.only import OnlyClasses
 from factdrift.wikidata.time import parse_time
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -281,6 +282,7 @@ class World:
         directory: Path,
         only_relations: Sequence[int] = (),
         only_subjects: Path | None = None,
+        only_classes: Sequence[int] = (),
         labels: Sequence[Path] = (),
         rules: Path = RULES,
         **switches: Any,
@@ -336,6 +338,13 @@ class World:
             method=how,
             output=directory / "updates.parquet",
             untouched=directory / "untouched.parquet",
+            only_classes=OnlyClasses(
+                only_classes,
+                [directory / which / "classes.parquet" for which in ("new", "old")],
+                [directory / which / "entities.parquet" for which in ("new", "old")],
+            )
+            if only_classes
+            else None,
         )
         rows: list[dict[str, Any]] = pq.read_table(directory / "updates.parquet").to_pylist()
         return rows

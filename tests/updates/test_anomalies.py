@@ -7,7 +7,7 @@ import pytest
 from support.worlds import RULES, Amount, Date, Fact, Property, World
 
 from factdrift.errors import InputError
-from factdrift.updates.classify import read_subjects
+from factdrift.updates.only import read_subjects
 from factdrift.updates.rules import read_rules
 
 PLAIN, SINGLE = 1000, 2000
@@ -167,6 +167,30 @@ def test_restricting_to_relations_and_subjects_changes_nothing_else(tmp_path):
             assert row == same
         else:
             assert (row["dropped_by"], row["scenario"], row["label"]) == ("only", None, "obsolete")
+
+
+def test_restricting_to_classes_takes_their_subclasses_of_either_dump(tmp_path):
+    facts = [Fact(s, PLAIN, 7, *OBSOLETE) for s in (1, 2, 3, 4)]
+    world = World(
+        facts,
+        facts,
+        [Property(PLAIN)],
+        classes={1: (50,), 2: (51,), 3: (52,)},
+        old_classes={4: (51,)},
+        superclasses={51: (53,), 53: (50, 53), 52: (54,)},
+    )
+    subjects = tmp_path / "subjects.txt"
+    subjects.write_text("Q2\nQ3\n", encoding="utf-8")
+
+    def kept(name, **options):
+        rows = world.updates(tmp_path / name, **options)
+        return [row["subject"] for row in rows if row["dropped_by"] != "only"]
+
+    assert kept("all") == [1, 2, 3, 4]
+    assert kept("classes", only_classes=[50]) == [1, 2, 4]
+    assert kept("several", only_classes=[54, 53]) == [2, 3, 4]
+    assert kept("both", only_classes=[50], only_subjects=subjects) == [2]
+    assert kept("none", only_classes=[99]) == []
 
 
 def test_groups_of_which_the_rules_know_nothing_are_counted(tmp_path):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import json
 import math
 import os
@@ -38,20 +39,8 @@ def configure(config: dict[str, Any], schema_file: Path = SCHEMA) -> None:
     check_no_passwords(config)
     _add_methods(schema, config)
     _complete(schema, config)
-    old, new = config["snapshots"]["old"], config["snapshots"]["new"]
-    if old >= new:
-        raise InputError(
-            f"configuration: snapshots.old ({old}) is not before snapshots.new ({new}); swap or change them"
-        )
+    _check_dates(config)
     if isinstance(config["dumps"], dict):
-        for date in (old, new):
-            if date not in config["dumps"]:
-                derive = f" (or `{date}: derive`)" if date == old else ""
-                raise InputError(f"configuration: dumps has no entry for {date}; add `{date}: PATH`{derive}")
-        if config["dumps"][new] == "derive":
-            raise InputError(
-                f"configuration: dumps.{new}: only the old snapshot can be derived; give this dump's path"
-            )
         _check_entities(config, schema)
     if config["verbalizer"] == "chat" and "model" not in config["chat"]:
         raise InputError("configuration: chat.model: name the model that `verbalizer: chat` is to ask")
@@ -61,6 +50,18 @@ def configure(config: dict[str, Any], schema_file: Path = SCHEMA) -> None:
     _check_answer(config)
 
 
+def dates_of(config: dict[str, Any]) -> list[str]:
+    """The dates of the pair and of the sequence, ascending, each once."""
+    return sorted({*config["snapshots"].values(), *config["stream"]})
+
+
+def derived_from(config: dict[str, Any], date: str) -> str:
+    """The date from whose dump the dump of `date` is derived: the next one whose own is not derived."""
+    return next(
+        later for later in dates_of(config) if later > date and dump_source(config, later) != "derive"
+    )
+
+
 def check_files(config: dict[str, Any]) -> None:
     """Raises InputError that names the first file or directory of the configuration that is missing."""
     named = {f"only.subjects: {config['only']['subjects']}": config["only"]["subjects"]}
@@ -68,7 +69,7 @@ def check_files(config: dict[str, Any]) -> None:
     if config["verbalizer"] == "file":
         named[f"templates_file: {config['templates_file']}"] = config["templates_file"]
     if isinstance(config["dumps"], dict):
-        for date in config["snapshots"].values():
+        for date in dates_of(config):
             path = dump_source(config, date)
             if path == "entities":
                 path = config["dumps"][date]["entities"]
@@ -100,18 +101,19 @@ def check_files(config: dict[str, Any]) -> None:
     if config["only"]["subjects"]:
         read_ids(Path(config["only"]["subjects"]), "only.subjects", "QP")
     if Path(config["pageviews"]).is_dir():
-        new = datetime.date.fromisoformat(config["snapshots"]["new"])
-        month_files(Path(config["pageviews"]), new, config["method"]["popularity_months"])
+        for date in sorted({config["snapshots"]["new"], *config["stream"][1:]}):
+            day = datetime.date.fromisoformat(date)
+            month_files(Path(config["pageviews"]), day, config["method"]["popularity_months"])
 
 
 def check_contact(config: dict[str, Any]) -> None:
     """Raises InputError if Wikidata's API or Query Service is used and no contact is configured.
 
-    Downloads of dumps check it when they begin.
+    A run in which something is to be downloaded checks it when it begins (`factdrift.runs.begin`).
     """
     ripple = config["tempripple"]
     asked = ripple["source"] == "sparql" and ripple["endpoint"] == "wikidata"
-    if asked or any(dump_source(config, date) == "entities" for date in config["snapshots"].values()):
+    if asked or any(dump_source(config, date) == "entities" for date in dates_of(config)):
         contact_of(config["contact"])
 
 
@@ -130,6 +132,8 @@ def contact_of(text: str) -> str:
 def dump_source(config: dict[str, Any], date: str) -> str:
     """`sample`, `derive`, `wikidata`, `entities`, or the path or address of the dump of one date."""
     dumps = config["dumps"]
+    if isinstance(dumps, dict) and date not in dumps:
+        raise InputError(f"configuration: dumps has no entry for {date}; add `{date}: PATH`")
     source = dumps[date] if isinstance(dumps, dict) else dumps
     return "entities" if isinstance(source, dict) else str(source)
 
@@ -246,6 +250,41 @@ def _validator() -> Any:
     return extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)
 
 
+def _check_dates(config: dict[str, Any]) -> None:
+    """Raises InputError unless the dates of pair and sequence ascend and each has a dump."""
+    old, new = config["snapshots"]["old"], config["snapshots"]["new"]
+    if old >= new:
+        raise InputError(
+            f"configuration: snapshots.old ({old}) is not before snapshots.new ({new}); swap or change them"
+        )
+    for earlier, later in itertools.pairwise(config["stream"]):
+        if earlier >= later:
+            raise InputError(
+                f"configuration: stream: {later} comes after {earlier}; "
+                "list each date once, the earliest first"
+            )
+    if not isinstance(config["dumps"], dict):
+        return
+    dates = dates_of(config)
+    for date in dates:
+        if date not in config["dumps"]:
+            derive = f" (or `{date}: derive`)" if date != dates[-1] else ""
+            choose = (
+                ", or set `snapshots` to two dates of the stream"
+                if config["stream"] and date not in config["stream"]
+                else ""
+            )
+            raise InputError(
+                f"configuration: dumps has no entry for {date}; add `{date}: PATH`{derive}{choose}"
+            )
+    last = dates[-1]
+    if config["dumps"][last] == "derive":
+        raise InputError(
+            f"configuration: dumps.{last}: only an earlier snapshot can be derived, from the next "
+            "one's dump; give this dump's path"
+        )
+
+
 def _check_period(ripple: dict[str, Any]) -> None:
     """Raises InputError unless TempRIPPLE's dates are in their order."""
     for earlier, later in (("window_start", "change_start"), ("change_start", "change_end")):
@@ -290,7 +329,7 @@ def _check_answer(config: dict[str, Any]) -> None:
 
 def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:
     """Checks dumps that are fetched entity by entity: what they need, and options that they rule out."""
-    sources = {date: config["dumps"][date] for date in config["snapshots"].values()}
+    sources = {date: config["dumps"][date] for date in dates_of(config)}
     fetched = {date: source for date, source in sources.items() if isinstance(source, dict)}
     if not fetched:
         return
@@ -298,15 +337,15 @@ def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:
     for source in fetched.values():
         _fill_defaults(choices, source)
     date = min(fetched)
-    if len(fetched) == 1 and "derive" not in sources.values():
+    if any(source != "derive" for source in sources.values() if not isinstance(source, dict)):
         raise InputError(
             f"configuration: dumps.{date}: one date's entities and the other date's dump would make all else "
-            "look new or gone; give `entities` for both dates"
+            "look new or gone; give `entities` for all dates"
         )
     if len({source["entities"] for source in fetched.values()}) > 1:
         raise InputError(
-            "configuration: dumps: the two dates have different files of entities, and what only one has "
-            "would look new or gone; name one file for both"
+            "configuration: dumps: two dates have different files of entities, and what only one has "
+            "would look new or gone; name one file for all"
         )
     if switches(config)["merges"] == "detect":
         raise InputError(
@@ -343,6 +382,8 @@ def _normalise(config: dict[str, Any]) -> None:
     if isinstance(snapshots, dict):
         for which, value in snapshots.items():
             snapshots[which] = _date(value)
+    if isinstance(config.get("stream"), list):
+        config["stream"] = [_date(value) for value in config["stream"]]
     dumps = config.get("dumps")
     if isinstance(dumps, dict):
         config["dumps"] = {_date(date): source for date, source in dumps.items()}

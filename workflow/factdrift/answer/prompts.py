@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from factdrift.errors import InputError
+from factdrift.words.templates import BLANK
 
 LETTERS = "ABCD"
 
@@ -44,8 +45,11 @@ def listed(options: Sequence[str]) -> str:
 def cloze_of(question: str) -> str:
     """`Who was the previous mayor of X?` -> `The previous mayor of X was`; a day at the beginning is kept.
 
-    Raises InputError if the question has another form than TempRIPPLE's.
+    A sentence with a blank at its end is one already: `As of 2018, the mayor of X is ____`. Raises InputError
+    if the question has another form than TempRIPPLE's.
     """
+    if question.endswith(BLANK):
+        return question.removesuffix(BLANK).rstrip()
     found = _QUESTION.fullmatch(question)
     if found is None:
         raise InputError(f"{question!r} is no question such as 'Who is the spouse of ...?'; no cloze for it")

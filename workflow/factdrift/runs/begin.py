@@ -18,10 +18,13 @@ from factdrift.runs.costs import dump_bytes, read_quantities
 from factdrift.runs.estimate import SUFFIXES, Dump, Machine, check_disk, estimate, report
 from factdrift.runs.stages import Follower, Job
 from factdrift.runs.sweep import sweep
-from factdrift.settings import dump_source, scope
+from factdrift.settings import contact_of, dump_source, scope
 from factdrift.wikidata.streams import compression
 
 PROGRESS = Path("logs/progress.txt")
+
+ASKING = frozenset({"dumps download", "pageviews download", "snapshots entities"})
+"""Commands that name a contact to servers."""
 
 _COMMAND = re.compile(r"\bfactdrift ([\w-]+(?: \w[\w-]*)?)")
 
@@ -54,9 +57,12 @@ def begin(
 
     `sources`: the dumps of the old and the new date; none where nothing is to be estimated. `slots`: how many
     jobs can run at once. `here`: they run on this machine, else on a cluster. Unfinished files of killed runs
-    are removed first. Raises InputError with the numbers if the disk cannot hold the results.
+    are removed first. Raises InputError if a job is to ask Wikimedia's servers and no contact is configured,
+    or, with the numbers, if the disk cannot hold the results.
     """
     jobs = followed(planned)
+    if any(job.command in ASKING for job in jobs):
+        contact_of(config["contact"])
     results = Path("results")
     number, freed = sweep(results)
     if number:

@@ -18,8 +18,11 @@ DROPS = ("only", "unchanged", "unknown", "ignore", "no_label", "leak", "anomaly"
 the others its whole group."""
 
 
-def steps(only_relations: Sequence[int], only_subjects: Sequence[int] | None, method: Method) -> list[str]:
-    """SQL that makes TEMP TABLE final from TEMP TABLE ruled, one row each, with what is decided about it."""
+def steps(only_relations: Sequence[int], only_subjects: bool, method: Method) -> list[str]:
+    """SQL that makes TEMP TABLE final from TEMP TABLE ruled, one row each, with what is decided about it.
+
+    `only_subjects`: the table asked_subjects (id) holds the subjects that are asked for.
+    """
     return [
         f"CREATE OR REPLACE TEMP TABLE labelled AS {_second_pass(method)}",
         f"CREATE OR REPLACE TEMP TABLE step0 AS {_restricted(only_relations, only_subjects, method)}",
@@ -42,13 +45,13 @@ def _second_pass(method: Method) -> str:
         FROM (SELECT *, {replaced} AS replaced FROM ruled WINDOW grp AS (PARTITION BY subject, property))"""
 
 
-def _restricted(only_relations: Sequence[int], only_subjects: Sequence[int] | None, method: Method) -> str:
+def _restricted(only_relations: Sequence[int], only_subjects: bool, method: Method) -> str:
     """SQL: `dropped_by` for groups that `only` excludes and, in `reference`, for groups without a change."""
     cases = []
     if only_relations:
         cases.append(f"WHEN property NOT IN (SELECT unnest({sql(list(only_relations))})) THEN 'only'")
-    if only_subjects is not None:
-        cases.append(f"WHEN subject NOT IN (SELECT unnest({sql(list(only_subjects))})) THEN 'only'")
+    if only_subjects:
+        cases.append("WHEN subject NOT IN (SELECT id FROM asked_subjects) THEN 'only'")
     if method.variant == "reference":
         cases.append("WHEN n_removed = 0 AND n_added = 0 THEN 'unchanged'")
     if not cases:

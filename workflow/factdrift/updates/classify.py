@@ -16,13 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from factdrift.errors import InputError
-from factdrift.settings import read_ids
 from factdrift.tables import database, sql, supplied_labels, write_tables
 from factdrift.updates.after_rules import steps
 from factdrift.updates.blocks import BLOCK
 from factdrift.updates.kept import Dump
 from factdrift.updates.method import Method
+from factdrift.updates.only import OnlyClasses, asked_subjects
 from factdrift.updates.open_groups import JOINED, Statements, divided
 from factdrift.updates.readings import high, inside, low
 from factdrift.updates.rules import Rule, first_match, label_of, read_rules
@@ -73,6 +72,7 @@ def classify(
     output: Path,
     untouched: Path,
     rows: int = 2 * BLOCK,
+    only_classes: OnlyClasses | None = None,
 ) -> int:
     """Writes one bucket's triples with label, rule and `dropped_by`; returns how many reach the dataset.
 
@@ -83,11 +83,13 @@ def classify(
     triples of open groups, `untouched` counts the others. Raises InputError if a rule decides on the latter.
     """
     table = read_rules(rules, method.variant)
-    subjects = None if only_subjects is None else read_subjects(only_subjects)
-    queries = _steps(table, only_relations, subjects, method)
     kept = 0
-    counted = Untouched(only_relations, subjects)
     with database() as db:
+        subjects = asked_subjects(db, triples, only_subjects, only_classes)
+        if subjects is not None:
+            db.register("asked_subjects", pa.table({"id": pa.array(subjects, pa.int32())}))
+        queries = _steps(table, only_relations, subjects is not None, method)
+        counted = Untouched(only_relations, subjects)
         db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(relations)})")
         db.execute(f"CREATE TEMP TABLE newborn AS SELECT id FROM read_parquet({sql(new_entities)})")
         _mentioned(db, triples, old, new, rows)
@@ -119,13 +121,13 @@ def classify(
 
         write_tables(db, labelled(), UPDATES, output)
         db.execute(f"INSERT INTO newborn VALUES ({NEWBORN})")
-        everything = _steps(table, (), None, method)
+        everything = _steps(table, (), False, method)
         counted.write(lambda specimens: decided(specimens, everything), rules, method, untouched)
     return kept
 
 
 def _steps(
-    table: list[Rule], only_relations: Sequence[int], only_subjects: Sequence[int] | None, method: Method
+    table: list[Rule], only_relations: Sequence[int], only_subjects: bool, method: Method
 ) -> list[str]:
     """SQL statements that label the view `triples`: TEMP TABLE final, with one row a triple."""
     return [
@@ -268,14 +270,3 @@ def _display_labels(
             UNION ALL SELECT 2, id, label FROM supplied
         ) WHERE label IS NOT NULL AND id IN (SELECT id FROM mentioned) GROUP BY id"""
     )
-
-
-def read_subjects(path: Path) -> list[int]:
-    """The item numbers of a file with one id (Q30) a line; property ids are ignored.
-
-    Raises InputError if the file is missing, holds anything else, or no item at all.
-    """
-    numbers = [int(name[1:]) for name in read_ids(path, "only.subjects", "QP") if name[0] == "Q"]
-    if not numbers:
-        raise InputError(f"{path}: no item id in it; write one a line, such as Q30")
-    return numbers

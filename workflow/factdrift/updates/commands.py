@@ -60,6 +60,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verb.add_argument("--rules", type=Path, required=True)
     verb.add_argument("--only-relations", nargs="*", default=[], metavar="P")
     verb.add_argument("--only-subjects", type=Path)
+    verb.add_argument("--only-classes", nargs="*", default=[], metavar="Q")
+    verb.add_argument("--classes", type=Path, nargs="*", default=[], help="of both dumps; for --only-classes")
     verb.add_argument("-o", "--output", type=Path, required=True, help="the triples of open groups")
     verb.add_argument("--untouched", type=Path, required=True, help="output: counts of the others")
 
@@ -149,12 +151,17 @@ def _classify(options: argparse.Namespace) -> None:
     from factdrift.updates.classify import classify
     from factdrift.updates.kept import Dump
     from factdrift.updates.method import read_method
+    from factdrift.updates.only import OnlyClasses, item_of
     from factdrift.wikidata.ids import property_number
 
     try:
         relations = [property_number(name) for name in options.only_relations]
     except ValueError as error:
         raise InputError(f"only.relations: {error}") from error
+    if options.only_classes and not options.classes:
+        raise InputError("--only-classes needs --classes, the tables of both snapshots")
+    wanted = [item_of(name) for name in options.only_classes]
+    kinds = OnlyClasses(wanted, options.classes, [*options.entities, *options.old_entities])
     kept = classify(
         triples=options.triples,
         old=Dump(*options.old),
@@ -171,5 +178,6 @@ def _classify(options: argparse.Namespace) -> None:
         method=read_method(options.settings),
         output=options.output,
         untouched=options.untouched,
+        only_classes=kinds if wanted else None,
     )
     print(f"{kept:,} triples reach the dataset")

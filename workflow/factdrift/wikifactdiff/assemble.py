@@ -78,14 +78,15 @@ def assemble(
     style: Style = STYLE,
     memory_mb: int = 3000,
     threads: int = 1,
+    may_be_empty: bool = False,
 ) -> int:
     """Writes the dataset, sorted by falling popularity, subject and relation; returns its number of updates.
 
     `seed` chooses the templates of neighbour facts and the `test_share` of subjects that are the test split.
     With `style.unique_names` a prompt adds a subject's description to its label where another subject of the
     dataset's prompts has the same label, unless the description names the object that is asked for.
-    Neighbour facts without a label are left out. Raises InputError if there is no update, or if the inputs
-    lack a label, a literal or a template that an update needs.
+    Neighbour facts without a label are left out. Raises InputError if there is no update (unless
+    `may_be_empty`), or if the inputs lack a label, a literal or a template that an update needs.
     """
     with database(memory_mb, threads) as db:
         db.execute(_MACROS)
@@ -96,7 +97,7 @@ def assemble(
         _create_names(db, inputs)
         create_wording(db, inputs.templates, "SELECT id, label, classes FROM names", _pits(inputs), style)
         _create_words(db, inputs)
-        if not db.sql("SELECT 1 FROM triples LIMIT 1").fetchall():
+        if not may_be_empty and not db.sql("SELECT 1 FROM triples LIMIT 1").fetchall():
             raise InputError(
                 f"no update between {origin.old_date} and {origin.new_date} reaches the dataset; "
                 f"{origin.funnel} counts, for each relation, the triples that each filter or rule dropped; "
@@ -250,7 +251,8 @@ def _create_neighborhood(
                 'prompt': cloze(t.sentences[1 + floor({place} * len(t.sentences))::INTEGER],
                     {_prompted("[coalesce(o.label, l.label)]", unique_names)}, s.used, u.article, d.text),
                 'raw': coalesce(l.raw, entity_id(f.object)),
-                'statement': f.statement
+                'statement': f.statement,
+                'dist': round(1 - f.similarity, 9)
             }}]
         }} ORDER BY f.rank_no) AS facts
         FROM read_parquet({sql(path)}) f

@@ -134,6 +134,7 @@ def _add_assemble(verbs: Parsers) -> None:
     _file(verb, "--neighbors", "nearest facts")
     _file(verb, "--random-neighbors", "random facts")
     verb.add_argument("--funnel", required=True, help="what `funnel` wrote; an error names it")
+    verb.add_argument("--may-be-empty", action="store_true", help="no update at all is no error")
     _resources(verb)
     add_settings(verb, AssembleSettings, "")
     verb.set_defaults(run=_assemble)
@@ -248,6 +249,7 @@ def _assemble(options: argparse.Namespace) -> None:
         ),
         options.memory_mb,
         options.threads,
+        options.may_be_empty,
     )
 
 

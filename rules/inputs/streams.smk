@@ -1,0 +1,27 @@
+"""The dates of the sequence, and the pairs that they make."""
+
+import hashlib
+from itertools import pairwise
+
+# Without a sequence the configured pair is one.
+STREAM_DATES = config["stream"] or [OLD, NEW]
+
+# All dates would be too long for the name of a folder.
+STREAM_NAME = "_".join(
+    [
+        *(STREAM_DATES[0], STREAM_DATES[-1], str(len(STREAM_DATES))),
+        hashlib.sha256(" ".join(STREAM_DATES).encode()).hexdigest()[:8],
+    ]
+)
+STREAM = f"results/streams/{STREAM_NAME}"
+
+
+def of_intervals(path):
+    """A file of each pair of consecutive dates, in their order."""
+    return [f"results/{old}_{new}/{path}" for old, new in pairwise(STREAM_DATES)]
+
+
+def may_be_empty(wildcards):
+    """The option without which a dataset without updates is an error, for pairs that are intervals only."""
+    intervals = {f"{old}_{new}" for old, new in pairwise(STREAM_DATES)} - {f"{OLD}_{NEW}"}
+    return "--may-be-empty" if wildcards.pair in intervals else ""

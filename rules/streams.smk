@@ -1,0 +1,122 @@
+"""A sequence of dates: the updates of all consecutive pairs, linked to chains (docs/streams.md).
+
+Inputs: labelled updates and the dataset of each pair. Outputs: results/streams/{name}/: chains/{bucket}.parquet,
+stream.parquet, stream.svg, asof.parquet; these three also in results/. {name} says the first and the last date and their
+number, with a hash of all dates.
+"""
+
+
+include: "inputs/streams.smk"
+
+
+rule stream_chains:
+    """The updates of each subject and relation of one bucket in all intervals, linked."""
+    input:
+        updates=of_intervals("updates/{bucket}.parquet"),
+        new_entities=of_intervals("new_entities/{bucket}.parquet"),
+    output:
+        chains=f"{STREAM}/chains/{{bucket}}.parquet",
+    log:
+        f"logs/streams/{STREAM_NAME}/chains/{{bucket}}.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/chains/{{bucket}}.tsv"
+    resources:
+        **request("streams chains"),
+    params:
+        code=code("streams chains"),
+        dates=STREAM_DATES,
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift streams chains \
+            --updates {input.updates:q} \
+            --new-entities {input.new_entities:q} \
+            --dates {params.dates} \
+            --output {output.chains:q}
+        """
+
+
+rule stream:
+    """The updates of all intervals in one table."""
+    input:
+        datasets=of_intervals("wikifactdiff.parquet"),
+        chains=buckets(f"{STREAM}/chains/{{bucket}}.parquet"),
+    output:
+        stream=f"{STREAM}/stream.parquet",
+    log:
+        f"logs/streams/{STREAM_NAME}/stream.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/stream.tsv"
+    resources:
+        **request("streams assemble"),
+    params:
+        code=code("streams assemble"),
+        dates=STREAM_DATES,
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift streams assemble \
+            --datasets {input.datasets:q} \
+            --chains {input.chains:q} \
+            --dates {params.dates} \
+            --output {output.stream:q}
+        """
+
+
+rule stream_questions:
+    """Questions about what held on a date, from the chains and all statements of their relations."""
+    input:
+        stream=f"{STREAM}/stream.parquet",
+        updates=[path for bucket in of_intervals("updates/{bucket}.parquet") for path in buckets(bucket)],
+    output:
+        questions=f"{STREAM}/asof.parquet",
+    log:
+        f"logs/streams/{STREAM_NAME}/asof.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/asof.tsv"
+    resources:
+        **request("streams asof"),
+    params:
+        code=code("streams asof"),
+        dates=STREAM_DATES,
+        seed=config["seed"],
+        updates=lambda wildcards, input: [
+            word
+            for interval in range(len(STREAM_DATES) - 1)
+            for word in ("--updates", *input.updates[interval * BUCKETS : (interval + 1) * BUCKETS])
+        ],
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift streams asof \
+            --stream {input.stream:q} \
+            {params.updates:q} \
+            --dates {params.dates} \
+            --seed {params.seed} \
+            --output {output.questions:q}
+        """
+
+
+rule stream_figure:
+    """The updates of each month by scenario."""
+    input:
+        stream=f"{STREAM}/stream.parquet",
+    output:
+        figure=f"{STREAM}/stream.svg",
+    log:
+        f"logs/streams/{STREAM_NAME}/figure.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/figure.tsv"
+    resources:
+        **request("streams figure"),
+    params:
+        code=code("streams figure"),
+        dates=STREAM_DATES,
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift streams figure \
+            --stream {input.stream:q} \
+            --dates {params.dates} \
+            --output {output.figure:q}
+        """

@@ -1,0 +1,196 @@
+"""Chains of small worlds that go through the real comparison, and the laws of sequences."""
+
+from __future__ import annotations
+
+import datetime
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.parquet as pq
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from support.examples import examples
+from support.sequences import (
+    DATES,
+    PLAIN,
+    SINGLE,
+    chains,
+    check_chains,
+    check_composition,
+    difference,
+    differences,
+    random_dumps,
+)
+from support.worlds import Fact, World
+
+ANCHOR = Fact(1, 999, 5, start="2000-01-01")
+"""A fact that never changes, so that the subject is not a new one."""
+
+
+def held(object_: int, start: str | None = None, end: str | None = None, relation: int = SINGLE) -> Fact:
+    return Fact(1, relation, object_, start=start, end=end)
+
+
+def test_successors_and_a_return(tmp_path):
+    dumps = [
+        [ANCHOR, held(7, "2010-01-01")],
+        [ANCHOR, held(7, "2010-01-01", "2016-03-01"), held(8, "2016-03-01")],
+        [ANCHOR, held(8, "2016-03-01", "2018-05-01"), held(7, "2018-05-01")],
+        [ANCHOR, held(7, "2018-05-01", "2020-07")],
+    ]
+    rows = chains(differences(tmp_path, dumps), tmp_path / "chains.parquet")
+    told = [
+        (row["interval"], row["link"], row["links"], row["date"], row["dated_by"], row["reverts"])
+        for row in rows
+    ]
+    assert told == [
+        (1, 1, 3, "2016-03-01", "start", False),
+        (2, 2, 3, "2018-05-01", "start", True),
+        (3, 3, 3, "2020-07", "end", False),
+    ]
+    assert [row["superseded_by"] for row in rows] == [2, 3, None]
+    # The date is exact and the statement is new, so only when it was added is not known to the day.
+    assert (rows[0]["lag_min"], rows[0]["lag_max"]) == (-424, 306)
+
+
+def test_an_interval_without_an_update_is_no_link(tmp_path):
+    dumps = [
+        [ANCHOR, held(7, "2010-01-01")],
+        [ANCHOR, held(7, "2010-01-01", "2016-03-01"), held(8, "2016-03-01")],
+        [ANCHOR, held(8, "2016-03-01")],
+        [ANCHOR, held(8, "2016-03-01", "2020-05-01"), held(9, "2020-05-01")],
+    ]
+    rows = chains(differences(tmp_path, dumps), tmp_path / "chains.parquet")
+    assert [(row["interval"], row["link"], row["superseded_by"]) for row in rows] == [(1, 1, 2), (3, 2, None)]
+
+
+def test_values_that_hold_together_do_not_supersede_each_other(tmp_path):
+    first, second, third = (
+        held(7, "2016-02-01", relation=PLAIN),
+        held(8, "2018-02-01", relation=PLAIN),
+        held(7, "2016-02-01", "2020-02-01", relation=PLAIN),
+    )
+    dumps = [[ANCHOR], [ANCHOR, first], [ANCHOR, first, second], [ANCHOR, third, second]]
+    rows = chains(differences(tmp_path, dumps), tmp_path / "chains.parquet")
+    assert [row["superseded_by"] for row in rows] == [3, None, None]
+    assert [[each["dated_by"] for each in row["changes"]] for row in rows] == [
+        ["start"],
+        [None, "start"],
+        ["end", None],
+    ]
+
+
+def appeared(statement: str, triples: list[list[dict[str, Any]]], interval: int) -> int | None:
+    """The interval in which a statement of the new dump was added, followed back through all differences."""
+    for place in range(interval, 0, -1):
+        (row,) = (row for row in triples[place - 1] if row["new_statement"] == statement)
+        if row["change"] == "F+":
+            return place
+        statement = row["old_statement"]
+    return None
+
+
+def day(text: str) -> datetime.date:
+    return datetime.date.fromisoformat(text)
+
+
+def of(packed: int) -> datetime.date:
+    return datetime.date(packed // 10_000, packed // 100 % 100, packed % 100)
+
+
+def expected(row: dict[str, Any], beside: list[dict[str, Any]], triples: Any, interval: int) -> Any:
+    """`dated_by`, days and lags of one object by the definitions of docs/streams.md, from the raw columns."""
+    begin, end = day(DATES[interval - 1]), day(DATES[interval])
+    side = "old" if row["change"] == "F-" else "new"
+
+    def inside(time: dict[str, Any] | None) -> bool:
+        return bool(time) and time["precision"] >= 9 and of(time["first"]) <= end and of(time["last"]) > begin
+
+    def told(by: str, first: datetime.date, last: datetime.date, since: int | None) -> Any:
+        lags = (None, None)
+        if since is not None:
+            after = day(DATES[since - 1]) + datetime.timedelta(days=1)
+            lags = ((after - last).days, (day(DATES[since]) - first).days)
+        return by, first, last, *lags
+
+    if row["label"] == "static":
+        return (None,) * 5
+    if row["label"] == "new":
+        for by, column in (("start", "start"), ("point_in_time", "pit")):
+            if inside(time := row[f"{side}_{column}"]):
+                since = appeared(row["new_statement"], triples, interval)
+                return told(by, of(time["first"]), of(time["last"]), since)
+    elif inside(time := row[f"{side}_end"]):
+        same = row["old_end"] and row["old_end"]["first"] == time["first"]
+        same = same and row["old_end"]["last"] == time["last"]
+        return told("end", of(time["first"]), of(time["last"]), None if same else interval)
+    elif began := sorted(
+        found[1:3]
+        for found in (expected(each, [], triples, interval) for each in beside if each["label"] == "new")
+        if found[0] != "interval"
+    ):
+        return told("replacement", *began[0], interval if row["change"] == "F-" else None)
+    return told("interval", begin + datetime.timedelta(days=1), end, None)
+
+
+def check_dates(rows: list[dict[str, Any]], pairs: list[Path]) -> None:
+    """Dates and lags of all objects are those that the definitions give."""
+    triples = [World.differences(pair) for pair in pairs]
+    tables = [pq.read_table(pair / "updates.parquet").to_pylist() for pair in pairs]
+    for row in rows:
+        update = [
+            each
+            for each in tables[row["interval"] - 1]
+            if (each["subject"], each["property"]) == (row["subject"], row["property"])
+            and each["dropped_by"] is None
+        ]
+        update.sort(
+            key=lambda each: (
+                each["old_position"] is None,
+                each["old_position"] or 0,
+                each["new_position"] or 0,
+            )
+        )
+        for each, said in zip(update, row["changes"], strict=True):
+            wanted = expected(each, update, triples, row["interval"])
+            days = [said[name] and of(said[name]) for name in ("first_day", "last_day")]
+            assert (said["dated_by"], *days, said["lag_min"], said["lag_max"]) == wanted
+
+
+@settings(max_examples=examples(12), phases=[Phase.explicit, Phase.generate])
+@given(st.integers(0, 2**32))
+def test_the_laws_hold_in_random_worlds(seed):
+    dumps = random_dumps(Random(seed), 4)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pairs = differences(folder, dumps)
+        direct = difference(folder, dumps, 0, len(dumps) - 1)
+        check_composition([World.differences(pair) for pair in pairs], World.differences(direct))
+        rows = chains(pairs, folder / "chains.parquet")
+        check_chains(rows, len(pairs))
+        check_dates(rows, pairs)
+        updates = {
+            (interval, row["subject"], row["property"])
+            for interval, pair in enumerate(pairs, start=1)
+            for row in pq.read_table(pair / "updates.parquet").to_pylist()
+            if row["dropped_by"] is None
+        }
+        assert {(row["interval"], row["subject"], row["property"]) for row in rows} == updates
+        # What is found of the first intervals does not depend on later ones, but for what supersedes it.
+        alone = chains(pairs[:-1], folder / "alone.parquet")
+        kept = (
+            "interval",
+            "subject",
+            "property",
+            "link",
+            "date",
+            "dated_by",
+            "lag_min",
+            "lag_max",
+            "reverts",
+        )
+        assert [[row[name] for name in kept] for row in alone] == [
+            [row[name] for name in kept] for row in rows if row["interval"] < len(pairs)
+        ]

@@ -1,0 +1,128 @@
+"""When an object changed, and how long after that Wikidata said so."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.worlds import time_of
+
+from factdrift.streams.changes import Seen, Span, dated, day_number, lag, next_day
+
+DAYS = [20150101, 20170101, 20190101, 20210104]
+
+
+def span(text: str) -> Span:
+    time = time_of(text)
+    return Span(text, time["precision"], time["first"], time["last"])
+
+
+def seen(label: str, interval: int = 2, change: str = "F+", **given_: Any) -> Seen:
+    plain: dict[str, Any] = dict.fromkeys(Seen._fields)
+    plain |= {"interval": interval, "kept": True, "change": change, "value": ("string", "a"), "label": label}
+    spans = {name: span(text) for name, text in given_.items() if name not in ("old", "new", "created")}
+    plain |= {"functional": False, "old_statement": given_.get("old"), "new_statement": given_.get("new")}
+    return Seen(**plain | spans | {"created": given_.get("created")})
+
+
+def date(*triples: Seen) -> list[tuple[str | None, str] | None]:
+    return [each and (each.date, each.by) for each in dated(triples, DAYS)]
+
+
+def test_what_began_is_dated_by_its_own_dates_first():
+    assert date(seen("new", start="2018-03-05", pit="2018")) == [("2018-03-05", "start")]
+    assert date(seen("new", start="2012", pit="2018-05")) == [("2018-05", "point_in_time")]
+    assert date(seen("new", value_date="2017-02-01", pit="2018")) == [("2017-02-01", "value")]
+    assert date(seen("new", created=20180605)) == [("2018-06-05", "created")]
+    assert date(seen("new", created=20180605, start="2018")) == [("2018", "start")]
+
+
+@pytest.mark.parametrize("start", ["2016", "2017-01-01", "2019-01-02", "2010s", "2018-01-01/8"])
+def test_a_date_outside_or_coarser_than_a_year_dates_nothing(start: str):
+    assert dated([seen("new", start=start)], DAYS) == [(None, 20170102, 20190101, "interval")]
+
+
+@pytest.mark.parametrize("start", ["2017", "2017-01-02", "2019-01-01", "2019", "2019-01"])
+def test_a_date_that_may_lie_in_the_interval_counts(start: str):
+    assert date(seen("new", start=start)) == [(start, "start")]
+
+
+def test_what_ended_is_dated_by_its_end_else_by_what_replaced_it():
+    new = seen("new", start="2018-03-05")
+    assert date(seen("obsolete", end="2018-03"), new)[0] == ("2018-03", "end")
+    assert date(seen("obsolete", change="F-"), seen("new", start="2018-07"), new)[0] == (
+        "2018-03-05",
+        "replacement",
+    )
+    assert date(seen("obsolete", change="F-"), seen("new"))[0] == (None, "interval")
+    assert date(seen("static", start="2018"), new)[0] is None
+
+
+def days(first: str, last: str) -> int:
+    begin, end = (datetime.date.fromisoformat(text) for text in (first, last))
+    return (end - begin).days
+
+
+def late(triple: Seen, *before: Seen, beside: tuple[Seen, ...] = ()) -> tuple[int, int] | None:
+    (change, *_) = dated([triple, *beside], DAYS)
+    return lag(triple, change, before, DAYS)
+
+
+def test_an_added_fact_appeared_between_the_two_dumps():
+    assert late(seen("new", start="2018-03-05")) == (
+        days("2018-03-05", "2017-01-02"),
+        days("2018-03-05", "2019-01-01"),
+    )
+    # The change may have been on any day of the year.
+    assert late(seen("new", start="2018")) == (
+        days("2018-12-31", "2017-01-02"),
+        days("2018-01-01", "2019-01-01"),
+    )
+
+
+def test_without_a_date_of_change_there_is_no_lag():
+    assert late(seen("new")) is None
+    assert late(seen("static", start="2018")) is None
+
+
+def test_an_announced_fact_appeared_where_its_statement_was_added():
+    announced = seen("new", 3, "F0", start="2020-06-01", old="c", new="d")
+    added = seen("static", 1, "F+", new="b")
+    rewritten = seen("static", 2, "F0", old="b", new="c")
+    assert late(announced, added, rewritten) == (
+        days("2020-06-01", "2015-01-02"),
+        days("2020-06-01", "2017-01-01"),
+    )
+    # The first dump had it, or an interval said nothing of it and its id is the same.
+    assert late(announced, rewritten) is None
+    kept = seen("static", 1, "F+", new="c")
+    assert late(announced, kept) == late(announced, added, rewritten)
+
+
+def test_an_end_that_the_old_dump_gave_has_no_lag():
+    ended = seen("obsolete", change="F0", end="2018-03-05")
+    assert late(ended) == (days("2018-03-05", "2017-01-02"), days("2018-03-05", "2019-01-01"))
+    assert late(ended._replace(old_end=span("2018-03-05"))) is None
+    assert late(ended._replace(old_end=span("2018-12"))) == late(ended)
+
+
+def test_a_replaced_fact_was_taken_away_in_the_interval_or_says_nothing():
+    new = seen("new", start="2018-03-05")
+    assert late(seen("obsolete", change="F-"), beside=(new,)) == late(new)
+    assert late(seen("obsolete", change="F0"), beside=(new,)) is None
+
+
+@given(st.dates())
+def test_packed_days_count_like_dates(day: datetime.date):
+    packed = day.year * 10_000 + day.month * 100 + day.day
+    assert day_number(packed) == day.toordinal()
+    if day < datetime.date(9998, 1, 1):
+        after = day + datetime.timedelta(days=1)
+        assert next_day(packed) == after.year * 10_000 + after.month * 100 + after.day
+
+
+def test_a_day_that_no_month_has_counts_as_the_months_last():
+    assert day_number(20210231) == day_number(20210228)

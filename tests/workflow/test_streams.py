@@ -1,0 +1,197 @@
+"""A sequence of dates of the sample, as the real workflow builds it, and what it makes again."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from support.sequences import check_chains, check_composition
+from support.workflow import Once, copied, jobs, snakemake
+
+from factdrift.cli import main
+from factdrift.report.blocks import Build
+from factdrift.report.page import write_page
+
+pytestmark = pytest.mark.slow
+
+STREAM = ["2015-01-01", "2019-01-01", "2021-01-04", "2023-02-27"]
+FIRST, LAST = STREAM[0], STREAM[-1]
+OF_STREAM = {"stream_chains": 2, "stream": 1, "publish": 1}
+SNAPSHOT = {"render_sample": 1, "extract_shard": 2, "gather_snapshot": 1, "gather_statements": 2}
+DIFFERENCE = {"filter_context": 2, "preprocess": 4, "difference": 2}
+
+
+@pytest.fixture(scope="module")
+def stream(built: Path, once: Once) -> Path:
+    """The default build, with the stream of the sample and the difference between its first and last date."""
+
+    def make(directory: Path) -> None:
+        buckets = [f"results/{FIRST}_{LAST}/triples/{bucket}-of-2.parquet" for bucket in range(2)]
+        snakemake(copied(built, directory), "results/stream.parquet", *buckets, stream=STREAM)
+
+    return once("stream", make)
+
+
+def rows(path: Path, *columns: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(path, columns=list(columns) or None).to_pylist()
+    return found
+
+
+def triples(directory: Path, old: str, new: str) -> list[dict[str, Any]]:
+    """All triples of a pair with the value and the ids of their statements."""
+    found = []
+    pair = directory / "results" / f"{old}_{new}"
+    for bucket in sorted(path.name for path in (pair / "triples").iterdir()):
+        own = rows(pair / "triples" / bucket)
+        for which in ("old", "new"):
+            statements = pq.read_table(pair / "filtered" / which / bucket, columns=["statement", "key"])
+            table = statements.take(pq.read_table(pair / "kept" / which / bucket)["row"]).to_pylist()
+            for row in own:
+                place = row.pop(f"{which}_row")
+                row[f"{which}_statement"] = None if place is None else table[place]["statement"]
+                row["key"] = row.get("key") if place is None else table[place]["key"]
+        found += own
+    return found
+
+
+def test_the_laws_hold_on_the_sample(stream: Path):
+    consecutive = [triples(stream, old, new) for old, new in itertools.pairwise(STREAM)]
+    check_composition(consecutive, triples(stream, FIRST, LAST))
+    found = pq.read_table(stream / "results/stream.parquet")
+    table = found.select(["interval", "chain", "link", "links", "reverts", "superseded_by", "changes"])
+    chained = [row | {"subject": row["chain"], "property": 0} for row in table.to_pylist()]
+    check_chains(sorted(chained, key=lambda row: (row["chain"], row["interval"])), len(STREAM) - 1)
+    for place, (old, new) in enumerate(itertools.pairwise(STREAM), start=1):
+        pair = pq.read_table(stream / "results" / f"{old}_{new}" / "wikifactdiff.parquet")
+        own = found.filter([each.as_py() == place for each in found["interval"]])
+        assert own.select(pair.column_names).equals(pair)
+        assert set(own["old_date"].to_pylist()) == {old}
+        assert set(own["new_date"].to_pylist()) == {new}
+
+
+def test_known_chains_of_the_sample(stream: Path):
+    names = ("chain", "date", "link", "links", "dated_by", "reverts", "superseded_by", "objects")
+    told = rows(stream / "results/stream.parquet", *names)
+    heads = [row for row in told if row["chain"] == "Q30-P6"]
+    assert [(row["date"], row["link"], row["superseded_by"]) for row in heads] == [
+        ("2017-01-20", 1, 2),
+        ("2021-01-20", 2, None),
+    ]
+    # Carlo Ancelotti coached the club until 2015, and again from 2021.
+    (back,) = (row for row in told if row["chain"] == "Q8682-P286" and row["reverts"])
+    assert back["date"] == "2021-06-01"
+    assert {"Carlo Ancelotti"} == {each["label"] for each in back["objects"] if each["decision"] == "new"}
+
+
+def test_an_update_is_shown_with_its_place_in_the_chain(stream: Path, capsys: pytest.CaptureFixture[str]):
+    path = str(stream / "results/stream.parquet")
+    assert main(["show", path, "--subject", "Q30", "--relation", "P6"]) == 0
+    said = capsys.readouterr().out
+    first, second = said.index("2015-01-01 to 2019-01-01, update 1 of 2"), said.index("update 2 of 2")
+    assert "changed 2017-01-20, superseded by 2" in said[first:second]
+    assert "changed 2021-01-20\n" in said[second:]
+
+
+def test_the_page_has_a_section_about_the_stream(stream: Path):
+    said = snakemake(stream, "-n", "results/report.html", stream=STREAM)
+    assert "--stream=results/stream.parquet" in said
+    results = stream / "results"
+    build = Build(results, results / "2021-01-04_2023-02-27", stream / "logs")
+    write_page(build, results / "report.html", stream=results / "stream.parquet")
+    page = (results / "report.html").read_text("utf-8")
+    section = page.partition('<section id="streams"')[2].partition("</section>")[0]
+    for text in ("Updates by interval", "2019-01-01", "dated to a month", "up to 731 days"):
+        assert text in section
+
+
+def test_questions_with_a_date(stream: Path):
+    snakemake(stream, "results/asof.parquet", "results/stream.svg", stream=STREAM)
+    asked = rows(stream / "results/asof.parquet", "chain", "date", "answer_label", "holds", "option_verdicts")
+    heads = [(row["date"], row["answer_label"], row["holds"]) for row in asked if row["chain"] == "Q30-P6"]
+    assert ("2013", "Barack Obama", "then") in heads
+    assert ("2019", "Donald Trump", "before") in heads
+    assert ("2022", "Joe Biden", "now") in heads
+    assert {row["option_verdicts"].count("correct") for row in asked if row["option_verdicts"]} == {1}
+    assert "<svg" in (stream / "results/stream.svg").read_text("utf-8")
+
+
+def test_two_dates_give_the_pair(stream: Path):
+    snakemake(stream, "results/stream.parquet", stream=[])
+    table = pq.read_table(stream / "results/stream.parquet")
+    pair = pq.read_table(stream / "results/wikifactdiff.parquet")
+    assert table.select(pair.column_names).equals(pair)
+    assert set(table["link"].to_pylist()) == set(table["links"].to_pylist()) == {1}
+
+
+def planned(directory: Path, dates: list[str]) -> dict[str, int]:
+    said = snakemake(directory, "-n", "results/stream.parquet", stream=dates)
+    # Jobs that no date has are none of this comparison.
+    return {rule: number for rule, number in jobs(said).items() if rule not in OF_STREAM}
+
+
+def test_a_date_at_the_end_makes_its_snapshot_and_its_pair(stream: Path):
+    assert planned(stream, STREAM) == {}
+    later = snakemake(stream, "-n", "results/stream.parquet", stream=[*STREAM, "2023-12-01"])
+    pair = snakemake(
+        stream,
+        "-n",
+        "results/2023-02-27_2023-12-01/wikifactdiff.parquet",
+    )
+    assert jobs(later) == jobs(pair) | OF_STREAM
+    assert jobs(pair).items() >= (SNAPSHOT | DIFFERENCE).items()
+    for earlier in STREAM[:-1]:
+        assert f"snapshots/{earlier}/sample.json.gz" not in later
+
+
+def test_a_date_in_between_makes_its_snapshot_and_its_two_pairs(stream: Path):
+    more = planned(stream, [FIRST, "2017-01-01", *STREAM[1:]])
+    assert more.items() >= SNAPSHOT.items()
+    assert more.items() >= {name: 2 * number for name, number in DIFFERENCE.items()}.items()
+    assert more["assemble"] == 2
+    # Without a date only the pair of its neighbours is made.
+    fewer = planned(stream, [FIRST, STREAM[2], LAST])
+    assert fewer["assemble"] == 1
+    assert not set(SNAPSHOT) & set(fewer)
+
+
+def test_a_snapshot_is_a_target(built: Path):
+    assert "Nothing to be done" in snakemake(built, "-n", f"results/snapshots/{LAST}")
+    assert jobs(snakemake(built, "-n", "results/snapshots/2018-05-01/")) == SNAPSHOT | {
+        "results/snapshots/2018-05-01/": 1
+    }
+
+
+def test_only_classes_reach_the_command(built: Path):
+    said = snakemake(built, "-n", "results/wfd_repl.parquet", only={"classes": ["Q6256"]})
+    tables = " ".join(f"results/snapshots/{date}/classes.parquet" for date in ("2023-02-27", "2021-01-04"))
+    assert f"--only-classes Q6256 --classes {tables}" in said
+
+
+REAL = os.environ.get("FACTDRIFT_REAL_DATA")
+
+
+@pytest.mark.skipif(not REAL, reason="FACTDRIFT_REAL_DATA does not name the folder of real dumps")
+def test_the_laws_hold_on_real_dumps(tmp_path: Path):
+    """Two captures of the same entities, and between them what the later one says of an earlier day."""
+    folder = Path(str(REAL)) / "wikidata"
+    dates = ["2018-09-03", "2020-01-01", "2021-06-14"]
+    sources = [str(folder / "pair-2018-09.json.gz"), "derive", str(folder / "pair-2021-06.json.gz")]
+    keys = {
+        "snapshots": {"old": dates[0], "new": dates[-1]},
+        "stream": dates,
+        "dumps": dict(zip(dates, sources, strict=True)),
+        "scope": "all",
+        "objects": "any",
+        "shards": 1,
+        "buckets": 1,
+    }
+    pairs = [*itertools.pairwise(dates), (dates[0], dates[-1])]
+    snakemake(tmp_path, *(f"results/{old}_{new}/triples/0-of-1.parquet" for old, new in pairs), **keys)
+    *consecutive, direct = [triples(tmp_path, old, new) for old, new in pairs]
+    assert min(len(each) for each in [*consecutive, direct]) > 5000
+    assert {row["change"] for row in direct} == {"F-", "F0", "F+"}
+    check_composition(consecutive, direct)

@@ -1,0 +1,1 @@
+"""Sequences of dates: the updates of all consecutive pairs, linked to chains."""

@@ -1,0 +1,88 @@
+"""Writes the stream: the datasets of all consecutive pairs of dates, one after the other, linked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from factdrift.errors import InputError
+from factdrift.streams.chains import CHAINS
+from factdrift.tables import database, sql, write_parquet
+
+STREAM = pa.schema(
+    [
+        CHAINS.field("interval"),
+        ("old_date", pa.string()),
+        ("new_date", pa.string()),
+        ("chain", pa.string()),
+        *(CHAINS.field(name) for name in CHAINS.names if name not in ("interval", "subject", "property")),
+    ]
+)
+"""What the stream has beside the columns of a pair's dataset."""
+
+_ROWS = 2_000
+"""Rows that are held at once: those of a dataset are some kilobytes each."""
+
+
+def assemble(datasets: Sequence[Path], chains: Sequence[Path], dates: Sequence[str], output: Path) -> int:
+    """Writes the rows of the pairs' datasets in their order, with STREAM's columns; returns their number.
+
+    `chains`: the tables of all buckets. Raises InputError that names the dataset if the two were not made of
+    the same updates.
+    """
+    with database() as db:
+        db.execute(f"CREATE TEMP VIEW chains AS SELECT * FROM read_parquet({sql(chains)})")
+        schema = _schema(datasets[0])
+        batches = (
+            batch.cast(schema)
+            for interval, dataset in enumerate(datasets, start=1)
+            for batch in _interval(db, interval, dataset, dates)
+        )
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        return write_parquet(reader, output)
+
+
+def _schema(dataset: Path) -> pa.Schema:
+    return pa.schema([*pq.read_schema(dataset).remove_metadata(), *STREAM])
+
+
+def _interval(
+    db: duckdb.DuckDBPyConnection, interval: int, dataset: Path, dates: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    links = _links(db, interval, dataset, dates)
+    held = pq.ParquetFile(dataset)
+    wrong = InputError(
+        f"{dataset}: its updates are not those of the chains of interval {interval}, "
+        f"{dates[interval - 1]} to {dates[interval]}; make both again from the same tables"
+    )
+    if links.num_rows != held.metadata.num_rows or links.column("link").null_count:
+        raise wrong
+    start = 0
+    for batch in held.iter_batches(_ROWS):
+        own = links.slice(start, batch.num_rows).combine_chunks()
+        start += batch.num_rows
+        objects = pc.list_value_length(batch.column("objects"))
+        changes = pc.list_value_length(own.column("changes").combine_chunks())
+        if not objects.equals(changes):
+            raise wrong
+        arrays = [*batch.columns, *(own.column(name).combine_chunks() for name in STREAM.names)]
+        yield pa.RecordBatch.from_arrays(arrays, names=[*batch.schema.names, *STREAM.names])
+
+
+def _links(db: duckdb.DuckDBPyConnection, interval: int, dataset: Path, dates: Sequence[str]) -> pa.Table:
+    """STREAM's columns of one interval, a row for each of the dataset's, in its order."""
+    said = {"old_date": sql(dates[interval - 1]), "new_date": sql(dates[interval]), "chain": "chain"}
+    columns = ", ".join(f"{said.get(name, 'c.' + name)} AS {name}" for name in STREAM.names)
+    return db.sql(
+        f"""SELECT {columns} FROM (
+            SELECT subject.id || '-' || relation.id AS chain, row_number() OVER () AS place
+            FROM read_parquet({sql(dataset)})
+        ) d FULL JOIN (
+            SELECT *, 'Q' || subject || '-P' || property AS chain FROM chains WHERE interval = {int(interval)}
+        ) c USING (chain) ORDER BY place"""
+    ).to_arrow_table()

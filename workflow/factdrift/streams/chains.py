@@ -1,0 +1,186 @@
+"""Links the updates of one bucket of subjects over all intervals of a sequence of dates."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from factdrift.streams.changes import Dated, Seen, Span, dated, lag
+from factdrift.streams.links import Link, fates, superseded
+from factdrift.tables import database, sql, write_parquet
+
+_CHANGE = [
+    ("date", pa.string()),
+    ("first_day", pa.int64()),
+    ("last_day", pa.int64()),
+    ("dated_by", pa.string()),
+    ("lag_min", pa.int32()),
+    ("lag_max", pa.int32()),
+    ("reverts", pa.bool_()),
+    ("superseded_by", pa.int32()),
+]
+"""What is said of an object, and of an update."""
+
+CHAINS = pa.schema(
+    [
+        ("interval", pa.int32()),
+        ("subject", pa.int32()),
+        ("property", pa.int32()),
+        ("link", pa.int32()),
+        ("links", pa.int32()),
+        *_CHANGE,
+        ("changes", pa.list_(pa.struct(_CHANGE))),
+    ]
+)
+"""One row an update. `changes`: its objects in the order of the dataset's `objects`."""
+
+AS_TEXT = """
+    CREATE TEMP MACRO span(t) AS CASE WHEN t IS NOT NULL THEN {
+        'text': CASE WHEN t.year < 0 THEN '-' ELSE '' END || printf('%04d', abs(t.year)) || CASE
+            WHEN t.precision >= 11 THEN printf('-%02d-%02d', t.month, t.day)
+            WHEN t.precision = 10 THEN printf('-%02d', t.month) ELSE '' END
+            || CASE WHEN t.julian THEN ' julian' ELSE '' END,
+        'precision': t.precision, 'first': t.first, 'last': t.last} END;
+"""
+
+
+class Bucket(NamedTuple):
+    """The tables of one bucket, each a list with an entry per interval."""
+
+    updates: Sequence[Path]
+    new_entities: Sequence[Path]
+
+
+def write_chains(bucket: Bucket, dates: Sequence[str], output: Path, memory_mb: int = 1000) -> int:
+    """Writes one row per update (CHAINS), sorted by interval, subject and property; returns their number.
+
+    `dates`: one more than there are intervals, ascending, as 2021-01-04.
+    """
+    days = [int(date.replace("-", "")) for date in dates]
+    with database(memory_mb) as db:
+        db.execute(AS_TEXT)
+        db.execute(f"CREATE TEMP VIEW seen AS {_seen(bucket)}")
+        # Some hundred bytes an update; triples, of which there are far more, are read as they come.
+        linked = pa.Table.from_batches(_tables(db, days), CHAINS)
+    order = [(name, "ascending") for name in ("interval", "subject", "property")]
+    return write_parquet(linked.sort_by(order), output)
+
+
+def _seen(bucket: Bucket) -> str:
+    """SQL: the triples of all groups that have an update in some interval."""
+    parts = []
+    for interval, (updates, entities) in enumerate(
+        zip(bucket.updates, bucket.new_entities, strict=True), start=1
+    ):
+        parts.append(
+            f"""SELECT {interval} AS interval, t.*, e.created FROM read_parquet({sql(updates)}) t
+            LEFT JOIN read_parquet({sql(entities)}) e ON e.id = t.subject"""
+        )
+    return " UNION ALL ".join(parts)
+
+
+_SIDES = ", ".join(
+    f"span(CASE WHEN change = 'F-' THEN old_{name} ELSE new_{name} END) AS {name}"
+    for name in ("start", "end", "pit")
+)
+
+
+def _tables(db: duckdb.DuckDBPyConnection, days: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    db.execute(
+        f"""SELECT subject, property, interval, dropped_by IS NULL AS kept, change, datatype, key, label,
+            relation_is_temp_func, old_statement, new_statement, {_SIDES},
+            span(CASE WHEN rule = 'death' THEN time END) AS value_date,
+            CASE WHEN rule = 'new_subject' THEN created END AS created, span(old_end) AS old_end
+        FROM seen SEMI JOIN (SELECT subject, property FROM seen WHERE dropped_by IS NULL) asked
+            USING (subject, property)
+        ORDER BY subject, property, interval, old_position IS NULL, old_position, new_position,
+            old_statement, new_statement"""
+    )
+    groups = itertools.groupby(_fetched(db), key=lambda row: row[:2])
+    linked = (
+        row for (subject, relation), group in groups for row in linked_rows(subject, relation, group, days)
+    )
+    while held := list(itertools.islice(linked, 10_000)):
+        yield pa.RecordBatch.from_pylist(held, schema=CHAINS)
+
+
+def _fetched(rows: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    while batch := rows.fetchmany(10_000):
+        yield from batch
+
+
+def linked_rows(
+    subject: int, relation: int, group: Iterator[tuple[Any, ...]], days: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """The rows of one subject and relation, from its triples in the order of `interval` and of objects."""
+    triples = [_triple(row[2:]) for row in group]
+    updates = [
+        list(update) for _, update in itertools.groupby((t for t in triples if t.kept), lambda t: t.interval)
+    ]
+    links = [
+        Link({triple.value: triple.label for triple in update}, update[0].functional) for update in updates
+    ]
+    for number, (update, fate) in enumerate(zip(updates, fates(links), strict=True), start=1):
+        interval = update[0].interval
+        before = [triple for triple in triples if triple.interval < interval]
+        objects = []
+        for triple, change in zip(update, dated(update, days), strict=True):
+            own = fate[triple.value]
+            said = _said(change, lag(triple, change, before, days))
+            objects.append({**said, "reverts": own.reverts, "superseded_by": own.superseded_by})
+        labels = [triple.label for triple in update]
+        first = _deciding(labels, objects)
+        yield {
+            "interval": interval,
+            "subject": subject,
+            "property": relation,
+            "link": number,
+            "links": len(updates),
+            **{name: first[name] for name, _ in _CHANGE},
+            "reverts": any(each["reverts"] for each in objects),
+            "superseded_by": superseded(labels, [each["superseded_by"] for each in objects]),
+            "changes": objects,
+        }
+
+
+def _deciding(labels: Sequence[str], objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The object whose date is the update's: of the new ones, else of the obsolete ones, the first dated."""
+    said = "new" if "new" in labels else "obsolete"
+    changed = [each for label, each in zip(labels, objects, strict=True) if label == said]
+    return min(
+        changed, key=lambda each: (each["dated_by"] == "interval", each["first_day"], each["last_day"])
+    )
+
+
+def _said(change: Dated | None, late: tuple[int, int] | None) -> dict[str, Any]:
+    values = change or (None, None, None, None)
+    return dict(zip(("date", "first_day", "last_day", "dated_by"), values, strict=True)) | {
+        "lag_min": late and late[0],
+        "lag_max": late and late[1],
+    }
+
+
+def _triple(row: Sequence[Any]) -> Seen:
+    interval, kept, change, datatype, key, label, functional, old, new, *spans = row
+    start, end, pit, value_date, created, old_end = spans
+    return Seen(
+        interval,
+        kept,
+        change,
+        (datatype, key),
+        label,
+        bool(functional),
+        old,
+        new,
+        start and Span(**start),
+        end and Span(**end),
+        pit and Span(**pit),
+        value_date and Span(**value_date),
+        created,
+        old_end and Span(**old_end),
+    )

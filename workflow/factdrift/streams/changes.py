@@ -1,0 +1,158 @@
+"""When an object of an update changed, and how long after that Wikidata said so. Pure functions.
+
+The dates of the dumps are D_0 < D_1 < ...; interval i lies between D_(i-1) and D_i. Days are packed
+(YYYYMMDD).
+"""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from factdrift.wikidata.time import YEAR, unpack
+
+
+class Span(NamedTuple):
+    """A date as it is written, and the first and the last day that it covers."""
+
+    text: str
+    precision: int
+    first: int
+    last: int
+
+
+class Seen(NamedTuple):
+    """A triple of one interval's `updates` table. Dates are those that the rules saw."""
+
+    interval: int
+    kept: bool
+    """It reaches the dataset."""
+    change: str
+    value: tuple[str, str]
+    """Datatype and canonical value."""
+    label: str
+    functional: bool
+    """The relation has one value at a time."""
+    old_statement: str | None
+    new_statement: str | None
+    start: Span | None
+    end: Span | None
+    pit: Span | None
+    value_date: Span | None
+    """The value itself, of a relation whose value is the day of the change."""
+    created: int | None
+    """Packed day on which a new subject came into being."""
+    old_end: Span | None
+    """The end that the old dump gave."""
+
+
+class Dated(NamedTuple):
+    """When an object changed: as written (null if undated), the days on which it may have been, and what says
+    so."""
+
+    date: str | None
+    first: int
+    last: int
+    by: str
+
+
+def day_number(packed: int) -> int:
+    """The ordinal of a packed day; a day that the month lacks counts as the month's last."""
+    year, month, day = unpack(packed)
+    month = min(max(month, 1), 12)
+    return datetime.date(year, month, min(max(day, 1), calendar.monthrange(year, month)[1])).toordinal()
+
+
+def next_day(packed: int) -> int:
+    """20211231 -> 20220101."""
+    return int(datetime.date.fromordinal(day_number(packed) + 1).strftime("%Y%m%d"))
+
+
+def dated(triples: Sequence[Seen], days: Sequence[int]) -> list[Dated | None]:
+    """When each object of one update changed; None for static ones.
+
+    `days`: the dates of all dumps. An object that ended without a date inside the interval ended when the
+    first dated new object of the same update began.
+    """
+    began = {place: _began(triple, days) for place, triple in enumerate(triples) if triple.label == "new"}
+    told = sorted((each for each in began.values() if each.by != "interval"), key=lambda each: each[1:3])
+    found: list[Dated | None] = []
+    for place, triple in enumerate(triples):
+        if triple.label == "new":
+            found.append(began[place])
+        elif triple.label != "obsolete":
+            found.append(None)
+        elif triple.end is not None and _inside(triple.end, triple.interval, days):
+            found.append(Dated(triple.end.text, triple.end.first, triple.end.last, "end"))
+        elif told:
+            found.append(told[0]._replace(by="replacement"))
+        else:
+            found.append(_undated(triple.interval, days))
+    return found
+
+
+def _began(triple: Seen, days: Sequence[int]) -> Dated:
+    candidates = (
+        ("value", triple.value_date),
+        ("start", triple.start),
+        ("point_in_time", triple.pit),
+        ("created", _day(triple.created)),
+    )
+    for by, span in candidates:
+        if span is not None and _inside(span, triple.interval, days):
+            return Dated(span.text, span.first, span.last, by)
+    return _undated(triple.interval, days)
+
+
+def _inside(span: Span, interval: int, days: Sequence[int]) -> bool:
+    """Whether a date of a year or finer may lie in the interval."""
+    return span.precision >= YEAR and span.first <= days[interval] and span.last > days[interval - 1]
+
+
+def _undated(interval: int, days: Sequence[int]) -> Dated:
+    return Dated(None, next_day(days[interval - 1]), days[interval], "interval")
+
+
+def _day(packed: int | None) -> Span | None:
+    if packed is None:
+        return None
+    year, month, day = unpack(packed)
+    return Span(f"{year:04d}-{month:02d}-{day:02d}", 11, packed, packed)
+
+
+def lag(
+    triple: Seen, change: Dated | None, before: Sequence[Seen], days: Sequence[int]
+) -> tuple[int, int] | None:
+    """The fewest and the most days from a change to its appearance in Wikidata; None where the dumps do not
+    tell.
+
+    `before`: the triples of the same subject and relation in earlier intervals, dropped ones too. A fact
+    appeared after the last dump without its statement, and not after the first dump with it.
+    """
+    if change is None or change.by == "interval":
+        return None
+    interval = _appeared(triple, change, before)
+    if interval is None:
+        return None
+    earliest = day_number(days[interval - 1]) + 1
+    return earliest - day_number(change.last), day_number(days[interval]) - day_number(change.first)
+
+
+def _appeared(triple: Seen, change: Dated, before: Sequence[Seen]) -> int | None:
+    """The interval in which Wikidata began to say so; None if the first dump said it, or nothing tells."""
+    if triple.label == "obsolete":
+        announced = change.by == "end" and triple.old_end is not None and triple.old_end[2:] == change[1:3]
+        # By a replacement without an end of its own, a fact that both dumps still state has no appearance.
+        unsaid = change.by == "replacement" and triple.change != "F-"
+        return None if announced or unsaid else triple.interval
+    if triple.change == "F+":
+        return triple.interval
+    statement = triple.old_statement
+    for earlier in sorted(before, key=lambda each: -each.interval):
+        if earlier.new_statement == statement and earlier.change == "F0":
+            statement = earlier.old_statement
+        elif earlier.new_statement == statement and earlier.change == "F+":
+            return earlier.interval
+    return None
