@@ -124,7 +124,8 @@ def test_the_plan(small_service: QueryService, capsys: pytest.CaptureFixture[str
     configure(config)
     # Both ends of the period: what holds at its beginning is what holds at the end of the day before.
     assert config["snapshots"] == {"old": "2025-12-31", "new": "2026-04-01"}
-    assert config["only"] == {"relations": ["P6", "P35"], "subjects": f"{FOLDER}/entities.txt"}
+    assert config["only"]["relations"] == ["P6", "P35"]
+    assert config["only"]["subjects"] == f"{FOLDER}/entities.txt"
     assert config["wikidata_api"] == API
     # The mail address is in no file: the configuration may be passed on.
     assert not any(CONTACT.encode() in path.read_bytes() for path in FOLDER.iterdir())
@@ -184,7 +185,9 @@ def test_without_a_plan_the_workflow_is_run(
     assert os.environ["FACTDRIFT_CONTACT"] == CONTACT
 
 
-def test_the_period_ends_yesterday_if_nothing_is_said(small_service: QueryService) -> None:
+def test_the_period_ends_yesterday_if_nothing_is_said(
+    small_service: QueryService, capsys: pytest.CaptureFixture[str]
+) -> None:
     given = line(small_service, "--plan")
     start = given.index("--until")
     assert main(given[:start] + given[start + 2 :]) == 0
@@ -192,6 +195,7 @@ def test_the_period_ends_yesterday_if_nothing_is_said(small_service: QueryServic
     (folder,) = Path("results/recent").iterdir()
     before = yesterday - datetime.timedelta(days=1)  # where midnight has passed meanwhile
     assert folder.name in {f"2026-01-01_{yesterday}", f"2026-01-01_{before}"}
+    assert capsys.readouterr().out.startswith(f"--until {folder.name[-10:]}: to continue this run")
 
 
 def call(service: QueryService, folder: Path) -> subprocess.Popen[str]:

@@ -69,6 +69,9 @@ def _recent(options: argparse.Namespace) -> None:
 
     contact = contact_of(options.contact)
     wanted = _wanted(options)
+    if options.until is None:
+        print(f"--until {wanted.until}: to continue this run on another day, name the same day")
+        sys.stdout.flush()
     name = folder_of(wanted)
     answers = Answers(Path("results/fetched/recent", name), options.endpoint)
     client = Client(options.endpoint, contact, answers)
