@@ -37,7 +37,11 @@ rule explorer:
             for which in ("old", "new")
             for path in buckets(f"{PAIR}/filtered/{which}/{{bucket}}.parquet")
         ],
-        entities=[path for which in ("old", "new") for path in entities(which)],
+        entities=[
+            path
+            for date in (OLD, NEW)
+            for path in buckets(f"results/snapshots/{date}/entities/{{bucket}}.parquet")
+        ],
         names=[
             f"results/snapshots/{date}/{name}.parquet"
             for date in (OLD, NEW)

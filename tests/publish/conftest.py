@@ -16,6 +16,8 @@ import pytest
 from factdrift.edit.layouts.rows import SCHEMA
 from factdrift.klob.schemas import EXAMPLES, SENTENCES
 from factdrift.publish.folders import write_folders
+from factdrift.streams.assemble import STREAM
+from factdrift.streams.schemas import ASOF
 from factdrift.tempripple.schemas import TR_ITEMS
 
 # Read when `datasets` is first imported, which the tests do inside.
@@ -118,6 +120,14 @@ def item(number: int) -> Row:
     )
 
 
+def linked(number: int, interval: int, link: int, **values: Any) -> Row:
+    dates = ["2015-01-01", "2017-01-01", "2021-01-04"][interval - 1 : interval + 1]
+    own = empty(STREAM, interval=interval, old_date=dates[0], new_date=dates[1], link=link, links=2)
+    return update(number) | own | {"chain": f"Q{number}-P6", "changes": []} | values
+
+
+LINKED = pa.schema([*SCHEMA, *STREAM])
+
 ROWS: dict[str, tuple[pa.Schema, list[Row]]] = {
     "wikifactdiff.parquet": (SCHEMA, [update(1), update(2, "test"), update(3, scenario="Other")]),
     "wfd_repl.parquet": (SCHEMA, [update(1)]),
@@ -125,6 +135,11 @@ ROWS: dict[str, tuple[pa.Schema, list[Row]]] = {
     "klob_r.parquet": (KLOB, [example("r", 1)]),
     "klob_u.parquet": (KLOB, [example("u", 1)]),
     "tempripple.parquet": (TR_ITEMS, [item(1), item(2)]),
+    "stream.parquet": (
+        LINKED,
+        [linked(1, 1, 1), linked(1, 2, 2, reverts=True), linked(2, 2, 1)],
+    ),
+    "asof.parquet": (ASOF, [item(1) | empty(pa.schema(list(ASOF)[len(TR_ITEMS) :]), chain="Q1-P6")]),
 }
 """Product -> its rows; no row of WFD_repl is in the test split."""
 

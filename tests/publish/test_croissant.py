@@ -43,7 +43,7 @@ def test_records_are_read(described: Any) -> None:
     assert len(list(described["tempripple"].records("data"))) == 2
 
 
-@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "klob", "tempripple"])
+@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "klob", "tempripple", "stream"])
 def test_every_column_and_field_is_described(name: str, published: Path) -> None:
     metadata = json.loads((published / name / "croissant.json").read_text("utf-8"))
     for record_set in metadata["recordSet"]:

@@ -21,6 +21,8 @@ from factdrift.publish.shards import write_splits
 
 from .conftest import MANIFEST, Bench, example, item, object_, update
 
+FOLDERS = ("wikifactdiff", "wfd_repl", "klob", "tempripple", "stream")
+
 
 def header(folder: Path) -> dict[str, Any]:
     _, text, _ = (folder / "README.md").read_text("utf-8").split("---\n", 2)
@@ -28,7 +30,7 @@ def header(folder: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "klob", "tempripple"])
+@pytest.mark.parametrize("name", FOLDERS)
 def test_card(name: str, published: Path) -> None:
     folder = published / name
     text = (folder / "README.md").read_text("utf-8")
@@ -174,6 +176,32 @@ def test_accounts_are_copied(bench: Bench, tmp_path: Path) -> None:
     (bench.folder / "klob_meta.json").write_text("{}", "utf-8")
     bench.write(tmp_path / "out", "klob_c.parquet", "klob_meta.json")
     assert (tmp_path / "out" / "klob" / "klob_meta.json").read_text("utf-8") == "{}"
+
+
+def test_cards_have_the_results_of_the_audit(bench: Bench, tmp_path: Path) -> None:
+    check = {
+        "kind": "gone",
+        "rows": 40,
+        "failed": 3,
+        "declared": 1,
+        "rate": 0.075,
+        "low": 0.026,
+        "high": 0.199,
+    }
+    kinds = [
+        check | {"dataset": "wikifactdiff", "description": "what is called obsolete has ended"},
+        check | {"dataset": "tempripple", "description": "the order is right", "rate": None, "rows": 0},
+    ]
+    (bench.folder / "audit.json").write_text(json.dumps({"kinds": kinds}), "utf-8")
+    bench.write(tmp_path / "out", "audit.json", *(path.name for path in bench.products))
+    texts = {name: (tmp_path / "out" / name / "README.md").read_text("utf-8") for name in FOLDERS}
+    row = "| what is called obsolete has ended | 40 | 3 | 1 | 7.5 % (2.6 to 19.9) |"
+    assert {name for name, text in texts.items() if row in text} == {"wikifactdiff", "wfd_repl"}
+    assert "| the order is right | 0 | 3 | 1 | not checked |" in texts["tempripple"]
+    assert "### Audit" not in texts["klob"]
+    assert (tmp_path / "out/wfd_repl/audit.json").is_file()
+    bench.write(tmp_path / "without", "wfd_repl.parquet")
+    assert "None was made with this build" in (tmp_path / "without/wfd_repl/README.md").read_text("utf-8")
 
 
 def test_what_fails_leaves_nothing(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

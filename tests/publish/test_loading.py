@@ -18,6 +18,7 @@ SPLITS = {
     "wfd_repl": {"train": 1},
     "klob": {"c": 2, "r": 1, "u": 1},
     "tempripple": {"test": 2},
+    "stream": {"train": 3},
 }
 
 

@@ -30,6 +30,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Split -> product; with the key `*` the table's own column `split` divides its rows."""
     splits: list[str] = []
     """The splits of a table with `*`, all of which are written, with or without rows."""
+    also: list[str] = []
+    """Pages that describe further columns."""
     nested: dict[str, str] = {}
     """Column -> page that describes the fields of what it holds."""
 

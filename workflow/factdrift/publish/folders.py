@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.chat.exchange import export_store
@@ -104,17 +105,27 @@ def _write(
 
 
 def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> Table:
-    pages = [read_page(DICTIONARY, name) for name in (config.page, *config.nested.values())]
+    own = [read_page(DICTIONARY, name) for name in (config.page, *config.also)]
+    inner = {column: read_page(DICTIONARY, name) for column, name in config.nested.items()}
     (schema, *_) = (pq.read_schema(path) for path in sorted(folder.glob(pattern.format(split="*"))))
-    inner = dict(zip(config.nested, pages[1:], strict=True))
-    meanings = pages[0].meanings | {column: page.summary for column, page in inner.items()}
+    meanings: dict[str, str] = {}
+    nested: dict[str, dict[str, str]] = {}
+    for page in own:
+        meanings |= page.meanings
+        nested |= page.nested
+    meanings |= {column: page.summary for column, page in inner.items()}
+    nested |= {column: page.meanings for column, page in inner.items()}
+    for field in schema:
+        # Structs whose fields are described as columns of the same names.
+        kind = field.type.value_type if pa.types.is_list(field.type) else field.type
+        if pa.types.is_struct(kind) and field.name not in nested:
+            nested[field.name] = {each.name: meanings[each.name] for each in kind if each.name in meanings}
     undescribed = sorted({field.name for field in schema} - meanings.keys())
     if undescribed:
         raise InputError(
             f"{DICTIONARY / config.page}.md: has no row for the column {undescribed[0]}; describe it there"
         )
-    nested = pages[0].nested | {column: page.meanings for column, page in inner.items()}
-    return Table(config.name, rows, pattern, schema, pages, meanings, nested)
+    return Table(config.name, rows, pattern, schema, [*own, *inner.values()], meanings, nested)
 
 
 def _write_replay(replay: Replay, output: Path) -> None:
