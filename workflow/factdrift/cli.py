@@ -22,6 +22,7 @@ STAGES = (
     "verbalize",
     "wikifactdiff",
     "streams",
+    "recent",
     "klob",
     "tempripple",
     "models",

@@ -31,6 +31,9 @@ TEMPLATES = RESOURCES / "templates" / "templates.tsv"
 TEMPRIPPLE = RESOURCES / "tempripple"
 """The tables that define TempRIPPLE: mutable.tsv, immutable.tsv, types.tsv and others."""
 
+SNAKEFILE = _TOP / "Snakefile"
+"""The workflow, which a wheel does not hold."""
+
 CONFIG = (_TOP / "config").resolve()
 FAMILIES = CONFIG / "models" / "families.yaml"
 LOCATORS = CONFIG / "locators"
