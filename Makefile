@@ -1,6 +1,7 @@
 # make run   sets everything up and builds results/wfd_repl.parquet from the bundled sample
 # make test  sets everything up and runs the tests
 # make cluster  adds what sends jobs to SLURM and to other schedulers (docs/cluster.md)
+# make refresh  makes a release of each new dump (docs/releases.md); FACTDRIFT_CONTACT names you to the servers
 # make models  adds PyTorch and transformers, which only the jobs that run language models need
 # All are safe to repeat, and install into .venv beside this file only, whatever environment is active.
 # CORES=4 limits the run; TESTS= runs all tests, TESTS="-m slow" those that take long, WORKERS=1 one at a time.
@@ -21,11 +22,14 @@ unexport UV_PYTHON UV_SYSTEM_PYTHON
 # Each job is a process, which would compile all modules again where an image forbids Python to keep them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test models cluster lint lock clean
+.PHONY: run refresh test models cluster lint lock clean
 
 run: .venv/data.done
 	$(BIN)/factdrift unlock
 	$(BIN)/snakemake --cores $(CORES) results/wfd_repl.parquet
+
+refresh: .venv/data.done
+	$(BIN)/factdrift refresh -- --cores $(CORES)
 
 models: .venv/models.done
 

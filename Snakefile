@@ -76,7 +76,7 @@ wildcard_constraints:
     language="|".join({"en", *config["languages"]}),
     name=r"(wfd_repl|wikifactdiff)\.(parquet|jsonl)|wikifactdiff\.stats\.json|funnel\.parquet|manifest\.json|"
     r"KLoB-[cru]\.jsonl|klob_[cru]\.parquet|klob_meta\.json|"
-    r"tempripple\.(parquet|stats\.json)|(edit|answer|locate|stream)_scores\.parquet|answer_clozes\.parquet|(stream|asof)\.parquet|locate_vs_edit\.parquet|"
+    r"tempripple\.(parquet|stats\.json)|(edit|answer|locate|stream)_scores\.parquet|answer_clozes\.parquet|audit\.(parquet|json)|(stream|asof|asof_scores)\.parquet|stream\.svg|locate_vs_edit\.parquet|"
     r"templates(\.[a-z-]+)?\.parquet|verbalizations\.parquet|verbalization_report\.(parquet|txt)",
 
 
@@ -96,8 +96,12 @@ include: "rules/edit.smk"
 include: "rules/lifelong.smk"
 include: "rules/locate.smk"
 include: "rules/answer.smk"
+include: "rules/audit.smk"
+include: "rules/layouts.smk"
 include: "rules/publish.smk"
+include: "rules/releases.smk"
 include: "rules/report.smk"
+include: "rules/browse.smk"
 include: "rules/run.smk"
 
 

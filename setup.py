@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: a wheel holds `config/` and `resources/` inside the package."""
+"""What pyproject.toml cannot say: a wheel holds these folders and files inside the package."""
 
 from pathlib import Path
 
@@ -10,8 +10,9 @@ class BuildWithData(build_py):
     def run(self) -> None:
         super().run()
         if not self.editable_mode:
-            for folder in ("config", "resources"):
+            for folder in ("config", "resources", "docs/tables"):
                 self.copy_tree(folder, str(Path(self.build_lib, "factdrift", folder)))
+            self.copy_file("CITATION.cff", str(Path(self.build_lib, "factdrift", "CITATION.cff")))
 
 
 setup(cmdclass={"build_py": BuildWithData})

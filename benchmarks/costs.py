@@ -14,17 +14,14 @@ of the smaller dump. Writes resources/costs/jobs.tsv and archives.tsv, from whic
 from __future__ import annotations
 
 import argparse
-import base64
 import bz2
 import gzip
 import itertools
 import json
-import re
 import resource
 import subprocess
 import sys
 import tempfile
-from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -93,31 +90,13 @@ class Figures(dict[str, tuple[Stage, int, bool]]):
 
 
 def figures(pair: Path, scope: str, cores: int, scratch: Path | None) -> Figures:
-    sizes: Counter[str] = Counter()
-    jobs: dict[str, set[str]] = defaultdict(set)
-    temporary: set[str] = set()
-
-    def look(directory: Path) -> None:
-        for record in (directory / ".snakemake" / "metadata").iterdir():
-            shell = str(json.loads(record.read_text())["shellcmd"])
-            command = re.search(r"\bfactdrift (\w+ [\w-]+)", shell)
-            if command:
-                jobs[command[1]].add(shell)
-                path = directory / base64.b64decode(record.name).decode()
-                sizes[command[1]] += sum(
-                    each.stat().st_size for each in (path, *path.rglob("*")) if each.is_file()
-                )
-                if "/shards/" in str(path):
-                    temporary.add(command[1])
-
     settings = {"variant": "paper", "scope": scope, "shards": PARTS["shards"], "buckets": PARTS["buckets"]}
-    run = measure(
-        pair, cores, {**settings, "neighbors": {"blocks": PARTS["blocks"]}}, scratch, ["--notemp"], look
-    )
+    run = measure(pair, cores, {**settings, "neighbors": {"blocks": PARTS["blocks"]}}, scratch)
     found = Figures(
         {
-            command: (_of_all(stage, len(jobs[command])), sizes[command], command not in temporary)
+            command: (_of_all(stage, written.jobs), written.bytes, not written.temporary)
             for command, stage in run.stages.items()
+            if (written := run.outputs[command])
         }
     )
     found.gigabytes = run.megabytes / 2 / 1000

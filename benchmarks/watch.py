@@ -86,10 +86,7 @@ class Watch:
 
 
 def stage_of(command: list[str]) -> str | None:
-    """`python .../factdrift statements extract --dump ...` -> `statements extract`; None for others.
-
-    A copy of a finished file (`publish`) has no verb and costs next to nothing.
-    """
+    """`python .../factdrift statements extract --dump ...` -> `statements extract`; None for others."""
     for index, word in enumerate(command[:2]):
         if Path(word).name == "factdrift":
             stage = " ".join(command[index + 1 : index + 3])

@@ -1,17 +1,19 @@
-"""Runs the whole workflow on synthetic pairs of growing size; reports time and memory of every stage.
+"""Runs the whole workflow on synthetic pairs of growing size; reports time, memory and disk of every command.
 
     python benchmarks/synthesize.py --entities 10000 -o 10k
     python benchmarks/synthesize.py --entities 100000 -o 100k
     python benchmarks/workflow.py 10k 100k --cores 2 --record benchmarks/RESULTS.md
 
-Each pair is built in a scratch directory of its own, which is removed afterwards. Of each command the
-times are summed over its jobs, and the memory is that of the largest (see watch.py); the slope is that of
-log time against log entities from the smallest to the largest pair.
+Each pair is built in a scratch directory of its own, which is removed afterwards. Of each command the times
+and the outputs (temporary ones included) are summed over its jobs, and the memory is that of the largest (see
+watch.py); the slope is that of log time against log entities from the smallest to the largest pair. Beside
+the largest pair stands what `factdrift estimate` expects of it.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import math
 import os
@@ -20,10 +22,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from record import add_record, append
 from synthesis.check import compare
@@ -31,7 +33,18 @@ from synthesis.dumps import SUMMARY
 from synthesis.events import VARIANTS
 from watch import Stage, Watch
 
+from factdrift.runs.costs import read_quantities
+from factdrift.runs.estimate import Dump, Estimate, estimate
+
 ROOT = Path(__file__).resolve().parents[1]
+
+
+class Outputs(NamedTuple):
+    """Of one command: its jobs, the bytes that they wrote, whether Snakemake deletes these in the end."""
+
+    jobs: int
+    bytes: int
+    temporary: bool
 
 
 class Run(NamedTuple):
@@ -42,6 +55,8 @@ class Run(NamedTuple):
     cpu: float
     """Of everything, Snakemake included."""
     stages: dict[str, Stage]
+    outputs: dict[str, Outputs]
+    expected: Estimate
     exact: bool
     """The labels are those of the truth."""
 
@@ -69,15 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if all(run.exact for run in runs) else 1
 
 
-def measure(
-    pair: Path,
-    cores: int,
-    settings: dict[str, object],
-    scratch: Path | None = None,
-    options: Sequence[str] = (),
-    look: Callable[[Path], None] = lambda directory: None,
-) -> Run:
-    """One build of a pair, at which `look` may look. Raises SystemExit with the log's end if it fails."""
+def measure(pair: Path, cores: int, settings: dict[str, Any], scratch: Path | None = None) -> Run:
+    """One build of a pair that deletes nothing. Raises SystemExit with the log's end if it fails."""
     if not (pair / SUMMARY).exists():
         raise SystemExit(f"{pair}: not a pair that benchmarks/synthesize.py wrote; write one there")
     summary = json.loads((pair / SUMMARY).read_text("utf-8"))["dumps"]
@@ -95,7 +103,7 @@ def measure(
             "--cores",
             str(cores),
         ]
-        line += ["--directory", folder, "--nocolor", *options, "--config"]
+        line += ["--directory", folder, "--nocolor", "--notemp", "--config"]
         line += [f"{key}={json.dumps(value)}" for key, value in config.items()]
         with (directory / "log.txt").open("w+", encoding="utf-8") as log:
             before, started = _children_cpu(), time.perf_counter()
@@ -109,7 +117,6 @@ def measure(
             log.seek(0)
             if failed:
                 raise SystemExit(f"{pair}: the workflow failed\n{log.read()[-4000:]}")
-        look(directory)
         results = directory / "results" / f"{old}_{new}"
         return Run(
             entities=max(each["entities"] for each in summary.values()),
@@ -117,8 +124,41 @@ def measure(
             seconds=seconds,
             cpu=cpu,
             stages=stages,
+            outputs=_outputs(directory),
+            expected=_expected(list(summary.values()), cores, settings),
             exact=compare(pair / "truth.parquet", results, str(settings["variant"])).exact,
         )
+
+
+def _outputs(directory: Path) -> dict[str, Outputs]:
+    """By command, from what Snakemake notes of every file."""
+    sizes: Counter[str] = Counter()
+    jobs: dict[str, set[str]] = defaultdict(set)
+    temporary: set[str] = set()
+    for record in (directory / ".snakemake" / "metadata").iterdir():
+        shell = str(json.loads(record.read_text())["shellcmd"])
+        command = re.search(r"\bfactdrift (\w+ [\w-]+)", shell)
+        if command:
+            path = directory / base64.b64decode(record.name).decode()
+            jobs[command[1]].add(shell)
+            sizes[command[1]] += sum(
+                each.stat().st_size for each in (path, *path.rglob("*")) if each.is_file()
+            )
+            if "/shards/" in str(path):
+                temporary.add(command[1])
+    return {
+        command: Outputs(len(shells), sizes[command], command in temporary)
+        for command, shells in jobs.items()
+    }
+
+
+def _expected(dumps: list[dict[str, Any]], cores: int, settings: dict[str, Any]) -> Estimate:
+    """What `factdrift estimate` counts for dumps of this text, by Wikidata's ratio of text to .gz."""
+    ratio = read_quantities()["text_per_byte_gzip"]
+    sizes = [Dump(each["bytes"] / ratio, "gzip") for each in dumps]
+    blocks = settings.get("neighbors", {}).get("blocks", 2)
+    scope = settings.get("scope", "enwiki")
+    return estimate(sizes, cores, scope, settings["shards"], settings["buckets"], blocks)
 
 
 def _children_cpu() -> float:
@@ -126,7 +166,7 @@ def _children_cpu() -> float:
     return used.children_user + used.children_system
 
 
-def report(runs: list[Run], cores: int, settings: dict[str, object]) -> str:
+def report(runs: list[Run], cores: int, settings: dict[str, Any]) -> str:
     """The measurements as Markdown, a row a stage."""
     sizes = [f"{run.entities:,}" for run in runs]
     options = ", ".join(f"{key} {value}" for key, value in settings.items())
@@ -135,33 +175,50 @@ def report(runs: list[Run], cores: int, settings: dict[str, object]) -> str:
         "",
         f"`python benchmarks/workflow.py DIR... --cores {cores}`; {options}; {_machine()}.",
         "",
-        "| entities a snapshot | text of both dumps, MB | wall, s | CPU, s | largest job, MB | labels |",
-        "|---|---|---|---|---|---|",
+        "| entities a snapshot | text of both dumps, MB | wall, s | CPU, s | largest job, MB | outputs, MB "
+        "| labels |",
+        "|---|---|---|---|---|---|---|",
     ]
     for run, size in zip(runs, sizes, strict=True):
         peak = max(stage.megabytes for stage in run.stages.values())
+        written = sum(each.bytes for each in run.outputs.values()) / 1e6
         text.append(
             f"| {size} | {run.megabytes:,.0f} | {run.seconds:,.0f} | {run.cpu:,.0f} | {peak:,.0f} "
-            f"| {'exact' if run.exact else 'NOT exact'} |"
+            f"| {written:,.0f} | {'exact' if run.exact else 'NOT exact'} |"
         )
+    expected = runs[-1].expected
+    total = sum(stage.cpu for stage in expected.stages.values())
+    text.append(
+        f"| estimate for {sizes[-1]} | | {expected.seconds:,.0f} | {total:,.0f} "
+        f"| {expected.memory / 1e6:,.0f} | {expected.disk / 1e6:,.0f} | |"
+    )
     if len(runs) > 1:
         wall = _slope(runs, [run.seconds for run in runs])
-        text.append(f"| slope | | {wall} | {_slope(runs, [run.cpu for run in runs])} | | |")
+        text.append(f"| slope | | {wall} | {_slope(runs, [run.cpu for run in runs])} | | | |")
     text += [
         "",
-        "Of each command, all jobs together: wall and CPU seconds; peak memory of the largest job in MB.",
+        "Of each command, all jobs together: wall and CPU seconds; peak memory of the largest job in MB; "
+        f"outputs in MB. The last three columns are the estimate for {sizes[-1]}, without Snakemake's share.",
         "",
-        f"| command | jobs | {' | '.join(f's, {size} | CPU | MB' for size in sizes)} | slope (CPU) |",
-        "|---" * (3 + 3 * len(runs)) + "|",
+        f"| command | jobs | {' | '.join(f's, {size} | CPU | MB | outputs' for size in sizes)} | slope (CPU) "
+        "| CPU | MB | outputs |",
+        "|---" * (6 + 4 * len(runs)) + "|",
     ]
     for name in runs[-1].stages:
         stages = [run.stages.get(name, Stage(0, 0, 0, 0)) for run in runs]
+        outputs = [run.outputs[name].bytes / 1e6 if name in run.outputs else 0.0 for run in runs]
         figures = " | ".join(
-            f"{each.seconds:,.1f} | {each.cpu:,.1f} | {each.megabytes:,.0f}" for each in stages
+            f"{each.seconds:,.1f} | {each.cpu:,.1f} | {each.megabytes:,.0f} | {size:,.1f}"
+            for each, size in zip(stages, outputs, strict=True)
         )
         slope = _slope(runs, [each.cpu for each in stages])
-        text.append(f"| {name} | {stages[-1].jobs} | {figures} | {slope} |")
+        text.append(f"| {name} | {stages[-1].jobs} | {figures} | {slope} | {_foreseen(expected, name)} |")
     return "\n".join([*text, ""])
+
+
+def _foreseen(expected: Estimate, command: str) -> str:
+    stage = expected.stages.get(command)
+    return f"{stage.cpu:,.1f} | {stage.memory:,.0f} | {stage.output:,.1f}" if stage else "| |"
 
 
 def _slope(runs: list[Run], figures: list[float]) -> str:

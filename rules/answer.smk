@@ -5,7 +5,7 @@ Outputs: results/{pair}/answer/{model}/unedited.parquet, {method}.parquet, and .
 results/{pair}/answer/chat/: requests.parquet, predictions.parquet and .json (its answers come from ask_chat_model);
 results/{pair}/answer/{model}/clozes.parquet; results/{pair}/answer_clozes.parquet, results/{pair}/answer/clozes.txt;
 results/{pair}/answer_scores.parquet; results/{pair}/answer/: predictions.parquet, runs.json, tests.json, table2.txt,
-table3.txt (and .csv), figure3.svg (and .png); results/answer_scores.parquet.
+table3.txt (and .csv), figure3.svg (and .png); results/answer_scores.parquet; by name only results/lm_eval/.
 """
 
 import json
@@ -285,4 +285,93 @@ rule answer_report:
             --runs {input.runs:q} \
             --recall {input.recall:q} \
             --output {params.folder:q}
+        """
+
+
+rule answer_dated:
+    """Asks a model what held on a date, without and with a sentence about what holds now."""
+    input:
+        questions=f"{STREAM}/asof.parquet",
+        model=edited_model,
+    output:
+        predictions=f"{STREAM}/answer/{{edited}}/unedited.parquet",
+        run=f"{STREAM}/answer/{{edited}}/unedited.json",
+    log:
+        f"logs/streams/{STREAM_NAME}/answer/{{edited}}/unedited.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/answer/{{edited}}/unedited.tsv"
+    threads: config["edit"]["threads"]
+    resources:
+        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
+        gpu=gpus(),
+    params:
+        code=code("answer run"),
+        model=edited_model_options,
+        settings=lambda wildcards: ANSWER_SETTINGS,
+        parts=subpath(output.predictions, strip_suffix=".parquet"),
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift answer run \
+            --items {input.questions:q} \
+            {params.model:q} \
+            --settings {params.settings:q} --threads {threads} \
+            --parts {params.parts:q} \
+            --out-run {output.run:q} \
+            --output {output.predictions:q}
+        """
+
+
+rule answer_dated_scores:
+    """Accuracies by precision, and how often a right date makes an answer more likely than a wrong one."""
+    input:
+        questions=f"{STREAM}/asof.parquet",
+        predictions=[f"{STREAM}/answer/{folder}/unedited.parquet" for folder in edited_models()],
+    output:
+        scores=f"{STREAM}/asof_scores.parquet",
+    log:
+        f"logs/streams/{STREAM_NAME}/asof_scores.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/asof_scores.tsv"
+    resources:
+        **request("answer dated-scores"),
+    params:
+        code=code("answer dated-scores"),
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift answer dated-scores \
+            --items {input.questions:q} \
+            --predictions {input.predictions:q} \
+            --output {output.scores:q}
+        """
+
+
+rule answer_lm_eval:
+    """Tasks for lm-evaluation-harness: the questions, and the clozes of the updates that are edited."""
+    input:
+        questions=list(LM_EVAL_QUESTIONS.values()),
+        edits=f"{PAIR}/edit/edits.parquet",
+    output:
+        tasks=directory("results/lm_eval"),
+    log:
+        "logs/lm_eval.txt",
+    benchmark:
+        "logs/lm_eval.tsv"
+    resources:
+        **request("answer lm-eval"),
+    params:
+        code=code("answer lm-eval"),
+        questions=lambda wildcards, input: [
+            f"{name}={path}" for name, path in zip(LM_EVAL_QUESTIONS, input.questions)
+        ],
+        prompt=lambda wildcards: config["answer"]["prompts"]["loglik"],
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift answer lm-eval \
+            --questions {params.questions:q} \
+            --edits {input.edits:q} \
+            --prompt {params.prompt:q} \
+            --output {output.tasks:q}
         """

@@ -1,7 +1,8 @@
 """Facts that an edit must not change: those of similar entities, and random ones.
 
 Inputs: labelled updates, filtered statements of both dumps.
-Outputs: results/{pair}/neighbors/space, neighbors/holding/{bucket}.parquet, neighbors/{part}.parquet, neighbors.parquet, replacements.parquet, random_neighbors.parquet.
+Outputs: results/{pair}/neighbors/space, neighbors/holding/{bucket}.parquet, neighbors/{part}.parquet, neighbors.parquet, replacements.parquet, random_neighbors.parquet;
+by name only: neighbors/{obsolete,new}_objects.parquet.
 """
 
 from factdrift.switches import switches
@@ -164,4 +165,53 @@ rule random_facts:
             --facts {params.facts} \
             --seed {params.seed} \
             --output {output.neighbors:q}
+        """
+
+
+rule shared_objects:
+    """Facts of other subjects that share the old or the new object of a replacement."""
+    input:
+        updates=buckets("results/{pair}/updates/{bucket}.parquet"),
+        old=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
+        new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),
+        entities=entities("old"),
+        labels=config["labels"],
+        space="results/{pair}/neighbors/space",
+    output:
+        obsolete="results/{pair}/neighbors/obsolete_objects.parquet",
+        new="results/{pair}/neighbors/new_objects.parquet",
+    log:
+        "logs/{pair}/neighbors/shared_objects.txt",
+    benchmark:
+        "logs/{pair}/neighbors/shared_objects.tsv"
+    resources:
+        **request("neighbors shared-objects"),
+    params:
+        code=code("neighbors shared-objects"),
+        old_date=lambda wildcards: wildcards.pair.split("_")[0],
+        new_date=lambda wildcards: wildcards.pair.split("_")[1],
+        variant=config["variant"],
+        dates=switches(config)["dates"],
+        candidates=config["neighbors"]["entities"],
+        facts=config["neighbors"]["facts"],
+        seed=config["seed"],
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift neighbors shared-objects \
+            --updates {input.updates:q} \
+            --old {input.old:q} \
+            --old-date {params.old_date} \
+            --new {input.new:q} \
+            --new-date {params.new_date} \
+            --entities {input.entities:q} \
+            --labels {input.labels:q} \
+            --space {input.space:q} \
+            --variant {params.variant} \
+            --dates {params.dates} \
+            --candidates {params.candidates} \
+            --facts {params.facts} \
+            --seed {params.seed} \
+            --out-new {output.new:q} \
+            --output {output.obsolete:q}
         """

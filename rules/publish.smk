@@ -1,24 +1,28 @@
-"""Products: files of the configured pair under the short names that users ask for.
+"""Products: files of the configured pair under the short names that users ask for, and folders for other people.
 
-Inputs: results/{pair}/. Outputs: results/{name}.
+Inputs: results/{pair}/; the products in results/. Outputs: results/{name}; results/publish/.
 """
 
 
 include: "inputs/report.smk"
+include: "inputs/publish.smk"
 
 
 PUBLISHED = {
+    "audit.json": "audit/audit.json",
+    "audit.parquet": "audit/audit.parquet",
     "tempripple.parquet": "tempripple/tr_items.parquet",
     "tempripple.stats.json": "tempripple/tr_stats.json",
 }
 """Products that have another name in the folder of the pair."""
 
-OF_STREAM = ["stream.parquet", "asof.parquet", "stream_scores.parquet"]
+OF_STREAM = ["stream.parquet", "stream.svg", "asof.parquet", "asof_scores.parquet", "stream_scores.parquet"]
 """Products of the sequence of dates, not of the pair."""
 
 REPORTS = {
     "answer_clozes.parquet": ["answer/clozes.txt"],
     "answer_scores.parquet": ["answer/table2.txt"],
+    "audit.parquet": ["audit/audit.txt"],
     "edit_scores.parquet": ["edit/table6.txt"],
     "locate_scores.parquet": ["locate/table_c.txt"],
     "locate_vs_edit.parquet": ["locate/vs_edit.txt"],
@@ -54,11 +58,41 @@ rule publish:
     benchmark:
         "logs/publish/{name}.tsv"
     resources:
-        **request("publish"),
+        **request("publish file"),
     params:
         caption=caption,
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift publish {input.source:q} {output:q}
+        factdrift publish file {input.source:q} {output:q}
+        """
+
+
+rule publish_folders:
+    """A folder for each data set that was built: it loads with common libraries and describes itself."""
+    input:
+        manifest="results/manifest.json",
+        products=published_products,
+        answers=used_answers(),
+        words=published_words(),
+    output:
+        folder=directory("results/publish"),
+    log:
+        "logs/publish_folders.txt",
+    benchmark:
+        "logs/publish_folders.tsv"
+    resources:
+        **request("publish folders"),
+    params:
+        code=code("publish folders"),
+        replay=lambda wildcards, input: (
+            ["--answers", input.answers, "--store", "results/fetched/chat"] if input.answers else []
+        ),
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift publish folders {input.products:q} \
+            --manifest {input.manifest:q} \
+            {params.replay:q} \
+            --output {output.folder:q}
         """

@@ -31,8 +31,11 @@ rule report_page:
         code=code("report"),
         caption="What changed between the two dates, and how it was decided, on one page.",
         pair=subpath(input.manifest, parent=True),
+        stream=lambda wildcards, input: [
+            f"--stream={path}" for path in input.shown if path.endswith("/stream.parquet")
+        ],
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift report {params.pair:q} --logs logs --output {output.page:q}
+        factdrift report {params.pair:q} --logs logs {params.stream:q} --output {output.page:q}
         """

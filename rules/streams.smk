@@ -1,8 +1,8 @@
 """A sequence of dates: the updates of all consecutive pairs, linked to chains (docs/streams.md).
 
 Inputs: labelled updates and the dataset of each pair. Outputs: results/streams/{name}/: chains/{bucket}.parquet,
-stream.parquet; the latter also as results/stream.parquet. {name} says the first and the last date and their number, with a
-hash of all dates.
+stream.parquet, stream.svg, asof.parquet; these three also in results/. {name} says the first and the last date and their
+number, with a hash of all dates.
 """
 
 
@@ -94,4 +94,29 @@ rule stream_questions:
             --dates {params.dates} \
             --seed {params.seed} \
             --output {output.questions:q}
+        """
+
+
+rule stream_figure:
+    """The updates of each month by scenario."""
+    input:
+        stream=f"{STREAM}/stream.parquet",
+    output:
+        figure=f"{STREAM}/stream.svg",
+    log:
+        f"logs/streams/{STREAM_NAME}/figure.txt",
+    benchmark:
+        f"logs/streams/{STREAM_NAME}/figure.tsv"
+    resources:
+        **request("streams figure"),
+    params:
+        code=code("streams figure"),
+        dates=STREAM_DATES,
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift streams figure \
+            --stream {input.stream:q} \
+            --dates {params.dates} \
+            --output {output.figure:q}
         """

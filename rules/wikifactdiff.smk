@@ -2,7 +2,7 @@
 
 Inputs: labelled updates, neighbours, words.
 Outputs: results/{pair}/: popularity.parquet, wikifactdiff.parquet, wfd_repl.parquet, their JSON Lines,
-wikifactdiff.stats.json, funnel.parquet, manifest.json; the configured pair's under their short names in results/.
+wikifactdiff.stats.json, funnel.parquet, manifest.json; by name only shared_objects.parquet; the configured pair's under their short names in results/.
 """
 
 import json
@@ -190,6 +190,24 @@ rule assemble:
             --settings {params.settings:q} {resources.empty} \
             --output {output.dataset:q}
         """
+
+
+use rule assemble as assemble_shared_objects with:
+    # The same records with other neighbour facts, for CounterFact's layout; by name only.
+    input:
+        **dict(rules.assemble.input.items())
+        | {
+            "neighbors": "results/{pair}/neighbors/obsolete_objects.parquet",
+            "random": "results/{pair}/neighbors/new_objects.parquet",
+        },
+    output:
+        dataset="results/{pair}/shared_objects.parquet",
+    log:
+        "logs/{pair}/shared_objects.txt",
+    benchmark:
+        "logs/{pair}/shared_objects.tsv"
+    group:
+        None
 
 
 rule replacements:

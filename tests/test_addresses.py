@@ -35,6 +35,7 @@ SECRET = "https://me:secret@host/file.json.gz"
         ({"dumps": SECRET}, "dumps"),
         ({"pageviews": SECRET}, "pageviews"),
         ({"tempripple": {"endpoint": SECRET}}, "tempripple.endpoint"),
+        ({"wikidata_api": SECRET}, "wikidata_api"),
     ],
 )
 def test_a_password_in_an_address_is_refused_and_not_repeated(keys: dict[str, Any], named: str) -> None:

@@ -14,7 +14,7 @@ from factdrift import fingerprint, paths
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = re.compile(r"^\s*(?:exec )?factdrift ([\w-]+)(?: ([a-z][\w-]*))?(?=[ \n\\{])", re.MULTILINE)
 RULE = re.compile(r"^(?= *rule \w+:)", re.MULTILINE)
-WITHOUT = {"dumps download", "pageviews download", "publish"}
+WITHOUT = {"dumps download", "pageviews download", "publish file", "release"}
 """Commands whose outputs another version of the code would not change, or that would fetch 100 GB again."""
 
 

@@ -20,7 +20,7 @@ PLATFORMS = {
     "macOS on x86-64": "x86_64-apple-darwin",
 }
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-BUILT = {"connection-pool", "qwikidata"}
+BUILT = {"connection-pool", "jsonpath-rw", "qwikidata", "rouge-score", "sqlitedict", "word2number"}
 """Pure Python packages without wheels, which the setuptools of envs/setup.txt builds anywhere."""
 
 COMPILED = {"3.14": {"immutables"}}

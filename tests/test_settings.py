@@ -17,6 +17,8 @@ from factdrift.settings import (
     check_contact,
     check_files,
     configure,
+    dates_of,
+    derived_from,
     dump_source,
     months_before,
     names,
@@ -81,8 +83,8 @@ def test_presets_are_valid_over_the_default(path):
         ),
         ({"snapshots": {"old": "2021-01-04", "new": "2021-01-04"}}, "is not before"),
         ({"snapshots": {"old": "2021-01-04"}}, "'new' is a required property in snapshots"),
-        ({"speed": 3}, "unknown key speed; known are snapshots, dumps"),
-        ({"only": {"relation": ["P6"]}}, "unknown key only.relation; known are relations, subjects"),
+        ({"speed": 3}, "unknown key speed; known are snapshots, stream, dumps"),
+        ({"only": {"relation": ["P6"]}}, "unknown key only.relation; known are relations, classes, subjects"),
         ({"only": {"relations": ["Q6"]}}, "'^P[1-9][0-9]*$' (a property id, such as P6)"),
         ({"variant": "best"}, "variant: 'best' is not one of ['paper', 'reference', 'revised']"),
         ({"shards": 0}, "shards: 0 is less than the minimum of 1"),
@@ -279,7 +281,7 @@ def test_entities_that_are_fetched_are_the_subjects_unless_others_are_named():
 @pytest.mark.parametrize(
     ("dumps", "keys", "message"),
     [
-        (("a.txt", "b.txt"), {}, "the two dates have different files of entities"),
+        (("a.txt", "b.txt"), {}, "two dates have different files of entities"),
         (("a.txt", "b.json.gz"), {}, "give `entities` for all dates"),
         (("a.txt", "a.txt"), {"variant": "revised"}, "cannot show a merge"),
         (("a.txt", "a.txt"), {"merges": "detect"}, "cannot show a merge"),
@@ -289,6 +291,46 @@ def test_entities_that_are_fetched_are_the_subjects_unless_others_are_named():
 def test_entities_that_cannot_be_compared(dumps, keys, message):
     with pytest.raises(InputError, match=message):
         entities(*dumps, **keys)
+
+
+def test_the_dates_of_a_stream_are_checked():
+    found = configured(stream=["2015-01-01", datetime.date(2017, 1, 1), 20190101])
+    assert found["stream"] == ["2015-01-01", "2017-01-01", "2019-01-01"]
+    assert dates_of(found) == ["2015-01-01", "2017-01-01", "2019-01-01", "2021-01-04", "2023-02-27"]
+    for wrong in (["2017-01-01", "2015-01-01"], ["2015-01-01", "2015-01-01"]):
+        with pytest.raises(
+            InputError, match=r"stream: 2015-01-01 comes after 201.-01-01; list each date once"
+        ):
+            configured(stream=wrong)
+    with pytest.raises(InputError, match=r"stream\.0: 'soon' is no date"):
+        configured(stream=["soon"])
+
+
+def test_each_date_of_a_stream_needs_a_dump():
+    dumps = {"2021-01-04": "derive", "2022-01-01": "derive", "2023-02-27": "c", "2024-01-01": "d"}
+    found = configured(dumps=dumps, stream=["2021-01-04", "2022-01-01", "2024-01-01"])
+    assert [derived_from(found, date) for date in ("2021-01-04", "2022-01-01")] == ["2023-02-27"] * 2
+    with pytest.raises(InputError, match=r"no entry for 2019-01-01; add .* \(or `2019-01-01: derive`\)"):
+        configured(dumps=dumps, stream=["2019-01-01", "2021-01-04"])
+    with pytest.raises(InputError, match=r"2021-01-04; .*, or set `snapshots` to two dates of the stream"):
+        configured(dumps={"2023-02-27": "c", "2024-01-01": "d"}, stream=["2023-02-27", "2024-01-01"])
+    with pytest.raises(InputError, match=r"dumps\.2024-01-01: only an earlier snapshot can be derived"):
+        configured(dumps=dumps | {"2024-01-01": "derive"}, stream=["2023-02-27", "2024-01-01"])
+    with pytest.raises(InputError, match="dumps has no entry for 2000-01-01"):
+        dump_source(found, "2000-01-01")
+
+
+def test_a_stream_of_fetched_entities_needs_a_contact(monkeypatch):
+    monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
+    dates = ("2021-01-04", "2022-01-01", "2023-02-27")
+    fetched = configured(dumps={date: {"entities": "a.txt"} for date in dates}, stream=list(dates))
+    with pytest.raises(InputError, match="contact: '' is no mail or web address"):
+        check_contact(fetched)
+    with pytest.raises(InputError, match="give `entities` for all dates"):
+        configured(
+            dumps={date: {"entities": "a.txt"} for date in dates} | {"2022-01-01": "b.json.gz"},
+            stream=list(dates),
+        )
 
 
 def test_fetching_needs_a_contact(monkeypatch):

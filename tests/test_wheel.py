@@ -48,6 +48,18 @@ def run(installed: Path, directory: Path, *arguments: str) -> subprocess.Complet
     )
 
 
+def test_what_describes_published_tables_is_in_the_wheel(installed: Path, tmp_path: Path):
+    code = "import factdrift.paths as p; print(p.PACKAGE); print(p.DICTIONARY); print(p.CITATION)"
+    done = subprocess.run(
+        [str(installed / "python"), "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    package, dictionary, citation = map(Path, done.stdout.splitlines())
+    assert (dictionary, citation) == (package / "docs" / "tables", package / "CITATION.cff")
+    pages = {path.name for path in (ROOT / "docs" / "tables").iterdir()}
+    assert {path.name for path in dictionary.iterdir()} == pages
+    assert citation.read_bytes() == (ROOT / "CITATION.cff").read_bytes()
+
+
 def test_the_package_is_that_of_the_wheel_with_all_its_data(installed: Path, tmp_path: Path):
     code = "import factdrift.paths as p; print(p.PACKAGE); print(*sorted(p.RESOURCES.rglob('*')), sep='\\n')"
     done = subprocess.run(

@@ -12,6 +12,12 @@ try:
 except ValueError as error:
     raise WorkflowError(f"configuration: {error}") from None
 
+LM_EVAL_QUESTIONS = {
+    "tempripple": f"{PAIR}/tempripple/tr_items.parquet",
+    "asof": f"{STREAM}/asof.parquet",
+}
+"""Tables of questions with options that become tasks of lm-evaluation-harness, by the name of the tasks."""
+
 ANSWER_SETTINGS = settings_of(config, AnswerSettings, MODELS_PART)
 
 

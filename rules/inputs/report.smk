@@ -4,20 +4,30 @@ from factdrift.paths import PACKAGE
 
 OPTIONAL = [
     *("klob_meta.json", "edit_scores.parquet", "locate_scores.parquet", "locate_vs_edit.parquet"),
-    *("answer_scores.parquet", "answer_clozes.parquet", "tempripple.stats.json"),
+    *("answer_scores.parquet", "answer_clozes.parquet", "tempripple.stats.json", "audit.json"),
 ]
 
 
-def shown_products(wildcards):
-    """The products that are there or are asked for together with the page: what was not built is left out."""
+def built_or_asked(names):
+    """The products among these that are there or are asked for in the same command, by name or by a rule."""
     asked = {str(file) for file in workflow.dag.targetfiles}
-    names = [name for name in OPTIONAL if Path("results", name).is_file() or f"results/{name}" in asked]
-    return [f"results/{name}" for name in names]
+    asked |= {str(file) for rule in workflow.dag.targetrules for file in rule.input}
+    found = [name for name in names if Path("results", name).is_file() or f"results/{name}" in asked]
+    return [f"results/{name}" for name in found]
+
+
+def shown_products(wildcards):
+    """The products that the page shows besides the dataset: what was not built is left out."""
+    judged = Path(PAIR, "audit", "judged.json")
+    # Of the configured pair alone a stream says nothing that the page does not.
+    names = [*OPTIONAL, "stream.parquet"] if config["stream"] else OPTIONAL
+    return [*built_or_asked(names), *([str(judged)] if judged.is_file() else [])]
 
 
 def page_layout():
     """The templates, styles and script of the page, which no fingerprint covers."""
-    return sorted(str(path) for path in (PACKAGE / "report" / "templates").iterdir())
+    folder = PACKAGE / "report" / "templates"
+    return sorted(str(path) for path in (*folder.iterdir(), PACKAGE / "pages" / "palette.css"))
 
 
 CATEGORIES = {
@@ -25,6 +35,7 @@ CATEGORIES = {
     "wikifactdiff": "Dataset",
     "funnel": "Accounts",
     "manifest": "Accounts",
+    "audit": "Accounts",
     "templates": "Sentences",
     "verbalization": "Sentences",
     "stream_scores": "Editing",
@@ -52,6 +63,8 @@ CAPTIONS = {
     "wikifactdiff.jsonl": "All updates in the layout of the published dataset.",
     "wikifactdiff.stats.json": "Triples, subjects, relations, objects and scenarios: the paper's Table 2.",
     "funnel.parquet": "How many triples each filter and each rule dropped or labelled, by relation.",
+    "audit.parquet": "What the audit of the datasets checked, row by row, with the reason of each failure.",
+    "audit.json": "Error rates of the datasets by kind of check, with intervals.",
     "manifest.json": "Dumps with checksums, configuration, versions and row counts.",
     "templates.parquet": "The sentence templates of every relation, with their source.",
     "verbalizations.parquet": "Every sentence of the chat model with its template or why it was dropped.",
@@ -66,7 +79,9 @@ CAPTIONS = {
     "answer_scores.parquet": "Accuracies of models on TempRIPPLE, with intervals.",
     "stream.parquet": "All updates between consecutive dates of a sequence, linked to chains.",
     "stream_scores.parquet": "Scores of edits made in the order of the changes, after each interval.",
+    "stream.svg": "Updates of a sequence of dates by month and scenario.",
     "asof.parquet": "Questions about what held on a date, at three precisions.",
+    "asof_scores.parquet": "Accuracies of models on questions with a date.",
     "answer_clozes.parquet": "What models complete in cloze tests.",
 }
 """Product -> its caption in Snakemake's own report."""

@@ -12,7 +12,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_models import tiny_model  # noqa: E402
 
-from factdrift.answer.clozes import ask_clozes, lines, read_clozes, shares  # noqa: E402
+from factdrift.answer.clozes import ask_clozes, lines, shares  # noqa: E402
+from factdrift.answer.items import read_clozes  # noqa: E402
 from factdrift.answer.schemas import CLOZES  # noqa: E402
 from factdrift.answer.settings import Settings  # noqa: E402
 from factdrift.edit.dataset import EDITS  # noqa: E402

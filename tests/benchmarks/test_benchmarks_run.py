@@ -148,6 +148,7 @@ def test_reading(tmp_path: Path, dump: Path) -> None:
     assert {
         "times as fast as qwikidata with the filter",
         "times as fast as `json.loads`",
+        "times as fast as DuckDB's JSON reader",
         "of the speed of decompressing and splitting",
         "gzip, two cores against one",
         "of the speed of decompressing bzip2",
@@ -214,6 +215,20 @@ def test_other_neighbors_are_an_error(tmp_path: Path, way: str, array: str, plac
     save(way, other["neighbors"], other["similarities"])
     with pytest.raises(AssertionError):
         neighbors.check(tmp_path, 2)
+
+
+@pytest.mark.slow
+def test_browsing(tmp_path: Path) -> None:
+    sizes = ("--updates", 60, "--entities", 300, "--statements", 4, "--buckets", 2, "--edits", 10)
+    [entry] = recorded(tmp_path, "browsing.py", *sizes, "--asked", 2, "--export")
+    assert entry.title == "Browsing a build of 60 updates and 300 entities"
+    assert re.search(r"made an index of \d+ MB", entry.text)
+    assert "`factdrift explorer` wrote" in entry.text
+    [table] = entry.tables
+    assert {"search, one letter", "a subject with an update", "a relation, the largest first"} <= {
+        row["page"] for row in table
+    }
+    assert all(number(row["asked for"]) == 2 and number(row["longest, ms"]) >= 0 for row in table)
 
 
 @pytest.mark.slow
@@ -437,8 +452,10 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.mark.slow
 def test_whole_workflow(tmp_path: Path, pairs: list[Path]) -> None:
     [entry] = recorded(tmp_path, "workflow.py", pairs[0], "--shards", 1, "--buckets", 1)
-    [size], commands = entry.tables
+    [size, expected], commands = entry.tables
     assert size["labels"] == "exact"
+    assert number(size["outputs, MB"]) > 0
+    assert expected["entities a snapshot"].startswith("estimate for ")
     assert 500 < number(size["entities a snapshot"]) < 700
     jobs = {row["command"]: int(row["jobs"]) for row in commands}
     assert jobs["statements extract"] == 2

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 from watch import Stage, Watch, stage_of
-from workflow import Run, measure, report
+from workflow import Outputs, Run, measure, report
+
+from factdrift.runs.estimate import Estimate
+from factdrift.runs.estimate import Stage as ForeseenStage
 
 BUSY = """
 import sys, time
@@ -43,29 +46,27 @@ def test_command_of_a_job() -> None:
     assert stage_of(["factdrift", "sample", "render"]) == "sample render"
     assert stage_of(["python", "-m", "snakemake", "factdrift"]) is None
     assert stage_of([]) is None
-    assert stage_of(["factdrift", "publish", "results/2015-01-01_2017-01-01/funnel.parquet"]) is None
+    assert stage_of(["factdrift", "show", "results/2015-01-01_2017-01-01/wfd_repl.parquet"]) is None
 
 
 def test_report_has_slopes() -> None:
+    expected = Estimate({"a": ForeseenStage(2, 80.0, 40.0, 120.0, 240.0, 7.0)}, 1.3e9, 40.0, 0.0, 0.0, 7e6)
+    outputs = {"a": Outputs(2, 5_200_000, True)}
+    small = {"a": Stage(2, 1.0, 1.0, 100.0), "b": Stage(1, 1.0, 0.0, 0.0)}
+    large = {"a": Stage(2, 90.0, 100.0, 150.0), "b": Stage(1, 1.0, 2.0, 5.0)}
     runs = [
-        Run(1000, 26.0, 20.0, 10.0, {"a": Stage(2, 1.0, 1.0, 100.0), "b": Stage(1, 1.0, 0.0, 0.0)}, True),
-        Run(
-            100_000,
-            2600.0,
-            200.0,
-            1000.0,
-            {"a": Stage(2, 90.0, 100.0, 150.0), "b": Stage(1, 1.0, 2.0, 5.0)},
-            False,
-        ),
+        Run(1000, 26.0, 20.0, 10.0, small, {}, expected, True),
+        Run(100_000, 2600.0, 200.0, 1000.0, large, outputs, expected, False),
     ]
     text = report(runs, 2, {"variant": "paper"})
-    assert "| slope | | 0.50 | 1.00 | | |" in text
-    assert "| a | 2 | 1.0 | 1.0 | 100 | 90.0 | 100.0 | 150 | 1.00 |" in text
-    assert "| b | 1 | 1.0 | 0.0 | 0 | 1.0 | 2.0 | 5 |  |" in text
-    assert "| 100,000 | 2,600 | 200 | 1,000 | 150 | NOT exact |" in text
+    assert "| slope | | 0.50 | 1.00 | | | |" in text
+    assert "| a | 2 | 1.0 | 1.0 | 100 | 0.0 | 90.0 | 100.0 | 150 | 5.2 | 1.00 | 80.0 | 120 | 7.0 |" in text
+    assert "| b | 1 | 1.0 | 0.0 | 0 | 0.0 | 1.0 | 2.0 | 5 | 0.0 |  | | | |" in text
+    assert "| 100,000 | 2,600 | 200 | 1,000 | 150 | 5 | NOT exact |" in text
+    assert "| estimate for 100,000 | | 40 | 80 | 120 | 7 | |" in text
     tables = [line for line in text.splitlines() if line.startswith("|")]
-    assert len({line.count("|") for line in tables[:5]}) == 1
-    assert len({line.count("|") for line in tables[5:]}) == 1
+    assert len({line.count("|") for line in tables[:6]}) == 1
+    assert len({line.count("|") for line in tables[6:]}) == 1
 
 
 def test_folder_that_is_no_pair(tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ import os
 import shutil
 import signal
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.nodes import Node, why_no_nodes
 
 from factdrift.chat.exchange import export_store, import_store
 from factdrift.chat.replies import read_reply
@@ -88,6 +90,46 @@ def test_only_one_process_asks_with_a_store(tmp_path: Path) -> None:
         Store(tmp_path)
     with Store(tmp_path):
         pass
+
+
+HOLDING = """
+import sys, time
+from pathlib import Path
+from factdrift.chat.store import Store
+store = Store(Path(sys.argv[1]))
+row = {"key": "k", "body": "{}", "model": "m", "status": "answered", "content": "yes", "source": "live"}
+store.put_all([row])
+print("stored", flush=True)
+time.sleep(600)
+"""
+
+OPENING = """
+import sys
+from pathlib import Path
+from factdrift.chat.store import Store
+from factdrift.errors import InputError
+try:
+    with Store(Path(sys.argv[1])) as store:
+        print(store.rows(["k"])["k"]["content"])
+except InputError as error:
+    print(error)
+"""
+
+
+@pytest.mark.system
+@pytest.mark.skipif(bool(why_no_nodes()), reason=why_no_nodes())
+def test_two_nodes_share_a_store(tmp_path: Path) -> None:
+    """The second node is refused while the first one asks, and has its answers once the first one is gone."""
+    first, second = (Node(name, tmp_path) for name in ("one", "two"))
+    line = [sys.executable, "-c", OPENING, str(tmp_path / "store")]
+    holder = first.start([sys.executable, "-c", HOLDING, str(tmp_path / "store")])
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "stored\n"
+        assert "another process" in second.start(line).communicate(timeout=120)[0]
+    finally:
+        first.kill(holder)
+    assert second.start(line).communicate(timeout=120)[0] == "yes\n"
 
 
 def test_a_store_is_one_file_that_can_be_read_from_a_read_only_folder(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import yaml
 from support.workflow import ROOT, command, jobs
 
 PROFILES = ROOT / "profiles"
-SUBMITTING = ("slurm", "slurm-without-accounting", "cluster-generic", "kubernetes")
+SUBMITTING = ("slurm", "cluster-generic", "kubernetes")
 PROPERTIES = {
     "rule": "edit_run",
     "jobid": 7,
@@ -51,8 +51,7 @@ def test_every_value_has_a_comment_before_it() -> None:
         before = line
 
 
-def test_the_variant_without_accounting_differs_in_one_value() -> None:
-    assert read("slurm") | {"slurm-status-command": "squeue"} == read("slurm-without-accounting")
+def test_the_profiles_agree_in_what_they_share() -> None:
     for profile in ("cluster-generic", "kubernetes"):
         shared = read("slurm").keys() & read(profile).keys() - {"executor"}
         assert len(shared) == 6

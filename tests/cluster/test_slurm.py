@@ -18,8 +18,9 @@ pytest.importorskip(
     "snakemake_executor_plugin_slurm", reason="what submits jobs is installed with `make cluster`"
 )
 
-PROFILE = "slurm-without-accounting"
+PROFILE = "slurm"
 QUICK = ("--slurm-init-seconds-before-status-checks", "1")
+SHOWN = "--format=JobID,State,MaxRSS,ReqMem"
 PAIR = f"results/{OLD}_{NEW}"
 BASELINE = f"{PAIR}/edit/tiny/baseline.parquet"
 
@@ -93,6 +94,16 @@ def test_killed_jobs_come_back_with_more_and_two_runs_do_not_meet(tmp_path: Path
     memory = {line.partition("MinMemoryNode=")[2].split()[0] for line in jobs.values()}
     limits = {line.partition("TimeLimit=")[2].split()[0] for line in jobs.values()}
     assert (memory, limits) == ({"1500M", "3000M"}, {"00:10:00", "00:20:00"})
+    if slurm.accounts():
+        # What docs/cluster.md reads: the killed job's peak is above what it had asked for.
+        shown = slurm.asked(
+            "sacct", "--parsable2", "--noheader", "--units=M", f"--jobs={','.join(jobs)}", SHOWN
+        )
+        rows = [line.split("|") for line in shown.splitlines()]
+        asked = {job: float(memory.rstrip("M")) for job, _, _, memory in rows if memory}
+        peaks = [(job, float(peak.rstrip("M"))) for job, _, peak, _ in rows if peak]
+        assert any(peak > asked[job.partition(".")[0]] == 1500 for job, peak in peaks), shown
+        assert {state for job, state, _, _ in rows if asked.get(job) == 3000} == {"COMPLETED"}
 
 
 def test_a_run_that_was_interrupted_is_continued(tmp_path: Path) -> None:

@@ -9,7 +9,10 @@ import pytest
 from factdrift.answer.schemas import CLOZES as ANSWER_CLOZES
 from factdrift.answer.schemas import PREDICTIONS as ANSWER_PREDICTIONS
 from factdrift.answer.schemas import SCORES as ANSWER_SCORES
+from factdrift.audit.account import AUDIT
+from factdrift.audit.kinds import KINDS as AUDIT_KINDS
 from factdrift.chat.tables import ANSWERS, REQUESTS, STORED
+from factdrift.compare.differences import CHANGES, DIFFERENCES
 from factdrift.edit.dataset import EDITS
 from factdrift.edit.lifelong.dataset import STREAM_EDITS
 from factdrift.edit.lifelong.scores import STREAM_SCORES
@@ -26,9 +29,11 @@ from factdrift.locate.table import SCORES as LOCATE_SCORES
 from factdrift.models.bundled.corpus import SENTENCES as MODEL_SENTENCES
 from factdrift.models.bundled.taught import TAUGHT
 from factdrift.neighbors.facts import NEIGHBORS
+from factdrift.publish.flat import FLAT
 from factdrift.snapshots.api.entities import FETCHED
 from factdrift.statements.gather import CLASSES
 from factdrift.streams.assemble import STREAM
+from factdrift.streams.schemas import ASOF
 from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, TIME, TRANSLATIONS
 from factdrift.tempripple import immutability, timelines
 from factdrift.tempripple.rows import ROWS
@@ -82,6 +87,7 @@ SCHEMAS = {
     "stored_answers": STORED,
     "tempripple_rows": ROWS,
     "stream": STREAM,
+    "asof": pa.schema([field for field in ASOF if field.name not in TR_ITEMS.names]),
     "tr_facts": TR_FACTS,
     "tr_related": TR_RELATED,
     "tr_items": TR_ITEMS,
@@ -97,6 +103,9 @@ SCHEMAS = {
     "locate_vs_edit": VS_EDIT,
     "answer_predictions": ANSWER_PREDICTIONS,
     "answer_scores": ANSWER_SCORES,
+    "flat_updates": FLAT,
+    "audit": AUDIT,
+    "differences": DIFFERENCES,
 }
 
 
@@ -135,6 +144,15 @@ def test_every_column_with_its_type(page: str) -> None:
         assert columns(page) == wanted
     else:
         assert list(columns(page).items()) == list(wanted.items())
+
+
+def test_kinds_of_the_audit_and_of_differences_are_explained() -> None:
+    explained = rows("../audit")
+    for kind, each in AUDIT_KINDS.items():
+        mark = "yes" if each.role else ""
+        assert [f"`{kind}`", ", ".join(each.datasets), mark, each.description] in explained
+    explained = rows("../diff-builds")
+    assert all([f"`{change}`", meaning] in explained for change, meaning in CHANGES.items())
 
 
 def test_filters_and_steps_are_explained() -> None:

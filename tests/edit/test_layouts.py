@@ -88,6 +88,19 @@ ZSRE = {
     "cond": "Trinity College >> University of Michigan || What university did Watts Humphrey attend?",
 }
 
+WIKIBIGEDIT = {
+    "tag": "new",
+    "subject": "Ada Lovelace",
+    "update": "Which party does Ada Lovelace belong to?",
+    "rephrase": "What is the party of Ada Lovelace?",
+    "personas": "Ada Lovelace, me ask party?",
+    "ans": "Greens",
+    "loc": "Which party does Bo Li belong to?",
+    "loc_ans": "Blues",
+    "mhop": "In which country is the party of Ada Lovelace?",
+    "mhop_ans": "Norway",
+}
+
 
 def named(id: str | None, label: str) -> Row:
     return {"id": id, "label": label, "description": f"what is called {label}"}
@@ -100,7 +113,8 @@ def fact(subject: str, prompt: str, label: str) -> Row:
         "dist": 0.25,
         "popularity": 4.5,
         "objects": [
-            {"object": named("Q9", label), "prompt": f"{prompt} ____", "raw": "Q9", "statement": "Q1$a"}
+            {"object": named("Q9", label), "prompt": f"{prompt} ____"}
+            | {"raw": "Q9", "statement": "Q1$a", "dist": 0.25}
         ],
     }
 
@@ -168,7 +182,7 @@ def neighbors(row: Row) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_there_and_back(layout: str, dataset: Path, tmp_path: Path) -> None:
-    assert export(dataset, layout, tmp_path / "theirs.json") == (2, 0)
+    assert export(dataset, layout, tmp_path / "theirs.json")[:2] == (2, 0)
     assert load(tmp_path / "theirs.json", layout, tmp_path / "back.parquet") == (2, 0)
     assert read(tmp_path / "back.parquet") == read(dataset)
     assert pq.read_schema(tmp_path / "back.parquet").equals(SCHEMA)
@@ -208,8 +222,8 @@ def test_easyedit_is_written_as_its_loader_wants_it() -> None:
     assert set(KNOWEDIT_ZSRE) <= set(record)
     assert record["ground_truth"] == "Angela Merkel"
     first = record["locality"]["Relation_Specificity"][0]
-    assert first == {"prompt": "Belgium is led by", "ground_truth": "Alexander De Croo"}
-    assert record["rephrase_prompt"] == "Germany is led by"
+    assert first == {"prompt": "Belgium is led by", "ground_truth": [["Alexander De Croo"]]}
+    assert record["rephrase_prompt"] == record["rephrase"] == "Germany is led by"
 
 
 def test_zsre_is_written_as_its_loaders_want_it() -> None:
@@ -266,6 +280,20 @@ def test_zsre_is_read(tmp_path: Path) -> None:
     ]
 
 
+def test_wikibigedit_is_read(tmp_path: Path) -> None:
+    without = {"mhop": None, "mhop_ans": None}
+    rows = imported(tmp_path, "wikibigedit", WIKIBIGEDIT, WIKIBIGEDIT | without | {"ground_truth": "X"})
+    assert rows[0]["subject"]["id"] == "wikibigedit-0"
+    assert rows[0]["update_prompt"] == "Which party does Ada Lovelace belong to? ____"
+    assert rows[0]["generalization_prompts"] == [
+        "What is the party of Ada Lovelace? ____",
+        "Ada Lovelace, me ask party? ____",
+    ]
+    assert [objects(row) for row in rows] == [{"new": "Greens"}, {"new": "Greens", "obsolete": "X"}]
+    assert [row["scenario"] for row in rows] == ["AddRelation", "ReplaceObject"]
+    assert neighbors(rows[0]) == [("Which party does Bo Li belong to? ____", "Blues")]
+
+
 def test_what_does_not_fit_is_left_out_and_counted(tmp_path: Path) -> None:
     static = object_("Annalena", "new")
     two = update() | {"objects": [*update()["objects"], static]}
@@ -273,8 +301,8 @@ def test_what_does_not_fit_is_left_out_and_counted(tmp_path: Path) -> None:
     nameless = update() | {"update_prompt": "The chancellor is ____"}
     path = tmp_path / "wfd.parquet"
     pq.write_table(pa.Table.from_pylist([update(), two, lonely, nameless], SCHEMA), path)
-    counts = {layout: export(path, layout, tmp_path / f"{layout}.json") for layout in LAYOUTS}
-    assert counts == {"counterfact": (2, 2), "easyedit": (3, 1), "zsre": (2, 2)}
+    counts = {layout: export(path, layout, tmp_path / f"{layout}.json")[:2] for layout in LAYOUTS}
+    assert counts == {"counterfact": (2, 2), "easyedit": (3, 1), "wikibigedit": (2, 2), "zsre": (2, 2)}
 
 
 def _without(record: Row, *path: str) -> Row:
@@ -297,11 +325,17 @@ def _without(record: Row, *path: str) -> Row:
         ("counterfact", ZSRE, "record 1: no field 'requested_rewrite'"),
         ("counterfact", COUNTERFACT | {"requested_rewrite": "x"}, "record 1: does not have the layout"),
         ("easyedit", _without(WIKI_RECENT, "target_new"), "record 1: no field 'target_new'"),
+        ("wikibigedit", _without(WIKIBIGEDIT, "ans"), "record 1: no field 'ans'"),
         ("zsre", ZSRE | {"answers": []}, "record 1: does not have the layout"),
     ],
 )
 def test_a_record_of_another_layout_is_named(tmp_path: Path, layout: str, record: Row, words: str) -> None:
-    good = {"counterfact": COUNTERFACT, "easyedit": WIKI_RECENT, "zsre": ZSRE}[layout]
+    good = {
+        "counterfact": COUNTERFACT,
+        "easyedit": WIKI_RECENT,
+        "wikibigedit": WIKIBIGEDIT,
+        "zsre": ZSRE,
+    }[layout]
     with pytest.raises(InputError, match=words):
         imported(tmp_path, layout, good, record)
     assert not (tmp_path / "ours.parquet").exists()

@@ -94,6 +94,18 @@ def luminance(colour: str) -> float:
     return sum(map(float, colour[colour.index("(") + 1 : -1].split(","))) / 3
 
 
+def test_on_paper_nothing_is_cut_off(page: Browser) -> None:
+    page.size(717, 1050)  # A4 without its margins
+    page.send("Emulation.setEmulatedMedia", media="print")
+    try:
+        page.run("window.dispatchEvent(new Event('beforeprint'))")
+        assert page.run("document.documentElement.scrollWidth") == 717
+        assert len(cells(page, 1)) == 87
+        assert page.run("getComputedStyle(document.querySelector('nav')).display") == "none"
+    finally:
+        page.send("Emulation.setEmulatedMedia", media="")
+
+
 def test_contents_are_folded_on_a_phone_only(page: Browser) -> None:
     assert page.run("document.querySelector('.contents').open") is False
     page.size(1280, 800)

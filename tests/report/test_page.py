@@ -12,8 +12,10 @@ import pytest
 from support.workflow import ROOT
 
 from factdrift.errors import InputError
+from factdrift.manifests import warnings
+from factdrift.pages import day, shown
 from factdrift.report.blocks import Build
-from factdrift.report.page import day, figure, shown, warnings, write_page
+from factdrift.report.page import figure, write_page
 
 
 class Page(HTMLParser):
@@ -110,6 +112,9 @@ def test_every_number_names_a_file_that_exists_and_its_command(page: Page, sampl
         assert (sample.results / file).exists(), file
     text = (sample.results / "report.html").read_text("utf-8")
     assert len(re.findall(r"<figure ", text)) == len(re.findall(r'<p class="source">.*<a href="#file-', text))
+    warned = re.findall(r'<p class="warning".*?</p>', text)
+    assert warned
+    assert all('<a href="#file-' in warning for warning in warned)
     for command in re.findall(r"<td><code>(.*?)</code></td>", text):
         assert command.startswith("snakemake --cores all")
 

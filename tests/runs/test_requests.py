@@ -29,7 +29,7 @@ def test_counted_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = {
         "updates difference": requests._Chosen(2000, None, None),
         "klob candidates": requests._Chosen(8000, 240, 20000),
-        "publish": requests._Chosen(200, 60, 2000),
+        "publish file": requests._Chosen(200, 60, 2000),
     }
     monkeypatch.setattr(requests, "read_costs", lambda scope: table)
     monkeypatch.setattr(requests, "read_quantities", lambda: quantities)
@@ -39,7 +39,7 @@ def test_counted_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked["updates difference"] == Request(2000 * 1.5 + 500, 153, 400 + 2000)
     # A quarter of a full dump.
     assert asked["klob candidates"] == Request(2000 + 500, 60, 5000)
-    assert asked["publish"] == Request(700, 15, 1000)
+    assert asked["publish file"] == Request(700, 15, 1000)
     assert asked["klob candidates"].grown(3) == Request(4 * 2500, 4 * 60, 4 * 5000)
 
 

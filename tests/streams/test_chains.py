@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 import tempfile
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow.parquet as pq
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 from support.sequences import (
+    DATES,
     PLAIN,
     SINGLE,
     chains,
@@ -79,6 +82,83 @@ def test_values_that_hold_together_do_not_supersede_each_other(tmp_path):
     ]
 
 
+def appeared(statement: str, triples: list[list[dict[str, Any]]], interval: int) -> int | None:
+    """The interval in which a statement of the new dump was added, followed back through all differences."""
+    for place in range(interval, 0, -1):
+        (row,) = (row for row in triples[place - 1] if row["new_statement"] == statement)
+        if row["change"] == "F+":
+            return place
+        statement = row["old_statement"]
+    return None
+
+
+def day(text: str) -> datetime.date:
+    return datetime.date.fromisoformat(text)
+
+
+def of(packed: int) -> datetime.date:
+    return datetime.date(packed // 10_000, packed // 100 % 100, packed % 100)
+
+
+def expected(row: dict[str, Any], beside: list[dict[str, Any]], triples: Any, interval: int) -> Any:
+    """`dated_by`, days and lags of one object by the definitions of docs/streams.md, from the raw columns."""
+    begin, end = day(DATES[interval - 1]), day(DATES[interval])
+    side = "old" if row["change"] == "F-" else "new"
+
+    def inside(time: dict[str, Any] | None) -> bool:
+        return bool(time) and time["precision"] >= 9 and of(time["first"]) <= end and of(time["last"]) > begin
+
+    def told(by: str, first: datetime.date, last: datetime.date, since: int | None) -> Any:
+        lags = (None, None)
+        if since is not None:
+            after = day(DATES[since - 1]) + datetime.timedelta(days=1)
+            lags = ((after - last).days, (day(DATES[since]) - first).days)
+        return by, first, last, *lags
+
+    if row["label"] == "static":
+        return (None,) * 5
+    if row["label"] == "new":
+        for by, column in (("start", "start"), ("point_in_time", "pit")):
+            if inside(time := row[f"{side}_{column}"]):
+                since = appeared(row["new_statement"], triples, interval)
+                return told(by, of(time["first"]), of(time["last"]), since)
+    elif inside(time := row[f"{side}_end"]):
+        same = row["old_end"] and row["old_end"]["first"] == time["first"]
+        same = same and row["old_end"]["last"] == time["last"]
+        return told("end", of(time["first"]), of(time["last"]), None if same else interval)
+    elif began := sorted(
+        found[1:3]
+        for found in (expected(each, [], triples, interval) for each in beside if each["label"] == "new")
+        if found[0] != "interval"
+    ):
+        return told("replacement", *began[0], interval if row["change"] == "F-" else None)
+    return told("interval", begin + datetime.timedelta(days=1), end, None)
+
+
+def check_dates(rows: list[dict[str, Any]], pairs: list[Path]) -> None:
+    """Dates and lags of all objects are those that the definitions give."""
+    triples = [World.differences(pair) for pair in pairs]
+    tables = [pq.read_table(pair / "updates.parquet").to_pylist() for pair in pairs]
+    for row in rows:
+        update = [
+            each
+            for each in tables[row["interval"] - 1]
+            if (each["subject"], each["property"]) == (row["subject"], row["property"])
+            and each["dropped_by"] is None
+        ]
+        update.sort(
+            key=lambda each: (
+                each["old_position"] is None,
+                each["old_position"] or 0,
+                each["new_position"] or 0,
+            )
+        )
+        for each, said in zip(update, row["changes"], strict=True):
+            wanted = expected(each, update, triples, row["interval"])
+            days = [said[name] and of(said[name]) for name in ("first_day", "last_day")]
+            assert (said["dated_by"], *days, said["lag_min"], said["lag_max"]) == wanted
+
+
 @settings(max_examples=examples(12), phases=[Phase.explicit, Phase.generate])
 @given(st.integers(0, 2**32))
 def test_the_laws_hold_in_random_worlds(seed):
@@ -90,6 +170,7 @@ def test_the_laws_hold_in_random_worlds(seed):
         check_composition([World.differences(pair) for pair in pairs], World.differences(direct))
         rows = chains(pairs, folder / "chains.parquet")
         check_chains(rows, len(pairs))
+        check_dates(rows, pairs)
         updates = {
             (interval, row["subject"], row["property"])
             for interval, pair in enumerate(pairs, start=1)

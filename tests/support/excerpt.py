@@ -67,4 +67,5 @@ def local_build(directory: Path) -> None:
     (directory / "views").mkdir(parents=True)
     for month, packed in MONTHS.items():
         (directory / "views" / file_of(month)).write_bytes(packed)
-    build(directory, **config(str(EXCERPT), pageviews="views"))
+    targets = ("results/wikifactdiff.parquet", "results/manifest.json")
+    build(directory, targets=targets, **config(str(EXCERPT), pageviews="views"))

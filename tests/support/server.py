@@ -45,6 +45,7 @@ class Asked:
     sent: int = 0
     began: float = field(default_factory=time.monotonic)
     ended: float = 0.0
+    authorization: str = ""
 
 
 class Server:
@@ -107,6 +108,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             wanted = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
             start = int(wanted[1]) if wanted else 0
             asked = Asked(self.command, self.path, start, self.headers.get("User-Agent", ""))
+            asked.authorization = self.headers.get("Authorization", "")
             server.asked.append(asked)
             if self.path in server.moved:
                 self.send_response(302)

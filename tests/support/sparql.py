@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -70,6 +71,10 @@ class QueryService:
     not_before: float = 0.0
     busy: int = 0
     url: str = ""
+    hold_at: int | None = None
+    """Number of the request from which on none is answered while this is set."""
+    authorizations: list[str] = field(default_factory=list)
+    """The headers with which clients logged in."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -83,7 +88,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         query = parse_qs(body)["query"][0]
         service.busy += 1
+        service.authorizations += self.headers.get_all("Authorization", [])
         self._judge(service, query)
+        while service.hold_at is not None and len(service.asked) >= service.hold_at:
+            time.sleep(0.005)
         self._answer(service, query)
 
     def _judge(self, service: QueryService, query: str) -> None:
@@ -166,8 +174,9 @@ class _Handler(BaseHTTPRequestHandler):
         }.items():
             self.send_header(name, value)
         self.server.service.busy -= 1  # before the last byte that the client looks at
-        self.end_headers()
-        self.wfile.write(body)
+        with contextlib.suppress(ConnectionError):  # the client may have been killed
+            self.end_headers()
+            self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:
         pass

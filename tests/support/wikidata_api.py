@@ -47,8 +47,9 @@ class Wiki:
     """The content of the wiki, and its failures.
 
     `history`: the revisions of each entity, the oldest first; an empty list is a deleted page. `fail`: the
-    failures of the next requests, in order: `maxlag`, `429`, `503`, `cut`, `garbage`, `ratelimited`, or ""
-    for none. `retry_after`: the header that is sent with them. `fits`: entities that fit into one answer.
+    failures of the next requests, in order: `maxlag`, `429`, `503`, `cut`, `garbage`, `ratelimited`, `login`
+    and `403` (which repeat what the client logged in with), or "" for none. `retry_after`: the header that is
+    sent with them. `fits`: entities that fit into one answer.
     """
 
     def __init__(self) -> None:
@@ -60,6 +61,8 @@ class Wiki:
         self.refused: str | None = None
         self.requests: list[dict[str, str]] = []
         self.agents: Counter[str] = Counter()
+        self.authorizations: Counter[str] = Counter()
+        """The headers with which clients logged in; "" for those that did not."""
         self.busiest = 0
         self.hold_at: int | None = None
         """Number of the request from which on none is answered while this is set."""
@@ -162,11 +165,12 @@ class Wiki:
             return {**self._current(content), "redirects": {"from": name, "to": content}}
         return copy.deepcopy(content or {})
 
-    def enter(self, query: dict[str, str], agent: str) -> str:
+    def enter(self, query: dict[str, str], agent: str, authorization: str) -> str:
         """Counts a request; returns the name of its failure."""
         with self._lock:
             self.requests.append(query)
             self.agents[agent] += 1
+            self.authorizations[authorization] += 1
             self._busy += 1
             self.busiest = max(self.busiest, self._busy)
             return self.fail.pop(0) if self.fail else ""
@@ -184,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         query = dict(parse_qsl(urlsplit(self.path).query))
         agent = self.headers.get("User-Agent", "")
-        failure = self.wiki.enter(query, agent)
+        failure = self.wiki.enter(query, agent, self.headers.get("Authorization", ""))
         time.sleep(self.wiki.delay)
         while self.wiki.hold_at is not None and len(self.wiki.requests) >= self.wiki.hold_at:
             time.sleep(0.005)
@@ -202,6 +206,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(
                 200, json.dumps(_error(failure, "You've exceeded your rate limit.")).encode(), again=True
             )
+        elif failure == "login":
+            said = _error("mwoauth-invalid-authorization", f"no: {self.headers['Authorization']}")
+            self._send(200, json.dumps(said).encode())
+        elif failure == "403":
+            self._send(403, f"no: {self.headers['Authorization']}".encode())
         elif failure == "garbage":
             self._send(200, b"<html>our servers are currently under maintenance")
         else:

@@ -85,7 +85,7 @@ def test_neighborhoods(build: Build) -> None:
     records = by_ids(build().records())
     first, second = records["Q30", "P6"]["neighborhood"]
     assert first["subject"]["id"] == "Q900000001"
-    assert first["dist"] == 0.25
+    assert first["dist"] == first["objects"][0]["dist"] == 0.25
     assert first["popularity"] == 1.5
     assert first["relation"]["label"] == "head of government"
     (fact,) = first["objects"]

@@ -98,6 +98,9 @@ def test_without_a_contact_no_request_is_sent(server, tmp_path, monkeypatch):
     said = snakemake(tmp_path, DOWNLOADED, fails=True, **config(f"{server.url}{DUMP}"))
     assert "is no mail or web address" in said
     assert "configuration key 'contact'" in said
+    # Before any job, and not where nothing is to be downloaded.
+    assert "rule download_dump" not in said
+    assert not (tmp_path / "logs" / "snapshots").exists()
     assert not server.asked
 
 

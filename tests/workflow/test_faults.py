@@ -29,8 +29,10 @@ def run(directory, old, new, *options):
             "the name of a dump must end in",
         ),
         ({"tempripple": {"source": "sparql", "endpoint": "wikidata"}}, "'' is no mail or web address"),
+        ({"pageviews": "wikidata"}, "'' is no mail or web address"),
+        ({"dumps": "wikidata"}, "'' is no mail or web address"),
     ],
-    ids=["configuration", "files", "addresses", "contact"],
+    ids=["configuration", "files", "addresses", "contact", "contact for page views", "contact for dumps"],
 )
 def test_each_check_of_the_configuration_comes_before_any_job(tmp_path, monkeypatch, keys, message):
     """One fault for each check that the Snakefile calls; test_settings.py tests all their messages."""

@@ -33,6 +33,7 @@ def test_another_workflow_imports_all_rules(tmp_path: Path, prefix: str):
     snakefile = tmp_path / "Snakefile"
     snakefile.write_text(IMPORTED.format(root=ROOT, more=more), encoding="utf-8")
     names = ("manifest.json", "edit_scores.parquet", "klob_c.parquet", "tempripple.parquet")
+    names += ("layouts/counterfact.json", "layouts/mquake.json", "lm_eval")
     targets = [f"{prefix}results/{name}" for name in names]
     plan = run(tmp_path, snakefile, "--dry-run", "--printshellcmds", *targets)
     assert "rule factdrift_publish:" in plan

@@ -1,10 +1,14 @@
-"""The page about the default build, made by its rule, and Snakemake's own report of the results."""
+"""The page about the default build and the explorer, made by their rules, and Snakemake's own report."""
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 
+import pytest
+import requests
+from support.explorer import serving
 from support.workflow import snakemake
 
 
@@ -22,3 +26,33 @@ def test_the_page_and_snakemakes_report(built: Path) -> None:
     for part in ("Updates that replace exactly one object", "Dumps with checksums", "on one page", "Dataset"):
         assert part in text
     assert any(name.endswith("wfd_repl.parquet") for name in names)
+
+
+@pytest.mark.slow
+def test_the_explorer(built: Path, tmp_path: Path) -> None:
+    folder, pair = built / "results" / "explorer", built / "results" / "2021-01-04_2023-02-27"
+    said = snakemake(built, "results/explorer", jobs=False)
+    assert "progress: explorer: 1 of 1 jobs" in said
+    assert "Nothing to be done" in snakemake(built, "results/explorer")
+    text = (folder / "Q30.html").read_text("utf-8")
+    update = text[text.index('id="P6-title"') :].partition("</article>")[0]
+    for part in (
+        "Donald Trump",
+        "Joe Biden",
+        "replaced_from",
+        "The government of the United States of America",
+    ):
+        assert part in update, part
+    compared = text[text.index('<details class="relation" open id="P6">') :].partition("</details>")[0]
+    first = re.sub(r"<[^>]+>", " ", compared[compared.index("<tbody>") :].partition("</tr>")[0]).split()
+    assert " ".join(first) == (
+        "Donald Trump preferred from January 20, 2017 no page at Wikidata "
+        "Donald Trump from January 20, 2017 to January 20, 2021 no page at Wikidata "
+        "replaced obsolete, in the dataset preferred filter"
+    )
+    before = sorted(path for path in built.rglob("*") if ".snakemake" not in path.parts)
+    with serving(pair, tmp_path / "index.sqlite") as address:
+        answer = requests.get(f"{address}Q30", timeout=60).text
+        assert 'id="P6-title"' in answer
+        assert "Joe Biden" in requests.get(f"{address}search?q=joe+bi&part=1", timeout=60).text
+    assert sorted(path for path in built.rglob("*") if ".snakemake" not in path.parts) == before

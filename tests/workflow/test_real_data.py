@@ -22,6 +22,9 @@ import pytest
 from support.excerpt import EXCERPT, LABELS, NEW, OLD
 from support.workflow import snakemake
 
+from factdrift.audit.build import Source, audit
+from factdrift.audit.kinds import KINDS
+
 Row = dict[str, Any]
 
 
@@ -186,6 +189,7 @@ def build(directory: Path, dumps: dict[str, str]) -> None:
     snakemake(
         directory,
         "results/wikifactdiff.parquet",
+        "results/manifest.json",
         snapshots={"old": old, "new": new},
         dumps=dumps,
         objects="any",
@@ -264,6 +268,17 @@ def test_every_statement_is_in_its_dump(made: Build) -> None:
             assert old[value["statement"]] == expected
             traced["neighborhood"] += 1
     assert all(traced[kind] > 10 for kind in ("old", "new", "neighborhood"))
+
+
+def test_the_audit_finds_no_wrong_fact(made: Build) -> None:
+    old, new = made.dumps
+    pair = made.directory / "results" / f"{old}_{new}"
+    source = Source(pair, *made.dumps.values(), [Path(path) for path in LABELS])
+    findings, summary = audit(source, 1000, 0)
+    assert summary["sampled"]["wikifactdiff"]["rows"] == len(made.rows())
+    checked = {each["kind"] for each in findings}
+    assert {kind for kind, each in KINDS.items() if each.role and "wikifactdiff" in each.datasets} <= checked
+    assert [each for each in findings if each["outcome"] == "failed" and KINDS[each["kind"]].role] == []
 
 
 def _by_statement(dump: Path) -> dict[str, tuple[str, str, str | None]]:

@@ -19,7 +19,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the package from which the workflow runs, with the data files of the original."""
     copy = tmp_path / "code" / "factdrift"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "resources", "config"))
-    for name in ("resources", "config"):
+    for name in ("resources", "config", "docs", "CITATION.cff"):
         (copy / name).symlink_to(ROOT / name)
     inherited = os.environ.get("PYTHONPATH", "")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(copy.parent), inherited])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from support.sequences import check_chains, check_composition
 from support.workflow import Once, copied, jobs, snakemake
+
+from factdrift.cli import main
+from factdrift.report.blocks import Build
+from factdrift.report.page import write_page
 
 pytestmark = pytest.mark.slow
 
@@ -76,13 +81,45 @@ def test_known_chains_of_the_sample(stream: Path):
         ("2017-01-20", 1, 2),
         ("2021-01-20", 2, None),
     ]
-    # Zinedine Zidane came back in March 2019.
+    # Carlo Ancelotti coached the club until 2015, and again from 2021.
     (back,) = (row for row in told if row["chain"] == "Q8682-P286" and row["reverts"])
-    assert back["date"] == "2019-03-11"
-    assert {"Zinedine Zidane"} == {each["label"] for each in back["objects"] if each["decision"] == "new"}
+    assert back["date"] == "2021-06-01"
+    assert {"Carlo Ancelotti"} == {each["label"] for each in back["objects"] if each["decision"] == "new"}
 
 
-def test_two_dates_give_the_pair(built: Path, stream: Path):
+def test_an_update_is_shown_with_its_place_in_the_chain(stream: Path, capsys: pytest.CaptureFixture[str]):
+    path = str(stream / "results/stream.parquet")
+    assert main(["show", path, "--subject", "Q30", "--relation", "P6"]) == 0
+    said = capsys.readouterr().out
+    first, second = said.index("2015-01-01 to 2019-01-01, update 1 of 2"), said.index("update 2 of 2")
+    assert "changed 2017-01-20, superseded by 2" in said[first:second]
+    assert "changed 2021-01-20\n" in said[second:]
+
+
+def test_the_page_has_a_section_about_the_stream(stream: Path):
+    said = snakemake(stream, "-n", "results/report.html", stream=STREAM)
+    assert "--stream=results/stream.parquet" in said
+    results = stream / "results"
+    build = Build(results, results / "2021-01-04_2023-02-27", stream / "logs")
+    write_page(build, results / "report.html", stream=results / "stream.parquet")
+    page = (results / "report.html").read_text("utf-8")
+    section = page.partition('<section id="streams"')[2].partition("</section>")[0]
+    for text in ("Updates by interval", "2019-01-01", "dated to a month", "up to 731 days"):
+        assert text in section
+
+
+def test_questions_with_a_date(stream: Path):
+    snakemake(stream, "results/asof.parquet", "results/stream.svg", stream=STREAM)
+    asked = rows(stream / "results/asof.parquet", "chain", "date", "answer_label", "holds", "option_verdicts")
+    heads = [(row["date"], row["answer_label"], row["holds"]) for row in asked if row["chain"] == "Q30-P6"]
+    assert ("2013", "Barack Obama", "then") in heads
+    assert ("2019", "Donald Trump", "before") in heads
+    assert ("2022", "Joe Biden", "now") in heads
+    assert {row["option_verdicts"].count("correct") for row in asked if row["option_verdicts"]} == {1}
+    assert "<svg" in (stream / "results/stream.svg").read_text("utf-8")
+
+
+def test_two_dates_give_the_pair(stream: Path):
     snakemake(stream, "results/stream.parquet", stream=[])
     table = pq.read_table(stream / "results/stream.parquet")
     pair = pq.read_table(stream / "results/wikifactdiff.parquet")
@@ -126,3 +163,35 @@ def test_a_snapshot_is_a_target(built: Path):
     assert jobs(snakemake(built, "-n", "results/snapshots/2018-05-01/")) == SNAPSHOT | {
         "results/snapshots/2018-05-01/": 1
     }
+
+
+def test_only_classes_reach_the_command(built: Path):
+    said = snakemake(built, "-n", "results/wfd_repl.parquet", only={"classes": ["Q6256"]})
+    tables = " ".join(f"results/snapshots/{date}/classes.parquet" for date in ("2023-02-27", "2021-01-04"))
+    assert f"--only-classes Q6256 --classes {tables}" in said
+
+
+REAL = os.environ.get("FACTDRIFT_REAL_DATA")
+
+
+@pytest.mark.skipif(not REAL, reason="FACTDRIFT_REAL_DATA does not name the folder of real dumps")
+def test_the_laws_hold_on_real_dumps(tmp_path: Path):
+    """Two captures of the same entities, and between them what the later one says of an earlier day."""
+    folder = Path(str(REAL)) / "wikidata"
+    dates = ["2018-09-03", "2020-01-01", "2021-06-14"]
+    sources = [str(folder / "pair-2018-09.json.gz"), "derive", str(folder / "pair-2021-06.json.gz")]
+    keys = {
+        "snapshots": {"old": dates[0], "new": dates[-1]},
+        "stream": dates,
+        "dumps": dict(zip(dates, sources, strict=True)),
+        "scope": "all",
+        "objects": "any",
+        "shards": 1,
+        "buckets": 1,
+    }
+    pairs = [*itertools.pairwise(dates), (dates[0], dates[-1])]
+    snakemake(tmp_path, *(f"results/{old}_{new}/triples/0-of-1.parquet" for old, new in pairs), **keys)
+    *consecutive, direct = [triples(tmp_path, old, new) for old, new in pairs]
+    assert min(len(each) for each in [*consecutive, direct]) > 5000
+    assert {row["change"] for row in direct} == {"F-", "F0", "F+"}
+    check_composition(consecutive, direct)

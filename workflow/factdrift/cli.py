@@ -22,6 +22,7 @@ STAGES = (
     "verbalize",
     "wikifactdiff",
     "streams",
+    "recent",
     "klob",
     "tempripple",
     "models",
@@ -30,17 +31,22 @@ STAGES = (
     "answer",
     "chat",
     "runs",
+    "audit",
+    "compare",
     "report",
+    "releases",
+    "publish",
+    "browse",
 )
 
-MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft", "sklearn")
+MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
 """What `make models` adds to the environment."""
 
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="factdrift", description=sys.modules["factdrift"].__doc__)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (*(f"{stage}.commands" for stage in STAGES), "publish", "unlock"):
+    for module in (*(f"{stage}.commands" for stage in STAGES), "unlock"):
         importlib.import_module(f"factdrift.{module}").register(commands)
     return top
 

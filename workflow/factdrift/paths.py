@@ -15,6 +15,8 @@ PACKAGE = Path(str(files("factdrift")))
 _TOP = PACKAGE if (PACKAGE / "resources").is_dir() else PACKAGE.parents[1]
 
 RESOURCES = (_TOP / "resources").resolve()
+CARDS = RESOURCES / "cards"
+"""What is published, and the templates of the cards."""
 COSTS = RESOURCES / "costs"
 DUMPS = RESOURCES / "dumps.tsv"
 KLOB = RESOURCES / "klob"
@@ -29,6 +31,9 @@ TEMPLATES = RESOURCES / "templates" / "templates.tsv"
 TEMPRIPPLE = RESOURCES / "tempripple"
 """The tables that define TempRIPPLE: mutable.tsv, immutable.tsv, types.tsv and others."""
 
+SNAKEFILE = _TOP / "Snakefile"
+"""The workflow, which a wheel does not hold."""
+
 CONFIG = (_TOP / "config").resolve()
 FAMILIES = CONFIG / "models" / "families.yaml"
 LOCATORS = CONFIG / "locators"
@@ -37,3 +42,7 @@ METHODS = CONFIG / "methods"
 """Hyper-parameters of the editing methods, a YAML file each."""
 PRICES = CONFIG / "prices.yaml"
 SCHEMA = CONFIG / "config.schema.yaml"
+
+DICTIONARY = (_TOP / "docs" / "tables").resolve()
+"""The data dictionary, the one place where columns are described."""
+CITATION = (_TOP / "CITATION.cff").resolve()

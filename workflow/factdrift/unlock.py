@@ -11,10 +11,11 @@ from factdrift.errors import InputError
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     help_ = "clear the lock that a killed run has left on this directory"
-    commands.add_parser("unlock", help=help_, description=help_).set_defaults(run=_run)
+    commands.add_parser("unlock", help=help_, description=help_).set_defaults(run=lambda options: unlock())
 
 
-def _run(options: argparse.Namespace) -> None:
+def unlock() -> None:
+    """Raises InputError if the run that holds the lock is at work, or may be."""
     locks = Path(".snakemake/locks")
     if not locks.is_dir() or not any(locks.iterdir()):
         return

@@ -8,11 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from factdrift.answer.schemas import CLOZES
 from factdrift.edit.job import Job, cut
-from factdrift.edit.probes import read_updates
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.scoring import score
 from factdrift.progress import Progress
@@ -21,32 +19,6 @@ from factdrift.tempripple.metrics import wilson
 
 CHUNK = 4096
 """Cloze tests between two lines of progress."""
-
-
-def read_clozes(klob: Sequence[Path], edits: Path) -> list[dict[str, Any]]:
-    """Rows of CLOZES without what a model says: KLoB's sentences, and the clozes of WikiFactDiff's updates.
-
-    `klob`: tables klob_c and klob_r. `edits`: a table EDITS. An update is asked with its new object, and with
-    its obsolete object if it has one.
-    """
-    rows: list[dict[str, Any]] = []
-    for path in klob:
-        for example in pq.read_table(path, columns=["example_id", "subtask", "sentences"]).to_pylist():
-            named = {"benchmark": f"klob_{example['subtask']}", "fact": example["example_id"]}
-            rows += [
-                {**named, "role": one["role"], "prompt": one["text"], "object": one["target_label"]}
-                for one in example["sentences"]
-            ]
-    for update in read_updates(edits):
-        objects = {"new": update.row["new"], "old": update.row["obsolete"]}
-        for wording, prompt in update.clozes():
-            rows += [
-                {"benchmark": "wikifactdiff", "fact": update.edit.id, "prompt": prompt}
-                | {"role": f"{wording}, {kind}", "object": label}
-                for kind, label in objects.items()
-                if label
-            ]
-    return rows
 
 
 def ask_clozes(job: Job, rows: Sequence[dict[str, Any]], output: Path) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,6 +57,21 @@ def register(commands: Parsers) -> None:
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
     verb.set_defaults(run=_cloze_table)
 
+    verb = verbs.add_parser("lm-eval", help="write tasks for EleutherAI's lm-evaluation-harness")
+    verb.add_argument(
+        "--questions",
+        nargs="*",
+        default=[],
+        metavar="NAME=PARQUET",
+        help="questions with options, such as tempripple=results/tempripple.parquet",
+    )
+    verb.add_argument(
+        "--edits", type=Path, metavar="PARQUET", help="of `edit dataset`: WikiFactDiff's clozes"
+    )
+    verb.add_argument("--prompt", required=True, help="the configuration's answer.prompts.loglik")
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
+    verb.set_defaults(run=_lm_eval)
+
     verb = verbs.add_parser("taught", help="what TempRIPPLE asks, for a bundled model to learn")
     for option, what in (("--facts", "tr_facts"), ("--related", "tr_related"), ("--wikifactdiff", "changes")):
         verb.add_argument(option, type=Path, required=True, metavar="PARQUET", help=what)
@@ -95,6 +111,14 @@ def register(commands: Parsers) -> None:
         verb.add_argument(option, type=Path, required=True, metavar=form)
     verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET", help="the scores")
     verb.set_defaults(run=_scores)
+
+    verb = verbs.add_parser("dated-scores", help="scores of questions with a date")
+    verb.add_argument("--items", type=Path, required=True, metavar="PARQUET", help="of `streams asof`")
+    verb.add_argument(
+        "--predictions", type=Path, required=True, nargs="+", metavar="PARQUET", help="of each job"
+    )
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="PARQUET")
+    verb.set_defaults(run=_dated_scores)
 
     verb = verbs.add_parser(
         "table", help="print the scores by task and by hop, as the TempRIPPLE paper's tables"
@@ -190,7 +214,8 @@ def _edited(options: argparse.Namespace) -> None:
 
 def _clozes(options: argparse.Namespace) -> None:
     with _job(options) as (job, _):
-        from factdrift.answer.clozes import ask_clozes, read_clozes
+        from factdrift.answer.clozes import ask_clozes
+        from factdrift.answer.items import read_clozes
 
         number = ask_clozes(job, read_clozes(options.klob, options.edits), options.output)
         print(f"{options.output}: {number:,} cloze tests")
@@ -211,6 +236,28 @@ def _cloze_table(options: argparse.Namespace) -> None:
         path.write_text(text, encoding="utf-8")
     write_parquet(table, options.output)
     print(text, end="")
+
+
+def _lm_eval(options: argparse.Namespace) -> None:
+    from factdrift.answer.harness import Task, cloze_tasks, question_tasks, write_tasks
+    from factdrift.answer.items import read_clozes
+    from factdrift.answer.settings import check_prompt
+    from factdrift.errors import InputError
+
+    try:
+        check_prompt("loglik", options.prompt)
+    except ValueError as error:
+        raise InputError(f"--prompt: {error}") from None
+    tasks: list[Task] = []
+    for given in options.questions:
+        name, _, path = given.partition("=")
+        if not re.fullmatch(r"\w+", name) or not path:
+            raise InputError(f"--questions: {given!r} is not of the form tempripple=FILE.parquet")
+        tasks += question_tasks(name, Path(path), options.prompt)
+    if options.edits is not None:
+        tasks += cloze_tasks(read_clozes([], options.edits))
+    for task in write_tasks(tasks, options.output):
+        print(f"{task.name}: {len(task.table):,}")
 
 
 def _taught(options: argparse.Namespace) -> None:
@@ -268,6 +315,12 @@ def _cutoffs(text: str) -> dict[str, datetime.date]:
             f"--cutoffs: {text!r} is no JSON object from models to days ({error}); give "
             '{"sample-llama": "2021-01-04"}'
         ) from None
+
+
+def _dated_scores(options: argparse.Namespace) -> None:
+    from factdrift.answer.dated import write_scores
+
+    write_scores(options.items, options.predictions, options.output)
 
 
 def _table(options: argparse.Namespace) -> None:

@@ -1,13 +1,16 @@
-"""The items that are asked."""
+"""The items and the cloze tests that are asked. Nothing here needs torch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
+from factdrift.edit.probes import read_updates
 from factdrift.errors import InputError
-from factdrift.streams.asof import ASOF
+from factdrift.streams.schemas import ASOF
 from factdrift.tempripple.schemas import TR_ITEMS, Row, read_rows
 
 
@@ -25,3 +28,29 @@ def read_items(path: Path) -> list[Row]:
             else f"{path}: no item has options; build TempRIPPLE for a longer period or more items"
         )
     return sorted(items, key=lambda item: str(item["item_id"]))
+
+
+def read_clozes(klob: Sequence[Path], edits: Path) -> list[dict[str, Any]]:
+    """Rows of CLOZES without what a model says: KLoB's sentences, and the clozes of WikiFactDiff's updates.
+
+    `klob`: tables klob_c and klob_r. `edits`: a table EDITS. An update is asked with its new object, and with
+    its obsolete object if it has one.
+    """
+    rows: list[dict[str, Any]] = []
+    for path in klob:
+        for example in pq.read_table(path, columns=["example_id", "subtask", "sentences"]).to_pylist():
+            named = {"benchmark": f"klob_{example['subtask']}", "fact": example["example_id"]}
+            rows += [
+                {**named, "role": one["role"], "prompt": one["text"], "object": one["target_label"]}
+                for one in example["sentences"]
+            ]
+    for update in read_updates(edits):
+        objects = {"new": update.row["new"], "old": update.row["obsolete"]}
+        for wording, prompt in update.clozes():
+            rows += [
+                {"benchmark": "wikifactdiff", "fact": update.edit.id, "prompt": prompt}
+                | {"role": f"{wording}, {kind}", "object": label}
+                for kind, label in objects.items()
+                if label
+            ]
+    return rows

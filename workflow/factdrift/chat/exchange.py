@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,10 +30,21 @@ def write_rows(rows: Iterable[Row], schema: pa.Schema, path: Path) -> int:
     return count
 
 
-def export_store(folder: Path, output: Path) -> int:
-    """Writes a store as a STORED table; returns the number of rows."""
+def export_store(folder: Path, output: Path, keys: Set[str] | None = None) -> int:
+    """Writes a store, or its rows of some keys, as a STORED table; returns the number of rows.
+
+    Raises InputError if the store lacks one of the keys.
+    """
     with Store(folder, reading=True) as store:
-        return write_rows(store.exported(), STORED, output)
+        rows = store.exported()
+        if keys is None:
+            return write_rows(rows, STORED, output)
+        written = write_rows((row for row in rows if row["key"] in keys), STORED, output)
+    if written < len(keys):
+        raise InputError(
+            f"{folder}: lacks {len(keys) - written:,} of {len(keys):,} answers; ask for them again"
+        )
+    return written
 
 
 def import_store(table: Path, folder: Path) -> tuple[int, int]:

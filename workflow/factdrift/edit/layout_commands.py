@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-LAYOUTS = ("counterfact", "easyedit", "zsre")
+LAYOUTS = ("counterfact", "easyedit", "wikibigedit", "zsre")
 
 
 def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    export = verbs.add_parser("export", help="write a dataset in the layout of CounterFact, EasyEdit or zsRE")
+    export = verbs.add_parser("export", help="write a dataset in the layout of another project")
     export.add_argument("dataset", type=Path, help="such as results/wfd_repl.parquet")
     export.add_argument("--layout", choices=LAYOUTS, required=True)
+    export.add_argument("--shared", type=Path, metavar="PARQUET", help="shared_objects: for CounterFact")
+    for option in ("facts", "related"):
+        export.add_argument(
+            f"--{option}", type=Path, metavar="PARQUET", help=f"tr_{option}: what follows from the new facts"
+        )
     export.add_argument("-o", "--output", type=Path, required=True, metavar="JSON")
     export.set_defaults(run=_export)
 
@@ -25,10 +30,15 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def _export(options: argparse.Namespace) -> None:
+    from factdrift.edit.layouts.beside import read_beside
     from factdrift.edit.layouts.files import export
 
-    kept, left = export(options.dataset, options.layout, options.output)
-    print(f"{options.output}: {kept} updates" + (f"; {left} do not fit the layout" if left else ""))
+    beside = read_beside(options.shared, options.facts, options.related)
+    done = export(options.dataset, options.layout, options.output, beside)
+    left = f"; {done.left:,} do not fit the layout" if done.left else ""
+    print(f"{options.output}: {done.kept:,} updates{left}")
+    for (field, reason), count in sorted(done.empty.items()):
+        print(f"{count:,} without {field}: {reason}")
 
 
 def _import(options: argparse.Namespace) -> None:

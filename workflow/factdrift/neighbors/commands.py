@@ -61,6 +61,27 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     random.add_argument("--seed", type=int, default=0)
     random.set_defaults(run=_random)
 
+    shared = verbs.add_parser(
+        "shared-objects", help="facts of other subjects with the old or the new object of a replacement"
+    )
+    _add_shared(shared)
+    _add_search(shared)
+    for side in ("old", "new"):
+        shared.add_argument(
+            f"--{side}", type=Path, nargs="+", required=True, help=f"the {side} dump's filtered statements"
+        )
+        shared.add_argument(f"--{side}-date", type=date.fromisoformat, required=True, help="YYYY-MM-DD")
+    shared.add_argument("--entities", type=Path, nargs="+", required=True, help="items with their labels")
+    shared.add_argument("--labels", type=Path, nargs="*", default=[], help="id, label of what the dumps lack")
+    shared.add_argument(
+        "--candidates", type=int, default=500, help="subjects to compare for an object (default %(default)s)"
+    )
+    shared.add_argument("--seed", type=int, default=0)
+    _add_variant(shared)
+    shared.add_argument("--dates", choices=["first_day", "interval"], default="first_day")
+    shared.add_argument("--out-new", type=Path, required=True, help="the facts with the new object")
+    shared.set_defaults(run=_shared_objects)
+
 
 def _add_shared(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--updates", type=Path, nargs="+", required=True, help="labelled triples, all buckets")
@@ -154,3 +175,30 @@ def _random(options: argparse.Namespace) -> None:
         options.memory_mb,
         options.threads,
     )
+
+
+def _shared_objects(options: argparse.Namespace) -> None:
+    from factdrift.neighbors.shared_objects import Dump, write_shared_objects
+    from factdrift.wikidata.time import pack
+
+    def dump(paths: list[Path], day: date) -> Dump:
+        return Dump(paths, pack(day.year, day.month, day.day))
+
+    obsolete, new = write_shared_objects(
+        options.updates,
+        dump(options.old, options.old_date),
+        dump(options.new, options.new_date),
+        options.entities,
+        options.labels,
+        options.space,
+        options.output,
+        options.out_new,
+        options.variant,
+        options.dates,
+        options.candidates,
+        options.facts,
+        options.seed,
+        options.memory_mb,
+        options.threads,
+    )
+    print(f"{obsolete:,} facts with an obsolete object, {new:,} with a new one")

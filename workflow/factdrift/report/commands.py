@@ -11,6 +11,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verb = commands.add_parser("report", help=help_, description=help_)
     verb.add_argument("pair", type=Path, metavar="results/OLD_NEW", help="folder of the pair of dates")
     verb.add_argument("--logs", type=Path, default=Path("logs"), help="with benchmark files (default logs)")
+    verb.add_argument("--stream", type=Path, metavar="PARQUET", help="of many dates, beside the page")
     verb.add_argument("--memory-mb", type=int, default=2000, help="for the tables (default %(default)s)")
     verb.add_argument(
         "-o", "--output", type=Path, required=True, metavar="HTML", help="beside the pair's folder"
@@ -23,5 +24,5 @@ def _run(options: argparse.Namespace) -> None:
     from factdrift.report.page import write_page
 
     build = Build(options.pair.parent, options.pair, options.logs)
-    write_page(build, options.output, options.memory_mb)
+    write_page(build, options.output, options.memory_mb, options.stream)
     print(f"{options.output}: {options.output.stat().st_size / 1e6:,.1f} MB")

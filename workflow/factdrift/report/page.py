@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import base64
-import datetime
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
-from babel.dates import format_date
 from markupsafe import Markup
 
 from factdrift.errors import InputError
+from factdrift.manifests import warnings
+from factdrift.pages import environment, palette, shown
 from factdrift.report import models, world
+from factdrift.report.audit import audit
 from factdrift.report.blocks import Build, Section, Source
 from factdrift.report.context import neighbours, popularity, run_times, templates
+from factdrift.report.streams import streams
 from factdrift.tables import atomic_path, database
-from factdrift.wikidata.text import printable
-
-LONGEST = 160
-"""Characters of a label that the page shows; what is longer ends in an ellipsis."""
 
 
-def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
+def write_page(build: Build, output: Path, memory_mb: int = 2000, stream: Path | None = None) -> None:
     """Writes the page about a build: HTML with its own styles, script and figures, which loads nothing.
+
+    `stream`: the table of a sequence of dates, if the page is to have a section about it.
 
     Raises InputError if the dataset of the pair has not been built.
     """
@@ -33,35 +33,48 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000) -> None:
         if not (build.pair / name).is_file():
             raise InputError(f"{build.pair / name}: no such file; build it with `snakemake --cores all`")
     manifest, stats = (world.read_json(build, name) for name in ("manifest.json", "wikifactdiff.stats.json"))
-    sections = _sections(build, manifest, stats, memory_mb)
-    script, style = (_packaged(name) for name in ("page.js", "page.css"))
-    text = (
-        _environment()
-        .get_template("page.html")
-        .render(
-            dates=manifest["dates"],
-            configuration=manifest["configuration"],
-            stats=stats["wikifactdiff"],
-            replacements=stats["wfd_repl"]["updates"],
-            counted=build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json"),
-            warnings=list(warnings(manifest)),
-            sections=sections,
-            sources=_sources(sections),
-            script=Markup(script),
-            style=Markup(style),
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        )
+    sections = _sections(build, manifest, stats, memory_mb, stream)
+    text = render(
+        "page.html",
+        sections,
+        dates=manifest["dates"],
+        configuration=manifest["configuration"],
+        stats=stats["wikifactdiff"],
+        replacements=stats["wfd_repl"]["updates"],
+        counted=build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json"),
+        account=build.source(build.pair / "manifest.json", "manifest.json"),
+        warnings=list(warnings(manifest)),
     )
     with atomic_path(output) as path:
         path.write_text(text, encoding="utf-8")
 
 
-def _sections(build: Build, manifest: dict[str, Any], stats: dict[str, Any], memory_mb: int) -> list[Section]:
+def render(template: str, sections: Sequence[Section], **values: Any) -> str:
+    """A page as HTML that loads nothing: a template that extends `base.html`, with these sections."""
+    script, style = (_packaged(name) for name in ("page.js", "page.css"))
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            **values,
+            sections=sections,
+            sources=_sources(sections),
+            script=Markup(script),
+            style=Markup(palette() + style),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
+    )
+
+
+def _sections(
+    build: Build, manifest: dict[str, Any], stats: dict[str, Any], memory_mb: int, stream: Path | None
+) -> list[Section]:
     with database(memory_mb) as db:
         found = [
             world.updates(build, db),
             world.scenarios(build, db, stats),
             world.time_line(build, db, manifest["dates"]),
+            streams(build, db, stream),
             world.funnel(build, db),
             popularity(build, db),
             neighbours(build, db),
@@ -72,24 +85,11 @@ def _sections(build: Build, manifest: dict[str, Any], stats: dict[str, Any], mem
         models.editing(build),
         models.klob(build),
         models.tempripple(build),
+        audit(build),
         world.origin(build, manifest),
         run_times(build),
     ]
     return [section for section in found if section is not None]
-
-
-def warnings(manifest: dict[str, Any]) -> Iterator[str]:
-    """What a reader has to know about the bundled sample, if the build is from it."""
-    for day, account in manifest["sample"].items():
-        ends = [f"{part} until {account['complete_until'][part]}" for part in account["incomplete"]]
-        if ends:
-            yield f"The sample is not complete on {day} ({', '.join(ends)}): what changed later is missing."
-    for account in list(manifest["sample"].values())[:1]:
-        yield (
-            f"Built from the bundled sample, a table of {account['facts']:,} dated facts, not from a dump of "
-            f"Wikidata. {account['made_up_ids']:,} of its {account['items']:,} items have ids made up by the "
-            "project."
-        )
 
 
 def _sources(sections: Sequence[Section]) -> list[Source]:
@@ -98,26 +98,13 @@ def _sources(sections: Sequence[Section]) -> list[Source]:
 
 
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("factdrift.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"shown": shown, "figure": figure, "raw_svg": _raw_svg, "day": day}
-    return environment
+    made = environment("factdrift.report")
+    made.filters |= {"figure": figure, "raw_svg": _raw_svg}
+    return made
 
 
 def _packaged(name: str) -> str:
     return Path(__file__).with_name("templates").joinpath(name).read_text(encoding="utf-8")
-
-
-def shown(text: object, longest: int = LONGEST) -> str:
-    """A label without control characters, shortened; the template escapes it."""
-    plain = printable(str(text))
-    return plain if len(plain) <= longest else f"{plain[:longest]}…"
 
 
 def figure(value: Any, kind: str) -> str:
@@ -133,12 +120,6 @@ def figure(value: Any, kind: str) -> str:
     if kind == "share":
         return f"{value:,.2f}"
     return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 100 else f"{value:,.3g}"
-
-
-def day(text: str) -> str:
-    """`2021-01-04` as `4 January 2021`."""
-    date = datetime.date.fromisoformat(text)
-    return format_date(date, "d MMMM y", locale="en")
 
 
 def _raw_svg(text: str) -> Markup:

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import pyarrow.parquet as pq
 
+from factdrift.progress import read_line
 from factdrift.screen import styled
 from factdrift.tables import database, sql
 from factdrift.wikidata.text import printable
@@ -27,7 +28,8 @@ def summary(pair: Path, written: Sequence[Path], reports: Sequence[Path], stream
     """Yields the lines that end a run.
 
     `pair`: the folder of the pair of dates. `written`: the results that the run wrote. `reports`: logs of the
-    jobs that made tables of scores, printed whole. `stream`: where the lines go, which decides on colours.
+    jobs that made tables of scores, printed without their lines of progress. `stream`: where the lines go,
+    which decides on colours.
     """
     dataset = pair / "wikifactdiff.parquet"
     if dataset.is_file() and any(path.name in ("wfd_repl.parquet", dataset.name) for path in written):
@@ -36,7 +38,8 @@ def summary(pair: Path, written: Sequence[Path], reports: Sequence[Path], stream
     for report in reports:
         if report.is_file():
             yield ""
-            yield from map(printable, report.read_text("utf-8").splitlines())
+            lines = report.read_text("utf-8").splitlines()
+            yield from (printable(line) for line in lines if read_line(line) is None)
     if written:
         yield ""
         yield styled("Files written", "bold", stream)
@@ -99,6 +102,7 @@ def _next(dataset: Path) -> Iterator[tuple[str, str]]:
     snakemake = f"{programs}snakemake --cores all"
     if dataset.is_file():
         yield f"{programs}factdrift show --search Germany", "updates by name, relation or date"
+        yield f"{programs}factdrift browse", "search, both dumps side by side (docs/explorer.md)"
     if not Path("results/report.html").is_file():
         yield f"{snakemake} results/report.html", "a page about this build"
     if not Path("results/manifest.json").is_file():

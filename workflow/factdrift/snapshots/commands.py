@@ -8,10 +8,9 @@ import json
 import sys
 from pathlib import Path
 
+from factdrift.addresses import WIKIDATA_API
 from factdrift.paths import SAMPLE
 from factdrift.snapshots import download_commands
-
-WIKIDATA = "https://www.wikidata.org/w/api.php"
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -46,7 +45,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     entities.add_argument(
         "--contact", default="", help="your mail or web address, sent to the server; else FACTDRIFT_CONTACT"
     )
-    entities.add_argument("--api", default=WIKIDATA, help="address of the API (%(default)s)")
+    entities.add_argument("--api", default=WIKIDATA_API, help="address of the API (%(default)s)")
     entities.add_argument("--store", type=Path, required=True, help="folder that keeps the answers")
     entities.add_argument(
         "--with-objects", action="store_true", help="fetch items among the values as of the day, too"
@@ -105,6 +104,7 @@ def _derive(options: argparse.Namespace) -> None:
 
 
 def _entities(options: argparse.Namespace) -> None:
+    from factdrift.addresses import access_token
     from factdrift.settings import read_ids
     from factdrift.snapshots.api.client import LIMITS, POLICY, Api
     from factdrift.snapshots.api.entities import fetch_entities
@@ -115,7 +115,7 @@ def _entities(options: argparse.Namespace) -> None:
     fetched = fetch_entities(
         read_ids(options.ids, "dumps", "QP"),
         f"{day[:4]}-{day[4:6]}-{day[6:]}",
-        Api(options.api, Client(options.contact, POLICY, LIMITS)),
+        Api(options.api, Client(options.contact, POLICY, LIMITS, token=access_token(options.api))),
         Store(options.store, options.api),
         options.with_objects,
         options.output,

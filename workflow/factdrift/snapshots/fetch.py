@@ -15,12 +15,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 import requests
 import urllib3.exceptions
 
+from factdrift.addresses import AccessToken
+from factdrift.chat.redaction import Redactor
 from factdrift.errors import InputError
 from factdrift.nodes import file_lock
 from factdrift.retry import Retries, RetryPolicy, TransientError, retry_after, say
@@ -76,11 +78,16 @@ class Client:
         policy: RetryPolicy | None = None,
         limits: Limits | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        token: AccessToken | None = None,
     ):
-        """Raises InputError if `contact` is neither a mail address nor a web address."""
+        """`token` is sent to its own host only, and removed from whatever a server sends.
+
+        Raises InputError if `contact` is neither a mail address nor a web address.
+        """
         self.policy, self.limits, self.requests = policy or RetryPolicy(), limits or Limits(), 0
         self._sleep = sleep
-        self._session = requests.Session()
+        self._session = _Session()
+        self._token, self._redactor = token, Redactor(token.secret if token else "")
         self._session.headers["User-Agent"] = f"factdrift/{version('factdrift')} ({contact_of(contact)})"
 
     def head(self, url: str) -> Head:
@@ -111,7 +118,7 @@ class Client:
                         f"connection cut {response.raw.length_remaining:,} bytes before the end"
                     )
                 try:
-                    return read(data)
+                    return read(self._redactor.body(data))
                 except TransientError as fault:
                     raise TransientError(str(fault), retry_after(response.headers)) from fault.__cause__
 
@@ -199,13 +206,15 @@ class Client:
             if validator and not validator.startswith("W/"):  # weak tags are not allowed there
                 headers["If-Range"] = validator
         wait = self.limits.timeout
+        token = self._token if self._token and self._token.host == urlsplit(url).netloc else None
+        auth = _Bearer(token.secret) if token else None
         with _turn(url), _named(url):
             self.requests += 1
             with self._session.request(
-                method, url, query, headers=headers, timeout=wait, stream=True, allow_redirects=True
+                method, url, query, headers=headers, auth=auth, timeout=wait, stream=True
             ) as response:
                 if response.status_code >= 400:
-                    _refused(url, response, bool(start))
+                    _refused(url, response, bool(start), self._redactor)
                 response.raw.enforce_content_length = False
                 yield response
 
@@ -231,15 +240,35 @@ class Client:
                 since, arrived = time.monotonic(), 0
 
 
+class _Bearer(requests.auth.AuthBase):
+    """Sends an access token. As the request's own login it goes before one of the user's ~/.netrc."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+
+    def __call__(self, request: Any) -> Any:
+        request.headers["Authorization"] = f"Bearer {self._secret}"
+        return request
+
+
+class _Session(requests.Session):
+    """Never sends an access token to the target of a redirect."""
+
+    def rebuild_auth(self, prepared_request: Any, response: Any) -> None:
+        if prepared_request.headers.get("Authorization", "").startswith("Bearer "):
+            del prepared_request.headers["Authorization"]
+        super().rebuild_auth(prepared_request, response)
+
+
 def _changed(head: Head, size: int | None, validator: str | None) -> bool:
     """Whether a response is of another file than size and validator, as far as both sides have them."""
     other_size = None not in (head.size, size) and head.size != size
     return other_size or bool(validator and head.validator and head.validator != validator)
 
 
-def _refused(url: str, answer: requests.Response, resuming: bool) -> NoReturn:
+def _refused(url: str, answer: requests.Response, resuming: bool, redactor: Redactor) -> NoReturn:
     """Raises the exception for an error status."""
-    status = f"status {answer.status_code} {answer.reason}"
+    status = redactor.text(f"status {answer.status_code} {answer.reason}")
     if answer.status_code in (404, 410):
         raise Missing(url)
     if answer.status_code == 416 and resuming:
@@ -249,7 +278,7 @@ def _refused(url: str, answer: requests.Response, resuming: bool) -> NoReturn:
     words = b""
     with contextlib.suppress(urllib3.exceptions.HTTPError, OSError):
         words = answer.raw.read(2000, decode_content=True)
-    text = " ".join(words.decode("utf-8", "replace").split())[:300]
+    text = redactor.text(" ".join(words.decode("utf-8", "replace").split()))[:300]
     raise InputError(f"{url}: the server refuses with {status}: {text}")
 
 

@@ -5,6 +5,8 @@ https://www.mediawiki.org/wiki/Wikibase/Indexing/RDF_Dump_Format
 
 from __future__ import annotations
 
+from factdrift.wikidata.ids import entity_number
+
 PREFIXES = {
     "wd": "http://www.wikidata.org/entity/",
     "wds": "http://www.wikidata.org/entity/statement/",
@@ -28,6 +30,9 @@ PROLOGUE = "".join(f"PREFIX {prefix}: <{iri}>\n" for prefix, iri in PREFIXES.ite
 
 GENID = "http://www.wikidata.org/.well-known/genid/"
 """The beginning of the IRI of an unknown value (`somevalue`)."""
+
+SCHEMA = "http://schema.org/"
+"""The prefix `schema:`, which PROLOGUE lacks: stored answers are found by the text of their query."""
 
 DATE_TIME = PREFIXES["xsd"] + "dateTime"
 
@@ -63,3 +68,11 @@ def datatype_of(iri: str) -> str:
     """The inverse of `datatype_iri`."""
     name = iri.removeprefix(PREFIXES["wikibase"])
     return _OF_NAME.get(name, name)
+
+
+def item_of(value: dict[str, str]) -> int | None:
+    """The number of the item that a value of an answer is; None for anything else."""
+    if value["type"] != "uri" or not value["value"].startswith(PREFIXES["wd"]):
+        return None
+    number = entity_number(value["value"].removeprefix(PREFIXES["wd"]))
+    return number if number is not None and number > 0 else None

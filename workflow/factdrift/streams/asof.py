@@ -12,24 +12,11 @@ import pyarrow as pa
 
 from factdrift.streams.chains import AS_TEXT
 from factdrift.streams.changes import Dated, Span, day_number
+from factdrift.streams.schemas import ASOF
 from factdrift.streams.timelines import PRECISIONS, Asked, Held, Told, dates_within, held, verdict
 from factdrift.tables import database, growing, sql
-from factdrift.tempripple.schemas import TR_ITEMS, row_id
+from factdrift.tempripple.schemas import row_id
 from factdrift.words.dates import MONTHS
-
-ASOF = pa.schema(
-    [
-        *TR_ITEMS,
-        ("chain", pa.string()),
-        ("precision", pa.string()),
-        ("date", pa.string()),
-        ("first_day", pa.int64()),
-        ("last_day", pa.int64()),
-        ("holds", pa.string()),
-        ("option_verdicts", pa.list_(pa.string())),
-    ]
-)
-"""Items as TempRIPPLE has them, so that they are asked in the same way, and what is theirs."""
 
 OPTIONS = 4
 _DAY_ONE = 719_163

@@ -24,15 +24,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
     verb = _verb(verbs, "asof", _asof, "write questions about what held on a date")
     verb.add_argument("--stream", type=Path, required=True, help="what `assemble` wrote")
-    verb.add_argument(
-        "--updates",
-        type=Path,
-        nargs="+",
-        required=True,
-        action="append",
-        help="all buckets; once per interval",
-    )
+    each = "all buckets of an interval; once for each"
+    verb.add_argument("--updates", type=Path, nargs="+", required=True, action="append", help=each)
     verb.add_argument("--seed", type=int, default=0)
+
+    verb = _verb(verbs, "figure", _figure, "draw the updates of each month by scenario")
+    verb.add_argument("--stream", type=Path, required=True, help="what `assemble` wrote")
 
 
 def _verb(
@@ -47,12 +44,12 @@ def _verb(
     return verb
 
 
-def _dates(options: argparse.Namespace, tables: Sequence[object]) -> list[str]:
-    """The dates as text. Raises InputError unless they ascend and fit the number of tables."""
+def _dates(options: argparse.Namespace, tables: Sequence[object] | None = None) -> list[str]:
+    """The dates as text. Raises InputError unless they ascend and fit the number of tables, if any."""
     dates: list[date] = options.dates
     if dates != sorted(set(dates)) or len(dates) < 2:
         raise InputError("--dates: give two dates or more, each later than the one before")
-    if len(tables) != len(dates) - 1:
+    if tables is not None and len(tables) != len(dates) - 1:
         raise InputError(
             f"--dates: {len(dates)} dates have {len(dates) - 1} intervals, but {len(tables)} tables are "
             "given; give one for each interval"
@@ -83,3 +80,9 @@ def _asof(options: argparse.Namespace) -> None:
     dates = _dates(options, options.updates)
     rows = write_questions(options.stream, options.updates, dates, options.seed, options.output)
     print(f"{rows:,} questions with a date")
+
+
+def _figure(options: argparse.Namespace) -> None:
+    from factdrift.streams.figure import draw
+
+    draw(options.stream, _dates(options), options.output)

@@ -1,4 +1,4 @@
-"""`factdrift tempripple rows | load | facts | related | items | account | examples | score`."""
+"""`factdrift tempripple rows | load | facts | related | items | account | examples | score | mquake`."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def register(commands: Verbs[argparse.ArgumentParser]) -> None:
     _declare_account(verbs)
     _declare_examples(verbs)
     _declare_score(verbs)
+    _declare_mquake(verbs)
 
 
 def _declare_rows(verbs: Verbs[argparse.ArgumentParser]) -> None:
@@ -121,6 +122,15 @@ def _declare_score(verbs: Verbs[argparse.ArgumentParser]) -> None:
     verb.add_argument("--seed", type=int, default=0)
     verb.add_argument("--json", type=Path, help="output: the same as JSON")
     verb.set_defaults(run=_score)
+
+
+def _declare_mquake(verbs: Verbs[argparse.ArgumentParser]) -> None:
+    verb = verbs.add_parser("mquake", help="what follows from the new facts, in the layout of MQuAKE")
+    verb.add_argument("--facts", type=Path, required=True, metavar="PARQUET", help="tr_facts")
+    verb.add_argument("--related", type=Path, required=True, metavar="PARQUET", help="tr_related")
+    _add_resources(verb)
+    verb.add_argument("-o", "--output", type=Path, required=True, metavar="JSON")
+    verb.set_defaults(run=_mquake)
 
 
 def _add_search(verb: argparse.ArgumentParser) -> None:
@@ -263,3 +273,19 @@ def _score(options: argparse.Namespace) -> None:
         with atomic_path(options.json) as temporary:
             temporary.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
     print(as_markdown(tables))
+
+
+def _mquake(options: argparse.Namespace) -> None:
+    from factdrift.tempripple.mquake import write_mquake
+
+    known = _resources(options).relations()
+    relations = {
+        f"P{number}": relation.label
+        for table in (known.immutable, known.mutable)
+        for number, relation in table.items()
+    }
+    cases, left = write_mquake(options.facts, options.related, relations, options.output)
+    print(
+        f"{options.output}: {cases:,} cases; {left:,} chains left out: a value is no item, or the fact "
+        "before leads to no other one"
+    )

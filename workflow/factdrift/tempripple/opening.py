@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factdrift.addresses import QUERY_SERVICE
 from factdrift.errors import InputError
 from factdrift.settings import contact_of
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from factdrift.tempripple.sources import Source
 
 TABLES = ("rows", "classes", "entities", "properties")
-
-QUERY_SERVICE = "https://query.wikidata.org/sparql"
 
 
 def add_source(verb: argparse.ArgumentParser) -> None:

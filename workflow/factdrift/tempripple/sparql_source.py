@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from factdrift.errors import InputError
-from factdrift.sparql.answers import Bindings
-from factdrift.sparql.client import Client, TooMuch
-from factdrift.sparql.vocabulary import DATE_TIME, PREFIXES, datatype_of
+from factdrift.sparql.client import Client
+from factdrift.sparql.divide import Binding, Period, divided, halved, months, unusable
+from factdrift.sparql.vocabulary import DATE_TIME, PREFIXES, datatype_of, item_of
 from factdrift.tempripple import queries
 from factdrift.tempripple.rows import INSTANCE, SUBCLASS
 from factdrift.tempripple.sources import CANDIDATES, CLASSES, DECLARATIONS, STATEMENTS, TERMS, Ids
-from factdrift.wikidata.ids import entity_number
-from factdrift.wikidata.time import JULIAN_CALENDAR, YEAR, pack, unpack
+from factdrift.wikidata.time import JULIAN_CALENDAR, YEAR, pack
 
 PUBLIC_BATCH, OWN_BATCH = 200, 2000
 """Items in one query: to the Query Service, which allows 60 seconds a query, and to the local server."""
 
 _STAMP = re.compile(r"(-?)(\d+)-(\d\d)-(\d\d)T.*")
 _TEXT = (None, PREFIXES["xsd"] + "string")
-
-Binding = dict[str, dict[str, str]]
-_Asked = TypeVar("_Asked")
 
 
 class SparqlSource:
@@ -43,8 +37,8 @@ class SparqlSource:
         found = set()
         for relation in properties.tolist():
             query = partial(_of_period, relation)
-            for row in self._rows(query, self._periods(first, until), _halved_period, {"s", "st"}):
-                subject = _item(row["s"])
+            for row in divided(self._client, query, self._periods(first, until), halved, {"s", "st"}):
+                subject = item_of(row["s"])
                 if subject is not None:
                     found.add((relation, subject, _statement(row["st"])))
         return _table(sorted(found), CANDIDATES)
@@ -95,73 +89,31 @@ class SparqlSource:
 
     def _classes(self, items: Ids, relation: int) -> pa.Table:
         rows = self._of_items(partial(queries.classes, relation=relation), items, {"s", "o"})
-        found = {(_item(row["s"]), _item(row["o"])) for row in rows}
+        found = {(item_of(row["s"]), item_of(row["o"])) for row in rows}
         return _table(sorted((item, above) for item, above in found if item and above), CLASSES)
 
     def _of_items(self, query: Callable[[list[int]], str], items: Ids, needed: set[str]) -> Iterator[Binding]:
         numbers = items.tolist()
         batches = [numbers[start : start + self._batch] for start in range(0, len(numbers), self._batch)]
-        return self._rows(query, batches, _halves, needed)
-
-    def _rows(
-        self,
-        query: Callable[[_Asked], str],
-        parts: Sequence[_Asked],
-        halves: Callable[[_Asked], list[_Asked]],
-        needed: set[str],
-    ) -> Iterator[Binding]:
-        """Yields the rows of all parts. A part that is too much for the server is queried in halves.
-
-        Raises InputError if a row lacks one of the variables `needed`.
-        """
-        waiting = list(reversed(parts))
-        while waiting:
-            part = waiting.pop()
-            smaller = halves(part)
-            try:
-                rows: Bindings = self._client.rows(query(part), divisible=bool(smaller))
-            except TooMuch:
-                waiting.extend(reversed(smaller))
-                continue
-            for row in rows:
-                if missing := needed - row.keys():
-                    raise self._unusable(f"lacks {', '.join(f'?{name}' for name in sorted(missing))}", row)
-                yield row
+        return divided(self._client, query, batches, _halves, needed)
 
     def _subject(self, row: Binding) -> int:
         """The number of the item `s`. Raises InputError if it is none."""
-        item = _item(row["s"])
+        item = item_of(row["s"])
         if item is None:
-            raise self._unusable("names no item as ?s", row)
+            raise unusable(self._client.url, "names no item as ?s", row)
         return item
 
     def _relation(self, value: dict[str, str], prefix: str) -> int:
         """The number of a property from its IRI. Raises InputError if it is none."""
         number = value["value"].removeprefix(f"{prefix}P")
         if not (number.isascii() and number.isdigit()):
-            raise self._unusable("names no property", value)
+            raise unusable(self._client.url, "names no property", value)
         return int(number)
 
-    def _unusable(self, what: str, row: object) -> InputError:
-        shown = str(row)[:300]
-        return InputError(
-            f"{self._client.url}: a row of an answer {what}: {shown}; is this a server with Wikidata's RDF? "
-            "Remove its answers under results/fetched/sparql before the next run"
-        )
-
-    def _periods(self, first: int, until: int) -> list[tuple[int, int]]:
+    def _periods(self, first: int, until: int) -> list[Period]:
         """The period cut at the first day of each month, or uncut if `monthly` is false."""
-        if first >= until:
-            return []
-        if not self._monthly:
-            return [(first, until)]
-        year, month, _ = unpack(first)
-        bounds = [first]
-        while True:
-            year, month = (year, month + 1) if month < 12 else (year + 1, 1)
-            if pack(year, month, 1) >= until:
-                return list(pairwise([*bounds, until]))
-            bounds.append(pack(year, month, 1))
+        return months((first, until)) if self._monthly or first >= until else [(first, until)]
 
 
 def _halves(batch: list[int]) -> list[list[int]]:
@@ -170,18 +122,8 @@ def _halves(batch: list[int]) -> list[list[int]]:
     return [batch[:middle], batch[middle:]] if middle else []
 
 
-def _of_period(relation: int, period: tuple[int, int]) -> str:
+def _of_period(relation: int, period: Period) -> str:
     return queries.candidates(relation, *period)
-
-
-def _halved_period(period: tuple[int, int]) -> list[tuple[int, int]]:
-    """The two halves of a period; an empty list if it is a single day."""
-    first, until = (datetime.date(*unpack(packed)) for packed in period)
-    middle = first + (until - first) // 2
-    if middle == first:
-        return []
-    packed = pack(middle.year, middle.month, middle.day)
-    return [(period[0], packed), (packed, period[1])]
 
 
 def _judged(rows: list[Binding]) -> tuple[Any, ...]:
@@ -212,7 +154,7 @@ def _value(
     if "o" not in row:
         return "novalue", None, None, None, *none
     value = row["o"]
-    if (item := _item(value)) is not None:
+    if (item := item_of(value)) is not None:
         return "value", item, None, None, *none
     if (date := _date(row, "vt", "vp")) is not None:
         return "value", None, None, None, *date, row["vc"]["value"] == PREFIXES["wd"] + JULIAN_CALENDAR
@@ -236,14 +178,6 @@ def _date(row: Binding, time: str, precision: str) -> tuple[int, int] | None:
     if level >= YEAR and year <= 0:
         year -= 1
     return pack(year, int(match[3]), int(match[4])), level
-
-
-def _item(value: dict[str, str]) -> int | None:
-    """The number of an item; None for anything else."""
-    if value["type"] != "uri" or not value["value"].startswith(PREFIXES["wd"]):
-        return None
-    number = entity_number(value["value"].removeprefix(PREFIXES["wd"]))
-    return number if number is not None and number > 0 else None
 
 
 def _statement(value: dict[str, str]) -> str:

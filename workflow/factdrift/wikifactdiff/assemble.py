@@ -251,7 +251,8 @@ def _create_neighborhood(
                 'prompt': cloze(t.sentences[1 + floor({place} * len(t.sentences))::INTEGER],
                     {_prompted("[coalesce(o.label, l.label)]", unique_names)}, s.used, u.article, d.text),
                 'raw': coalesce(l.raw, entity_id(f.object)),
-                'statement': f.statement
+                'statement': f.statement,
+                'dist': round(1 - f.similarity, 9)
             }}]
         }} ORDER BY f.rank_no) AS facts
         FROM read_parquet({sql(path)}) f

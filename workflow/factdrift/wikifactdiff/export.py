@@ -52,9 +52,8 @@ def public_record(record: Record) -> Record:
 
 
 def _neighbor(fact: Record) -> Record:
-    # The released evaluation code reads `object` and `prompt` from here; its builder puts `dist` there too.
     objects = [
-        {"object": _named(value["object"]), "prompt": value["prompt"], "dist": fact["dist"]}
+        {"object": _named(value["object"]), "prompt": value["prompt"], "dist": value["dist"]}
         for value in fact["objects"]
     ]
     return {"subject": fact["subject"], "dist": fact["dist"], "objects": objects}

@@ -11,12 +11,11 @@ import duckdb
 from factdrift.errors import InputError
 from factdrift.screen import styled
 from factdrift.tables import database, sql
-from factdrift.wikidata.ids import MADE_UP_ITEMS, MADE_UP_REVISIONS, entity_number
+from factdrift.wikidata.links import is_made_up, page, revision_page
 from factdrift.wikidata.text import printable
 
 Record = dict[str, Any]
 
-WIKI = "https://www.wikidata.org/w"
 _SIGNS = {"new": "+", "obsolete": "-", "static": "="}
 _STYLES = {"new": "green", "obsolete": "red", "static": ""}
 
@@ -42,11 +41,12 @@ def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -
         if relation is not None and relation not in known:
             raise InputError(f"{dataset}: no update of {subject} {relation}; there are {', '.join(known)}")
         chosen = "" if relation is None else f"AND relation.id = {sql(relation)}"
+        order = "substr(relation.id, 2)::INTEGER"
+        if "link" in db.sql(f"SELECT * {rows} LIMIT 0").columns:  # a stream
+            order += ", link"
         shortened = "" if limit is None else f"LIMIT {int(limit)}"
         found: list[Record] = (
-            db.sql(f"SELECT * {rows} {chosen} ORDER BY substr(relation.id, 2)::INTEGER {shortened}")
-            .to_arrow_table()
-            .to_pylist()
+            db.sql(f"SELECT * {rows} {chosen} ORDER BY {order} {shortened}").to_arrow_table().to_pylist()
         )
     return found
 
@@ -71,11 +71,23 @@ def _lines(records: list[Record]) -> Iterator[tuple[str, str]]:
         relation = record["relation"]
         yield "", ""
         yield "bold", f"{relation['label']} ({relation['id']}): {record['scenario']}"
-        if not _is_made_up(record["subject"]["id"]):
-            yield "dim", f"  {WIKI}iki/{record['subject']['id']}#{relation['id']}"
+        if not is_made_up(record["subject"]["id"]):
+            yield "dim", f"  {page(record['subject']['id'], relation['id'])}"
+        if "chain" in record:
+            yield "dim", f"  {_linked(record)}"
         yield "", f"  {record['update_prompt']}"
         for value in sorted(record["objects"], key=_began):
             yield from _object_lines(value, record["subject"]["id"])
+
+
+def _linked(record: Record) -> str:
+    """Of an update of a stream, its place among those of the same subject and relation."""
+    text = f"{record['old_date']} to {record['new_date']}, update {record['link']} of {record['links']}"
+    if record["date"] is not None:
+        text += f", changed {record['date']}"
+    if record["reverts"]:
+        text += ", comes back"
+    return text + (f", superseded by {record['superseded_by']}" if record["superseded_by"] else "")
 
 
 def _began(value: Record) -> str:
@@ -97,9 +109,8 @@ def _object_lines(value: Record, subject: str) -> Iterator[tuple[str, str]]:
 
 def _place(subject: str, revision: int | None) -> str:
     """The address before a statement's id; only text where no page of Wikidata shows the statement."""
-    if _is_made_up(subject) or (revision or 0) >= MADE_UP_REVISIONS:
-        return "statement "
-    return f"{WIKI}/index.php?oldid={revision}#" if revision else f"{WIKI}iki/{subject}#"
+    address = revision_page(subject, revision)
+    return "statement " if address is None else f"{address}#"
 
 
 def _dates(value: Record) -> str:
@@ -117,9 +128,5 @@ def _headline(subject: Record) -> str:
 
 
 def _name(entity: Record) -> str:
-    note = ", id made up" if _is_made_up(entity["id"]) else ""
+    note = ", id made up" if is_made_up(entity["id"]) else ""
     return f"{entity['label']} ({entity['id']}{note})"
-
-
-def _is_made_up(item: str) -> bool:
-    return (entity_number(item) or 0) >= MADE_UP_ITEMS

@@ -4,11 +4,14 @@ appendix D).
 
 from __future__ import annotations
 
-from factdrift.edit.layouts.rows import OURS, Record, Row, facts, held, object_of, opened, row_of
+from factdrift.edit.layouts.rows import EMPTY, OURS, Record, Row, held, object_of, opened, row_of
 from factdrift.models.alignment import find_subject
 
 SUBJECT = "{}"
 """Placeholder of the subject in a prompt."""
+
+FACTS = 10
+"""Prompts of a kind that a record has at most, as in their file."""
 
 
 def write(row: Row, number: int) -> Record | None:
@@ -23,7 +26,15 @@ def write(row: Row, number: int) -> Record | None:
         return None
     place = find_subject(prompt, subject)
     before, after = prompt[:place], prompt[place + len(subject) :]
-    near = [*facts(row, "neighborhood"), *facts(row, "random_neighborhood")]
+    near, attributes = alike(row, "obsolete", obsolete), alike(row, "new", new)
+    lacks = {
+        name: _reason(row, value)
+        for name, texts, value in (
+            ("neighborhood_prompts", near, obsolete),
+            ("attribute_prompts", attributes, new),
+        )
+        if not texts
+    }
     paraphrases = [opened(text) for text in row["generalization_prompts"]]
     return {
         "case_id": number,
@@ -35,11 +46,36 @@ def write(row: Row, number: int) -> Record | None:
             "subject": subject,
         },
         "paraphrase_prompts": paraphrases,
-        "neighborhood_prompts": [text for text, value in near if value["label"] == obsolete["label"]],
-        "attribute_prompts": [text for text, value in near if value["label"] == new["label"]],
+        "neighborhood_prompts": near,
+        "attribute_prompts": attributes,
         "generation_prompts": paraphrases,
-        OURS: held(row),
+        OURS: held(row) | {EMPTY: lacks},
     }
+
+
+def alike(row: Row, role: str, value: Row) -> list[str]:
+    """The texts before the object of at most `FACTS` facts of other subjects that have the object `value`.
+
+    First those of the table of shared objects, then the update's own neighbours, one of each subject and
+    relation.
+    """
+    shared = row.get("shared") or {role: []}
+    found: dict[tuple[str | None, str | None], str] = {}
+    for neighbor in [*shared[role], *row["neighborhood"], *row["random_neighborhood"]]:
+        place = (neighbor["subject"]["id"], neighbor["relation"]["id"])
+        for fact in neighbor["objects"]:
+            if fact["object"]["label"] == value["label"]:
+                found.setdefault(place, opened(fact["prompt"]))
+    return list(found.values())[:FACTS]
+
+
+def _reason(row: Row, value: Row) -> str:
+    """Why there is no fact of another subject with the object `value`."""
+    if value["id"] is None:
+        return "the object is no item: that of others with the same number or text is another one"
+    if row.get("shared") is None:
+        return "no neighbour fact of the update has the object (--shared has those of all subjects)"
+    return "no other subject has the object in this relation at T_old"
 
 
 def read(record: Record, number: int) -> Row:

@@ -16,8 +16,10 @@ def write(row: Row, number: int) -> Record | None:
     """The record of an update, or None if it does not have exactly one new object.
 
     Locality compares the answers before and after an edit, so neighbour facts are written unchanged.
-    Generalization is measured on one paraphrase, our first. `portability` needs facts that follow from the
-    new one; the dataset has none.
+    Generalization is measured on one paraphrase, our first; it has two names, since the loaders of KnowEdit
+    and of its part wiki_recent read different ones. Answers are lists of lists of spellings: of a text, two
+    of the loaders would take the first letter. `portability` has questions that the new fact answers, if any
+    are given.
     """
     new, obsolete = object_of(row, "new"), object_of(row, "obsolete")
     if new is None:
@@ -31,10 +33,16 @@ def write(row: Row, number: int) -> Record | None:
     if obsolete is not None:
         record["ground_truth"] = obsolete["label"]
     if row["generalization_prompts"]:
-        record["rephrase_prompt"] = opened(row["generalization_prompts"][0])
+        record["rephrase_prompt"] = record["rephrase"] = opened(row["generalization_prompts"][0])
+    reasoning = [
+        {"prompt": one["question"], "ground_truth": [[one["answer_label"], *one["answer_aliases"]]]}
+        for one in row.get("related") or []
+    ]
+    specificity = [{"prompt": text, "ground_truth": [[value["label"]]]} for text, value in near]
+    # A part without facts is left out: the loaders take the first fact of a part that is there.
     return record | {
-        "portability": {},
-        "locality": {LOCALITY[0]: [{"prompt": text, "ground_truth": value["label"]} for text, value in near]},
+        "portability": {"Reasoning": reasoning} if reasoning else {},
+        "locality": {LOCALITY[0]: specificity} if specificity else {},
         OURS: held(row),
     }
 

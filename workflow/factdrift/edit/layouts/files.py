@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.edit.layouts import counterfact, easyedit, zsre
-from factdrift.edit.layouts.rows import SCHEMA
+from factdrift.edit.layouts import counterfact, easyedit, wikibigedit, zsre
+from factdrift.edit.layouts.beside import Beside
+from factdrift.edit.layouts.rows import EMPTY, OURS, SCHEMA
 from factdrift.errors import InputError
 from factdrift.progress import tracked
 from factdrift.tables import atomic_path, write_parquet
 
-LAYOUTS: dict[str, ModuleType] = {"counterfact": counterfact, "easyedit": easyedit, "zsre": zsre}
+LAYOUTS: dict[str, ModuleType] = {
+    "counterfact": counterfact,
+    "easyedit": easyedit,
+    "wikibigedit": wikibigedit,
+    "zsre": zsre,
+}
 """Modules with `write(row, number)` and `read(record, number)`, which return None for what is left out."""
 
 
-def export(dataset: Path, layout: str, output: Path) -> tuple[int, int]:
-    """Exports a dataset with the columns of wfd_repl; returns the numbers of updates written and left out."""
+NOTHING = Beside()
+
+
+class Exported(NamedTuple):
+    """What an export wrote."""
+
+    kept: int
+    left: int
+    """Updates that do not fit the layout."""
+    empty: Counter[tuple[str, str]]
+    """(field, reason) -> the number of records whose field is empty for it."""
+
+
+def export(dataset: Path, layout: str, output: Path, beside: Beside = NOTHING) -> Exported:
+    """Exports a dataset with the columns of wfd_repl, with what the tables `beside` have on its updates."""
     with pq.ParquetFile(dataset) as file:
         lacking = [name for name in SCHEMA.names if name not in file.schema_arrow.names]
         if lacking:
@@ -29,12 +50,13 @@ def export(dataset: Path, layout: str, output: Path) -> tuple[int, int]:
             )
         rows = (row for batch in file.iter_batches(1000) for row in batch.to_pylist())
         numbered = enumerate(tracked(rows, f"export {layout}", file.metadata.num_rows, "updates"))
-        records = [LAYOUTS[layout].write(row, number) for number, row in numbered]
+        records = [LAYOUTS[layout].write(row | beside.of(row), number) for number, row in numbered]
     kept = [record for record in records if record is not None]
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
         json.dump(kept, text, ensure_ascii=False, indent=1)
         text.write("\n")
-    return len(kept), len(records) - len(kept)
+    empty = Counter(pair for record in kept for pair in record[OURS].get(EMPTY, {}).items())
+    return Exported(len(kept), len(records) - len(kept), empty)
 
 
 def load(path: Path, layout: str, output: Path) -> tuple[int, int]:

@@ -21,6 +21,9 @@ BLANK = "____"
 OURS = "factdrift"
 """The key of a record for columns that the layout has no field for."""
 
+EMPTY = "empty"
+"""The key under `OURS` for fields of the layout that are empty: field -> reason."""
+
 _NAMED = pa.struct([("id", pa.string()), ("label", pa.string()), ("description", pa.string())])
 _OBJECT = pa.struct(
     [
@@ -32,7 +35,11 @@ _OBJECT = pa.struct(
     ]
 )
 _FACT = pa.struct(
-    [("object", _NAMED), ("prompt", pa.string()), ("raw", pa.string()), ("statement", pa.string())]
+    [
+        ("object", _NAMED),
+        *((name, pa.string()) for name in ("prompt", "raw", "statement")),
+        ("dist", pa.float64()),
+    ]
 )
 _NEIGHBOR = pa.struct(
     [
@@ -157,7 +164,7 @@ def _object(value: tuple[str | None, str], decision: str) -> Row:
 
 
 def _neighbor(text: str, label: str, relation: str | None) -> Row:
-    fact = {"object": _named(None, label), "prompt": closed(text), "raw": None, "statement": None}
+    fact = dict.fromkeys(_FACT.names) | {"object": _named(None, label), "prompt": closed(text)}
     return {
         "subject": _named(None, None),
         "relation": _named(relation, None),

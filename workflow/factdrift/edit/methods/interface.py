@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
-
-from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.models.codebooks import Codebook
-from factdrift.models.deltas import Changes, Deltas
-
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from factdrift.edit.methods.hyperparameters import Hyper
+    from factdrift.models.codebooks import Codebook
+    from factdrift.models.deltas import Changes, Deltas
     from factdrift.models.loading import Loaded
     from factdrift.models.moments import Moments
 
@@ -87,4 +86,4 @@ class Artefacts:
     """
 
 
-Method = Callable[["Loaded", Sequence[Edit], Hyper, Artefacts], Edited]
+Method = Callable[["Loaded", Sequence[Edit], "Hyper", Artefacts], Edited]

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from factdrift.addresses import TOKEN_VARIABLE
 from factdrift.errors import InputError
 from factdrift.retry import RetryPolicy, TransientError
 from factdrift.snapshots.fetch import Client, Limits, Missing
@@ -26,6 +27,9 @@ LIMITS = Limits(timeout=120.0)
 _TRANSIENT = ("maxlag", "ratelimited", "readonly")
 _TRANSIENT_KIND = "internal_api_error"
 """The beginning of such codes."""
+
+_LOGIN = "mwoauth"
+"""The beginning of the codes with which an access token is refused."""
 
 
 class Api:
@@ -58,5 +62,6 @@ class Api:
             code, said = str(fault.get("code", "")), fault.get("info", "")
             if code in _TRANSIENT or code.startswith(_TRANSIENT_KIND):
                 raise TransientError(f"{code}: {said}")
-            raise InputError(f"{self.url}: the API refuses the request ({code}: {said})")
+            hint = f"; is the token in {TOKEN_VARIABLE} valid?" if code.startswith(_LOGIN) else ""
+            raise InputError(f"{self.url}: the API refuses the request ({code}: {said}){hint}")
         return answer

@@ -1,4 +1,4 @@
-"""`factdrift publish`: the copy is whole or absent, and a full disk is reported as such."""
+"""`factdrift publish file`: the copy is whole or absent, and a full disk is reported as such."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from factdrift.cli import main
 def test_the_copy_is_equal(tmp_path: Path):
     source, output = tmp_path / "a.parquet", tmp_path / "new" / "b.parquet"
     source.write_bytes(b"rows")
-    assert main(["publish", str(source), str(output)]) == 0
+    assert main(["publish", "file", str(source), str(output)]) == 0
     assert output.read_bytes() == b"rows"
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.parquet", "b.parquet", "new"]
 
@@ -27,7 +27,7 @@ def test_a_full_disk_leaves_the_earlier_copy_and_says_so(tmp_path: Path, monkeyp
         raise OSError(errno.ENOSPC, "No space left on device", str(copy))
 
     monkeypatch.setattr(shutil, "copyfile", full)
-    assert main(["publish", str(source), str(output)]) == 1
+    assert main(["publish", "file", str(source), str(output)]) == 1
     assert "the disk is full" in capsys.readouterr().err
     assert output.read_bytes() == b"earlier"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "b.parquet"]

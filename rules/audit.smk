@@ -1,0 +1,47 @@
+"""The audit: a sample of the datasets, checked against the dumps by code that shares nothing with the build's.
+
+Inputs: both dumps, wikifactdiff.parquet, manifest.json and, if they have been built, the tables of TempRIPPLE.
+Outputs: results/{pair}/audit/; the configured pair's findings as results/audit.parquet and results/audit.json.
+"""
+
+from factdrift.audit.commands import AuditSettings
+
+
+include: "inputs/audit.smk"
+
+
+rule audit:
+    """Error rates of the datasets by kind of check, and every failure with its reason."""
+    input:
+        old_dump=dump_file(OLD),
+        new_dump=dump_file(NEW),
+        dataset="results/{pair}/wikifactdiff.parquet",
+        manifest="results/{pair}/manifest.json",
+        questions=audited_items,
+        labels=config["labels"],
+    output:
+        findings="results/{pair}/audit/audit.parquet",
+        account="results/{pair}/audit/audit.json",
+        text="results/{pair}/audit/audit.txt",
+    log:
+        "logs/{pair}/audit.txt",
+    benchmark:
+        "logs/{pair}/audit.tsv"
+    resources:
+        **request("audit"),
+    params:
+        code=code("audit"),
+        pair=subpath(input.manifest, parent=True),
+        folder=subpath(output.findings, parent=True),
+        settings=settings_of(config, AuditSettings, "audit"),
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift audit \
+            --pair {params.pair:q} \
+            --old-dump {input.old_dump:q} \
+            --new-dump {input.new_dump:q} \
+            --labels {input.labels:q} \
+            --settings {params.settings:q} \
+            --output {params.folder:q}
+        """

@@ -1,0 +1,24 @@
+"""What is published: the products that have been built, or are built in the same run, and what describes them."""
+
+from factdrift.paths import CARDS, CITATION, DICTIONARY
+from factdrift.publish.datasets import products
+
+
+def published_products(wildcards):
+    """The datasets, and whatever else there is of the data sets that can be published."""
+    always = [f"results/{name}" for name in DATASETS]
+    if built_or_asked(["audit.parquet"]):
+        always.append("results/audit.json")
+    # Without the key `stream`, the stream that was built before would be made again of the configured pair.
+    names = [name for name in products() if config["stream"] or name not in OF_STREAM]
+    return [*always, *(path for path in built_or_asked(names) if path not in always)]
+
+
+def published_words():
+    """Templates of the cards, descriptions of the columns and the citation, which no fingerprint covers."""
+    return sorted(str(path) for path in (*CARDS.iterdir(), *DICTIONARY.iterdir(), CITATION))
+
+
+def used_answers():
+    """The answers of a chat model that the build uses; none if it uses no chat model."""
+    return f"{PAIR}/verbalize/answers.parquet" if config["verbalizer"] == "chat" else []

@@ -1,0 +1,71 @@
+"""The datasets in the layouts of other projects (docs/layouts.md); all by name only.
+
+Inputs: wfd_repl.parquet and shared_objects.parquet of the configured pair; TempRIPPLE's facts and what follows from them.
+Outputs: results/layouts/: counterfact.json, easyedit.json, wikibigedit.json, zsre.json, mquake.json.
+"""
+
+LAYOUT_TABLES = {
+    "counterfact": {"--shared": "shared_objects"},
+    "easyedit": {"--facts": "tempripple/tr_facts", "--related": "tempripple/tr_related"},
+    "wikibigedit": {"--facts": "tempripple/tr_facts", "--related": "tempripple/tr_related"},
+    "zsre": {},
+}
+"""Layout -> the tables beside the dataset that it takes something from, by option."""
+
+
+def layout_tables(wildcards):
+    return [f"{PAIR}/{name}.parquet" for name in LAYOUT_TABLES[wildcards.layout].values()]
+
+
+rule layout:
+    """The replacements in the layout of another project."""
+    input:
+        dataset=f"{PAIR}/wfd_repl.parquet",
+        beside=layout_tables,
+    output:
+        records="results/layouts/{layout}.json",
+    log:
+        "logs/layouts/{layout}.txt",
+    benchmark:
+        "logs/layouts/{layout}.tsv"
+    wildcard_constraints:
+        layout="|".join(LAYOUT_TABLES),
+    resources:
+        **request("edit export"),
+    params:
+        code=code("edit export"),
+        beside=lambda wildcards, input: [
+            word for pair in zip(LAYOUT_TABLES[wildcards.layout], input.beside) for word in pair
+        ],
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift edit export {input.dataset:q} --layout {wildcards.layout} \
+            {params.beside:q} \
+            --output {output.records:q}
+        """
+
+
+rule layout_mquake:
+    """What follows from TempRIPPLE's new facts, in the layout of MQuAKE."""
+    input:
+        facts=f"{PAIR}/tempripple/tr_facts.parquet",
+        related=f"{PAIR}/tempripple/tr_related.parquet",
+    output:
+        cases="results/layouts/mquake.json",
+    log:
+        "logs/layouts/mquake.txt",
+    benchmark:
+        "logs/layouts/mquake.tsv"
+    resources:
+        **request("tempripple mquake"),
+    params:
+        code=code("tempripple mquake"),
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift tempripple mquake \
+            --facts {input.facts:q} \
+            --related {input.related:q} \
+            --output {output.cases:q}
+        """

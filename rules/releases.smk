@@ -1,0 +1,51 @@
+"""Releases: products under the newest date of the sequence, which a later run does not overwrite (docs/releases.md).
+
+Inputs: products of the newest pair and of the sequence. Outputs: results/releases/{date}/.
+"""
+
+import json
+
+from factdrift.settings import dump_source
+
+RELEASED = [
+    "wfd_repl.parquet",
+    *(f"wikifactdiff.{kind}" for kind in ("parquet", "stats.json")),
+    "funnel.parquet",
+]
+
+
+localrules:
+    latest,
+
+
+rule release:
+    """Copies of the products with an account of them; a released folder stays as it is."""
+    input:
+        pair=expand(f"{PAIR}/{{name}}", name=[*RELEASED, "manifest.json"]),
+        stream=f"{STREAM}/stream.parquet",
+    output:
+        release=directory(f"results/releases/{STREAM_DATES[-1]}"),
+    log:
+        f"logs/releases/{STREAM_DATES[-1]}.txt",
+    benchmark:
+        f"logs/releases/{STREAM_DATES[-1]}.tsv"
+    resources:
+        **request("release"),
+    params:
+        dates=STREAM_DATES,
+        dumps=json.dumps({date: str(dump_source(config, date)) for date in STREAM_DATES}),
+    shell:
+        r"""
+        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
+        factdrift release \
+            --files {input.pair:q} {input.stream:q} \
+            --dates {params.dates} \
+            --dumps {params.dumps:q} \
+            --output {output.release:q}
+        """
+
+
+rule latest:
+    """The release of the newest configured date; `factdrift refresh` configures the dates and asks for it."""
+    input:
+        rules.release.output,

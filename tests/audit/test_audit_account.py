@@ -1,0 +1,164 @@
+"""The sample, guesses from the surface, rates with intervals, and judgements by people."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factdrift.audit.account import VERDICTS, judged, judged_text, rates, share
+from factdrift.audit.kinds import KINDS
+from factdrift.audit.sample import chosen, rows_at
+from factdrift.audit.surface import Question, guess
+from factdrift.errors import InputError
+
+Row = dict[str, Any]
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=60), st.integers(1, 60), st.integers(0, 5))
+def test_strata_have_their_share(keys: list[str], rows: int, seed: int) -> None:
+    strata = [(key, str(place)) for place, key in enumerate(keys)]
+    places = chosen(strata, rows, seed)
+    assert len(set(places)) == len(places) == min(rows, len(keys))
+    assert places == sorted(places)
+    if rows < len(keys):
+        drawn = Counter(keys[place] for place in places)
+        for key, count in Counter(keys).items():
+            assert abs(drawn[key] - count * rows / len(keys)) <= 1
+
+
+def test_the_seed_decides_and_the_order_of_rows_does_not() -> None:
+    strata = [("a", str(place)) for place in range(100)]
+    first = {strata[place] for place in chosen(strata, 10, 0)}
+    turned = strata[::-1]
+    assert {turned[place] for place in chosen(turned, 10, 0)} == first
+    assert {strata[place] for place in chosen(strata, 10, 1)} != first
+
+
+def test_rows_at_places(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"number": range(10_000)}), tmp_path / "rows.parquet")
+    found = rows_at(tmp_path / "rows.parquet", [0, 4095, 4096, 9999])
+    assert [row["number"] for row in found] == [0, 4095, 4096, 9999]
+
+
+def questions(choose: Any) -> list[Question]:
+    """200 questions with four random words; `choose` gives the place of the answer."""
+    draw = random.Random(0)
+    found = []
+    for number in range(200):
+        words = ["x" * draw.randint(1, 30) + str(draw.random()) for _ in range(4)]
+        found.append(Question(words, ["item"] * 4, choose(words, draw), str(number)))
+    return found
+
+
+def test_answers_that_cannot_be_guessed_are_not() -> None:
+    found = guess(questions(lambda words, draw: draw.randrange(4)), 0)
+    assert found is not None
+    assert not found.leaks
+    assert found.low < 0.25
+    assert found.chance == 0.25
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda words, draw: max(range(4), key=lambda place: len(words[place])),
+        lambda words, draw: 0 if draw.random() < 0.6 else draw.randrange(4),
+    ],
+    ids=["longest", "first"],
+)
+def test_answers_that_their_form_gives_away_are_guessed(choose: Any) -> None:
+    found = guess(questions(choose), 0)
+    assert found is not None
+    assert found.leaks
+    assert found == guess(questions(choose), 0)
+
+
+def test_few_questions_are_not_guessed() -> None:
+    assert guess(questions(lambda words, draw: 0)[:20], 0) is None
+
+
+def finding(row: str, kind: str, outcome: str) -> Row:
+    return {"dataset": "wikifactdiff", "row": row, "kind": kind, "outcome": outcome, "reason": "so"}
+
+
+FINDINGS = [
+    finding("Q1 P6", "gone", "failed"),
+    finding("Q1 P6", "gone", "failed"),
+    finding("Q1 P6", "leak", "declared"),
+    finding("Q2 P6", "gone", "passed"),
+    finding("Q2 P6", "leak", "failed"),
+    finding("Q3 P6", "gone", "unchecked"),
+    finding("", "surface", "failed"),
+]
+
+
+def test_rates_count_rows() -> None:
+    found = {each["kind"]: each for each in rates(FINDINGS)}
+    assert list(found) == ["gone", "leak", "role", "any"]
+    counts = {
+        kind: (row["rows"], row["failed"], row["declared"], row["unchecked"]) for kind, row in found.items()
+    }
+    assert counts == {"gone": (2, 1, 0, 1), "leak": (2, 1, 1, 0), "role": (2, 1, 0, 1), "any": (2, 2, 0, 1)}
+    assert found["gone"]["rate"] == 0.5
+
+
+def test_wilson_intervals_by_hand() -> None:
+    # Newcombe 1998, table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29.
+    for count, total, low, high in (
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ):
+        found = share(count, total)
+        assert (found["low"], found["high"]) == pytest.approx((low, high), abs=1e-4)
+    assert share(0, 0)["rate"] is None
+
+
+def sheet(path: Path, *judgements: str) -> Path:
+    rows = [f"wikifactdiff,Q{number} P6,{text}" for number, text in enumerate(judgements, 1)]
+    path.write_text("\n".join(["dataset,row,judgement", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_judgements(tmp_path: Path) -> None:
+    found = judged(sheet(tmp_path / "sheet.csv", "invalid", "INVALID ", "unsure"), FINDINGS)
+    assert (found["rows"], found["unsure"], found["invalid"], found["invalid_by_audit"]) == (3, 1, 2, 1)
+    assert found["agree"] == 1
+    assert found["kappa"] == 0.0
+    assert found["disagreements"] == ["Q2 P6"]
+    assert "1 of 2" in "\n".join(judged_text(found))
+    assert judged(sheet(tmp_path / "sheet.csv", "invalid", "valid", ""), FINDINGS)["kappa"] == 1.0
+    assert judged(sheet(tmp_path / "sheet.csv", "", "", ""), FINDINGS)["rate"] is None
+
+
+@pytest.mark.parametrize(
+    ("judgements", "message"),
+    [
+        (("valid", "wrong"), rf"line 3: judgement 'wrong'; write {', '.join(VERDICTS)}"),
+        (("",) * 4, "line 5: Q4 P6 is not a row of this audit"),
+    ],
+)
+def test_wrong_sheets(judgements: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        judged(sheet(tmp_path / "sheet.csv", *judgements), FINDINGS)
+
+
+def test_a_sheet_without_columns_and_a_missing_one(tmp_path: Path) -> None:
+    (tmp_path / "sheet.csv").write_text("a,b\n")
+    with pytest.raises(InputError, match="columns dataset, row and judgement"):
+        judged(tmp_path / "sheet.csv", FINDINGS)
+    with pytest.raises(InputError, match="factdrift audit sheet"):
+        judged(tmp_path / "none.csv", FINDINGS)
+
+
+def test_every_kind_is_described() -> None:
+    assert all(kind.description and kind.datasets for kind in KINDS.values())

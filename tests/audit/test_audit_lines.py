@@ -1,0 +1,174 @@
+"""The audit reads dumps in every packing and age by itself, and shares no reader, filter or rule."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.audit_dumps import NEW, entity, item, statement, time
+
+from factdrift.audit.dates import span
+from factdrift.audit.lines import read_entities
+from factdrift.audit.of_questions import written
+from factdrift.audit.values import identity
+from factdrift.errors import InputError
+from factdrift.fingerprint import closure, modules_of
+from factdrift.paths import PACKAGE
+from factdrift.wikidata.time import parse_time, unpack
+from factdrift.wikidata.values import read_value
+
+MODULES = [path.stem for path in (PACKAGE / "audit").glob("*.py") if path.stem != "__init__"]
+BUILD = ("statements", "updates", "wikidata", "wikifactdiff", "neighbors", "tempripple", "verbalize", "words")
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name != "commands"])
+def test_no_module_that_checks_imports_the_build(module: str) -> None:
+    reached = {name.split(".")[1] for name in closure(f"factdrift.audit.{module}") if "." in name}
+    assert not reached & {*BUILD, "tables"}
+    assert len(MODULES) > 8
+
+
+def test_the_command_reaches_the_build_only_by_writing_tables() -> None:
+    own = {name for name in modules_of("audit") if name.split(".")[1] in BUILD}
+    assert own <= {f"factdrift.{name}" for name in closure("factdrift.tables") if name} | closure(
+        "factdrift.tables"
+    )
+
+
+def lines(entities: list[dict[str, Any]]) -> bytes:
+    return ("[\n" + ",\n".join(map(json.dumps, entities)) + "\n]\n").encode()
+
+
+def zstd(data: bytes) -> bytes:
+    """Two frames."""
+    half = len(data) // 2
+    return b"".join(bytes(pa.compress(part, "zstd", asbytes=True)) for part in (data[:half], data[half:]))
+
+
+PACKINGS: dict[str, Callable[[bytes], bytes]] = {
+    "dump.json": bytes,
+    "dump.jsonl": bytes,
+    "dump.json.gz": lambda data: gzip.compress(data[:50]) + gzip.compress(data[50:]),
+    "dump.json.bz2": bz2.compress,
+    "dump.json.zst": zstd,
+}
+
+
+@pytest.mark.parametrize("name", PACKINGS)
+def test_every_packing(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(PACKINGS[name](lines(NEW)))
+    found = read_entities(path, {"Q1": frozenset(["P6"]), "Q12": None, "Q999": None})
+    assert list(found) == ["Q1", "Q12"]
+    assert found["Q1"].label == "Atlantis"
+    assert [claim.claim_id for claim in found["Q1"].of("P6")] == ["Q1$A", "q1$B"]
+
+
+@pytest.mark.parametrize("name", ["dump.json.gz", "dump.json.bz2", "dump.json.zst"])
+def test_a_truncated_file_is_an_error(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(PACKINGS[name](lines(NEW * 50))[:-40])
+    with pytest.raises(InputError, match=r"dump.*cannot be read to its end"):
+        read_entities(path, {"Q1": None})
+
+
+def test_only_wanted_lines_are_decoded_wherever_their_id_is(tmp_path: Path) -> None:
+    late = {"claims": {"P6": [statement("Q1$A", "P6", {**item("Q5"), "value": {"id": "Q5"}})]}, "id": "Q1"}
+    path = tmp_path / "dump.json"
+    broken = b'{"id":"Q2","labels":{'
+    path.write_bytes(b"[\n" + json.dumps(late).encode() + b",\n" + broken + b"\n]\n")
+    found = read_entities(path, {"Q1": None, "Q2": None})
+    assert list(found) == ["Q1"]
+    assert [identity(claim.mainsnak) for claim in found["Q1"].of("P6")] == [("wikibase-entityid", "Q5")]
+
+
+def test_of_two_lines_the_later_revision_counts(tmp_path: Path) -> None:
+    path = tmp_path / "dump.json"
+    path.write_bytes(lines([entity("Q1", label, revision=k) for label, k in (("b", 2), ("c", 3), ("a", 1))]))
+    assert read_entities(path, {"Q1": None})["Q1"].label == "c"
+
+
+def test_statements_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "dump.json"
+    odd = {"type": "unheard-of", "value": 1}
+    path.write_bytes(
+        lines([entity("Q1", "a", statement("Q1$A", "P6", odd), statement("Q1$B", "P6", "novalue"))])
+    )
+    assert [claim.claim_id for claim in read_entities(path, {"Q1": None})["Q1"].of("P6")] == ["Q1$B"]
+
+
+@given(
+    year=st.integers(-20_000, 20_000).filter(bool),
+    month=st.integers(0, 12),
+    day=st.integers(0, 28),
+    precision=st.integers(0, 11),
+    julian=st.booleans(),
+)
+def test_dates_are_those_of_the_build(year: int, month: int, day: int, precision: int, julian: bool) -> None:
+    text = f"{'-' if year < 0 else '+'}{abs(year):04d}-{month:02d}-{day:02d}T00:00:00Z"
+    calendar = f"http://www.wikidata.org/entity/{'Q1985786' if julian else 'Q1985727'}"
+    built = parse_time(text, precision, calendar)
+    found = span({"time": text, "precision": precision, "calendarmodel": calendar})
+    assert found is not None
+    assert (found.first, found.last, found.written) == tuple(
+        unpack(packed) for packed in (built.first, built.last, built.written)
+    )
+
+
+VALUES: list[dict[str, Any]] = [
+    *(
+        time(text, precision)
+        for text in ("2020-01-01", "2020-05-00", "2029-01-01")
+        for precision in (8, 9, 10)
+    ),
+    time("2020-01-01", 9, "Q1985786"),
+    *({"type": "quantity", "value": {"amount": text, "unit": "1"}} for text in ("+10", "+10.0", "-10")),
+    {"type": "quantity", "value": {"amount": "+10", "unit": "http://www.wikidata.org/entity/Q5"}},
+    item("Q5"),
+    {"type": "wikibase-entityid", "value": {"id": "Q5", "entity-type": "item"}},
+    *({"type": "string", "value": text} for text in ("é", "e\N{COMBINING ACUTE ACCENT}", "Q5")),
+    *(
+        {"type": "monolingualtext", "value": {"text": text, "language": language}}
+        for text in ("a", "b")
+        for language in ("en", "de")
+    ),
+]
+
+
+def test_values_are_equal_where_the_build_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "dump.json"
+    path.write_bytes(
+        lines([entity("Q1", "a", *(statement(f"Q1${k}", "P6", each) for k, each in enumerate(VALUES)))])
+    )
+    ours = [identity(claim.mainsnak) for claim in read_entities(path, {"Q1": None})["Q1"].of("P6")]
+    theirs = [(each["type"], read_value(each["type"], each["value"]).key) for each in VALUES]
+    assert len(ours) == len(theirs)
+    for one, first in enumerate(VALUES):
+        for two, second in enumerate(VALUES):
+            assert (ours[one] == ours[two]) == (theirs[one] == theirs[two]), (first, second)
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"),
+    [
+        (item("Q5"), {"Q5"}),
+        ({"type": "monolingualtext", "value": {"text": "a", "language": "en"}}, {"a", "en:a"}),
+        (time("1921-06-10"), {"+1921-06-10T00:00:00Z", "1921", "1921-06", "1921-06-10"}),
+        (time("1700-01-01", 9, "Q1985786"), {"+1700-01-01T00:00:00Z", "1700", "1700 julian"}),
+    ],
+)
+def test_the_ways_in_which_tables_write_a_value(
+    value: dict[str, Any], texts: set[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "dump.json"
+    path.write_bytes(lines([entity("Q1", "a", statement("Q1$A", "P6", value))]))
+    (claim,) = read_entities(path, {"Q1": None})["Q1"].of("P6")
+    assert texts <= written(claim.mainsnak)

@@ -1,0 +1,208 @@
+"""The checks of an update against two small dumps: what is right passes, and each fault fails its kind."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.audit_dumps import NEW, OLD, dumps, entity, item, statement, time
+
+from factdrift.audit.kinds import DECLARED, FAILED, PASSED
+from factdrift.audit.of_updates import check_update
+from factdrift.audit.texts import Shared
+
+Row = dict[str, Any]
+
+
+def found(row: Row, folder: Path, old: list[Row] = OLD, new: list[Row] = NEW, **settings: Any) -> Row:
+    """Kind -> outcomes of an update; the whole dataset is this row."""
+    columns = ("subject", "relation", "update_prompt", "generalization_prompts")
+    pq.write_table(pa.Table.from_pylist([{name: row[name] for name in columns}]), folder / "data.parquet")
+    outcomes: Row = {}
+    given = dumps(folder, copy.deepcopy(old), copy.deepcopy(new), **settings)
+    for kind, outcome, _ in check_update(row, given, Shared(folder / "data.parquet")):
+        outcomes.setdefault(kind, set()).add(outcome)
+    return outcomes
+
+
+def failed(row: Row, folder: Path, **dumps: Any) -> set[str]:
+    return {kind for kind, outcomes in found(row, folder, **dumps).items() if FAILED in outcomes}
+
+
+def test_a_right_update_passes_every_check(update: Row, tmp_path: Path) -> None:
+    outcomes = found(update, tmp_path)
+    assert set().union(*outcomes.values()) == {PASSED}
+    assert {"statement", "main_snak", "rank", "dates", "labels", "gone", "new", "single"} <= set(outcomes)
+
+
+def wrong_qualifier(row: Row) -> None:
+    row["objects"][0].update(id="Q36578", raw="Q36578")
+
+
+FAULTS: list[tuple[str, Callable[[Row], object]]] = [
+    ("statement", lambda row: row["objects"][1].update(new_statement="Q1$C")),
+    ("statement", lambda row: row["objects"][1].update(new_revision=8)),
+    ("statement", lambda row: row["objects"][1].update(new_statement=None)),
+    ("main_snak", wrong_qualifier),
+    (
+        "main_snak",
+        lambda row: row["objects"][1].update(datatype="time") or row["objects"][1].update(raw="Q9"),
+    ),
+    ("dates", lambda row: row["objects"][1].update(start="2022-03-01")),
+    ("dates", lambda row: row["objects"][0].update(end=None)),
+    ("labels", lambda row: row["objects"][1].update(label="Zoe")),
+    ("labels", lambda row: row["subject"].update(description="a sunken island")),
+    ("leak", lambda row: row.update(generalization_prompts=["Of Atlantis, ZOË is the head, says ____"])),
+]
+
+
+@pytest.mark.parametrize(("kind", "fault"), FAULTS)
+def test_a_fault_fails_its_kind(
+    kind: str, fault: Callable[[Row], object], update: Row, tmp_path: Path
+) -> None:
+    fault(update)
+    assert kind in failed(update, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "place"), [("Q36578", "qualifier P1366"), ("Q5375741", "reference P248")])
+def test_the_reason_names_the_qualifier_or_reference(
+    name: str, place: str, update: Row, tmp_path: Path
+) -> None:
+    update["objects"][0].update(id=name, raw=name)
+    columns = ("subject", "relation", "update_prompt", "generalization_prompts")
+    pq.write_table(
+        pa.Table.from_pylist([{each: update[each] for each in columns}]), tmp_path / "data.parquet"
+    )
+    findings = check_update(update, dumps(tmp_path, OLD, NEW), Shared(tmp_path / "data.parquet"))
+    assert any(place in reason for kind, _, reason in findings if kind == "main_snak")
+
+
+def with_claims(*statements: Row) -> list[Row]:
+    return [entity("Q1", "Atlantis", *statements, revision=9), *NEW[1:]]
+
+
+def test_what_still_holds_is_not_gone(update: Row, tmp_path: Path) -> None:
+    value = update["objects"][0]
+    value.update(new_statement=None, new_revision=None, end=None, rule="replaced")
+    current = statement("Q1$B", "P6", item("Q12"), P580=time("2022-03-01"))
+    update["objects"][1]["start"] = "2022-03-01"
+    for other, wanted in (
+        ({"P580": time("2016-05-01")}, {"gone", "single"}),
+        ({"P582": "somevalue"}, set()),
+        ({"P582": "novalue"}, {"gone", "single"}),
+        ({"P582": time("2022-00-00", 9)}, set()),
+        ({"P582": time("2031-01-01")}, {"gone", "single"}),
+    ):
+        new = with_claims(statement("Q1$D", "P6", item("Q11"), **other), current)
+        assert failed(update, tmp_path, new=new) == wanted
+    # Another statement has the preferred rank; the old one was withdrawn.
+    preferred = {**current, "rank": "preferred"}
+    new = with_claims(statement("Q1$D", "P6", item("Q11")), preferred)
+    assert failed(update, tmp_path, new=new) == set()
+    new = with_claims(statement("Q1$D", "P6", item("Q11"), "deprecated"), current)
+    assert failed(update, tmp_path, new=new) == set()
+
+
+def test_a_deprecated_statement_fails(update: Row, tmp_path: Path) -> None:
+    new = copy.deepcopy(NEW)
+    new[0]["claims"]["P6"][1]["rank"] = "deprecated"
+    assert "rank" in failed(update, tmp_path, new=new)
+
+
+def test_a_merged_object_is_not_gone(update: Row, tmp_path: Path) -> None:
+    assert failed(update, tmp_path, new=[each for each in NEW if each["id"] != "Q11"]) == {"gone"}
+
+
+def test_a_merged_subject_has_no_statements(update: Row, tmp_path: Path) -> None:
+    assert "statement" in failed(update, tmp_path, new=NEW[1:])
+
+
+def test_what_held_before_is_not_new(update: Row, tmp_path: Path) -> None:
+    old = copy.deepcopy(OLD)
+    old[0]["claims"]["P6"].append(statement("Q1$B", "P6", item("Q12"), P580=time("2019-01-01")))
+    assert failed(update, tmp_path, old=old) == {"new"}
+    # What ended before, and what was announced, may be new.
+    old[0]["claims"]["P6"][1] = statement("Q1$B", "P6", item("Q12"), P582=time("2019-01-01"))
+    assert failed(update, tmp_path, old=old) == set()
+
+
+def test_a_new_value_needs_a_date_between_the_dumps_or_a_new_entity(update: Row, tmp_path: Path) -> None:
+    new = with_claims(*NEW[0]["claims"]["P6"][:1], statement("Q1$B", "P6", item("Q12"), "preferred"))
+    update["objects"][1]["start"] = None
+    assert failed(update, tmp_path, new=new) == {"new"}
+    born = statement("Q12$A", "P571", time("2021-06-01"))
+    new = [*new[:2], entity("Q12", "Zoë", born), new[3]]
+    assert failed(update, tmp_path, new=new) == set()
+
+
+def test_static_values_hold_on_both_dates(update: Row, tmp_path: Path) -> None:
+    value = update["objects"][0]
+    value.update(decision="static", rule="still_holds")
+    update["is_replace"] = False
+    assert failed(update, tmp_path) == {"static"}
+    began = statement("Q1$A", "P6", item("Q11"), P580=time("2021-05-01"), P582=time("2025-01-01"))
+    value.update(start="2021-05-01", end="2025-01-01")
+    new = with_claims(began, *NEW[0]["claims"]["P6"][1:])
+    assert failed(update, tmp_path, new=new) == {"static"}
+    value["rule"] = "end_after"
+    assert found(update, tmp_path, new=new)["static"] == {DECLARED}
+
+
+def test_several_values_are_no_single_answer(update: Row, tmp_path: Path) -> None:
+    third = statement("Q1$C", "P6", item("Q11"), "preferred", P580=time("2022-04-01"))
+    new = with_claims(*NEW[0]["claims"]["P6"], third)
+    assert failed(update, tmp_path, new=new) == {"gone", "single"}
+    other = statement("Q1$C", "P6", item("Q13"), "preferred", P580=time("2022-04-01"))
+    assert failed(update, tmp_path, new=with_claims(*NEW[0]["claims"]["P6"], other)) == {"single"}
+    # A qualifier that the answer lacks limits it; a lower rank does not count.
+    other["qualifiers"]["P518"] = [{"snaktype": "somevalue", "property": "P518"}]
+    assert failed(update, tmp_path, new=with_claims(*NEW[0]["claims"]["P6"], other)) == set()
+    lower = statement("Q1$C", "P6", item("Q13"), P580=time("2022-04-01"))
+    assert failed(update, tmp_path, new=with_claims(*NEW[0]["claims"]["P6"], lower)) == set()
+
+
+def test_a_declared_leak_is_no_failure(update: Row, tmp_path: Path) -> None:
+    update["update_prompt"] = "Zoë is the head of Atlantis, which is governed by ____"
+    update["objects"][1]["leaks"] = True
+    assert found(update, tmp_path)["leak"] == {DECLARED}
+
+
+def test_neighbours(update: Row, tmp_path: Path) -> None:
+    fact: Row = {
+        "subject": {"id": "Q1", "label": "Atlantis"},
+        "relation": {"id": "P6"},
+        "objects": [{"object": {"id": "Q11", "label": "Marta"}, "raw": "Q11", "statement": "Q1$A"}],
+    }
+    update["random_neighborhood"] = [copy.deepcopy(fact)]
+    assert failed(update, tmp_path) == set()
+    update["neighborhood"] = [copy.deepcopy(fact)]
+    assert failed(update, tmp_path) == {"neighbour"}
+    fact["relation"]["id"] = "P35"
+    update["neighborhood"] = [copy.deepcopy(fact)]
+    assert failed(update, tmp_path) == {"neighbour", "neighbour_fact"}
+    fact["objects"][0].update(raw="Q12")
+    update["neighborhood"] = [fact]
+    assert failed(update, tmp_path) == {"neighbour", "neighbour_fact", "neighbour_answer"}
+
+
+@pytest.mark.parametrize(
+    ("datatype", "raw", "good", "bad"),
+    [
+        ("quantity", "+125440000.0", "125,440,000 metres", "125,440 metres"),
+        ("quantity", "-3.50", "-$3.50", "$3.55"),
+        ("time", "+2022-09-08T00:00:00Z", "September 8, 2022", "September 8, 2023"),
+        ("string", "Atlantis", "Atlantis", "Atlantida"),
+    ],
+)
+def test_labels_of_literals(
+    datatype: str, raw: str, good: str, bad: str, update: Row, tmp_path: Path
+) -> None:
+    value = update["objects"][1]
+    for label, wrong in ((good, False), (bad, True)):
+        value.update(id=None, datatype=datatype, raw=raw, label=label)
+        assert ("labels" in failed(update, tmp_path)) == wrong

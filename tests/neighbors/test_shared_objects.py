@@ -1,0 +1,139 @@
+"""Facts of other subjects with an object of an update, against a plain search of all statements."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factdrift.neighbors.facts import NEIGHBORS
+from factdrift.neighbors.shared_objects import Dump, write_shared_objects
+from factdrift.neighbors.vectors import make_space
+
+from .conftest import FILTERED, UPDATES, Row, day, statement
+
+Write = Callable[[str, pa.Schema, list[Row]], Path]
+CHANGED = UPDATES.append(pa.field("is_replace", pa.bool_()))
+LABELS = pa.schema([("id", pa.int32()), ("label", pa.string())])
+OLD, NEW = 20210104, 20230227
+ENDED, ENDING = day("2015-06-01"), day("2022-06-01")
+"""Before T_old, and between the dumps."""
+
+
+def replaced(
+    subject: int, obsolete: int | None, new: int | None, property: int = 6, **more: Any
+) -> list[Row]:
+    row = {"subject": subject, "property": property, "dropped_by": None, "is_replace": True} | more
+    return [row | {"label": "obsolete", "object": obsolete}, row | {"label": "new", "object": new}]
+
+
+def run(
+    folder: Path, updates: list[Row], old: list[Row], new: list[Row], **options: Any
+) -> tuple[list[Row], list[Row]]:
+    def table(name: str, schema: pa.Schema, rows: list[Row]) -> Path:
+        pq.write_table(pa.Table.from_pylist(rows, schema), folder / f"{name}.parquet")
+        return folder / f"{name}.parquet"
+
+    of_updates = [table("updates", CHANGED, updates)]
+    dumps = table("old", FILTERED, old), table("new", FILTERED, new)
+    make_space(of_updates, [dumps[0]], [dumps[1]], folder / "space", "paper")
+    unlabelled = options.pop("unlabelled", set())
+    subjects = sorted({row["subject"] for row in old} - unlabelled)
+    labels = table("labels", LABELS, [{"id": each, "label": f"Q{each}"} for each in subjects])
+    outputs = folder / "obsolete.parquet", folder / "new_objects.parquet"
+    days = Dump([dumps[0]], OLD), Dump([dumps[1]], NEW)
+    known = ([labels], [], folder / "space", *outputs, "paper", "first_day")
+    counts = write_shared_objects(of_updates, *days, *known, **options)
+    tables = [pq.read_table(path) for path in outputs]
+    assert all(each.schema.equals(NEIGHBORS) for each in tables)
+    assert counts == tuple(len(each) for each in tables)
+    return tables[0].to_pylist(), tables[1].to_pylist()
+
+
+def facts(rows: list[Row]) -> list[tuple[int, int, int]]:
+    """(updated subject, neighbour, object), in their order."""
+    return [(row["subject"], row["neighbor"], row["object"]) for row in rows]
+
+
+def test_who_shares_the_old_and_the_new_object(tmp_path: Path) -> None:
+    old = [
+        *(statement(1, 6, 101), statement(2, 6, 101), statement(3, 6, 102)),
+        statement(4, 17, 101),  # another relation
+        statement(5, 6, 101, end=ENDED, dropped_by=None),
+        statement(6, 6, 101, dropped_by="rank"),
+        *(statement(7, 6, 101), statement(7, 6, 102)),  # has both
+        statement(102, 6, 101),  # is the new object
+        statement(8, 6, 101),  # has no label
+    ]
+    obsolete, new = run(tmp_path, replaced(1, 101, 102), old, old, unlabelled={8})
+    assert facts(obsolete) == [(1, 2, 101)]
+    assert facts(new) == [(1, 3, 102)]
+    assert (obsolete[0]["relation"], obsolete[0]["statement"]) == (6, "Q2-6-101")
+
+
+def test_what_still_holds_comes_first_then_the_nearest(tmp_path: Path) -> None:
+    near = [statement(1, 31, 500), statement(2, 31, 500), statement(3, 31, 501), statement(4, 31, 500)]
+    old = [*near, *(statement(subject, 6, 101) for subject in (1, 2, 3, 4))]
+    new = [*near, statement(3, 6, 101), statement(2, 6, 101), statement(4, 6, 101, end=ENDING)]
+    obsolete, _ = run(tmp_path, replaced(1, 101, 102), old, new)
+    assert [row["neighbor"] for row in obsolete] == [2, 3, 4]
+    assert [row["rank_no"] for row in obsolete] == [1, 2, 3]
+    assert obsolete[2]["similarity"] > obsolete[1]["similarity"]
+    assert [row["neighbor"] for row in run(tmp_path, replaced(1, 101, 102), old, new, facts=1)[0]] == [2]
+
+
+def test_literals_and_other_updates_have_none(tmp_path: Path) -> None:
+    old = [statement(1, 6, 101), statement(2, 6, 101)]
+    assert run(tmp_path, replaced(1, None, 102), old, old) == ([], [])
+    assert run(tmp_path, replaced(1, 101, 102, is_replace=False), old, old) == ([], [])
+    assert run(tmp_path, replaced(1, 101, 102, dropped_by="leak"), old, old) == ([], [])
+
+
+def test_of_many_some_are_drawn(tmp_path: Path) -> None:
+    old = [statement(subject, 6, 101) for subject in range(1, 40)]
+    few, _ = run(tmp_path, replaced(1, 101, 102), old, old, candidates=8)
+    assert 7 <= len(few) <= 8
+    assert few == run(tmp_path, replaced(1, 101, 102), old[::-1], old, candidates=8)[0]
+    assert few != run(tmp_path, replaced(1, 101, 102), old, old, candidates=8, seed=1)[0]
+
+
+subjects, objects = st.integers(1, 7), st.integers(101, 103)
+lines = st.lists(
+    st.tuples(
+        subjects, st.sampled_from((6, 17)), objects, st.sampled_from((None, ENDED, ENDING)), st.booleans()
+    ),
+    max_size=25,
+    unique_by=lambda line: line[:3],
+)
+
+
+@settings(max_examples=12, deadline=None)
+@given(lines, st.lists(st.tuples(subjects, objects, objects), max_size=3, unique_by=lambda each: each[0]))
+def test_as_a_plain_search_finds_them(lines: list[Any], updates: list[tuple[int, int, int]]) -> None:
+    changes = [each for each in updates if each[1] != each[2]]
+    old = [statement(s, p, o, end=end) for s, p, o, end, _ in lines]
+    new = [statement(s, p, o, end=end) for s, p, o, end, kept in lines if kept]
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [row for each in changes for row in replaced(*each)]
+        found = run(Path(folder), rows, old, new, facts=100)
+    holding = {(s, p, o) for s, p, o, end, _ in lines if end != ENDED}
+    for role, written in enumerate(found):
+        wanted = {
+            (subject, s, o)
+            for subject, *pair in changes
+            for s, p, o in holding
+            if p == 6 and o == pair[role] and s != subject and (s, 6, pair[1 - role]) not in holding
+        }
+        assert set(facts(written)) == wanted
+        assert len(written) == len(wanted)
+        lasting = {(s, o) for s, p, o, end, kept in lines if p == 6 and kept and end is None}
+        for subject in {row["subject"] for row in written}:
+            mine = [row for row in written if row["subject"] == subject]
+            key = [((row["neighbor"], row["object"]) not in lasting, -row["similarity"]) for row in mine]
+            assert key == sorted(key)

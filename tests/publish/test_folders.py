@@ -1,0 +1,269 @@
+"""What a folder holds besides its tables, that it is whole or absent, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from factdrift.cli import main
+from factdrift.errors import InputError
+from factdrift.publish import folders
+from factdrift.publish.datasets import known
+from factdrift.publish.shards import write_splits
+
+from .conftest import MANIFEST, Bench, example, item, object_, update
+
+FOLDERS = ("wikifactdiff", "wfd_repl", "klob", "tempripple", "stream")
+
+
+def header(folder: Path) -> dict[str, Any]:
+    _, text, _ = (folder / "README.md").read_text("utf-8").split("---\n", 2)
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_card(name: str, published: Path) -> None:
+    folder = published / name
+    text = (folder / "README.md").read_text("utf-8")
+    found = header(folder)
+    assert found["license"] == ["cc0-1.0", "mit"]
+    assert found["size_categories"] == ["n<1K"]
+    for config in found["configs"]:
+        for part in config["data_files"]:
+            assert list(folder.glob(part["path"])), part
+    assert [config.get("default", False) for config in found["configs"]].count(True) == 1
+    for shard in folder.rglob("*.parquet"):
+        for column in pq.read_schema(shard).names:
+            assert f"`{column}`" in text
+    for figure in folder.glob("figures/*.png"):
+        assert f"](figures/{figure.name})" in text
+    assert list(folder.glob("figures/*.png"))
+    assert "<built-in" not in text
+    assert "](" not in text.partition("## Fields")[2].partition("## Files")[0]
+
+
+def test_numbers_of_a_card_are_those_of_its_rows(bench: Bench, tmp_path: Path) -> None:
+    bench.put(
+        "wikifactdiff.parquet",
+        [
+            update(1),
+            update(1, template_source="generic", neighborhood=[]),
+            update(2, "test", scenario="Archive", template_source="chat", popularity_source="pageviews"),
+            update(900_000_001, objects=[object_("Land", "new", None, leaks=True)])
+            | {"subject_is_ambiguous": True},
+        ],
+    )
+    bench.write(tmp_path / "out", "wikifactdiff.parquet")
+    text = " ".join((tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8").split())
+    for sentence in (
+        "4 updates of 3 subjects in 1 relations.",
+        "1 updates have prompts from a generic template, 1 from templates of a chat model",
+        "The popularity of 3 updates is the number of sitelinks",
+        "1 updates have no neighbour facts",
+        "In 1 updates the subject's name contains an object's",
+        "in 1 the subject shares its name with another",
+        "1 subjects have an id from Q900000000 upwards",
+        "| ReplaceObject | 3 | 3 | 0 | | Archive | 1 | 0 | 1 |",
+        "| new | 4 | 3 | 1 | | obsolete | 3 | 3 | 0 |",
+        "Sentences of a chat model are also subject to the terms of its provider",
+    ):
+        assert sentence in text, sentence
+
+
+def test_numbers_of_klob_and_tempripple(bench: Bench, tmp_path: Path) -> None:
+    schema = pq.read_schema(bench.folder / "klob_c.parquet")
+    rows = [example("c", 1), example("c", 2), example("c", 3) | {"o1": "Q30"}]
+    bench.put("klob_c.parquet", rows, schema)
+    asked = {"hop": 1, "asked_s": "Q1", "asked_p": "P2", "open_only": True, "discriminates": False}
+    items = [item(1), item(2) | asked, item(3) | asked]
+    bench.put("tempripple.parquet", items, pq.read_schema(bench.folder / "tempripple.parquet"))
+    bench.write(tmp_path / "out", "wikifactdiff.parquet", "klob_c.parquet", "tempripple.parquet")
+    klob = (tmp_path / "out" / "klob" / "README.md").read_text("utf-8")
+    assert "is right for 66.7 % of" in klob
+    assert "Built from Wikidata of 2021-01-04 with factdrift" in klob
+    assert "| c | 3 | 6 |" in klob
+    ripple = " ".join((tmp_path / "out" / "tempripple" / "README.md").read_text("utf-8").split())
+    for sentence in ("3 items.", "2 items have no options", "2 related items have the same answer"):
+        assert sentence in ripple
+    assert "The 2 related items ask for 1 different facts" in ripple
+
+
+def test_warnings_of_the_sample_are_on_the_card(bench: Bench, tmp_path: Path) -> None:
+    account = {"incomplete": [], "complete_until": {}, "facts": 21153, "made_up_ids": 548, "items": 6486}
+    bench.manifest.write_text(json.dumps(MANIFEST | {"sample": {"2023-02-27": account}}), "utf-8")
+    bench.write(tmp_path / "out", "wikifactdiff.parquet")
+    text = (tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8")
+    assert "Built from the bundled sample, a table of 21,153 dated facts" in text
+
+
+def test_labels_cannot_break_a_table(bench: Bench, tmp_path: Path) -> None:
+    label = "a | b\n<img src=x> $x$ $"
+    rows = [update(1, relation={"id": "P1", "label": label, "description": None})]
+    bench.put("wikifactdiff.parquet", rows)
+    bench.write(tmp_path / "out", "wikifactdiff.parquet")
+    text = (tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8")
+    assert "| a \\| b &lt;img src=x> $x$ $ (P1) | 1 | 1 |" in text
+
+
+@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "klob", "tempripple"])
+def test_checksums(name: str, published: Path) -> None:
+    folder = published / name
+    lines = (folder / "SHA256SUMS").read_text("utf-8").splitlines()
+    named = [line.split("  ", 1) for line in lines]
+    files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    assert [name for _, name in named] == [name for name in files if name != "SHA256SUMS"]
+    assert all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest for digest, name in named)
+    if shutil.which("sha256sum"):
+        subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
+
+
+def test_the_published_manifest_names_no_person_and_no_folder(published: Path) -> None:
+    text = (published / "klob" / "manifest.json").read_text("utf-8")
+    assert "someone" not in text
+    configuration = json.loads(text)["configuration"]
+    assert configuration["labels"] == ["labels.tsv", "shared/more.tsv"]
+    assert configuration["dumps"] == {"2021-01-04": "old.json.gz"}
+    assert json.loads(text)["dumps"] == MANIFEST["dumps"]
+
+
+def test_equal_products_give_equal_bytes(bench: Bench, published: Path, tmp_path: Path) -> None:
+    table = pq.read_table(bench.folder / "wikifactdiff.parquet")
+    pq.write_table(table, bench.folder / "wikifactdiff.parquet", row_group_size=1)
+    bench.write(tmp_path / "out")
+
+    def contents(folder: Path) -> dict[str, bytes]:
+        files = (path for path in folder.rglob("*") if path.is_file())
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+    assert contents(tmp_path / "out") == contents(published)
+
+
+def test_only_what_was_built(bench: Bench, tmp_path: Path) -> None:
+    written = bench.write(tmp_path / "out", "wikifactdiff.parquet", "klob_r.parquet")
+    assert written == {"wikifactdiff": 3, "klob": 1}
+    assert [path.name for path in (tmp_path / "out" / "klob" / "data").iterdir()] == [
+        "r-00000-of-00001.parquet"
+    ]
+    (config,) = header(tmp_path / "out" / "klob")["configs"]
+    assert [part["split"] for part in config["data_files"]] == ["r"]
+
+
+def test_a_split_without_rows_is_on_the_card_only(published: Path) -> None:
+    folder = published / "wfd_repl"
+    assert [path.name for path in (folder / "data").iterdir()] == ["train-00000-of-00001.parquet"]
+    assert "| `data` (default) | `test` | 0 | none" in (folder / "README.md").read_text("utf-8")
+
+
+def test_a_data_set_without_rows_has_no_folder(bench: Bench, tmp_path: Path) -> None:
+    for name in "cru":
+        schema = pq.read_schema(bench.folder / f"klob_{name}.parquet")
+        bench.put(f"klob_{name}.parquet", [], schema)
+    assert "klob" not in bench.write(tmp_path / "out")
+    with pytest.raises(InputError, match=r"klob_c.parquet, klob_r.parquet: no table has a row"):
+        bench.write(tmp_path / "other", "klob_c.parquet", "klob_r.parquet")
+
+
+def test_accounts_are_copied(bench: Bench, tmp_path: Path) -> None:
+    (bench.folder / "klob_meta.json").write_text("{}", "utf-8")
+    bench.write(tmp_path / "out", "klob_c.parquet", "klob_meta.json")
+    assert (tmp_path / "out" / "klob" / "klob_meta.json").read_text("utf-8") == "{}"
+
+
+def test_cards_have_the_results_of_the_audit(bench: Bench, tmp_path: Path) -> None:
+    check = {
+        "kind": "gone",
+        "rows": 40,
+        "failed": 3,
+        "declared": 1,
+        "rate": 0.075,
+        "low": 0.026,
+        "high": 0.199,
+    }
+    kinds = [
+        check | {"dataset": "wikifactdiff", "description": "what is called obsolete has ended"},
+        check | {"dataset": "tempripple", "description": "the order is right", "rate": None, "rows": 0},
+    ]
+    (bench.folder / "audit.json").write_text(json.dumps({"kinds": kinds}), "utf-8")
+    bench.write(tmp_path / "out", "audit.json", *(path.name for path in bench.products))
+    texts = {name: (tmp_path / "out" / name / "README.md").read_text("utf-8") for name in FOLDERS}
+    row = "| what is called obsolete has ended | 40 | 3 | 1 | 7.5 % (2.6 to 19.9) |"
+    assert {name for name, text in texts.items() if row in text} == {"wikifactdiff", "wfd_repl"}
+    assert "| the order is right | 0 | 3 | 1 | not checked |" in texts["tempripple"]
+    assert "### Audit" not in texts["klob"]
+    assert (tmp_path / "out/wfd_repl/audit.json").is_file()
+    bench.write(tmp_path / "without", "wfd_repl.parquet")
+    assert "None was made with this build" in (tmp_path / "without/wfd_repl/README.md").read_text("utf-8")
+
+
+def test_what_fails_leaves_nothing(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("broken")
+
+    monkeypatch.setattr(folders, "write_checksums", broken)
+    with pytest.raises(OSError, match="broken"):
+        bench.write(tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
+
+
+def test_what_is_there_is_not_overwritten(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    bench.write(tmp_path / "out", "klob_c.parquet")
+    with pytest.raises(InputError, match="out: exists; remove it"):
+        bench.write(tmp_path / "out", "klob_c.parquet")
+
+
+def test_inputs_are_checked(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*arguments: object) -> str:
+        line = ["publish", "folders", *map(str, arguments), "-o", str(tmp_path / "out")]
+        assert main(line) == 1
+        return capsys.readouterr().err
+
+    manifest = ("--manifest", bench.manifest)
+    assert "no such file; build it, or leave it out" in said(bench.folder / "klob_d.parquet", *manifest)
+    other = bench.put("other.parquet", [update(1)])
+    assert "other.parquet: is in no data set; those known are wikifactdiff.parquet" in said(other, *manifest)
+    account = bench.folder / "klob_meta.json"
+    account.write_text("{}", "utf-8")
+    assert "add results/wikifactdiff.parquet" in said(account, *manifest)
+    klob = bench.folder / "klob_c.parquet"
+    assert "manifest.json: no such file" in said(klob, "--manifest", tmp_path / "manifest.json")
+    assert "--answers and --store belong together" in said(klob, *manifest, "--store", tmp_path)
+    bench.manifest.write_text("{", "utf-8")
+    assert "is no JSON" in said(klob, *manifest)
+    bench.manifest.write_text(json.dumps(MANIFEST), "utf-8")
+    bench.put("wikifactdiff.parquet", [update(1, "validation")])
+    assert "has splits other than train, test" in said(bench.folder / "wikifactdiff.parquet", *manifest)
+    bench.put("klob_r.parquet", [update(1)])
+    assert "has other columns than the other splits" in said(klob, bench.folder / "klob_r.parquet", *manifest)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_column_without_a_description_is_refused(bench: Bench, tmp_path: Path) -> None:
+    table = pq.read_table(bench.folder / "tempripple.parquet")
+    pq.write_table(table.append_column("extra", table["s"]), bench.folder / "tempripple.parquet")
+    with pytest.raises(InputError, match=r"tr_items.md: has no row for the column extra; describe it there"):
+        bench.write(tmp_path / "out", "tempripple.parquet")
+
+
+def test_tables_are_cut_into_shards(bench: Bench, tmp_path: Path) -> None:
+    rows = [update(number, "test" if number % 3 == 0 else "train") for number in range(1, 21)]
+    source = bench.put("wikifactdiff.parquet", rows)
+    config = known()[0].configs[0]
+    counts = write_splits(config, {"wikifactdiff.parquet": source}, tmp_path / "data", shard=6)
+    assert counts == {"train": 14, "test": 6}
+    names = sorted(path.name for path in (tmp_path / "data").iterdir())
+    assert names == ["test-00000-of-00001.parquet", *(f"train-0000{k}-of-00003.parquet" for k in range(3))]
+    for split in counts:
+        shards = sorted((tmp_path / "data").glob(f"{split}-*"))
+        assert all(pq.read_metadata(path).num_rows <= 6 for path in shards)
+        found = [row["subject"]["id"] for path in shards for row in pq.read_table(path).to_pylist()]
+        assert found == [row["subject"]["id"] for row in rows if row["split"] == split]

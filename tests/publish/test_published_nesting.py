@@ -1,0 +1,181 @@
+"""The first columns of WikiFactDiff against the published dataset, and against the code that reads it.
+
+FACTDRIFT_WIKIFACTDIFF may name a checkout of the authors' code (Orange-OpenSource/WikiFactDiff).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.edit.layouts.rows import SCHEMA
+from factdrift.wikifactdiff.export import export
+
+from .conftest import Bench, Row, object_, update
+
+ENTITY = {"id": str, "label": str, "description": str}
+PUBLISHED = {
+    "subject": ENTITY,
+    "relation": ENTITY,
+    "update_prompt": str,
+    "generalization_prompts": [str],
+    "subject_is_ph_new": bool,
+    "relation_is_temp_func": bool,
+    "is_replace": bool,
+    "subject_popularity": float,
+    "objects": [ENTITY | {"decision": str}],
+    "neighborhood": [
+        {"subject": ENTITY, "dist": float, "objects": [{"object": ENTITY, "prompt": str, "dist": float}]}
+    ],
+}
+"""Field -> type: what the authors' builder writes (verbalize_wikifactdiff.py), with `dist` in both places in
+which it leaves it (clean_wikifactdiff.py) and their analysis reads it (result_analysis.ipynb)."""
+
+ROWS = [
+    update(1),
+    update(2, "test", objects=[object_("5", "new", None), object_("4", "obsolete", None)]),
+]
+
+Adapt = Callable[[Row], Row]
+
+
+def described(row: Row) -> Row:
+    """What `adapt_instance` of the authors' evaluation takes from a row with a `case_id`.
+
+    It sorts the two objects by `decision`, so that `new` comes first; takes `id` if there is one and `label`
+    of each; takes the blank and the space before it out of all prompts, and puts `{}` for the subject's label
+    into the update's; and takes prompt and object of the first fact of each neighbour.
+    """
+    new, old = (
+        {"id": value.get("id"), "str": value["label"]}
+        for value in sorted(row["objects"], key=lambda value: value["decision"])
+    )
+    near = [fact["objects"][0] for fact in row["neighborhood"]]
+    prompt = row["update_prompt"].replace(" ____", "").replace(row["subject"]["label"], "{}")
+    return {
+        "requested_rewrite": {
+            "subject": row["subject"]["label"],
+            "relation_id": row["relation"]["id"],
+            "target_true": old,
+            "target_new": new,
+            "prompt": prompt,
+        },
+        "neighborhood_prompts": [
+            {"prompt": fact["prompt"].replace(" ____", ""), "expected_object": fact["object"]["label"]}
+            for fact in near
+        ],
+        "paraphrase_prompts": [text.replace(" ____", "") for text in row["generalization_prompts"]],
+        "case_id": row["case_id"],
+    }
+
+
+def released() -> Adapt | None:
+    """`adapt_instance` of the checkout, compiled alone, because its module imports more than is here."""
+    if not (root := os.environ.get("FACTDRIFT_WIKIFACTDIFF")):
+        return None
+    path = Path(root, "evaluate", "dsets", "wikifactdiff.py")
+    tree = ast.parse(path.read_text("utf-8"))
+    (function,) = (
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "adapt_instance"
+    )
+    function.decorator_list = []
+    space: dict[str, Any] = {}
+    exec(textwrap.dedent(ast.unparse(function)), space)
+    found: Adapt = space["adapt_instance"]
+    return found
+
+
+def check_adapted(rows: list[Row], adapt: Adapt) -> None:
+    for place, row in enumerate(rows):
+        found = adapt(row | {"case_id": place})
+        rewrite = found["requested_rewrite"]
+        labels = {value["decision"]: value["label"] for value in row["objects"]}
+        assert rewrite["target_new"]["str"] == labels["new"]
+        assert rewrite["target_true"]["str"] == labels["obsolete"]
+        assert "____" not in json.dumps(found)
+        assert len(found["neighborhood_prompts"]) == len(row["neighborhood"])
+        assert found == described(row | {"case_id": place})
+
+
+def differences(value: Any, wanted: Any, path: str = "") -> list[str]:
+    """The fields of a JSON value that are missing, too many or of another type; null fits texts."""
+    if isinstance(wanted, dict):
+        found = [f"{path}.{key}" for key in value.keys() ^ wanted.keys()]
+        return found + [
+            line
+            for key in wanted
+            if key in value
+            for line in differences(value[key], wanted[key], f"{path}.{key}")
+        ]
+    if isinstance(wanted, list):
+        return [line for each in value for line in differences(each, wanted[0], f"{path}[]")]
+    fits = isinstance(value, wanted) or (value is None and wanted is str)
+    return [] if fits else [f"{path}: {value!r}"]
+
+
+def columns_differ(kind: pa.DataType, wanted: Any, path: str) -> list[str]:
+    """The fields of the published dataset that an Arrow type lacks, or has as another type."""
+    if isinstance(wanted, list):
+        return columns_differ(kind.value_type, wanted[0], f"{path}[]") if pa.types.is_list(kind) else [path]
+    if isinstance(wanted, dict):
+        names = [field.name for field in kind]
+        missing = [f"{path}.{name}" for name in wanted if name not in names]
+        return missing + [
+            line
+            for name, inner in wanted.items()
+            if name in names
+            for line in columns_differ(kind.field(name).type, inner, f"{path}.{name}")
+        ]
+    return [] if kind == {str: pa.string(), bool: pa.bool_(), float: pa.float64()}[wanted] else [path]
+
+
+def test_columns_begin_with_the_published_ones() -> None:
+    assert SCHEMA.names[: len(PUBLISHED)] == list(PUBLISHED)
+    assert [
+        line
+        for name, wanted in PUBLISHED.items()
+        for line in columns_differ(SCHEMA.field(name).type, wanted, name)
+    ] == []
+
+
+def test_the_export_has_the_published_fields_and_no_other(bench: Bench, tmp_path: Path) -> None:
+    export(bench.put("wikifactdiff.parquet", ROWS), tmp_path / "wikifactdiff.jsonl")
+    lines = (tmp_path / "wikifactdiff.jsonl").read_text("utf-8").splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        assert differences(json.loads(line), PUBLISHED) == []
+
+
+def test_differences_are_found() -> None:
+    value = {"subject": {"id": 1, "label": "a"}, "more": 1}
+    assert sorted(differences(value, {"subject": ENTITY})) == [
+        ".more",
+        ".subject.description",
+        ".subject.id: 1",
+    ]
+    lost = columns_differ(pa.struct([("id", pa.int32())]), ENTITY, "s")
+    assert lost == ["s.label", "s.description", "s.id"]
+
+
+def test_code_for_the_published_dataset_reads_the_folder(published: Path) -> None:
+    rows = pq.read_table(published / "wfd_repl" / "data").to_pylist()
+    check_adapted(rows, described)
+
+
+def test_released_code_reads_the_folder(published: Path) -> None:
+    if (adapt := released()) is None:
+        pytest.skip("FACTDRIFT_WIKIFACTDIFF names no checkout of the authors' code")
+    check_adapted(pq.read_table(published / "wfd_repl" / "data").to_pylist(), adapt)
+    # As the authors read Parquet: lists are arrays then.
+    frame = pandas.read_parquet(published / "wfd_repl" / "data")
+    check_adapted([dict(row) for _, row in frame.iterrows()], adapt)

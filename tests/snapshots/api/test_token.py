@@ -1,0 +1,116 @@
+"""An access token reaches the API's own host only, and neither files nor messages."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import server as web
+from support.wikidata_api import Wiki, serving
+
+from factdrift.addresses import TOKEN_VARIABLE, access_token
+from factdrift.cli import main
+from factdrift.errors import InputError
+from factdrift.retry import RetryPolicy
+from factdrift.snapshots.fetch import Client
+
+CONTACT = "tests@example.org"
+SECRET = "eyJ0-a-secret.token/of_the-user"
+
+
+@pytest.fixture
+def wiki() -> Iterator[Wiki]:
+    with serving(Wiki()) as found:
+        yield found
+
+
+@pytest.fixture
+def token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, f"{SECRET}\n")
+
+
+def entities(wiki: Wiki, folder: Path) -> int:
+    ids = folder / "ids.txt"
+    ids.write_text("Q278\n", encoding="utf-8")
+    paths = ("--store", folder / "api", "--fetched", folder / "f.parquet", "-o", folder / "dump.json.gz")
+    given = ("--ids", ids, "--date", "2019-01-01", "--contact", CONTACT, "--api", wiki.url)
+    return main(["snapshots", "entities", *map(str, given), *map(str, paths)])
+
+
+def test_every_request_to_the_api_has_the_token_and_no_file_does(
+    wiki: Wiki, token: None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert entities(wiki, tmp_path) == 0
+    assert set(wiki.authorizations) == {f"Bearer {SECRET}"}
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) > 3
+    for path in files:
+        data = path.read_bytes()
+        assert SECRET.encode() not in (gzip.decompress(data) if path.suffix == ".gz" else data), path
+    assert SECRET not in "".join(capfd.readouterr())
+
+
+def test_without_a_token_nobody_logs_in(wiki: Wiki, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    assert entities(wiki, tmp_path) == 0
+    assert set(wiki.authorizations) == {""}
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        ("login", f"is the token in {TOKEN_VARIABLE} valid?"),
+        ("403", "refuses with status 403 Forbidden: no: Bearer [key]"),
+    ],
+)
+def test_a_server_that_repeats_the_token_does_not_bring_it_into_a_message(
+    wiki: Wiki,
+    token: None,
+    tmp_path: Path,
+    failure: str,
+    said: str,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    wiki.fail = [failure]
+    assert entities(wiki, tmp_path) == 1
+    message = capfd.readouterr().err
+    assert said in message
+    assert SECRET not in message
+    assert wiki.authorizations[f"Bearer {SECRET}"] == len(wiki.requests) == 1
+
+
+@pytest.mark.parametrize("same_host", [True, False])
+def test_a_redirect_is_followed_without_the_token(token: None, same_host: bool) -> None:
+    with web.serving() as first, web.serving() as second:
+        target = first if same_host else second
+        target.files["/there"] = b"{}"
+        first.moved["/here"] = f"{target.url}/there"
+        found = Client(CONTACT, token=access_token(first.url)).small(f"{first.url}/here")
+        asked = [(each.path, each.authorization) for each in first.asked + second.asked]
+    assert found == b"{}"
+    assert asked == [("/here", f"Bearer {SECRET}"), ("/there", "")]
+
+
+def test_another_host_does_not_get_the_token(token: None) -> None:
+    with web.serving() as first, web.serving() as second:
+        second.files["/sums.txt"] = b"text"
+        Client(CONTACT, RetryPolicy(tries=1), token=access_token(first.url)).small(f"{second.url}/sums.txt")
+        assert [each.authorization for each in second.asked] == [""]
+
+
+def test_the_token_is_not_shown(token: None) -> None:
+    found = access_token("https://www.wikidata.org/w/api.php")
+    assert found is not None
+    assert (found.host, found.secret) == ("www.wikidata.org", SECRET)
+    assert SECRET not in repr(found)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://www.wikidata.org/w/api.php", "http://10.0.0.1/", "http://127.0.0.1.example/"]
+)
+def test_other_machines_need_https(token: None, url: str) -> None:
+    with pytest.raises(InputError, match="not sent unencrypted") as raised:
+        access_token(url)
+    assert SECRET not in str(raised.value)

@@ -1,0 +1,45 @@
+"""A snapshot behind a SPARQL server with what the Query Service knows beside TempRIPPLE's triples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from factdrift.sparql.server import load
+from factdrift.sparql.vocabulary import PREFIXES, SCHEMA
+from factdrift.tempripple.rdf import write_rdf
+
+EDITED = "2024-05-06T07:08:09Z"
+"""When an item was edited last, if nothing else is said."""
+
+
+def database_with_articles(
+    statements: Sequence[Path],
+    entities: Sequence[Path],
+    properties: Path,
+    relations: Iterable[int],
+    folder: Path,
+    edited: Mapping[int, str] | None = None,
+) -> Path:
+    """The database of a snapshot's RDF, with articles, and with the time of each item's last edit.
+
+    Every item has a German article; the English ones are those of the snapshot.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    rdf, beside, database = folder / "rdf.nt", folder / "articles.nt", folder / "database"
+    write_rdf(statements, entities, properties, relations, [], rdf)
+    lines = []
+    for path in entities:
+        for row in pq.read_table(path, columns=["id", "title"]).to_pylist():
+            item = f"<{PREFIXES['wd']}Q{row['id']}>"
+            for wiki in ("de", "en") if row["title"] is not None else ("de",):
+                site = f"https://{wiki}.wikipedia.org/"
+                lines.append(f"<{site}wiki/Q{row['id']}> <{SCHEMA}about> {item} .")
+                lines.append(f"<{site}wiki/Q{row['id']}> <{SCHEMA}isPartOf> <{site}> .")
+            when = (edited or {}).get(row["id"], EDITED)
+            lines.append(f'{item} <{SCHEMA}dateModified> "{when}"^^<{PREFIXES["xsd"]}dateTime> .')
+    beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    load([rdf, beside], database)
+    return database

@@ -1,0 +1,133 @@
+"""Cases in the layout of MQuAKE: read as its users read them, and as KLoB does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.ripples import CITY, COUNTRY, HUMAN, RELATIONS, Ripple, kinds, ripple
+from support.worlds import Date, Fact, World
+
+from factdrift.cli import main
+from factdrift.errors import InputError
+from factdrift.klob.mquake import write_mquake as read_mquake
+from factdrift.tempripple.mquake import write_mquake
+from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, write_rows
+
+USA, BIDEN, TRUMP, CITIES = 30, 6279, 22686, (50, 51)
+NAMES = {USA: "United States", BIDEN: "Joe Biden", TRUMP: "Donald Trump", 50: "Scranton", 51: "Queens"}
+NAMES |= {60: "Pennsylvania [PA]", 61: "New York"}
+
+
+def world(*more: Fact) -> World:
+    """Who heads the government has changed; both have a birthplace, which is in a country of its own."""
+    facts = [
+        Fact(USA, 6, BIDEN, "2010-01-01", "2025-03-14"),
+        Fact(USA, 6, TRUMP, "2025-03-14"),
+        *(Fact(BIDEN, 19, 50), Fact(TRUMP, 19, 51), Fact(50, 17, 60), Fact(51, 17, 61)),
+        *kinds(Q30=(COUNTRY,), Q6279=(HUMAN,), Q22686=(HUMAN,), Q50=(CITY,), Q51=(CITY,)),
+        *kinds(Q60=(COUNTRY,), Q61=(COUNTRY,)),
+        *more,
+    ]
+    return World(new=sorted(facts, key=lambda fact: fact.s), labels=NAMES)
+
+
+def tables(found: Ripple, folder: Path) -> tuple[Path, Path]:
+    paths = folder / "tr_facts.parquet", folder / "tr_related.parquet"
+    write_rows(found.facts, TR_FACTS, paths[0])
+    write_rows(found.related, TR_RELATED, paths[1])
+    return paths
+
+
+LABELS = {
+    f"P{number}": each.label
+    for part in (RELATIONS.mutable, RELATIONS.immutable)
+    for number, each in part.items()
+}
+
+
+def cases(folder: Path, *more: Fact) -> list[dict[str, Any]]:
+    output = folder / "mquake.json"
+    write_mquake(*tables(ripple(world(*more), folder), folder), LABELS, output)
+    found: list[dict[str, Any]] = json.loads(output.read_text(encoding="utf-8"))
+    return found
+
+
+def test_a_case_is_the_new_fact_and_a_chain_from_it(tmp_path: Path) -> None:
+    by_hops = {len(case["single_hops"]): case for case in cases(tmp_path)}
+    assert set(by_hops) == {2, 3}
+    case = by_hops[3]
+    (edit,) = case["requested_rewrite"]
+    assert edit["prompt"].format(edit["subject"]) == "The most recent head of government of United States is"
+    assert edit["target_true"] == {"str": "Joe Biden", "id": "Q6279"}
+    assert edit["target_new"] == {"str": "Donald Trump", "id": "Q22686"}
+    assert edit["question"] == "Who is the most recent head of government of United States?"
+    (question,) = case["questions"]
+    assert question.endswith("of the most recent head of government of United States?")
+    assert (case["answer"], case["new_answer"]) == ("Pennsylvania [PA]", "New York")
+    assert [hop["answer"] for hop in case["single_hops"]] == ["Joe Biden", "Scranton", "Pennsylvania [PA]"]
+    assert [hop["answer"] for hop in case["new_single_hops"]] == ["Donald Trump", "Queens", "New York"]
+    asked = [hop["question"] for hop in case["new_single_hops"]]
+    assert asked == [
+        edit["question"],
+        "What is the birthplace of Donald Trump?",
+        "What is the country of Queens?",
+    ]
+    assert case["new_single_hops"][2]["cloze"] == "The country of Queens is"
+    origin = case["orig"]
+    assert origin["triples"] == [["Q30", "P6", "Q6279"], ["Q6279", "P19", "Q50"], ["Q50", "P17", "Q60"]]
+    assert origin["edit_triples"] == [["Q30", "P6", "Q22686"]] == origin["new_triples"][:1]
+    assert origin["new_triples_labeled"][1] == ["Donald Trump", "place of birth", "Queens"]
+
+
+def test_mello_and_easyedit_read_what_they_need(tmp_path: Path) -> None:
+    """What princeton-nlp/MQuAKE (fb43dad, run_mello.ipynb) and zjunlp/EasyEdit (14cea82,
+    easyeditor/dataset/MQuAKE.py) compute from a file.
+
+    The first fills the subject into the prompt of each edit, puts the new object behind it for its memory of
+    facts, and compares an answer to `new_answer` and its aliases. The second joins the edits of a case to
+    one, and asks all `questions` for `new_answer`.
+    """
+    for case in cases(tmp_path):
+        memory = [
+            edit["prompt"].format(edit["subject"]) + " " + edit["target_new"]["str"]
+            for edit in case["requested_rewrite"]
+        ]
+        assert memory == ["The most recent head of government of United States is Donald Trump"]
+        assert case["new_answer"] not in case["answer_alias"]
+        accepted = {case["new_answer"], *case["new_answer_alias"]}
+        assert case["answer"] not in accepted
+        joined = "".join(edit["prompt"].format(edit["subject"]) + "?" for edit in case["requested_rewrite"])
+        assert joined.endswith("United States is?")
+        assert ",".join(edit["target_new"]["str"] for edit in case["requested_rewrite"]) == "Donald Trump"
+        assert "".join(edit["question"] for edit in case["requested_rewrite"]).startswith("Who is")
+        assert len([case["new_answer"]] * len(case["questions"])) == 1
+        assert case["single_hops"][-1]["answer"] == case["answer"]
+        assert case["new_single_hops"][-1]["answer"] == case["new_answer"]
+
+
+def test_klob_reads_the_chains(tmp_path: Path) -> None:
+    cases(tmp_path)
+    output = tmp_path / "chains.parquet"
+    assert read_mquake(tmp_path / "mquake.json", [6, 19], [19, 17], "np", 0, output) == 2
+
+
+def test_the_same_answer_a_date_or_a_missing_chain_is_no_case(tmp_path: Path) -> None:
+    dates = [Fact(BIDEN, 569, Date("1942-11-20")), Fact(TRUMP, 569, Date("1946-06-14"))]
+    alone = [Fact(TRUMP, 26, 70), Fact(BIDEN, 103, 80), Fact(TRUMP, 103, 80)]
+    found = cases(tmp_path, *dates, *alone)
+    assert {case["orig"]["triples"][1][1] for case in found} == {"P19"}
+
+
+def test_the_command_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dates = [Fact(BIDEN, 569, Date("1942-11-20")), Fact(TRUMP, 569, Date("1946-06-14"))]
+    facts, related = tables(ripple(world(*dates), tmp_path), tmp_path)
+    line = ["tempripple", "mquake", "--facts", str(facts), "--related", str(related)]
+    assert main([*line, "-o", str(tmp_path / "out.json")]) == 0
+    assert "2 cases; 1 chains left out" in capsys.readouterr().out
+    write_rows([], TR_RELATED, related)
+    with pytest.raises(InputError, match="build TempRIPPLE for a longer period"):
+        write_mquake(facts, related, {}, tmp_path / "none.json")
+    assert not (tmp_path / "none.json").exists()

@@ -1,0 +1,135 @@
+"""`factdrift recent` from the questions to the dataset, on servers of the loopback interface.
+
+The Query Service knows the sample as of its later date; the API has two revisions of each of its entities.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+import pytest
+from support.recent import database_with_articles
+from support.sparql import QueryService, query_service
+from support.wikidata_api import Wiki, serving, stored
+
+from factdrift.addresses import TOKEN_VARIABLE
+from factdrift.wikidata.dump import lines
+
+pytestmark = pytest.mark.slow
+
+OLD, NEW = "2021-01-04", "2023-02-27"
+SINCE = "2021-01-05"
+"""The entities are then as of OLD at the beginning of the period."""
+RELATIONS = (6, 35, 488)
+SECRET = "a-secret-token-of-the-user"
+CONTACT = "tests@example.org"
+
+
+class Done(NamedTuple):
+    """A finished run in `directory`, the servers that it asked, and what it printed."""
+
+    directory: Path
+    service: QueryService
+    wiki: Wiki
+    said: str
+
+
+def entities_of(dump: Path) -> dict[str, Any]:
+    found = (json.loads(text) for _, _, text in lines(dump))
+    return {entity["id"]: stored(entity) for entity in found}
+
+
+@pytest.fixture(scope="module")
+def sample_wiki(built: Path) -> Wiki:
+    """The wiki with the sample's entities, in a revision for each date."""
+    before, after = (entities_of(built / f"results/snapshots/{day}/sample.json.gz") for day in (OLD, NEW))
+    wiki = Wiki()
+    for name in before.keys() | after.keys():
+        dated = [(f"{day}T12:00:00Z", known.get(name)) for day, known in ((OLD, before), (NEW, after))]
+        wiki.history[name] = [revision for revision in dated if revision[1] is not None]
+    return wiki
+
+
+def run(directory: Path, service: QueryService, wiki: Wiki, *more: str) -> str:
+    directory.mkdir(exist_ok=True)
+    program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", program, "recent", "--since", SINCE, "--until", NEW),
+            *("--relations", ",".join(f"P{relation}" for relation in RELATIONS)),
+            *("--contact", CONTACT, "--endpoint", service.url, "--api", wiki.url, *more),
+        ],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, TOKEN_VARIABLE: SECRET, "PYTHONWARNINGS": "ignore"},
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def done(built: Path, sample_wiki: Wiki, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+    folder = tmp_path_factory.mktemp("recent")
+    snapshot = built / "results/snapshots" / NEW
+    database = database_with_articles(
+        sorted((snapshot / "statements").glob("*.parquet")),
+        sorted((snapshot / "entities").glob("*.parquet")),
+        snapshot / "properties.parquet",
+        RELATIONS,
+        folder,
+    )
+    with query_service(database) as service, serving(sample_wiki) as wiki:
+        yield Done(folder / "run", service, wiki, run(folder / "run", service, wiki))
+        assert service.offences == []
+
+
+def updates(directory: Path) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """(subject, relation) -> the labels of its objects and what became of them."""
+    rows = pq.read_table(directory / "results/wikifactdiff.parquet").to_pylist()
+    return {
+        (row["subject"]["id"], row["relation"]["id"]): sorted(
+            (each["label"], each["decision"]) for each in row["objects"]
+        )
+        for row in rows
+    }
+
+
+def test_the_updates_are_those_of_the_sample(done: Done, built: Path) -> None:
+    wanted = {f"P{relation}" for relation in RELATIONS}
+    expected = {key: objects for key, objects in updates(built).items() if key[1] in wanted}
+    assert len(expected) > 100
+    assert updates(done.directory) == expected
+
+
+def test_the_servers_were_asked_by_the_rules(done: Done) -> None:
+    assert len(done.service.asked) == 26 * len(RELATIONS)
+    assert done.wiki.busiest == 1
+    assert all(CONTACT in agent for agent in done.wiki.agents)
+    assert max(done.wiki.asked().values()) == 2
+
+
+def test_the_token_went_to_the_api_only_and_is_in_no_file(done: Done) -> None:
+    assert set(done.wiki.authorizations) == {f"Bearer {SECRET}"}
+    assert done.service.authorizations == []
+    assert SECRET not in done.said
+    for path in done.directory.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert SECRET.encode() not in (gzip.decompress(data) if path.suffix == ".gz" else data), path
+
+
+def test_a_second_run_asks_nothing_and_makes_nothing(done: Done) -> None:
+    asked = len(done.service.asked), len(done.wiki.requests)
+    said = run(done.directory, done.service, done.wiki)
+    assert (len(done.service.asked), len(done.wiki.requests)) == asked
+    assert "Nothing to be done" in said

@@ -1,0 +1,112 @@
+"""Months of dumps that appear on a server one by one; each is released, though every refresh is killed."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.kill import killing
+from support.listings import HOME, add_dump, add_page
+from support.server import Server, serving
+from support.workflow import snakemake
+
+from factdrift.cli import main
+
+YEAR = ("2023-10-02", "2023-11-06", "2023-12-04", "2024-01-08", "2024-02-05", "2024-03-04", "2024-04-08")
+YEAR += ("2024-05-06", "2024-06-10", "2024-07-08", "2024-08-05", "2024-09-02", "2024-10-07")
+MONTHS = YEAR[: int(os.environ.get("FACTDRIFT_MONTHS", "4"))]
+"""The whole year takes some ten minutes: FACTDRIFT_MONTHS=13."""
+
+KEYS = {"shards": 1, "buckets": 1, "neighbors": {"blocks": 1}, "check_disk": False}
+"""Few jobs: the number changes no byte. The disk is checked for dumps of Wikidata's size."""
+
+PLACES = (
+    *("wikidata.json.gz", "shards/0-of-1x1", "statements/0-of-1.parquet", "filtered/new/0-of-1.parquet"),
+    *("updates/0-of-1.parquet", "neighbors/space", "wikifactdiff.parquet", "chains/0-of-1.parquet"),
+    *("stream.parquet", "manifest.json", "{date}"),
+)
+"""Files about to get their names when a run is killed; {date} is the release itself."""
+
+PRODUCTS = ("wfd_repl.parquet", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet")
+
+
+def publish(server: Server, date: str, dump: Path) -> None:
+    """What the server has after it has finished a dump."""
+    day = date.replace("-", "")
+    name = f"wikidata-{day}-all.json.gz"
+    add_dump(server, day)
+    server.files[f"{HOME}{day}/{name}"] = dump.read_bytes()
+    digest = hashlib.sha1(dump.read_bytes()).hexdigest()
+    server.files[f"{HOME}{day}/wikidata-{day}-sha1sums.txt"] = f"{digest}  {name}\n".encode()
+    days = [path.split("/")[-2] for path in server.files if path.startswith(HOME) and path.endswith("/")]
+    add_page(server, HOME, [f"{day}/" for day in sorted({each for each in days if each.isdigit()})])
+
+
+def refresh(directory: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
+    line = [sys.executable, "-c", program, "refresh", "--configfile", "refresh.yaml", "--", "--cores", "2"]
+    return subprocess.run(
+        line, cwd=directory, env=env, start_new_session=True, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.slow
+def test_months_of_dumps_with_a_kill_in_each_give_what_one_build_gives(tmp_path: Path) -> None:
+    dumps = {date: tmp_path / f"{date}.json.gz" for date in MONTHS}
+    for date, path in dumps.items():
+        assert main(["sample", "render", "--date", date, "-o", str(path)]) == 0
+    replay, chance = tmp_path / "replay", random.Random(19)
+    replay.mkdir()
+    with serving() as server:
+        settings = {"listings": [server.url + HOME], "retention": 2}
+        (replay / "refresh.yaml").write_text(
+            json.dumps({**KEYS, "refresh": settings, "contact": "me@example.org"})
+        )
+        publish(server, MONTHS[0], dumps[MONTHS[0]])
+        for date in MONTHS[1:]:
+            publish(server, date, dumps[date])
+            place = chance.choice(PLACES).format(date=date)
+            killed = refresh(replay, killing(tmp_path / "hook", place, "run"))
+            assert killed.returncode == -signal.SIGKILL, (place, killed.stdout[-3000:])
+            assert not (replay / "results/releases" / date).exists()
+            done = refresh(replay)
+            assert done.returncode == 0, (place, done.stdout[-3000:] + done.stderr[-3000:])
+            assert f"results/releases/{date}: 6 files" in done.stdout
+        said = refresh(replay)
+        assert said.returncode == 0
+        assert "nothing new" in said.stdout
+        # Each dump was fetched once, or the rest of it after a kill, though old snapshots are gone.
+        for day in map(undashed, MONTHS):
+            assert len(server.gets(f"{HOME}{day}/wikidata-{day}-all.json.gz")) <= 2
+    kept = {path.name for path in (replay / "results/snapshots").iterdir()}
+    assert kept == set(MONTHS[-2:])
+
+    whole = tmp_path / "whole"
+    pairs = [f"results/{old}_{new}" for old, new in itertools.pairwise(MONTHS)]
+    snakemake(
+        whole,
+        "results/stream.parquet",
+        *(f"{pair}/{name}" for pair in pairs for name in PRODUCTS),
+        **KEYS,
+        snapshots={"old": MONTHS[-2], "new": MONTHS[-1]},
+        stream=MONTHS,
+        dumps={date: str(path) for date, path in dumps.items()},
+    )
+    releases = [replay / "results/releases" / date for date in MONTHS[1:]]
+    assert releases == sorted(path for path in releases[0].parent.iterdir() if path.is_dir())
+    for release, pair in zip(releases, pairs, strict=True):
+        for name in PRODUCTS:
+            assert (release / name).read_bytes() == (whole / pair / name).read_bytes(), (release, name)
+    assert (releases[-1] / "stream.parquet").read_bytes() == (whole / "results/stream.parquet").read_bytes()
+
+
+def undashed(date: str) -> str:
+    return date.replace("-", "")

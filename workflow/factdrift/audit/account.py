@@ -1,0 +1,173 @@
+"""Error rates of an audit: by kind of check, of all kinds together, and as people judge them."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from scipy.stats import binomtest
+from sklearn.metrics import cohen_kappa_score
+
+from factdrift.audit.kinds import DECLARED, FAILED, KINDS, UNCHECKED
+from factdrift.errors import InputError
+
+AUDIT = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("row", pa.string()),
+        ("relation", pa.string()),
+        ("rule", pa.string()),
+        ("kind", pa.string()),
+        ("outcome", pa.string()),
+        ("reason", pa.string()),
+    ]
+)
+"""One row per audited row and kind of check; of a kind that fails, one per failure."""
+
+VERDICTS = ("valid", "invalid", "unsure")
+"""What people may write into the column `judgement` of a sheet."""
+
+Row = Mapping[str, Any]
+
+_TOGETHER = {"role": "all checks of the fact itself", "any": "all checks of the row"}
+
+
+def rates(findings: Iterable[Row]) -> list[dict[str, Any]]:
+    """For each dataset and kind: rows checked and failed, the share of failures, Wilson's 95 % interval.
+
+    The kinds `role` and `any` count the rows that fail any check of the fact itself, and any check at all.
+    """
+    rows: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for each in findings:
+        if each["kind"] == "surface":
+            continue
+        together = ("role", "any") if KINDS[each["kind"]].role else ("any",)
+        for kind in (each["kind"], *together):
+            rows[each["dataset"], kind][each["outcome"]].add(each["row"])
+    order = [*KINDS, *_TOGETHER]
+    found = []
+    for dataset, kind in sorted(rows, key=lambda key: (key[0], order.index(key[1]))):
+        outcomes = rows[dataset, kind]
+        failed = outcomes[FAILED]
+        every = set().union(*outcomes.values())
+        checked = set().union(*(ids for name, ids in outcomes.items() if name != UNCHECKED))
+        found.append(
+            {
+                "dataset": dataset,
+                "kind": kind,
+                "description": KINDS[kind].description if kind in KINDS else _TOGETHER[kind],
+                "rows": len(checked),
+                "failed": len(failed),
+                "declared": len(outcomes[DECLARED] - failed),
+                "unchecked": len(every - checked),
+                **share(len(failed), len(checked)),
+            }
+        )
+    return found
+
+
+def share(count: int, total: int) -> dict[str, float | None]:
+    """A share with its 95 % Wilson interval: `rate`, `low`, `high`; None where nothing was counted."""
+    if not total:
+        return {"rate": None, "low": None, "high": None}
+    interval = binomtest(count, total).proportion_ci(method="wilson")
+    return {"rate": count / total, "low": float(interval.low), "high": float(interval.high)}
+
+
+def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:
+    """What people say of the rows of a sheet: shares of invalid rows, and how far they agree with the audit.
+
+    `kappa` is Cohen's; None where either side calls all rows the same. Rows without a judgement do not count.
+    Raises InputError that names the line of a judgement that is none, or of a row that was not audited.
+    """
+    failed: dict[tuple[str, str], bool] = {}
+    for each in findings:
+        key = (each["dataset"], each["row"])
+        bad = each["outcome"] == FAILED and KINDS[each["kind"]].role
+        failed[key] = failed.get(key, False) or bad
+    verdicts: dict[tuple[str, str], str] = {}
+    for line, row in _lines(sheet):
+        verdict = (row["judgement"] or "").strip().lower()
+        key = (row["dataset"], row["row"])
+        if key not in failed:
+            raise InputError(f"{sheet}, line {line}: {key[1]} is not a row of this audit; write a new sheet")
+        if verdict and verdict not in VERDICTS:
+            raise InputError(f"{sheet}, line {line}: judgement {verdict!r}; write {', '.join(VERDICTS)}")
+        if verdict:
+            verdicts[key] = verdict
+    sure = [key for key, verdict in verdicts.items() if verdict != "unsure"]
+    people = [verdicts[key] == "invalid" for key in sure]
+    audit = [failed[key] for key in sure]
+    varied = len(set(people)) > 1 or len(set(audit)) > 1
+    return {
+        "rows": len(verdicts),
+        "unsure": len(verdicts) - len(sure),
+        "invalid": sum(people),
+        **share(sum(people), len(sure)),
+        "invalid_by_audit": sum(audit),
+        "agree": sum(one == other for one, other in zip(people, audit, strict=True)),
+        "kappa": float(cohen_kappa_score(people, audit)) if sure and varied else None,
+        "disagreements": [
+            key[1] for key, one, other in zip(sure, people, audit, strict=True) if one != other
+        ],
+    }
+
+
+def _lines(sheet: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        with sheet.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            if not {"dataset", "row", "judgement"} <= set(reader.fieldnames or ()):
+                raise InputError(f"{sheet}, line 1: the columns dataset, row and judgement are needed")
+            for row in reader:
+                yield reader.line_num, row
+    except FileNotFoundError:
+        raise InputError(f"{sheet}: no such file; write it with `factdrift audit sheet`") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{sheet}: not UTF-8 ({error}); save it as CSV in UTF-8") from None
+
+
+def text_of(summary: Mapping[str, Any], findings: Sequence[Row], most: int = 20) -> Iterator[str]:
+    """The lines of an audit for people: rates by kind, guesses from the surface, failures."""
+    for dataset, counts in summary["sampled"].items():
+        yield f"{dataset}: {counts['rows']:,} of {counts['of']:,} rows audited"
+        yield f"  {'kind':18}{'rows':>7}{'failed':>8}{'declared':>10}   rate  95 % interval"
+        for each in summary["kinds"]:
+            if each["dataset"] == dataset:
+                yield _rate_line(each)
+        found = summary["surface"].get(dataset)
+        if found:
+            yield (
+                f"  from the form of the options alone: {found['accuracy']:.1%} right "
+                f"({found['low']:.1%} to {found['high']:.1%}) of {found['questions']:,}, chance "
+                f"{found['chance']:.1%}"
+            )
+    failures = [each for each in findings if each["outcome"] == FAILED]
+    if failures:
+        yield f"failures: {len(failures):,}" + (f", of which {most}:" if len(failures) > most else ":")
+    for each in failures[:most]:
+        yield f"  {each['row']} {each['kind']}: {each['reason']}"
+
+
+def _rate_line(each: Mapping[str, Any]) -> str:
+    line = f"  {each['kind']:18}{each['rows']:7,}{each['failed']:8,}{each['declared']:10,}"
+    if each["rows"]:
+        line += f"{each['rate']:7.1%}  {each['low']:.1%} to {each['high']:.1%}"
+    return line + (f"  ({each['unchecked']} not checked)" if each["unchecked"] else "")
+
+
+def judged_text(found: Mapping[str, Any]) -> Iterator[str]:
+    """The lines about judgements by people."""
+    sure = found["rows"] - found["unsure"]
+    yield f"judged by people: {found['rows']:,} rows, {found['unsure']:,} of them unsure"
+    if not sure:
+        return
+    yield f"  invalid: {found['invalid']:,} ({found['rate']:.1%}, {found['low']:.1%} to {found['high']:.1%})"
+    kappa = "undefined" if found["kappa"] is None else f"{found['kappa']:.2f}"
+    yield f"  agreement with the audit: {found['agree']:,} of {sure:,}, Cohen's kappa {kappa}"
+    if found["disagreements"]:
+        yield f"  disagreements: {', '.join(found['disagreements'])}"

@@ -1,0 +1,133 @@
+"""Whether answers can be guessed from the form of the options, by a classifier that knows nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+FOLDS = 5
+DRAWS = 2000
+LEAST = 50
+"""Questions below which no classifier is trained."""
+
+
+class Question(NamedTuple):
+    """The options of a question as they are shown, the place of the answer, and what is asked about.
+
+    `kinds`: the kind of each option. Questions of one `group` are never on both sides of a fold.
+    """
+
+    options: Sequence[str]
+    kinds: Sequence[str]
+    answer: int
+    group: str
+
+
+class Guessed(NamedTuple):
+    """How often the classifier chooses the answer, with a 95 % bootstrap interval over groups, and chance."""
+
+    questions: int
+    accuracy: float
+    low: float
+    high: float
+    chance: float
+
+    @property
+    def leaks(self) -> bool:
+        return self.low > self.chance
+
+
+def questions_of_items(items: Sequence[Mapping[str, Any]]) -> list[Question]:
+    """The items that have options."""
+    return [
+        Question(
+            item["options"],
+            [_kind(each) for each in item["option_ids"]],
+            item["answer_index"],
+            f"{item['asked_s']} {item['asked_p']}",
+        )
+        for item in items
+        if item["options"]
+    ]
+
+
+def _kind(option: str) -> str:
+    if re.fullmatch(r"Q\d+", option):
+        return "item"
+    return "date" if re.fullmatch(r"-?\d{4}(-.*)?", option) else "text"
+
+
+def questions_of_updates(rows: Sequence[Mapping[str, Any]]) -> list[Question]:
+    """Each replacement as the question which of two objects is the new one, in the order of their names."""
+    found = []
+    for row in rows:
+        if row["is_replace"]:
+            values = sorted(row["objects"], key=lambda each: each["label"])
+            places = [place for place, each in enumerate(values) if each["decision"] == "new"]
+            if len(values) == 2 and len(places) == 1:
+                labels, kinds = [each["label"] for each in values], [each["datatype"] for each in values]
+                found.append(Question(labels, kinds, places[0], row["subject"]["id"]))
+    return found
+
+
+def guess(questions: Sequence[Question], seed: int) -> Guessed | None:
+    """Accuracy of a logistic regression over the options, cross-validated by group; None if there are few.
+
+    Features of an option: its length and how it compares with the others', its kind and whether others have
+    it, about how many different things it is an option, and its place. None depends on any answer.
+    """
+    groups = [question.group for question in questions]
+    if len(questions) < LEAST or len(set(groups)) < FOLDS:
+        return None
+    offered = Counter(name for name, _ in {(name, each.group) for each in questions for name in each.options})
+    features = [_features(each, offered) for each in questions]
+    wanted = [np.arange(len(each.options)) == each.answer for each in questions]
+    right = np.zeros(len(questions))
+    for train, test in GroupKFold(FOLDS, shuffle=True, random_state=seed).split(groups, groups=groups):
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
+        rows, answers = ([each[place] for place in train] for each in (features, wanted))
+        model.fit(np.vstack(rows), np.concatenate(answers))
+        for place in test:
+            right[place] = wanted[place][np.argmax(model.decision_function(features[place]))]
+    low, high = _interval(right, groups, seed)
+    chance = float(np.mean([1 / len(question.options) for question in questions]))
+    return Guessed(len(questions), float(right.mean()), low, high, chance)
+
+
+def _interval(right: np.ndarray, groups: Sequence[str], seed: int) -> tuple[float, float]:
+    """Percentiles of the mean over draws of whole groups, because questions of a group are alike."""
+    _, place = np.unique(groups, return_inverse=True)
+    sums, sizes = np.bincount(place, right), np.bincount(place)
+    drawn = np.random.default_rng(seed).integers(len(sums), size=(DRAWS, len(sums)))
+    means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _features(question: Question, offered: Counter[str]) -> np.ndarray:
+    """[options, features], a row of numbers for each option."""
+    rows = []
+    sizes = [len(option) for option in question.options]
+    for place, (option, kind) in enumerate(zip(question.options, question.kinds, strict=True)):
+        rows.append(
+            [
+                sizes[place],
+                len(option.split()),
+                sum(size < sizes[place] for size in sizes),
+                sizes[place] - np.mean(sizes),
+                any(character.isdigit() for character in option),
+                sum(other == kind for other in question.kinds),
+                *(kind == name for name in ("item", "date", "wikibase-item", "time", "quantity")),
+                np.log(offered[option]),
+                *(place == each for each in range(4)),
+            ]
+        )
+    return np.array(rows, dtype=float)

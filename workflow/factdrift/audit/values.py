@@ -1,0 +1,136 @@
+"""Values of statements: which are equal, how the datasets write them, when a statement holds."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Hashable, Iterator
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from qwikidata.claim import WikidataClaim
+from qwikidata.snak import WikidataSnak
+
+from factdrift.audit.dates import Day, Span, span
+
+START, END, POINT = "P580", "P582", "P585"
+DATES = frozenset({START, END, POINT})
+
+
+def entity_of(snak: WikidataSnak) -> str | None:
+    """The item or property that is the value; old dumps give its kind and number only."""
+    if snak.value_datatype != "wikibase-entityid":
+        return None
+    value = snak.datavalue.value
+    if value.get("id"):
+        return str(value["id"])
+    return f"{'P' if value.get('entity-type') == 'property' else 'Q'}{value.get('numeric-id')}"
+
+
+def raw_of(snak: WikidataSnak) -> str | None:
+    """The value as the datasets write it raw: an id, a timestamp, an amount, a text; None without a value."""
+    if snak.snaktype != "value":
+        return None
+    value = snak.datavalue.value
+    if isinstance(value, str):
+        return value
+    if entity := entity_of(snak):
+        return entity
+    return next((value[name] for name in ("time", "amount", "text", "id") if name in value), None)
+
+
+def identity(snak: WikidataSnak) -> Hashable:
+    """Equal for equal values: amounts as decimals without bounds, dates by the days that they cover, texts in
+    NFC."""
+    if snak.snaktype != "value":
+        return str(snak.snaktype)
+    value: Any = snak.datavalue.value
+    kind = snak.value_datatype
+    if entity := entity_of(snak):
+        return kind, entity
+    if isinstance(value, str):
+        return kind, _nfc(value)
+    if kind == "quantity":
+        amount = decimal(value.get("amount"))
+        if amount is not None:
+            return kind, amount, str(value.get("unit", "1")).rpartition("/")[2]
+    if kind == "time" and (covered := span(value)):
+        return kind, covered.first, covered.last, value.get("precision"), value.get("calendarmodel")
+    if kind == "monolingualtext":
+        return kind, value.get("language"), _nfc(str(value.get("text")))
+    return kind, json.dumps(value, sort_keys=True)
+
+
+def decimal(text: Any) -> Decimal | None:
+    try:
+        return Decimal(str(text)).normalize()
+    except InvalidOperation:
+        return None
+
+
+def _nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def spans(claim: WikidataClaim, qualifier: str) -> list[Span]:
+    """The dates of a qualifier that can be read."""
+    values = (each.snak for each in claim.qualifiers.get(qualifier, []))
+    found = (span(snak.datavalue.value) for snak in values if snak.value_datatype == "time")
+    return [each for each in found if each]
+
+
+def is_unknown(claim: WikidataClaim, qualifier: str) -> bool:
+    """Whether a qualifier says `unknown value` and gives no date."""
+    snaks = [each.snak for each in claim.qualifiers.get(qualifier, [])]
+    return any(snak.snaktype == "somevalue" for snak in snaks) and not spans(claim, qualifier)
+
+
+def has_ended(claim: WikidataClaim, day: Day) -> bool:
+    """Whether a statement says that it ended before a day, or on an unknown one; the latest end counts."""
+    ends = spans(claim, END)
+    if ends:
+        return max(each.first for each in ends) < day
+    return is_unknown(claim, END)
+
+
+def holds(claim: WikidataClaim, day: Day) -> bool:
+    """Whether a statement without a point in time says of itself that it holds on a day.
+
+    A statement without dates holds always.
+    """
+    if claim.mainsnak.snaktype != "value" or spans(claim, POINT) or has_ended(claim, day):
+        return False
+    starts = spans(claim, START)
+    return not starts or min(each.first for each in starts) <= day
+
+
+def inside(date: Span, old: Day, new: Day) -> bool:
+    """Whether some day of a date lies between two days."""
+    return date.first < new and date.last > old
+
+
+def later(date: Span, day: Day) -> bool:
+    return date.last > day
+
+
+def others(claim: WikidataClaim) -> Iterator[tuple[str, WikidataSnak]]:
+    """The qualifiers and the snaks of the references of a statement, each with a name for people."""
+    for name, qualifiers in claim.qualifiers.items():
+        for each in qualifiers:
+            yield f"qualifier {name}", each.snak
+    for reference in claim.references:
+        for name, snaks in reference.snaks.items():
+            for snak in snaks:
+                yield f"reference {name}", snak
+
+
+def plain(text: str | None) -> str:
+    """A text with single blanks for white space and control characters."""
+    return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", " ", text or "").split())
+
+
+def words(text: str) -> str:
+    """The case-folded words of a text, between blanks, for the search for whole words."""
+    found = re.findall(r"\w+", unicodedata.normalize("NFC", text).casefold())
+    return f" {' '.join(found)} "

@@ -1,0 +1,44 @@
+"""What pages for people share: templates that escape, labels without control characters, dates, colours."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import jinja2
+from babel.dates import format_date
+
+from factdrift.wikidata.text import printable
+
+LONGEST = 160
+"""Characters of a label that a page shows; what is longer ends in an ellipsis."""
+
+
+def environment(package: str) -> jinja2.Environment:
+    """The templates in the folder `templates` of a package; whatever they are given is escaped."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader(package, "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {"shown": shown, "day": day}
+    return made
+
+
+def shown(text: object, longest: int = LONGEST) -> str:
+    """A label without control characters, shortened; the template escapes it."""
+    plain = printable(str(text)[: longest + 1])
+    return plain if len(plain) <= longest else f"{plain[:longest]}…"
+
+
+def day(text: str) -> str:
+    """`2021-01-04` as `4 January 2021`."""
+    return format_date(datetime.date.fromisoformat(text), "d MMMM y", locale="en")
+
+
+def palette() -> str:
+    """The colours and fonts of all pages, light, dark and on paper, as CSS."""
+    return Path(__file__).with_name("palette.css").read_text(encoding="utf-8")

@@ -1,0 +1,167 @@
+"""The card of a data set: README.md with the YAML header that the Hugging Face hub and `datasets` read."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pyarrow as pa
+import yaml
+
+from factdrift.errors import InputError
+from factdrift.manifests import warnings
+from factdrift.paths import CARDS, CITATION
+from factdrift.publish.datasets import Dataset
+from factdrift.publish.fields import Page
+from factdrift.publish.statistics import Counted
+from factdrift.yaml_files import read_yaml
+
+LICENCES = ["cc0-1.0", "mit"]
+"""Of the facts, and of sentences and selection, as the hub names them."""
+
+_SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a folder: `rows` by split, `pattern` of its files with `{split}`, and its description.
+
+    A split without rows has no files.
+    """
+
+    name: str
+    rows: dict[str, int]
+    pattern: str
+    schema: pa.Schema
+    pages: list[Page]
+    meanings: dict[str, str]
+    """Column -> meaning."""
+    nested: dict[str, dict[str, str]]
+    """Column -> field of the structs in it -> meaning."""
+
+    @property
+    def filled(self) -> list[str]:
+        """The splits that have rows."""
+        return [split for split, rows in self.rows.items() if rows]
+
+
+def write_card(
+    dataset: Dataset,
+    tables: Sequence[Table],
+    statistics: Sequence[Counted],
+    facts: Mapping[str, Any],
+    build: Mapping[str, Any],
+    folder: Path,
+) -> None:
+    """Writes FOLDER/README.md from the template of the data set in `resources/cards/`."""
+    rows = sum(tables[0].rows.values())
+    header = {
+        "pretty_name": dataset.title,
+        "license": LICENCES,
+        "language": ["en"],
+        "size_categories": [next((name for size, name in _SIZES.items() if rows < size), "n>1M")],
+        "task_categories": dataset.tasks,
+        "tags": dataset.tags,
+        "configs": [_config(table, place == 0) for place, table in enumerate(tables)],
+    }
+    text = _environment().get_template(f"{dataset.folder}.md").render(
+        dataset=dataset,
+        header=yaml.safe_dump(header, sort_keys=False, allow_unicode=True),
+        tables=tables,
+        statistics=statistics,
+        facts=facts,
+        build=build,
+        checks=_checks(dataset, folder),
+        warnings=list(warnings(build)),
+        citation=bibtex(dataset),
+        files=sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()),
+    )  # fmt: skip
+    (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def _checks(dataset: Dataset, folder: Path) -> list[dict[str, Any]]:
+    """The results of the audit by kind of check, if the folder has an audit."""
+    path = folder / "audit.json"
+    kinds = json.loads(path.read_text("utf-8"))["kinds"] if path.is_file() else []
+    return [each for each in kinds if each["dataset"] == dataset.audited]
+
+
+def _config(table: Table, default: bool) -> dict[str, Any]:
+    files = [{"split": split, "path": table.pattern.format(split=split)} for split in table.filled]
+    return {"config_name": table.name} | ({"default": True} if default else {}) | {"data_files": files}
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(CARDS),
+        autoescape=False,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"cell": cell}
+    return environment
+
+
+def cell(value: Any) -> str:
+    """A value in a table of Markdown: numbers with separators, text on one line without a bar of its own."""
+    if value is None:
+        return "–"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.3g}"
+    return " ".join(str(value).split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+@functools.cache
+def _citation() -> dict[str, Any]:
+    found: dict[str, Any] = read_yaml(CITATION)
+    return found
+
+
+def bibtex(dataset: Dataset) -> str:
+    """BibTeX of the software and of the papers of a data set, from CITATION.cff.
+
+    Raises InputError if CITATION.cff lacks a paper.
+    """
+    own = _citation()
+    entries = [_entry("software", "factdrift", own | {"notes": f"version {own['version']}"})]
+    for beginning in dataset.cites:
+        paper = next((each for each in own["references"] if each["title"].startswith(beginning)), None)
+        if paper is None:
+            raise InputError(f"{CITATION}: no reference has a title that begins with {beginning!r}")
+        kind = "inproceedings" if paper["type"] == "conference-paper" else "misc"
+        name = paper["authors"][0]["family-names"].split()[0].lower()
+        entries.append(_entry(kind, f"{name}{paper.get('year', '')}", paper))
+    return "\n\n".join(entries)
+
+
+def cite_as(dataset: Dataset) -> str:
+    """The BibTeX of a data set on one line."""
+    return " ".join(bibtex(dataset).split())
+
+
+def _entry(kind: str, key: str, work: Mapping[str, Any]) -> str:
+    fields = {
+        "title": f"{{{work['title']}}}",
+        "author": " and ".join(_author(each) for each in work["authors"]),
+        "booktitle": work.get("collection-title"),
+        "year": work.get("year"),
+        "url": work.get("url"),
+        "note": work.get("notes"),
+    }
+    lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
+    return f"@{kind}{{{key},\n" + ",\n".join(lines) + "\n}"
+
+
+def _author(author: Mapping[str, str]) -> str:
+    if "name" in author:
+        return f"{{{author['name']}}}"
+    return ", ".join(author[part] for part in ("family-names", "given-names") if part in author)

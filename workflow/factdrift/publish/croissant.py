@@ -1,0 +1,127 @@
+"""Croissant metadata (MLCommons, version 1.0): files with checksums, and every field with its description."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from factdrift.publish.card import Table, cite_as
+from factdrift.publish.checksums import sha256
+from factdrift.publish.datasets import Dataset
+
+Node = dict[str, Any]
+
+_VOCABULARY = (
+    *("citeAs", "column", "conformsTo", "equivalentProperty", "extract", "field", "fileProperty"),
+    *("fileObject", "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5"),
+    *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
+    *("separator", "source", "subField", "transform"),
+)
+_CONTEXT: Node = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    **{term: f"cr:{term}" for term in _VOCABULARY},
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+}
+"""The context that the specification of version 1.0 gives."""
+
+LICENCES = ["https://creativecommons.org/publicdomain/zero/1.0/", "https://spdx.org/licenses/MIT.html"]
+"""Of the facts, and of sentences and selection."""
+
+
+def write_croissant(dataset: Dataset, tables: list[Table], build: Node, folder: Path) -> None:
+    """Writes FOLDER/croissant.json: a file set and a record set for each table; paths are relative."""
+    files, sets = [], []
+    for table in tables:
+        for path in sorted(folder.glob(table.pattern.format(split="*"))):
+            name = path.relative_to(folder).as_posix()
+            files.append(
+                {"@type": "cr:FileObject", "@id": name, "name": name, "contentUrl": name}
+                | {"encodingFormat": "application/x-parquet", "sha256": sha256(path)}
+                | {"contentSize": f"{path.stat().st_size} B"}
+            )
+        files.append(
+            {"@type": "cr:FileSet", "@id": f"{table.name}-files", "name": f"{table.name}-files"}
+            | {"encodingFormat": "application/x-parquet", "includes": table.pattern.format(split="*")}
+        )
+        sets.append(
+            {"@type": "cr:RecordSet", "@id": table.name, "name": table.name}
+            | {"description": f"{sum(table.rows.values()):,} rows; splits: {', '.join(table.filled)}."}
+            | {"field": [_field(table, each) for each in table.schema]}
+        )
+    metadata = {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": dataset.folder,
+        "alternateName": dataset.title,
+        "description": dataset.summary,
+        "license": LICENCES,
+        "version": build["versions"]["factdrift"],
+        "citeAs": cite_as(dataset),
+        "creator": {"@type": "sc:Organization", "name": "The factdrift authors"},
+        "temporalCoverage": f"{build['dates']['old']}/{build['dates']['new']}",
+        "inLanguage": "en",
+        "keywords": dataset.tags,
+        "distribution": files,
+        "recordSet": sets,
+    }
+    (folder / "croissant.json").write_text(
+        json.dumps(metadata, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+
+
+def _field(table: Table, field: pa.Field) -> Node:
+    own = f"{table.name}/{field.name}"
+    source = {"fileSet": {"@id": f"{table.name}-files"}, "extract": {"column": field.name}}
+    node: Node = {"@type": "cr:Field", "@id": own, "name": field.name}
+    node["description"] = table.meanings[field.name]
+    inner = _inner(field.type)
+    if pa.types.is_list(field.type):
+        node["repeated"] = True
+    if not pa.types.is_struct(inner):
+        return node | {"dataType": _kind(inner), "source": source}
+    meanings = table.nested.get(field.name, {})
+    node["subField"] = [
+        {"@type": "cr:Field", "@id": f"{own}/{path.replace('[*]', '')}", "name": path.replace("[*]", "")}
+        | {"description": meanings.get(path.split(".")[0].removesuffix("[*]"), "")}
+        | {"dataType": _kind(kind), "source": source | {"transform": {"jsonPath": path}}}
+        for path, kind in _leaves(inner)
+    ]
+    return node
+
+
+def _leaves(struct: pa.StructType) -> Iterator[tuple[str, pa.DataType]]:
+    """Path and type of all that a struct holds, structs and lists of structs in it included."""
+    for field in struct:
+        inner = _inner(field.type)
+        if pa.types.is_struct(inner):
+            several = "[*]" if pa.types.is_list(field.type) else ""
+            yield from ((f"{field.name}{several}.{path}", kind) for path, kind in _leaves(inner))
+        else:
+            yield field.name, inner
+
+
+def _inner(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_list(kind) else kind
+
+
+def _kind(kind: pa.DataType) -> str:
+    if pa.types.is_date(kind):
+        return "sc:Date"
+    if pa.types.is_integer(kind):
+        return "sc:Integer"
+    if pa.types.is_floating(kind):
+        return "sc:Float"
+    return {pa.string(): "sc:Text", pa.bool_(): "sc:Boolean"}[kind]

@@ -1,0 +1,100 @@
+"""Which data sets can be published, from which products: `resources/cards/datasets.yaml`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+import msgspec
+
+from factdrift.errors import InputError
+from factdrift.paths import CARDS
+
+
+class Statistic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A count over the rows; `query` gives a label and a number per row, or one number for each `heading`."""
+
+    title: str
+    headings: list[str]
+    query: str
+    figure: bool = False
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of a data set; what `datasets.load_dataset(folder, name)` gives."""
+
+    name: str
+    page: str
+    """The page of docs/tables that describes the columns."""
+    files: dict[str, str]
+    """Split -> product; with the key `*` the table's own column `split` divides its rows."""
+    splits: list[str] = []
+    """The splits of a table with `*`, all of which are written, with or without rows."""
+    also: list[str] = []
+    """Pages that describe further columns."""
+    nested: dict[str, str] = {}
+    """Column -> page that describes the fields of what it holds."""
+
+
+class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A data set: one folder. The first of `configs` is loaded where none is named."""
+
+    folder: str
+    title: str
+    summary: str
+    cites: list[str]
+    tags: list[str]
+    tasks: list[str]
+    configs: list[Config]
+    statistics: list[Statistic]
+    facts: dict[str, str] = {}
+    """Name -> query for one value, for the sentences of the card."""
+    accounts: list[str] = []
+    """Products with counts that are copied as they are, if they were built."""
+    audited: str = ""
+    """The data set of the audit (`audit.json`) whose checks concern these rows."""
+    updates: bool = False
+    """Whether the rows are updates: the folder has a flat table of them too, and a chat model's answers."""
+
+    @property
+    def needed(self) -> list[str]:
+        """The products of the first table; any of them is a reason to write the folder."""
+        return list(self.configs[0].files.values())
+
+    @property
+    def products(self) -> list[str]:
+        """All products that the folder is made of, accounts included."""
+        return [product for config in self.configs for product in config.files.values()] + self.accounts
+
+
+@functools.cache
+def known() -> tuple[Dataset, ...]:
+    """All data sets that can be published, in the order of the file."""
+    path = CARDS / "datasets.yaml"
+    try:
+        found = msgspec.yaml.decode(path.read_bytes(), type=list[Dataset])
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{path}: {error}") from error
+    return tuple(found)
+
+
+def products() -> list[str]:
+    """All products that folders are made of, accounts included, each once."""
+    return list(dict.fromkeys(name for dataset in known() for name in dataset.products))
+
+
+def chosen(names: Iterable[str]) -> list[Dataset]:
+    """The data sets whose first table is among these products.
+
+    Raises InputError for a file that is no product, and if there is no such data set.
+    """
+    given = set(names)
+    unknown = sorted(given - set(products()))
+    if unknown:
+        raise InputError(f"{unknown[0]}: is in no data set; those known are {', '.join(products())}")
+    found = [dataset for dataset in known() if given & set(dataset.needed)]
+    if not found:
+        raise InputError(
+            "no data set has its first table among the files given; add results/wikifactdiff.parquet"
+        )
+    return found

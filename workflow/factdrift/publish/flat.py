@@ -1,0 +1,66 @@
+"""The updates as a flat table, Parquet and CSV: no lists, no structs, for tools that read neither."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from factdrift.tables import atomic_path, database, sql, write_parquet
+
+SEPARATOR = " | "
+"""Between the values of several objects in one cell."""
+
+FLAT = pa.schema(
+    [
+        *((name, pa.string()) for name in ("subject_id", "subject", "relation_id", "relation")),
+        *((name, pa.string()) for name in ("old", "old_value", "old_start", "old_end")),
+        *((name, pa.string()) for name in ("new", "new_value", "new_start", "new_end", "static")),
+        *((name, pa.string()) for name in ("prompt", "answers")),
+        ("popularity", pa.float64()),
+        *((name, pa.string()) for name in ("scenario", "split")),
+    ]
+)
+"""One row per update (docs/tables/flat_updates.md)."""
+
+
+def write_flat(dataset: Path, folder: Path, memory_mb: int = 2000) -> int:
+    """Writes FOLDER/updates.parquet and updates.csv (UTF-8, comma, header); returns the number of rows."""
+    with database(memory_mb) as db:
+        db.execute(
+            f"""CREATE TEMP MACRO cell(items) AS CASE WHEN len(list_filter(items, lambda x: x <> '')) > 0
+                THEN array_to_string(list_transform(items, lambda x: coalesce(x, '')), {sql(SEPARATOR)}) END;
+            CREATE TEMP MACRO decided(objects, wanted) AS
+                list_filter(objects, lambda o: o.decision = wanted)"""
+        )
+        rows = db.sql(_query(dataset)).to_arrow_table().cast(FLAT)
+    count = write_parquet(rows, folder / "updates.parquet")
+    with atomic_path(folder / "updates.csv") as path:
+        pyarrow.csv.write_csv(pq.read_table(folder / "updates.parquet"), path)
+    return count
+
+
+def _query(dataset: Path) -> str:
+    def of(objects: str, value: str) -> str:
+        return f"cell(list_transform({objects}, lambda o: {value}))"
+
+    began = "CASE WHEN o.start IS NULL THEN o.point_in_time ELSE o.start END"
+    return f"""
+        WITH groups AS (
+            SELECT *, decided(objects, 'obsolete') AS gone, decided(objects, 'new') AS come,
+                list_filter(objects, lambda o: o.decision <> 'obsolete') AS held
+            FROM read_parquet({sql(dataset)}))
+        SELECT subject.id AS subject_id, subject.label AS subject, relation.id AS relation_id,
+            relation.label AS relation,
+            {of("gone", "o.label")} AS old, {of("gone", "o.raw")} AS old_value,
+            {of("gone", began)} AS old_start, {of("gone", 'o."end"')} AS old_end,
+            {of("come", "o.label")} AS new, {of("come", "o.raw")} AS new_value,
+            {of("come", began)} AS new_start, {of("come", 'o."end"')} AS new_end,
+            {of("decided(objects, 'static')", "o.label")} AS static,
+            update_prompt AS prompt,
+            cell(list_concat(list_transform(held, lambda o: o.label),
+                list_filter(list_transform(held, lambda o: o.short), lambda s: s IS NOT NULL))) AS answers,
+            subject_popularity AS popularity, scenario, split
+        FROM groups"""

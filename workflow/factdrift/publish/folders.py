@@ -1,0 +1,134 @@
+"""Writes one folder for each data set that was built, all of them or none."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.chat.exchange import export_store
+from factdrift.errors import InputError
+from factdrift.manifests import public, read_manifest
+from factdrift.paths import DICTIONARY
+from factdrift.publish.card import Table, write_card
+from factdrift.publish.checksums import write_checksums
+from factdrift.publish.croissant import write_croissant
+from factdrift.publish.datasets import Config, Dataset, chosen
+from factdrift.publish.fields import read_page
+from factdrift.publish.flat import write_flat
+from factdrift.publish.shards import write_splits
+from factdrift.publish.statistics import count
+from factdrift.tables import atomic_path
+
+UPDATES = Config("updates", "flat_updates", {"full": "updates.parquet"})
+"""The flat table, which is a file at the top of a folder and not in shards."""
+
+
+class Replay(NamedTuple):
+    """Tables of answers of a chat model that the build has used, and the store that holds them."""
+
+    answers: Sequence[Path]
+    store: Path
+
+
+def write_folders(
+    products: Sequence[Path],
+    manifest: Path,
+    output: Path,
+    replay: Replay | None = None,
+    memory_mb: int = 2000,
+) -> dict[str, int]:
+    """Writes OUTPUT/FOLDER for each data set whose first table is among `products`; returns folder -> rows.
+
+    Everything is written beside `output` and renamed at the end. The bytes depend on the products, the
+    manifest and the stored answers only. A data set without any row is left out, because nothing can load it.
+    Raises InputError if `output` exists, nothing is left, a file is no product, or a product or its
+    description is missing.
+    """
+    if output.exists() and any(output.iterdir() if output.is_dir() else [output]):
+        raise InputError(f"{output}: exists; remove it, or name another folder")
+    sources = {path.name: path for path in products}
+    for path in products:
+        if not path.is_file():
+            raise InputError(f"{path}: no such file; build it, or leave it out")
+    build = read_manifest(manifest)
+    filled = [dataset for dataset in chosen(sources) if _has_rows(dataset, sources)]
+    if not filled:
+        raise InputError(f"{', '.join(sources)}: no table has a row, so there is nothing to publish")
+    with atomic_path(output) as folder:
+        return {
+            dataset.folder: _write(dataset, sources, build, folder / dataset.folder, replay, memory_mb)
+            for dataset in filled
+        }
+
+
+def _has_rows(dataset: Dataset, sources: dict[str, Path]) -> bool:
+    tables = [sources[product] for product in dataset.needed if product in sources]
+    return any(pq.read_metadata(path).num_rows for path in tables)
+
+
+def _write(
+    dataset: Dataset,
+    sources: dict[str, Path],
+    build: dict[str, Any],
+    folder: Path,
+    replay: Replay | None,
+    memory_mb: int,
+) -> int:
+    folder.mkdir(parents=True)
+    tables = []
+    for config in dataset.configs:
+        counts = write_splits(config, sources, folder / config.name)
+        if any(counts.values()):
+            tables.append(_table(config, counts, folder, f"{config.name}/{{split}}-*.parquet"))
+    if dataset.updates:
+        (product,) = dataset.needed
+        rows = write_flat(sources[product], folder, memory_mb)
+        tables.append(_table(UPDATES, {"full": rows}, folder, "updates.parquet"))
+        if replay is not None:
+            _write_replay(replay, folder / "replay" / "answers.parquet")
+    for account in dataset.accounts:
+        if account in sources:
+            shutil.copyfile(sources[account], folder / account)
+    statistics, facts = count(dataset, folder, memory_mb)
+    manifest = json.dumps(public(build), indent=2, ensure_ascii=False)
+    (folder / "manifest.json").write_text(f"{manifest}\n", encoding="utf-8")
+    write_card(dataset, tables, statistics, facts, build, folder)
+    write_croissant(dataset, tables, build, folder)
+    write_checksums(folder)
+    return sum(tables[0].rows.values())
+
+
+def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> Table:
+    own = [read_page(DICTIONARY, name) for name in (config.page, *config.also)]
+    inner = {column: read_page(DICTIONARY, name) for column, name in config.nested.items()}
+    (schema, *_) = (pq.read_schema(path) for path in sorted(folder.glob(pattern.format(split="*"))))
+    meanings: dict[str, str] = {}
+    nested: dict[str, dict[str, str]] = {}
+    for page in own:
+        meanings |= page.meanings
+        nested |= page.nested
+    meanings |= {column: page.summary for column, page in inner.items()}
+    nested |= {column: page.meanings for column, page in inner.items()}
+    for field in schema:
+        # Structs whose fields are described as columns of the same names.
+        kind = field.type.value_type if pa.types.is_list(field.type) else field.type
+        if pa.types.is_struct(kind) and field.name not in nested:
+            nested[field.name] = {each.name: meanings[each.name] for each in kind if each.name in meanings}
+    undescribed = sorted({field.name for field in schema} - meanings.keys())
+    if undescribed:
+        raise InputError(
+            f"{DICTIONARY / config.page}.md: has no row for the column {undescribed[0]}; describe it there"
+        )
+    return Table(config.name, rows, pattern, schema, [*own, *inner.values()], meanings, nested)
+
+
+def _write_replay(replay: Replay, output: Path) -> None:
+    output.parent.mkdir()
+    keys = {key for path in replay.answers for key in pq.read_table(path, columns=["key"])["key"].to_pylist()}
+    export_store(replay.store, output, keys)

@@ -1,0 +1,1 @@
+"""Datasets of a period without dumps: which items to fetch, by the Query Service, and the build of them."""

@@ -1,0 +1,77 @@
+"""Which dumps a server has: its listing of folders named by date, and in each the dump with its checksums."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from urllib.parse import unquote, urljoin
+
+from factdrift.errors import InputError
+from factdrift.snapshots.download import published
+from factdrift.snapshots.fetch import Client, Missing
+from factdrift.snapshots.registry import Dump
+
+_NAMES = ("wikidata-{day}-all.json.gz", "wikidata-{day}-all.json.bz2")
+"""The .gz first: it is larger, but can be read many times as fast."""
+
+
+def complete_dumps(listing: str, after: str, client: Client) -> Iterator[Dump]:
+    """Yields the complete dumps of a listing after the day `after` (YYYY-MM-DD, or empty), newest first.
+
+    A dump is complete when the server publishes its checksum, which Wikimedia does at the end. Folders are
+    asked for one by one, so a caller who has enough asks for no more. Raises InputError if the listing does
+    not exist or names no folder.
+    """
+    folder = listing.rstrip("/") + "/"
+    days = {}
+    for name in _links(folder, client):
+        if re.fullmatch(r"\d{8}/", name):
+            try:
+                date = datetime.datetime.strptime(name, "%Y%m%d/").date().isoformat()
+            except ValueError:
+                continue
+            days[date] = name
+    if not days:
+        raise InputError(
+            f"{folder} lists no folder named by a date (20260504/), so it is no listing of dumps"
+        )
+    for date in sorted((date for date in days if date > after), reverse=True):
+        if dump := _dump(urljoin(folder, days[date]), date, client):
+            yield dump
+
+
+def _dump(folder: str, date: str, client: Client) -> Dump | None:
+    try:
+        names = set(_links(folder, client))
+    except InputError:
+        return None  # a folder that was removed after it had been listed
+    for pattern in _NAMES:
+        name = pattern.format(day=date.replace("-", ""))
+        if name in names:
+            size, digests = published(client, folder + name)
+            if digests:
+                return Dump(date, (folder + name,), size, digests, "from the server's listing")
+    return None
+
+
+def _links(page: str, client: Client) -> list[str]:
+    """Names of the files and folders (with a slash) that a page links to and that are in its folder."""
+    try:
+        body: bytes = client.small(page)
+    except Missing:
+        raise InputError(f"{page} does not exist; name a listing of dumps (`refresh.listings`)") from None
+    parser = _Links()
+    parser.feed(body.decode("utf-8", "replace"))
+    names = (urljoin(page, each).removeprefix(page) for each in parser.found)
+    return [unquote(name) for name in names if re.fullmatch(r"[^/?#]+/?", name)]
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value for name, value in attrs if (tag, name) == ("a", "href") and value]

@@ -1,0 +1,170 @@
+"""What follows from a new fact, as cases in the layout of MQuAKE (princeton-nlp/MQuAKE, arXiv 2305.14795)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from factdrift.errors import InputError
+from factdrift.tables import atomic_path
+from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, Row, read_rows
+
+SUBJECT = "{}"
+"""Placeholder of the subject in the prompt of an edit."""
+
+Chain = tuple[Row, Row]
+"""A mutable fact, and what follows from it (rows of TR_FACTS and TR_RELATED)."""
+
+
+def write_mquake(facts: Path, related: Path, relations: Mapping[str, str], output: Path) -> tuple[int, int]:
+    """Writes a case for each new fact and chain from it; returns the numbers of cases and of chains left out.
+
+    The new fact is the edit, and the fact before it in its timeline is what it replaces. A chain counts if
+    all its values are items, and a chain along the same properties from the fact before ends elsewhere.
+    Cases are in the order of `rel_id`. `relations`: property -> label. Raises InputError if there is none.
+    """
+    by_place: dict[tuple[str, str, int], Row] = {}
+    by_id: dict[str, Row] = {}
+    for fact in read_rows(facts, TR_FACTS):
+        by_place[fact["s"], fact["p"], fact["ordinal"]] = by_id[fact["fact_id"]] = fact
+    rows = sorted(read_rows(related, TR_RELATED), key=lambda row: str(row["rel_id"]))
+    along: dict[tuple[str, ...], list[Row]] = {}
+    labels: dict[tuple[str, ...], str] = {}
+    for row in rows:
+        along.setdefault((row["fact_id"], *(edge["p"] for edge in row["path"])), []).append(row)
+        labels[_place(row, len(row["path"]))] = row["answer_label"]
+    cases: list[dict[str, Any]] = []
+    left = 0
+    for row in rows:
+        fact = by_id[row["fact_id"]]
+        if fact["role"] != "new" or not row["discriminates"]:
+            continue
+        before = by_place.get((fact["s"], fact["p"], fact["ordinal"] + 1))
+        place = tuple(edge["p"] for edge in row["path"])
+        old = next(iter(along.get((before["fact_id"], *place), [])), None) if before else None
+        case = None
+        if before and old and old["answer_id"] != row["answer_id"]:
+            case = _case((before, old), (fact, row), labels, relations, len(cases))
+        if case is None:
+            left += 1
+        else:
+            cases.append(case)
+    if not cases:
+        raise InputError(
+            f"{related}: no chain of items in which the new and the previous fact of a timeline lead to "
+            "different answers; build TempRIPPLE for a longer period"
+        )
+    with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
+        json.dump(cases, text, ensure_ascii=False, indent=1)
+        text.write("\n")
+    return len(cases), left
+
+
+def _place(row: Row, hops: int) -> tuple[str, ...]:
+    """What identifies the value after `hops` hops of a row's path."""
+    return (row["fact_id"], *(text for edge in row["path"][:hops] for text in (edge["p"], edge["value"])))
+
+
+def _case(
+    old: Chain,
+    new: Chain,
+    labels: Mapping[tuple[str, ...], str],
+    relations: Mapping[str, str],
+    number: int,
+) -> dict[str, Any] | None:
+    """A case; None if a value on the way is no item, or its label or the subject cannot be found."""
+    (before, _), (fact, row) = old, new
+    opening = fact["statement"].removesuffix(f" {_named(fact)}.")
+    start = opening.rfind(fact["s_label"])
+    around = opening[:start] + opening[start + len(fact["s_label"]) :]
+    chains = [_hops(chain, fact, opening, labels, relations) for chain in (old, new)]
+    if start < 0 or "{" in around or "}" in around or None in chains:
+        return None
+    (hops, triples, texts), (new_hops, new_triples, new_texts) = (chain for chain in chains if chain)
+    return {
+        "case_id": number,
+        "requested_rewrite": [
+            {
+                "prompt": opening[:start] + SUBJECT + opening[start + len(fact["s_label"]) :],
+                "relation_id": fact["p"],
+                "target_new": {"str": fact["o_label"], "id": fact["o"]},
+                "target_true": {"str": before["o_label"], "id": before["o"]},
+                "subject": fact["s_label"],
+                "question": fact["question"],
+            }
+        ],
+        "questions": [row["question"]],
+        "answer": hops[-1]["answer"],
+        "answer_alias": hops[-1]["answer_alias"],
+        "new_answer": new_hops[-1]["answer"],
+        "new_answer_alias": new_hops[-1]["answer_alias"],
+        "single_hops": hops,
+        "new_single_hops": new_hops,
+        "orig": {
+            "triples": triples,
+            "triples_labeled": texts,
+            "new_triples": new_triples,
+            "new_triples_labeled": new_texts,
+            "edit_triples": [new_triples[0]],
+        },
+    }
+
+
+def _named(fact: Row) -> str:
+    """The object as the fact's sentence names it, without a full stop: `the Philadelphia 76ers`."""
+    return str(fact["statement"]).removesuffix(".").partition(f"{fact['phrase'][1:]} is ")[2]
+
+
+def _hops(
+    chain: Chain,
+    asked: Row,
+    opening: str,
+    labels: Mapping[tuple[str, ...], str],
+    relations: Mapping[str, str],
+) -> tuple[list[Row], list[list[str]], list[list[str]]] | None:
+    """Single hops, triples by id and triples by label of a chain; the first hop is asked as in `asked`."""
+    fact, row = chain
+    first = {"question": asked["question"], "cloze": opening}
+    label = fact["o_label"]
+    hops = [first | {"answer": label, "answer_alias": list(fact["o_aliases"])}]
+    triples, texts = (
+        [[fact["s"], fact["p"], fact["o"]]],
+        [[fact["s_label"], relations.get(fact["p"], fact["p"]), label]],
+    )
+    name = _named(fact) + ("." if label.endswith(".") else "")
+    for hop, edge in enumerate(row["path"], 1):
+        value = labels.get(_place(row, hop))
+        if value is None or not edge["value"].startswith("Q"):
+            return None
+        last = hop == len(row["path"])
+        question = _asked(row["question_debug"], hop, name, len(row["path"]))
+        phrase = question.partition(" is ")[2].removesuffix("?")
+        hops.append(
+            {
+                "question": question,
+                "cloze": f"{phrase[:1].upper()}{phrase[1:]} is",
+                "answer": value,
+                "answer_alias": list(row["answer_aliases"]) if last else [],
+            }
+        )
+        triples.append([edge["x"], edge["p"], edge["value"]])
+        texts.append([label, relations.get(edge["p"], edge["p"]), value])
+        name = label = value
+    return hops, triples, texts
+
+
+def _asked(debug: str, hop: int, name: str, hops: int) -> str:
+    """The question about one hop alone, from the question with numbered brackets: the inner one is a name.
+
+    `What is [2 the capital of [1 the country of [0 the employer of X]]]?`, hop 1, `Cornell` -> `What is the
+    country of Cornell?`
+    """
+    asks, _, rest = debug.partition(f"[{hops} ")
+    for number in range(hops - 1, hop - 1, -1):
+        rest = rest.partition(f"[{number} ")[2]
+    before, _, inner = rest.partition(f"[{hop - 1} ")
+    # Behind the inner phrase come one bracket for each phrase around it, and the words after it.
+    after = inner.rsplit("]", hops - hop + 2)[1:]
+    return f"{asks}{before}{name}{after[0] if after else ''}?"
