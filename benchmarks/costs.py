@@ -38,6 +38,9 @@ SCOPES = ("enwiki", "all")
 PARTS = {"shards": 2, "buckets": 3, "blocks": 5}
 """All different, so that the number of a command's jobs tells how its work is divided."""
 
+COPY = "publish file"
+"""Costs next to nothing, and is part of no estimate."""
+
 SLICE = 200_000_000
 """Bytes of text that are read from each compression."""
 
@@ -96,7 +99,7 @@ def figures(pair: Path, scope: str, cores: int, scratch: Path | None) -> Figures
         {
             command: (_of_all(stage, written.jobs), written.bytes, not written.temporary)
             for command, stage in run.stages.items()
-            if (written := run.outputs[command])
+            if command != COPY and (written := run.outputs[command])
         }
     )
     found.gigabytes = run.megabytes / 2 / 1000
