@@ -4,19 +4,8 @@ Inputs: the dataset, both snapshots, what filters and rules decided, neighbours,
 been built. Output: results/explorer/.
 """
 
-from factdrift.paths import PACKAGE, RESOURCES
 
-
-def explorer_layout():
-    """The templates, style and script of the pages, which no fingerprint covers, and what names mean."""
-    folder = PACKAGE / "browse" / "templates"
-    beside = (PACKAGE / "pages" / "palette.css", RESOURCES / "rules.tsv", RESOURCES / "steps.tsv")
-    return sorted(str(path) for path in (*folder.iterdir(), *beside))
-
-
-def explored_scores(wildcards):
-    """The scores of edits, if they are there or asked for in the same run."""
-    return [name for name in shown_products(wildcards) if name == "results/edit_scores.parquet"]
+include: "inputs/browse.smk"
 
 
 rule explorer:
@@ -30,8 +19,8 @@ rule explorer:
                 *("neighbors.parquet", "random_neighbors.parquet"),
             )
         ],
-        decided=buckets(PAIR + "/updates/{bucket}.parquet"),
-        untouched=buckets(PAIR + "/untouched/{bucket}.parquet"),
+        decided=buckets(f"{PAIR}/updates/{{bucket}}.parquet"),
+        untouched=buckets(f"{PAIR}/untouched/{{bucket}}.parquet"),
         filtered=[
             path
             for which in ("old", "new")

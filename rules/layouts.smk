@@ -4,17 +4,8 @@ Inputs: wfd_repl.parquet and shared_objects.parquet of the configured pair; Temp
 Outputs: results/layouts/: counterfact.json, easyedit.json, wikibigedit.json, zsre.json, mquake.json.
 """
 
-LAYOUT_TABLES = {
-    "counterfact": {"--shared": "shared_objects"},
-    "easyedit": {"--facts": "tempripple/tr_facts", "--related": "tempripple/tr_related"},
-    "wikibigedit": {"--facts": "tempripple/tr_facts", "--related": "tempripple/tr_related"},
-    "zsre": {},
-}
-"""Layout -> the tables beside the dataset that it takes something from, by option."""
 
-
-def layout_tables(wildcards):
-    return [f"{PAIR}/{name}.parquet" for name in LAYOUT_TABLES[wildcards.layout].values()]
+include: "inputs/layouts.smk"
 
 
 rule layout:

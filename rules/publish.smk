@@ -8,35 +8,6 @@ include: "inputs/report.smk"
 include: "inputs/publish.smk"
 
 
-PUBLISHED = {
-    "audit.json": "audit/audit.json",
-    "audit.parquet": "audit/audit.parquet",
-    "tempripple.parquet": "tempripple/tr_items.parquet",
-    "tempripple.stats.json": "tempripple/tr_stats.json",
-}
-"""Products that have another name in the folder of the pair."""
-
-OF_STREAM = ["stream.parquet", "stream.svg", "asof.parquet", "asof_scores.parquet", "stream_scores.parquet"]
-"""Products of the sequence of dates, not of the pair."""
-
-REPORTS = {
-    "answer_clozes.parquet": ["answer/clozes.txt"],
-    "answer_scores.parquet": ["answer/table2.txt"],
-    "audit.parquet": ["audit/audit.txt"],
-    "edit_scores.parquet": ["edit/table6.txt"],
-    "locate_scores.parquet": ["locate/table_c.txt"],
-    "locate_vs_edit.parquet": ["locate/vs_edit.txt"],
-    "stream_scores.parquet": ["edit/lifelong.txt"],
-    "tempripple.parquet": ["tempripple/tr_stats.json"],
-}
-"""What is made with a product and stays in the folder of the pair, or of the sequence of dates."""
-
-
-def home(wildcards):
-    """The folder in which a product is made."""
-    return STREAM if wildcards.name in OF_STREAM else PAIR
-
-
 localrules:
     publish,
 

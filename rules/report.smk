@@ -32,7 +32,7 @@ rule report_page:
         caption="What changed between the two dates, and how it was decided, on one page.",
         pair=subpath(input.manifest, parent=True),
         stream=lambda wildcards, input: [
-            f"--stream={path}" for path in input.shown if path.endswith("/stream.parquet")
+            f"--stream={path}" for path in input.shown if Path(path).name == "stream.parquet"
         ],
     shell:
         r"""

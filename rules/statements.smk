@@ -18,7 +18,7 @@ for asked in snapshot_targets():
         name:
             asked
         input:
-            tables_of(asked.rstrip("/").rpartition("/")[2]),
+            tables_of(asked),
 
 
 rule extract_shard:

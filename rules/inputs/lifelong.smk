@@ -19,7 +19,8 @@ def stream_needs(wildcards):
     found = {}
     for option, file in PLAN.needs(wildcards.method, name).items():
         own = option == "mend" and not config["edit"]["mend_checkpoint"]
-        found[f"--{option}"] = f"{STREAM_EDIT if own else PAIR + '/edit'}/{wildcards.edited}/{file}"
+        folder = STREAM_EDIT if own else f"{PAIR}/edit"
+        found[f"--{option}"] = f"{folder}/{wildcards.edited}/{file}"
     return found
 
 

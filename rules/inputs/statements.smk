@@ -29,9 +29,9 @@ def snapshot_targets():
     return sorted(named | {f"results/snapshots/{date}" for date in dates_of(config)})
 
 
-def tables_of(date):
-    """All tables of a snapshot."""
-    folder = f"results/snapshots/{date}"
+def tables_of(target):
+    """All tables of a snapshot, which is asked for as a folder."""
+    folder = str(Path(target))
     return [
         path
         for table in ("statements", "entities", "translations")
