@@ -25,7 +25,11 @@ def begin_run():
     WRITTEN.extend(
         path for path in map(Path, outputs) if path.parent == Path("results") or str(path) in asked
     )
-    beside = {Path(PAIR, report).parent for reports in REPORTS.values() for report in reports}
+    beside = {
+        Path(STREAM if name in OF_STREAM else PAIR, report).parent
+        for name, reports in REPORTS.items()
+        for report in reports
+    }
     makers = (
         job
         for job in jobs
