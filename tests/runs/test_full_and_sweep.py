@@ -117,8 +117,9 @@ def test_sweep_removes_files_of_killed_processes_only(tmp_path, monkeypatch):
     assert sweep(tmp_path / "nothing") == (0, 0)
 
 
-def test_sweep_removes_what_a_zombie_left(tmp_path):
+def test_sweep_removes_what_a_zombie_left(tmp_path, monkeypatch):
     """A killed process whose parent never asks for its end keeps its number, but writes no more."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     killed = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     (tmp_path / f".a.{node()}-{killed.pid}.part").write_bytes(b"x" * 10)
     assert sweep(tmp_path) == (0, 0)
