@@ -129,7 +129,8 @@ def test_sweep_removes_what_a_zombie_left(tmp_path, monkeypatch):
     killed.wait()
 
 
-def test_sweep_removes_what_is_older_than_the_process_of_its_number(tmp_path):
+def test_sweep_removes_what_is_older_than_the_process_of_its_number(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     part = tmp_path / f".a.{writer()}.part"
     part.write_bytes(b"x" * 10)
     assert sweep(tmp_path) == (0, 0)
