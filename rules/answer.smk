@@ -33,6 +33,7 @@ rule answer_unedited:
     params:
         code=code("answer run"),
         model=edited_model_options,
+        weights=edited_weights,
         settings=lambda wildcards: ANSWER_SETTINGS,
         parts=subpath(output.predictions, strip_suffix=".parquet"),
     shell:
@@ -72,6 +73,7 @@ rule answer_edited:
     params:
         code=code("answer edited"),
         model=edited_model_options,
+        weights=edited_weights,
         settings=lambda wildcards: ANSWER_SETTINGS,
         values=lambda wildcards: method_values(wildcards.method),
         artefacts=lambda wildcards, input: [
@@ -172,6 +174,7 @@ rule answer_clozes:
     params:
         code=code("answer clozes"),
         model=edited_model_options,
+        weights=edited_weights,
         settings=lambda wildcards: ANSWER_SETTINGS,
     shell:
         r"""
@@ -307,6 +310,7 @@ rule answer_dated:
     params:
         code=code("answer run"),
         model=edited_model_options,
+        weights=edited_weights,
         settings=lambda wildcards: ANSWER_SETTINGS,
         parts=subpath(output.predictions, strip_suffix=".parquet"),
     shell:

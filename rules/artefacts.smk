@@ -30,6 +30,7 @@ rule edit_prefixes:
     params:
         code=code("edit prefixes"),
         model=edited_model_options,
+        weights=edited_weights,
         settings=edit_settings(),
         method=method_given,
         values=lambda wildcards: method_values(wildcards.method),
@@ -65,6 +66,7 @@ rule edit_moments:
     params:
         code=code("models moments"),
         model=edited_model_options,
+        weights=edited_weights,
         settings=edit_settings(),
         source=moments_options,
         layers=moments_layers,
@@ -101,6 +103,7 @@ if config["edit"]["mend_checkpoint"]:
         params:
             code=code("edit mend-import"),
             model=edited_model_options,
+            weights=edited_weights,
             settings=edit_settings(),
             values=method_values("mend"),
         shell:
@@ -138,6 +141,7 @@ else:
         params:
             code=code("edit mend-train"),
             model=edited_model_options,
+            weights=edited_weights,
             template=config["edit"]["template"],
             settings=edit_settings(),
             values=method_values("mend"),

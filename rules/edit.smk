@@ -71,6 +71,7 @@ rule edit_align:
     params:
         code=code("edit align"),
         model=edited_model_options,
+        weights=edited_weights,
         template=config["edit"]["template"],
     shell:
         r"""
@@ -105,6 +106,7 @@ rule edit_baseline:
     params:
         code=code("edit baseline"),
         model=edited_model_options,
+        weights=edited_weights,
         template=config["edit"]["template"],
         settings=edit_settings("batch", "budget", "length"),
         parts=subpath(output.probes, strip_suffix=".parquet"),
@@ -144,6 +146,7 @@ rule edit_ability:
     params:
         code=code("edit ability"),
         model=edited_model_options,
+        weights=edited_weights,
         settings=edit_settings("budget", "ability"),
         seed=config["seed"],
     shell:
@@ -187,6 +190,7 @@ rule edit_run:
     params:
         code=code("edit run"),
         model=edited_model_options,
+        weights=edited_weights,
         template=config["edit"]["template"],
         settings=edit_settings("batch", "budget", "length", "regime", "group"),
         method=method_given,

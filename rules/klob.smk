@@ -146,6 +146,7 @@ rule klob_recall:
         gpu=0 if config["klob"]["recall"]["device"] == "cpu" else 1,
     params:
         code=code("klob recall"),
+        weights=weights_stamp(config["klob"]["recall"].get("model", "")),
         settings=klob_settings(
             "source",
             "c_quota",

@@ -134,6 +134,7 @@ rule stream_run:
     params:
         code=code("edit stream-run"),
         model=edited_model_options,
+        weights=edited_weights,
         template=config["edit"]["template"],
         settings=edit_settings("batch", "budget", "length", "stream"),
         method=method_given,

@@ -13,7 +13,6 @@ results/{pair}/locate_scores.parquet, results/{pair}/locate_vs_edit.parquet, and
 import json
 import re
 
-from factdrift.paths import LOCATORS
 
 
 include: "inputs/locate.smk"
@@ -75,6 +74,7 @@ rule locate_run:
     params:
         code=code("locate run"),
         model=edited_model_options,
+        weights=edited_weights,
         settings=locate_settings(),
         locator=lambda wildcards: LOCATE_PLAN.named(wildcards.locator).given,
         values=locator_values,
@@ -214,6 +214,7 @@ rule locate_moments:
     params:
         code=code("models moments"),
         model=edited_model_options,
+        weights=edited_weights,
         settings=edit_settings(),
         source=moments_options,
     shell:
@@ -252,6 +253,7 @@ rule locate_edit_layers:
     params:
         code=code("locate edit-layers"),
         model=edited_model_options,
+        weights=edited_weights,
         template=config["edit"]["template"],
         settings=edit_settings("batch", "budget", "length", "regime", "group"),
         values=lambda wildcards: method_values(wildcards.method),

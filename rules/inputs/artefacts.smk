@@ -3,7 +3,7 @@
 import json
 
 from factdrift.edit.methods.plan import Plan
-from factdrift.models.names import BUNDLED, folder_of, split_name
+from factdrift.models.names import BUNDLED, folder_of, model_files, split_name, weights_stamp
 from factdrift.paths import METHODS
 
 # Every hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
@@ -28,7 +28,17 @@ def edited_model(wildcards):
     name, _ = edited_models()[wildcards.edited]
     if name in BUNDLED:
         return f"results/models/{name}"
-    return [str(path) for path in sorted(Path(name).glob("*.json"))] if Path(name).is_dir() else []
+    return [str(path) for path in model_files(name)]
+
+
+def edited_weights(wildcards):
+    """A parameter that changes with the files of a user's model, also when older ones take their place.
+
+    The models that a method loads besides count, too.
+    """
+    name, _ = edited_models()[wildcards.edited]
+    besides = PLAN.loads(wildcards.method) if "method" in wildcards.keys() else []
+    return "".join(weights_stamp(model) for model in (name, *besides) if model not in BUNDLED)
 
 
 def bundled_folders():

@@ -1,7 +1,7 @@
 """Tables of the snapshot from which KLoB is made, its templates and its chains."""
 
 from factdrift.klob.settings import settings_json
-from factdrift.models.names import ALIASES, BUNDLED
+from factdrift.models.names import ALIASES, BUNDLED, model_files, weights_stamp
 
 
 def klob_settings(*names):
@@ -45,9 +45,7 @@ def klob_word_list():
 
 
 def klob_model():
-    """The recall filter's model where it is a bundled one; the descriptions of the user's own."""
+    """The recall filter's model where it is a bundled one; the files of the user's own."""
     given = config["klob"]["recall"].get("model", "")
     name = ALIASES.get(given, given)
-    if name in BUNDLED:
-        return f"results/models/{name}"
-    return [str(path) for path in sorted(Path(name).glob("*.json"))] if name and Path(name).is_dir() else []
+    return f"results/models/{name}" if name in BUNDLED else [str(path) for path in model_files(given)]

@@ -37,8 +37,7 @@ def locate_settings():
 
 def locator_code(wildcards):
     """What a locator's job depends on besides the model: its file of hyper-parameters, or the user's code."""
-    entry = LOCATE_PLAN.named(wildcards.locator)
-    return str(entry.path) if entry.kind == "function" else str(LOCATORS / f"{entry.name}.yaml")
+    return [str(path) for path in LOCATE_PLAN.named(wildcards.locator).files()]
 
 
 def locator_values(wildcards):

@@ -78,8 +78,8 @@ def test_correlations_of_simulated_facts() -> None:
 def test_table_text_and_figure(tmp_path: Path) -> None:
     left, right = simulated(20, 0.1)
     names = [f"e{number}" for number in range(20)]
-    one = Located("causal_tracing", "layer", dict(zip(names, left, strict=True)))
-    constant = Located("rome_layer", "layer", {name: np.eye(5)[2] for name in names})
+    one = Located("causal_tracing", "layer", dict(zip(names, left, strict=True)), "d")
+    constant = Located("rome_layer", "layer", {name: np.eye(5)[2] for name in names}, "d")
     values = dict(zip(names[1:], right[1:], strict=True))
     values["e5"] = np.full(5, np.nan)
     edited = {"rome": dict.fromkeys(METRICS, values)}
@@ -110,7 +110,7 @@ def test_scores_of_blocks_are_read_from_shards(tmp_path: Path) -> None:
             {"sentence": f"lost{place}", "reason": "too_long", "layers": None},
         ]
         pq.write_table(pa.Table.from_pylist(rows), tmp_path / f"{place}.parquet")
-        about = {"name": "a", "granularity": "head", "units": 8, "device": str(place)}
+        about = {"name": "a", "granularity": "head", "units": 8, "device": str(place), "model_digest": "d"}
         (tmp_path / f"{place}.json").write_text(json.dumps(about), encoding="utf-8")
     tables = sorted(tmp_path.glob("*.parquet"))
     found = read_located(tables, sorted(tmp_path.glob("*.json")))

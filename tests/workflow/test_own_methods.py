@@ -84,3 +84,19 @@ def test_own_methods_have_the_same_tables(world: Path) -> None:
     said = snakemake(world, SCORES, "--dry-run", **config())
     found = jobs(said)
     assert (found["edit_run"], found.get("edit_baseline"), found["edit_scores"]) == (2, None, 1)
+    # So is one whose file imports another one from beside it, which changes.
+    snakemake(world, SCORES, **config())
+    (world / "beside.py").write_text("", encoding="utf-8")
+    (world / "mine.py").write_text("import beside\n" + (world / "mine.py").read_text(encoding="utf-8"))
+    snakemake(world, SCORES, **config())
+    (world / "beside.py").write_text("changed = 1\n", encoding="utf-8")
+    found = jobs(snakemake(world, SCORES, "--dry-run", **config()))
+    assert (found["edit_run"], found.get("edit_baseline"), found["edit_scores"]) == (1, None, 1)
+    # Weights that take the place of a model's are noticed, also if they are older than all results.
+    weights = world / "tiny" / "model.safetensors"
+    tensors = bytearray(weights.read_bytes())
+    tensors[-4:] = bytes(4)
+    weights.write_bytes(tensors)
+    os.utime(weights, (1, 1))
+    found = jobs(snakemake(world, SCORES, "--dry-run", **config()))
+    assert (found["edit_run"], found["edit_baseline"], found["edit_scores"]) == (4, 1, 1)

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from factdrift.answer.schemas import PREDICTIONS, SCORES
 from factdrift.edit.skipped import Skipped
 from factdrift.errors import CannotEdit
+from factdrift.models.names import check_same_weights
 from factdrift.tables import atomic_path, write_parquet
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
 from factdrift.tempripple.score import SELECTIONS, Answers, Key, grouped, report, within_cutoff
@@ -139,12 +140,16 @@ def write_runs(
     """Joins the descriptions of all runs, in their order, in one JSON file.
 
     `without`: the methods that have no run. Raises CannotEdit if `strict` and a method with a run was
-    skipped.
+    skipped, and InputError if runs of one model have different weights.
     """
     found = [json.loads(path.read_text(encoding="utf-8")) for path in runs]
     for each in found:
         if strict and "skipped" in each:
             raise CannotEdit(f"{each['method']} on {each['model']}: {each['skipped']}")
+    weights = zip(found, runs, strict=True)
+    check_same_weights(
+        (run["model"], run["model_digest"], str(path)) for run, path in weights if "model_digest" in run
+    )
     found += [each._asdict() for each in without]
     with atomic_path(output) as partial:
         partial.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

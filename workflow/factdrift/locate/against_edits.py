@@ -52,6 +52,8 @@ class Located(NamedTuple):
     locator: str
     granularity: str
     scores: dict[str, NDArray[np.float64]]
+    weights: str
+    """The `model_digest` of its job."""
 
 
 def read_located(tables: Sequence[Path], about: Sequence[Path]) -> Located | None:
@@ -63,7 +65,7 @@ def read_located(tables: Sequence[Path], about: Sequence[Path]) -> Located | Non
         for row in table:
             if row["reason"] is None and row["layers"] is not None:
                 scores[row["sentence"]] = np.array(row["layers"], np.float64)
-    return Located(kind["name"], kind["granularity"], scores) if scores else None
+    return Located(kind["name"], kind["granularity"], scores, kind["model_digest"]) if scores else None
 
 
 def read_edited(runs: Runs, layers: int) -> dict[str, dict[str, dict[str, NDArray[np.float64]]]]:

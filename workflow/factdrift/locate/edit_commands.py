@@ -81,7 +81,7 @@ def _layers(options: argparse.Namespace) -> None:
 
 
 def _against(options: argparse.Namespace) -> None:
-    from factdrift.edit.scores.metrics import Runs
+    from factdrift.edit.scores.metrics import Runs, weights_of
     from factdrift.locate.against_edits import (
         compare,
         draw,
@@ -92,6 +92,7 @@ def _against(options: argparse.Namespace) -> None:
         write_against,
     )
     from factdrift.locate.blocks import named
+    from factdrift.models.names import check_same_weights
     from factdrift.tables import atomic_path
 
     rows = []
@@ -114,6 +115,8 @@ def _against(options: argparse.Namespace) -> None:
             ]
             for kind in ("probes", "edits")
         }
+        weights = [(model, one.weights, one.locator) for one in located]
+        check_same_weights([*weights, *weights_of([base / "clozes.parquet"], runs["edits"])])
         edited = read_edited(
             Runs(
                 edits=options.edits,

@@ -9,7 +9,7 @@ from typing import Any
 
 from factdrift.edit.methods.hyperparameters import check_values, read_hyper
 from factdrift.errors import InputError
-from factdrift.functions import split_function
+from factdrift.functions import code_files, split_function
 from factdrift.models.names import split_name
 from factdrift.paths import LOCATORS
 
@@ -28,6 +28,12 @@ class Entry:
     kind: str
     """`built-in`, `function` or `folder`."""
     path: Path | None = None
+
+    def files(self) -> list[Path]:
+        """What its scores depend on besides the model and the configuration; none for a folder of scores."""
+        if self.kind == "function" and self.path:
+            return code_files(self.path)
+        return [LOCATORS / f"{self.name}.yaml"] if self.kind == "built-in" else []
 
 
 def entry(given: str) -> Entry:

@@ -19,7 +19,7 @@ from factdrift.edit.job import peak_mb
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.errors import InputError
 from factdrift.fingerprint import of_module
-from factdrift.functions import read_function, split_function
+from factdrift.functions import code_digest, read_function, split_function
 from factdrift.klob.scoring.selection import how_many
 from factdrift.locate.interface import Context, clean_logits, probability
 from factdrift.locate.methods.registry import LOCATORS
@@ -143,12 +143,13 @@ def _meta(job: Job) -> dict[str, Any]:
     loaded, hyper = job.loaded, job.hyper
     names = ("torch", "transformers", "factdrift")
     code = job.entry.path.read_text(encoding="utf-8") if job.entry.path else ""
+    modules = {path.name: code_digest([path]) for path in job.entry.files()[1:]}
     return {
         "name": job.entry.name,
         "model": loaded.name,
         "revision": loaded.revision,
         "model_digest": loaded.digest,
-        "hyper": dict(hyper) if hyper else {"code": code},
+        "hyper": dict(hyper) if hyper else {"code": code, **({"modules": modules} if modules else {})},
         "source": hyper.source if hyper else job.entry.given,
         "token": hyper.get("token", "") if hyper else "",
         "dtype": str(loaded.dtype).removeprefix("torch."),

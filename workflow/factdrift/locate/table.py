@@ -17,6 +17,7 @@ from factdrift.klob.scoring.evaluate import MEASURES, Choices, Evaluation, evalu
 from factdrift.klob.scoring.examples import Examples
 from factdrift.klob.scoring.locator import Scores, read_scores
 from factdrift.klob.scoring.reference import REFERENCES, reference
+from factdrift.models.names import check_same_weights
 from factdrift.tables import write_parquet
 
 GRANULARITIES = ("weight", "neuron", "column", "head", "module", "layer")
@@ -61,10 +62,16 @@ class Group:
 def groups_of(folders: Sequence[Path]) -> list[Group]:
     """The folders' scores in groups, in the order of models as given and from fine to coarse units."""
     groups: dict[tuple[Any, ...], Group] = {}
+    weights = []
     for folder in folders:
         scores = read_scores(folder)
+        about = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+        # Scores that others have made need not say from which weights.
+        if "model_digest" in about:
+            weights.append((f"{scores.model}@{scores.revision}", about["model_digest"], str(folder)))
         key = scores.model, scores.revision, scores.granularity, scores.units
         groups.setdefault(key, Group(*key)).methods.append((scores, folder))
+    check_same_weights(weights)
     models = list(dict.fromkeys((group.model, group.revision) for group in groups.values()))
     for group in groups.values():
         names = [scores.name for scores, _ in group.methods]

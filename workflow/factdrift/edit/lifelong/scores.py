@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.edit.lifelong.plan import PLAN, plan_table
-from factdrift.edit.scores.metrics import typed
+from factdrift.edit.scores.metrics import typed, weights_of
+from factdrift.models.names import check_same_weights
 from factdrift.tables import database, sql, write_parquet, write_query
 
 _FROM = [
@@ -76,6 +77,7 @@ def write_stream_scores(
             "after": runs.run_probes,
             "run_edits": runs.run_edits,
         }
+        check_same_weights(weights_of(runs.base_clozes, runs.run_edits))
         for name, paths in tables.items():
             db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
         db.register("plan", _plans(runs, edits))

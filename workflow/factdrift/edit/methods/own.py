@@ -8,7 +8,6 @@ interfaces.
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib.metadata
 import re
 import sys
@@ -21,7 +20,7 @@ from typing import Any
 import yaml
 
 from factdrift.errors import InputError
-from factdrift.functions import split_function
+from factdrift.functions import code_digest, code_files, split_function
 from factdrift.paths import METHODS
 from factdrift.yaml_files import read_yaml
 
@@ -49,7 +48,7 @@ class Entry:
     """Of an entry point; empty for PATH.py:FUNCTION."""
     plain: bool = False
     code: str = ""
-    """SHA-256 of the file."""
+    """`code_digest` of the file and of what it imports from beside it."""
 
     @property
     def values(self) -> Path:
@@ -65,7 +64,8 @@ class Entry:
     def files(self) -> list[Path]:
         """What its results depend on besides the configuration."""
         assert self.path is not None
-        return [self.path, *([self.values] if self.values.suffix == ".yaml" else [])]
+        values = [self.values] if self.values.suffix == ".yaml" else []
+        return [*code_files(self.path, self.module), *values]
 
 
 def entries(given: Sequence[str], folder: Path = METHODS) -> list[Entry]:
@@ -97,9 +97,9 @@ def entry(given: str, folder: Path = METHODS) -> Entry:
         raise InputError(
             f"methods: {given} would be called {name}, as a method of factdrift; rename the file"
         )
-    source = path.read_bytes()
-    plain = _is_plain(given, _arguments(source, path, function))
-    found = Entry(name, given, path, function, module, plain, hashlib.sha256(source).hexdigest())
+    plain = _is_plain(given, _arguments(path.read_bytes(), path, function))
+    code = code_digest(code_files(path, module))
+    found = Entry(name, given, path, function, module, plain, code)
     _check_keys(found)
     return found
 

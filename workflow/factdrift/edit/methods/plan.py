@@ -11,7 +11,7 @@ from factdrift.edit.methods.hyperparameters import Hyper, check_values, read_giv
 from factdrift.edit.methods.own import entries
 from factdrift.edit.skipped import Skipped
 from factdrift.errors import CannotEdit, InputError
-from factdrift.models.names import split_name
+from factdrift.models.names import model_files, split_name
 from factdrift.models.sizes import read_sizes
 from factdrift.paths import METHODS
 
@@ -100,11 +100,16 @@ class Plan:
         return self._entries[method].given if method in self._entries else method
 
     def files(self, method: str) -> list[str]:
-        """The files that a method depends on: its hyper-parameters, and the user's own code."""
+        """The files that a method depends on: hyper-parameters, the user's own code, models that it loads."""
         own = self._entries.get(method)
-        if own is None or own.path is None:
-            return [str(self._folder / f"{method}.yaml")]
-        return [str(path) for path in own.files()]
+        own_files = own.files() if own and own.path else [self._folder / f"{method}.yaml"]
+        loaded = [path for model in self.loads(method) for path in model_files(model)]
+        return [str(path) for path in (*own_files, *loaded)]
+
+    def loads(self, method: str) -> list[str]:
+        """The models that a method loads besides the edited one: RAG's encoder."""
+        hypers = [hyper for (_, name), hyper in self._hypers.items() if name == method]
+        return sorted({hyper["encoder"] for hyper in hypers if hyper.get("encoder")})
 
     def methods(self, model: str) -> Sequence[str]:
         """The configured methods that run on a model, in the order of the configuration."""

@@ -7,7 +7,7 @@ log-probability of an object's tokens). No model runs here.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from factdrift.edit.ability import read_ability
 from factdrift.errors import InputError
+from factdrift.models.names import check_same_weights
 from factdrift.tables import database, sql, write_query
 
 _FROM = [
@@ -163,6 +164,7 @@ def _read(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
             )
     for name, paths in tables.items():
         db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
+    check_same_weights(weights_of(runs.base_clozes, runs.run_edits))
     db.execute(
         f"""CREATE TEMP TABLE asked AS
             SELECT edit, e, generate_subscripts(probes, 1) - 1 AS number,
@@ -174,6 +176,18 @@ def _read(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
             SELECT * FROM run_edits UNION ALL BY NAME ({_UNEDITED})) r
             JOIN models m ON r.model = m.name JOIN methods k ON r.method = k.name"""
     )
+
+
+def weights_of(base_clozes: Sequence[Path], run_edits: Sequence[Path]) -> Iterator[tuple[str, str, str]]:
+    """Model, `model_digest` and file of each job, for `check_same_weights`.
+
+    A checkpoint made elsewhere has weights of its own under the name of the model that it was made from.
+    """
+    for path in (*base_clozes, *run_edits):
+        table = pq.read_table(path, columns=["model", "model_digest", "regime"])
+        for row in table.group_by(["model", "model_digest", "regime"]).aggregate([]).to_pylist():
+            if row["regime"] != "checkpoint":
+                yield row["model"], row["model_digest"], str(path)
 
 
 def _abilities(paths: Sequence[Path]) -> pa.Table:
