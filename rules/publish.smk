@@ -56,6 +56,8 @@ rule publish_folders:
         **request("publish folders"),
     params:
         code=code("publish folders"),
+        date=config["publish"]["date"],
+        url=config["publish"]["url"],
         replay=lambda wildcards, input: (
             ["--answers", input.answers, "--store", "results/fetched/chat"] if input.answers else []
         ),
@@ -65,5 +67,6 @@ rule publish_folders:
         factdrift publish folders {input.products:q} \
             --manifest {input.manifest:q} \
             {params.replay:q} \
+            --date={params.date:q} --url={params.url:q} \
             --output {output.folder:q}
         """

@@ -42,7 +42,7 @@ def update(subject: str, **changes: Any) -> Row:
         for name in ("description", "point_in_time", "old_statement"):
             value[name] = value[name] or ""
     row["subject"]["description"] = row["relation"]["description"] = ""
-    fact = {"subject": {"id": "Q9"}, "objects": [{"raw": "Q5"}]}
+    fact = {"subject": {"id": "Q9"}, "dist": 0.5, "objects": [{"raw": "Q5", "prompt": "Rome is in ____"}]}
     row["neighborhood"] = row["random_neighborhood"] = [fact]
     row |= {"scenario": "ReplaceObject", "split": "test", "subject_popularity": 1.0}
     return row | changes
@@ -115,6 +115,30 @@ def test_every_kind_of_change(tmp_path: Path) -> None:
     assert Counter(turned.get(row["change"], row["change"]) for row in found) == Counter(
         row["change"] for row in back
     )
+
+
+def test_neighbour_facts_in_other_words_are_sentences(tmp_path: Path) -> None:
+    """So that another grammar is no cause of other neighbours, and both sides are in the table."""
+    reworded, farther = update("Q1"), update("Q2")
+    for row in (reworded, farther):
+        row["random_neighborhood"] = copy.deepcopy(row["random_neighborhood"])
+    reworded["neighborhood"][0]["objects"][0]["prompt"] = "Rome belongs to ____"
+    farther["random_neighborhood"][0]["dist"] = 0.75
+    other = copy.deepcopy(MANIFEST)
+    other["configuration"] |= {"grammar": "plain"}
+    before = build(tmp_path / "a", [update("Q1"), update("Q2")])
+    found = compared(before, build(tmp_path / "b", [reworded, farther], other))
+    keys = ("change", "subject", "field", "before", "after", "cause")
+    assert [tuple(row[key] for key in keys) for row in found] == [
+        (
+            *("neighbours", "Q2", "random_neighborhood", "Q9 Q5 0.5", "Q9 Q5 0.75"),
+            "none of the keys that differ",
+        ),
+        (
+            *("sentence", "Q1", "neighborhood", "Q9 Q5 Rome is in ____", "Q9 Q5 Rome belongs to ____"),
+            "configuration.grammar",
+        ),
+    ]
 
 
 def test_an_equal_value_twice_in_a_group_is_paired_by_place(tmp_path: Path) -> None:

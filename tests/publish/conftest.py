@@ -32,6 +32,7 @@ MANIFEST = {
     "sample": {},
     "configuration": {
         "variant": "paper",
+        "tempripple": {"change_start": "2021-01-05"},
         "contact": "someone@example.org",
         "chat": {"model": "tiny", "api_key_file": "/home/someone/key"},
         "labels": ["/home/someone/labels.tsv", "shared/more.tsv"],

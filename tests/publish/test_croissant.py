@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from .conftest import update
+from factdrift.publish.folders import Published, write_folders
+
+from .conftest import Bench, update
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +27,36 @@ def test_no_fault_is_found(described: Any) -> None:
         assert not issues.errors, name
         # Only who publishes knows the day.
         assert all("datePublished" in warning for warning in issues.warnings), issues.warnings
+
+
+def test_an_edition_says_its_period_and_address(bench: Bench, published: Path, tmp_path: Path) -> None:
+    found = {
+        path.name: json.loads((path / "croissant.json").read_text("utf-8")) for path in published.iterdir()
+    }
+    assert {name: each["temporalCoverage"] for name, each in found.items()} == {
+        "wikifactdiff": "2021-01-04/2023-02-27",
+        "wfd_repl": "2021-01-04/2023-02-27",
+        "klob": "2021-01-04",
+        "tempripple": "2021-01-05/2022-12-31",
+        "stream": "2015-01-01/2021-01-04",
+    }
+    assert found["wfd_repl"]["name"] == "wfd_repl_2021-01-04_2023-02-27"
+    assert "what changed from 2021-01-05 to 2022-12-31" in (published / "tempripple/README.md").read_text(
+        "utf-8"
+    )
+    given = Published("2026-11-23", "https://example.org/wfd")
+    write_folders(bench.products, bench.manifest, tmp_path / "dated", published=given)
+    dated = json.loads((tmp_path / "dated/wfd_repl/croissant.json").read_text("utf-8"))
+    assert (dated["datePublished"], dated["url"]) == given
+    text = (tmp_path / "dated/wfd_repl/README.md").read_text("utf-8")
+    assert "  year = {2026},\n  date = {2026-11-23},\n  url = {https://example.org/wfd}," in text
+    # The version is that of the tables, whatever is said of them.
+    assert dated["version"] == found["wfd_repl"]["version"]
+    bench.put("wfd_repl.parquet", [update(2)])
+    bench.write(tmp_path / "other", "wfd_repl.parquet")
+    other = json.loads((tmp_path / "other/wfd_repl/croissant.json").read_text("utf-8"))
+    assert other["name"] == dated["name"]
+    assert other["version"] != dated["version"]
 
 
 def test_records_are_read(described: Any) -> None:

@@ -40,7 +40,7 @@ def cause_of(change: str, found: list[Cause] | None) -> str:
     if found is None:
         return "no manifest"
     keys = [each.key for each in found if each.changes & {"all", change}]
-    return ", ".join(keys) or "the manifests agree"
+    return ", ".join(keys) or ("none of the keys that differ" if found else "the manifests agree")
 
 
 def _above(key: str) -> Iterator[str]:

@@ -34,8 +34,8 @@ CHANGES = {
     "object added": "an object that only the second build has in this update",
     "label": "an object is called new, obsolete or static in one build and otherwise in the other",
     "object": "another field of an object: names, rule, dates, statements, revisions",
-    "sentence": "the prompt, or one of the other cloze tests",
-    "neighbours": "nearest or random facts",
+    "sentence": "the prompt, one of the other cloze tests, or the prompts of the same neighbour facts",
+    "neighbours": "nearest or random facts, or their distances",
     "popularity": "the popularity of the subject",
     "split": "the part of the dataset, `train` or `test`",
     "field": "another column of an update",
@@ -48,16 +48,14 @@ _KINDS = {
     "generalization_prompts": "sentence",
     "template_source": "sentence",
     "subject_is_ambiguous": "sentence",
-    "neighborhood": "neighbours",
-    "random_neighborhood": "neighbours",
     "subject_popularity": "popularity",
     "popularity_source": "popularity",
     "split": "split",
 }
 """Column -> kind of change."""
 
-_LONG = ("neighborhood", "random_neighborhood")
-"""Columns whose values are not repeated in the table of differences."""
+_NEIGHBORS = ("neighborhood", "random_neighborhood")
+"""Columns of neighbour facts, of which only what differs is in the table of differences."""
 
 _COLUMNS = "change, subject, relation, object, field, before, after, rule_before, rule_after"
 
@@ -75,7 +73,8 @@ def differences(before: Path, after: Path, cause: Callable[[str], str], memory_m
             _updates("a", "b", "removed"),
             _updates("b", "a", "added"),
             *_objects(db),
-            *(_field(name) for name in both if name not in ("subject", "relation", "objects")),
+            *(_field(name) for name in both if name not in ("subject", "relation", "objects", *_NEIGHBORS)),
+            *(part for name in both if name in _NEIGHBORS for part in _neighbors(name)),
             *(_named(name) for name in ("subject", "relation")),
             *(
                 f"SELECT 'column', NULL, NULL, NULL, {sql(name)}, {here}, {there}, NULL, NULL"
@@ -159,11 +158,42 @@ def _fields(db: duckdb.DuckDBPyConnection, name: str) -> list[str]:
 
 
 def _field(name: str) -> str:
-    values = ("NULL", "NULL") if name in _LONG else (f"text(a.{name})", f"text(b.{name})")
     return (
-        f"SELECT {sql(_KINDS.get(name, 'field'))}, s, r, NULL, {sql(name)}, {', '.join(values)}, NULL, NULL "
-        f"FROM a JOIN b USING (s, r) WHERE a.{name} IS DISTINCT FROM b.{name}"
+        f"SELECT {sql(_KINDS.get(name, 'field'))}, s, r, NULL, {sql(name)}, text(a.{name}), text(b.{name}), "
+        f"NULL, NULL FROM a JOIN b USING (s, r) WHERE a.{name} IS DISTINCT FROM b.{name}"
     )
+
+
+def _neighbors(name: str) -> list[str]:
+    """Of neighbour facts: other facts or distances, and the same facts in other words.
+
+    `before` and `after` have what only one build has: subject, object and distance of facts, or prompts.
+    """
+    entry = "concat_ws(' ', x.subject.id, x.objects[1].raw, x.dist)"
+    prompt = "concat_ws(' ', x.subject.id, x.objects[1].raw, x.objects[1].prompt)"
+    fact = "concat_ws(' ', x.subject.id, x.objects[1].raw)"
+    lists = ", ".join(
+        f"list_transform({side}.{name}, lambda x: {value}) AS {side}_{kind}"
+        for side in ("a", "b")
+        for kind, value in (("facts", entry), ("said", prompt), ("ids", fact))
+    )
+    both = f"SELECT s, r, {lists}, a.{name} AS a_all, b.{name} AS b_all FROM a JOIN b USING (s, r)"
+    reworded = "list_sort(a_ids) = list_sort(b_ids) AND list_sort(a_said) <> list_sort(b_said)"
+    parts = []
+    for change, kind, where in (
+        ("sentence", "said", reworded),
+        ("neighbours", "facts", f"a_facts <> b_facts OR NOT ({reworded})"),
+    ):
+        only = [
+            f"nullif(array_to_string(list_filter({here}_{kind}, "
+            f"lambda x: NOT list_contains({there}_{kind}, x)), '; '), '')"
+            for here, there in (("a", "b"), ("b", "a"))
+        ]
+        parts.append(
+            f"SELECT {sql(change)}, s, r, NULL, {sql(name)}, {', '.join(only)}, NULL, NULL "
+            f"FROM ({both}) WHERE a_all IS DISTINCT FROM b_all AND ({where})"
+        )
+    return parts
 
 
 def _named(name: str) -> str:

@@ -17,6 +17,13 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         export.add_argument(
             f"--{option}", type=Path, metavar="PARQUET", help=f"tr_{option}: what follows from the new facts"
         )
+    export.add_argument(
+        "--need",
+        nargs="+",
+        default=[],
+        metavar="FIELD",
+        help="leave out records in which a field is empty, such as neighborhood_prompts",
+    )
     export.add_argument("-o", "--output", type=Path, required=True, metavar="JSON")
     export.set_defaults(run=_export)
 
@@ -34,8 +41,9 @@ def _export(options: argparse.Namespace) -> None:
     from factdrift.edit.layouts.files import export
 
     beside = read_beside(options.shared, options.facts, options.related)
-    done = export(options.dataset, options.layout, options.output, beside)
+    done = export(options.dataset, options.layout, options.output, beside, options.need)
     left = f"; {done.left:,} do not fit the layout" if done.left else ""
+    left += f"; {done.lacking:,} left out without {' or '.join(options.need)}" if done.lacking else ""
     print(f"{options.output}: {done.kept:,} updates{left}")
     for (field, reason), count in sorted(done.empty.items()):
         print(f"{count:,} without {field}: {reason}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import yaml
 from factdrift.errors import InputError
 from factdrift.manifests import warnings
 from factdrift.paths import CARDS, CITATION
+from factdrift.publish.checksums import sha256
 from factdrift.publish.datasets import Dataset
 from factdrift.publish.fields import Page
 from factdrift.publish.statistics import Counted
@@ -50,18 +52,48 @@ class Table:
         return [split for split, rows in self.rows.items() if rows]
 
 
+@dataclass(frozen=True)
+class Edition:
+    """What tells this folder from others of the same data set."""
+
+    covers: str
+    """The day, or the first and the last one with a slash between, that the rows are about."""
+    version: str
+    """Of factdrift, `+`, and the first twelve digits of the SHA-256 over the checksums of the tables."""
+    date: str = ""
+    """The day of publication, as the publisher gives it; empty if not."""
+    url: str = ""
+    """The address of publication, likewise."""
+
+    def name(self, dataset: Dataset) -> str:
+        """A name for programs, such as `wfd_repl_2021-01-04_2023-02-27`."""
+        return "_".join([dataset.folder, *self.covers.split("/")])
+
+
+def edition(
+    dataset: Dataset, facts: Mapping[str, Any], build: Mapping[str, Any], folder: Path, date: str, url: str
+) -> Edition:
+    """The edition of a folder whose tables are written; `facts`: of its statistics."""
+    whole = hashlib.sha256()
+    for path in sorted(folder.rglob("*.parquet")):
+        whole.update(bytes.fromhex(sha256(path)))
+    covers = _environment().from_string(dataset.covers).render(facts=facts, build=build)
+    return Edition(covers, f"{build['versions']['factdrift']}+{whole.hexdigest()[:12]}", date, url)
+
+
 def write_card(
     dataset: Dataset,
     tables: Sequence[Table],
     statistics: Sequence[Counted],
     facts: Mapping[str, Any],
     build: Mapping[str, Any],
+    this: Edition,
     folder: Path,
 ) -> None:
     """Writes FOLDER/README.md from the template of the data set in `resources/cards/`."""
     rows = sum(tables[0].rows.values())
     header = {
-        "pretty_name": dataset.title,
+        "pretty_name": f"{dataset.title}, {this.covers}",
         "license": LICENCES,
         "language": ["en"],
         "size_categories": [next((name for size, name in _SIZES.items() if rows < size), "n>1M")],
@@ -76,9 +108,10 @@ def write_card(
         statistics=statistics,
         facts=facts,
         build=build,
+        edition=this,
         checks=_checks(dataset, folder),
         warnings=list(warnings(build)),
-        citation=bibtex(dataset),
+        citation=bibtex(dataset, this),
         files=sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()),
     )  # fmt: skip
     (folder / "README.md").write_text(text, encoding="utf-8")
@@ -126,13 +159,22 @@ def _citation() -> dict[str, Any]:
     return found
 
 
-def bibtex(dataset: Dataset) -> str:
-    """BibTeX of the software and of the papers of a data set, from CITATION.cff.
+def bibtex(dataset: Dataset, this: Edition) -> str:
+    """BibTeX of a data set, of the software and of its papers; the latter from CITATION.cff.
 
     Raises InputError if CITATION.cff lacks a paper.
     """
     own = _citation()
-    entries = [_entry("software", "factdrift", own | {"notes": f"version {own['version']}"})]
+    data = {
+        "title": f"{dataset.title}: {this.covers}",
+        "authors": own["authors"],
+        "year": this.date[:4],
+        "date": this.date,
+        "url": this.url,
+        "notes": f"version {this.version}, made from Wikidata with factdrift",
+    }
+    entries = [_entry("misc", this.name(dataset), data)]
+    entries.append(_entry("software", "factdrift", own | {"notes": f"version {own['version']}"}))
     for beginning in dataset.cites:
         paper = next((each for each in own["references"] if each["title"].startswith(beginning)), None)
         if paper is None:
@@ -143,9 +185,9 @@ def bibtex(dataset: Dataset) -> str:
     return "\n\n".join(entries)
 
 
-def cite_as(dataset: Dataset) -> str:
+def cite_as(dataset: Dataset, this: Edition) -> str:
     """The BibTeX of a data set on one line."""
-    return " ".join(bibtex(dataset).split())
+    return " ".join(bibtex(dataset, this).split())
 
 
 def _entry(kind: str, key: str, work: Mapping[str, Any]) -> str:
@@ -154,6 +196,7 @@ def _entry(kind: str, key: str, work: Mapping[str, Any]) -> str:
         "author": " and ".join(_author(each) for each in work["authors"]),
         "booktitle": work.get("collection-title"),
         "year": work.get("year"),
+        "date": work.get("date"),
         "url": work.get("url"),
         "note": work.get("notes"),
     }

@@ -27,6 +27,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--answers", type=Path, nargs="*", default=[], help="answers of a chat model that the build has used"
     )
     verb.add_argument("--store", type=Path, help="folder of the store that has these answers")
+    verb.add_argument("--date", default="", help="day of publication, for Croissant and the citation")
+    verb.add_argument("--url", default="", help="address of publication, likewise")
     verb.add_argument("--memory-mb", type=int, default=2000, help="for the tables (default %(default)s)")
     verb.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FOLDER", help="made anew; must not exist"
@@ -44,13 +46,20 @@ def _file(options: argparse.Namespace) -> None:
 
 
 def _folders(options: argparse.Namespace) -> None:
-    from factdrift.publish.folders import Replay, write_folders
+    from factdrift.publish.folders import Published, Replay, write_folders
 
     if bool(options.answers) != bool(options.store):
         from factdrift.errors import InputError
 
         raise InputError("--answers and --store belong together; give both or neither")
     replay = Replay(options.answers, options.store) if options.store else None
-    written = write_folders(options.products, options.manifest, options.output, replay, options.memory_mb)
+    written = write_folders(
+        options.products,
+        options.manifest,
+        options.output,
+        replay,
+        options.memory_mb,
+        Published(options.date, options.url),
+    )
     for name, rows in written.items():
         print(f"{options.output / name}: {rows:,} rows")

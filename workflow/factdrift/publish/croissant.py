@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from factdrift.publish.card import Table, cite_as
+from factdrift.publish.card import Edition, Table, cite_as
 from factdrift.publish.checksums import sha256
 from factdrift.publish.datasets import Dataset
 
@@ -40,7 +40,7 @@ LICENCES = ["https://creativecommons.org/publicdomain/zero/1.0/", "https://spdx.
 """Of the facts, and of sentences and selection."""
 
 
-def write_croissant(dataset: Dataset, tables: list[Table], build: Node, folder: Path) -> None:
+def write_croissant(dataset: Dataset, tables: list[Table], this: Edition, folder: Path) -> None:
     """Writes FOLDER/croissant.json: a file set and a record set for each table; paths are relative."""
     files, sets = [], []
     for table in tables:
@@ -64,14 +64,16 @@ def write_croissant(dataset: Dataset, tables: list[Table], build: Node, folder: 
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": dataset.folder,
-        "alternateName": dataset.title,
+        "name": this.name(dataset),
+        "alternateName": f"{dataset.title}, {this.covers}",
         "description": dataset.summary,
         "license": LICENCES,
-        "version": build["versions"]["factdrift"],
-        "citeAs": cite_as(dataset),
+        "version": this.version,
+        **({"datePublished": this.date} if this.date else {}),
+        **({"url": this.url} if this.url else {}),
+        "citeAs": cite_as(dataset, this),
         "creator": {"@type": "sc:Organization", "name": "The factdrift authors"},
-        "temporalCoverage": f"{build['dates']['old']}/{build['dates']['new']}",
+        "temporalCoverage": this.covers,
         "inLanguage": "en",
         "keywords": dataset.tags,
         "distribution": files,

@@ -49,6 +49,8 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     statistics: list[Statistic]
     facts: dict[str, str] = {}
     """Name -> query for one value, for the sentences of the card."""
+    covers: str = "{{ build.dates.old }}/{{ build.dates.new }}"
+    """The day or period (FIRST/LAST) that the rows are about: a template over `facts` and the manifest."""
     accounts: list[str] = []
     """Products with counts that are copied as they are, if they were built."""
     audited: str = ""

@@ -15,7 +15,7 @@ from factdrift.chat.exchange import export_store
 from factdrift.errors import InputError
 from factdrift.manifests import public, read_manifest
 from factdrift.paths import DICTIONARY
-from factdrift.publish.card import Table, write_card
+from factdrift.publish.card import Table, edition, write_card
 from factdrift.publish.checksums import write_checksums
 from factdrift.publish.croissant import write_croissant
 from factdrift.publish.datasets import Config, Dataset, chosen
@@ -27,6 +27,13 @@ from factdrift.tables import atomic_path
 
 UPDATES = Config("updates", "flat_updates", {"full": "updates.parquet"})
 """The flat table, which is a file at the top of a folder and not in shards."""
+
+
+class Published(NamedTuple):
+    """When and where the folders will be published, as the publisher says; empty where that is not known."""
+
+    date: str = ""
+    url: str = ""
 
 
 class Replay(NamedTuple):
@@ -42,6 +49,7 @@ def write_folders(
     output: Path,
     replay: Replay | None = None,
     memory_mb: int = 2000,
+    published: Published | None = None,
 ) -> dict[str, int]:
     """Writes OUTPUT/FOLDER for each data set whose first table is among `products`; returns folder -> rows.
 
@@ -62,7 +70,9 @@ def write_folders(
         raise InputError(f"{', '.join(sources)}: no table has a row, so there is nothing to publish")
     with atomic_path(output) as folder:
         return {
-            dataset.folder: _write(dataset, sources, build, folder / dataset.folder, replay, memory_mb)
+            dataset.folder: _write(
+                dataset, sources, build, folder / dataset.folder, replay, memory_mb, published or Published()
+            )
             for dataset in filled
         }
 
@@ -79,6 +89,7 @@ def _write(
     folder: Path,
     replay: Replay | None,
     memory_mb: int,
+    published: Published,
 ) -> int:
     folder.mkdir(parents=True)
     tables = []
@@ -98,8 +109,9 @@ def _write(
     statistics, facts = count(dataset, folder, memory_mb)
     manifest = json.dumps(public(build), indent=2, ensure_ascii=False)
     (folder / "manifest.json").write_text(f"{manifest}\n", encoding="utf-8")
-    write_card(dataset, tables, statistics, facts, build, folder)
-    write_croissant(dataset, tables, build, folder)
+    this = edition(dataset, facts, build, folder, *published)
+    write_card(dataset, tables, statistics, facts, build, this, folder)
+    write_croissant(dataset, tables, this, folder)
     write_checksums(folder)
     return sum(tables[0].rows.values())
 

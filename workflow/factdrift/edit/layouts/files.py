@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -36,12 +37,20 @@ class Exported(NamedTuple):
     kept: int
     left: int
     """Updates that do not fit the layout."""
+    lacking: int
+    """Updates that lack a field of `needs`."""
     empty: Counter[tuple[str, str]]
     """(field, reason) -> the number of records whose field is empty for it."""
 
 
-def export(dataset: Path, layout: str, output: Path, beside: Beside = NOTHING) -> Exported:
-    """Exports a dataset with the columns of wfd_repl, with what the tables `beside` have on its updates."""
+def export(
+    dataset: Path, layout: str, output: Path, beside: Beside = NOTHING, needs: Sequence[str] = ()
+) -> Exported:
+    """Exports a dataset with the columns of wfd_repl, with what the tables `beside` have on its updates.
+
+    Records in which a field of `needs` is empty are left out. Raises InputError if the dataset lacks a
+    column, or no record has a field of `needs`.
+    """
     with pq.ParquetFile(dataset) as file:
         lacking = [name for name in SCHEMA.names if name not in file.schema_arrow.names]
         if lacking:
@@ -51,12 +60,16 @@ def export(dataset: Path, layout: str, output: Path, beside: Beside = NOTHING) -
         rows = (row for batch in file.iter_batches(1000) for row in batch.to_pylist())
         numbered = enumerate(tracked(rows, f"export {layout}", file.metadata.num_rows, "updates"))
         records = [LAYOUTS[layout].write(row | beside.of(row), number) for number, row in numbered]
-    kept = [record for record in records if record is not None]
+    fit = [record for record in records if record is not None]
+    for name in needs:
+        if fit and not any(name in record for record in fit):
+            raise InputError(f"--need: {name}: no such field; {layout} has {', '.join(fit[0])}")
+    kept = [record for record in fit if all(record.get(name) for name in needs)]
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
         json.dump(kept, text, ensure_ascii=False, indent=1)
         text.write("\n")
     empty = Counter(pair for record in kept for pair in record[OURS].get(EMPTY, {}).items())
-    return Exported(len(kept), len(records) - len(kept), empty)
+    return Exported(len(kept), len(records) - len(fit), len(fit) - len(kept), empty)
 
 
 def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
