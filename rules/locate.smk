@@ -14,7 +14,6 @@ import json
 import re
 
 
-
 include: "inputs/locate.smk"
 
 

@@ -35,8 +35,6 @@ def home(wildcards):
 def published_products(wildcards):
     """The datasets, and whatever else there is of the data sets that can be published."""
     always = [f"results/{name}" for name in DATASETS]
-    if built_or_asked(["audit.parquet"]):
-        always.append("results/audit.json")
     # Without the key `stream`, the stream that was built before would be made again of the configured pair.
     names = [name for name in products() if config["stream"] or name not in OF_STREAM]
     return [*always, *(path for path in built_or_asked(names) if path not in always)]

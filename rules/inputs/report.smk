@@ -8,12 +8,16 @@ OPTIONAL = [
 ]
 
 
+GOES_WITH = {"audit.json": "audit.parquet"}
+"""Product -> the table that it belongs to: whoever has or asks for the table gets both."""
+
+
 def built_or_asked(names):
     """The products among these that are there or are asked for in the same command, by name or by a rule."""
     asked = {str(file) for file in workflow.dag.targetfiles}
     asked |= {str(file) for rule in workflow.dag.targetrules for file in rule.input}
-    found = [name for name in names if Path("results", name).is_file() or f"results/{name}" in asked]
-    return [f"results/{name}" for name in found]
+    there = lambda name: name and (Path("results", name).is_file() or f"results/{name}" in asked)
+    return [f"results/{name}" for name in names if there(name) or there(GOES_WITH.get(name))]
 
 
 def shown_products(wildcards):

@@ -1,5 +1,7 @@
 """What happens at the start and at the end of a run."""
 
+import json
+
 from factdrift.runs.quiet import quieten
 
 RUN = []
@@ -23,7 +25,9 @@ def begin_run():
     asked = {str(file) for file in workflow.dag.targetfiles}
     outputs = sorted({str(file) for job in jobs for file in job.output})
     WRITTEN.extend(
-        path for path in map(Path, outputs) if path.parent == Path("results") or str(path) in asked
+        path
+        for path in map(Path, outputs)
+        if path.parent in (Path("results"), Path("results/releases")) or str(path) in asked
     )
     beside = {
         Path(STREAM if name in OF_STREAM else PAIR, report).parent
@@ -52,5 +56,9 @@ def print_summary():
     """Prints what the run gave: updates in words, the tables of scores, files, what can be done next."""
     from factdrift.runs.summary import summary
 
-    for line in summary(Path(PAIR), WRITTEN, TABLES, sys.stderr):
+    settings = workflow.config_settings
+    given = [word for path in settings.configfiles for word in ("--configfile", os.path.relpath(path))]
+    if settings.config:
+        given += ["--config", *(f"{key}={json.dumps(value)}" for key, value in settings.config.items())]
+    for line in summary(Path(PAIR), WRITTEN, TABLES, given, sys.stderr):
         print(line, file=sys.stderr)

@@ -32,8 +32,20 @@ def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def text(pair: Path, *written: str, reports: tuple[Path, ...] = ()) -> list[str]:
-    return list(summary(pair, [Path(name) for name in written], reports, io.StringIO()))
+def text(pair: Path, *written: str, reports: tuple[Path, ...] = (), given: tuple[str, ...] = ()) -> list[str]:
+    return list(summary(pair, [Path(name) for name in written], reports, given, io.StringIO()))
+
+
+def test_commands_for_what_comes_next_are_of_the_same_build(pair: Path) -> None:
+    found = text(pair, given=("--configfile", "my.yaml", "--config", 'dumps={"a": 1}'))
+    made = [line.split("  ")[1] for line in found if "snakemake" in line]
+    assert len(made) == 4
+    assert all("--configfile my.yaml --config 'dumps={\"a\": 1}'" in line for line in made)
+    (pair.parent / "results/releases/2023-02-27").mkdir(parents=True)
+    released = text(pair, "results/releases/2023-02-27", given=("--config", "stream=[]"))
+    after = released[released.index("What to do next") + 1 :]
+    assert len(after) == 1
+    assert "show results/releases/2023-02-27/wikifactdiff.parquet" in after[0]
 
 
 def test_updates_are_counted_and_put_in_words(pair: Path) -> None:

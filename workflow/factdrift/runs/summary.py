@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,16 +21,20 @@ EXAMPLES = 5
 BAR = 28
 """Characters of the longest bar."""
 
+RELEASES = Path("results/releases")
 LONGEST = 200
 """Characters of an example at most."""
 
 
-def summary(pair: Path, written: Sequence[Path], reports: Sequence[Path], stream: TextIO) -> Iterator[str]:
+def summary(
+    pair: Path, written: Sequence[Path], reports: Sequence[Path], given: Sequence[str], stream: TextIO
+) -> Iterator[str]:
     """Yields the lines that end a run.
 
     `pair`: the folder of the pair of dates. `written`: the results that the run wrote. `reports`: logs of the
-    jobs that made tables of scores, printed without their lines of progress. `stream`: where the lines go,
-    which decides on colours.
+    jobs that made tables of scores, printed without their lines of progress. `given`: the options that
+    configured the run, which the commands for what comes next need, too. `stream`: where the lines go, which
+    decides on colours.
     """
     dataset = pair / "wikifactdiff.parquet"
     if dataset.is_file() and any(path.name in ("wfd_repl.parquet", dataset.name) for path in written):
@@ -47,7 +52,7 @@ def summary(pair: Path, written: Sequence[Path], reports: Sequence[Path], stream
             yield f"  {path!s:34} {_contents(path)}"
     yield ""
     yield styled("What to do next", "bold", stream)
-    for command, what in _next(dataset):
+    for command, what in _next(dataset, written, given):
         yield f"  {styled(f'{command:52}', 'cyan', stream)} {what}"
 
 
@@ -95,17 +100,24 @@ def _contents(path: Path) -> str:
     return text
 
 
-def _next(dataset: Path) -> Iterator[tuple[str, str]]:
+def _next(dataset: Path, written: Sequence[Path], given: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Commands, as they can be typed here, and what each does."""
     folder = Path(sys.executable).parent
     programs = f"{os.path.relpath(folder)}{os.sep}" if folder.is_relative_to(Path.cwd()) else ""
-    snakemake = f"{programs}snakemake --cores all"
+    release = next((path for path in written if path.parent == RELEASES), None)
+    if release is not None:
+        # `factdrift refresh` configures dates and dumps, which nobody types again.
+        yield f"{programs}factdrift show {release / dataset.name}", "the updates of this release"
+        return
+    snakemake = shlex.join([f"{programs}snakemake", "--cores", "all"])
+    options = f" {shlex.join(given)}" if given else ""
     if dataset.is_file():
         yield f"{programs}factdrift show --search Germany", "updates by name, relation or date"
         yield f"{programs}factdrift browse", "search, both dumps side by side (docs/explorer.md)"
     if not Path("results/report.html").is_file():
-        yield f"{snakemake} results/report.html", "a page about this build"
+        yield f"{snakemake} results/report.html{options}", "a page about this build"
     if not Path("results/manifest.json").is_file():
-        yield snakemake, "all files that are built by default"
-    yield f"{snakemake} klob", "a benchmark of locating methods (docs/klob.md)"
-    yield f"{snakemake} results/tempripple.parquet", "questions about what changed (docs/tempripple.md)"
+        yield f"{snakemake}{options}", "all files that are built by default"
+    yield f"{snakemake} klob{options}", "a benchmark of locating methods (docs/klob.md)"
+    tempripple = f"{snakemake} results/tempripple.parquet{options}"
+    yield tempripple, "questions about what changed (docs/tempripple.md)"

@@ -18,7 +18,10 @@ from factdrift.errors import InputError
 from factdrift.progress import Progress
 from factdrift.tables import atomic_path, database, sql
 
-PACKAGES = ("factdrift", "duckdb", "pyarrow", "numpy", "scipy", "snakemake")
+PACKAGES = (
+    *("factdrift", "duckdb", "pyarrow", "numpy", "scipy", "scikit-learn", "babel", "stringzilla", "nltk"),
+    *("english-words", "snakemake"),
+)
 _CHUNK = 8 << 20
 
 
