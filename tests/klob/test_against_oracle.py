@@ -93,12 +93,19 @@ def oracle(
         if reason is None and world.sitelinks[s] < switches.min_sitelinks:
             reason = "sitelinks"
         found[s, p, o] = reason
+    left = sorted({s for (s, _, _), reason in found.items() if reason is None})
+    for fact, reason in list(found.items()):
+        named = [s for s in left if label[s] == label[fact[0]]]
+        if reason is None and fact[0] != min(named, key=lambda s: (-world.sitelinks[s], s)):
+            found[fact] = "homonym"
 
     chains: dict[tuple[int, ...], str | None] = {}
     for (s, p1, o1), (middle, p2, o2) in itertools.product(valid, valid):
         if middle != o1 or p1 not in RELATIONS or p2 not in SECOND:
             continue
         if len(objects[s, p1]) > 1 or len(objects[o1, p2]) > 1 or base(s, p1, o1):
+            continue
+        if found[s, p1, o1] == "homonym":
             continue
         if (p1, p2) in INVERSES:
             reason = "inverse_pair"

@@ -252,6 +252,18 @@ def written(found: Built, relation: str) -> list[str]:
     ]
 
 
+def test_a_sentence_of_klob_c_begins_with_a_capital(built: Build) -> None:
+    """Names such as iPhone stay; one that begins no sentence stays, too."""
+    labels = {1: "midfielder", 2: "soccer", 3: "iPhone", 4: "k.d. lang", 5: "Rome"}
+    facts = [Fact(1, 127, 2), Fact(3, 127, 5), Fact(4, 127, 5)]
+    found = built(Snapshot(facts, labels=labels))
+    texts = written(found, "P127-")
+    assert [text for text in texts if "idfielder" in text] == [
+        *("Midfielder is owned by", "The owner of midfielder is", "Ownership of midfielder rests with")
+    ]
+    assert {text.split()[0] for text in texts if " owned by" in text} == {"Midfielder", "iPhone", "k.d."}
+
+
 def test_names_have_their_articles_and_verbs_their_number(built: Build) -> None:
     facts = [Fact(1, 17, 2), Fact(2, 36, 3), Fact(4, 159, 5), Fact(6, 127, 7)]
     labels = {1: "Rotterdam", 2: "Netherlands", 3: "Amsterdam", 4: "Boston Celtics", 5: "Brighton"}

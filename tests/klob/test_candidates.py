@@ -98,6 +98,20 @@ def test_facts_that_are_no_examples(built: Build) -> None:
     }
 
 
+def test_a_name_is_that_of_one_subject(built: Build) -> None:
+    """Of several in different relations the best known one; one that is no example takes no name away."""
+    facts = [Fact(1, P17, 50), Fact(2, P36, 51), Fact(3, P106, 52), Fact(4, P36, 51), Fact(5, P17, 50)]
+    names = {1: "Georgia", 2: "Georgia", 3: "Georgia", 4: "Paris", 5: "Paris"}
+    found = built(Snapshot(facts, labels=names, sitelinks={1: 30, 2: 40, 3: 9, 4: 20, 5: 20}))
+    assert found.reasons("facts") == {
+        ("1", "17", "50"): "homonym",
+        ("2", "36", "51"): None,
+        ("3", "106", "52"): "sitelinks",
+        ("4", "36", "51"): None,
+        ("5", "17", "50"): "homonym",
+    }
+
+
 @pytest.mark.parametrize(
     ("subject", "object_", "leaks"),
     [
@@ -107,6 +121,9 @@ def test_facts_that_are_no_examples(built: Build) -> None:
         ("Rio de Janeiro (state)", "Rio de  Janeiro", True),
         ("New York-York", "york york", True),
         ("ΟΔΟΣ Αθηνών", "οδος", True),
+        ("Beatles for Sale", "The Beatles", True),
+        ("Whole Lotta Love", "The Who", False),
+        ("The", "the", True),
         ("anything", "!!!", False),
         ("!!!", "!!!", False),
     ],

@@ -51,6 +51,19 @@ def listed(model, sentences, targets):
 def wrong(model, sentences, targets):
     return {"granularity": "layer", "scores": torch.zeros(1, 3)}
 
+def words(model, sentences, targets):
+    return {"granularity": "layer", "scores": [["high", "low", "low"]] * len(sentences)}
+
+def ragged(model, sentences, targets):
+    return {"granularity": "layer", "scores": [[1.0]] + [[1.0, 2.0]] * (len(sentences) - 1)}
+
+def fractions(model, sentences, targets):
+    rows = len(sentences)
+    return {
+        "granularity": "layer", "units": 3, "top": [[0.5, 1.0, 2.0]] * rows,
+        "mean": [0.0] * rows, "sd": [1.0] * rows,
+    }
+
 def no_dict(model, sentences, targets):
     return torch.zeros(len(sentences), 3)
 '''
@@ -216,11 +229,36 @@ def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
     assert pq.read_table(found[1] / "known.parquet")["layers"].null_count == len(known)
     for name, said in (
         ("wrong", "scores have shape"),
+        ("words", r"scores has the type <U4; numbers are expected"),
+        ("ragged", "scores cannot be read as an array"),
+        ("fractions", "top has the type float64; numbers of units are expected"),
         ("no_dict", "must return a dict"),
         ("none", "no function"),
     ):
         with pytest.raises(InputError, match=said):
             made(loaded, sentences, tmp_path / name, f"{own}:{name}")
+
+
+def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
+    """It scores each sentence as a run of this sentence alone does."""
+    text = (FILES.parents[1] / "docs/locating.md").read_text(encoding="utf-8")
+    own = tmp_path / "batched_locator.py"
+    own.write_text(text.partition("# batched_locator.py\n")[2].partition("```")[0], encoding="utf-8")
+    folder = made(loaded, sentences, tmp_path / "found", f"{own}:locate")
+    scores = read_scores(folder)
+    assert (scores.granularity, scores.units) == ("layer", 3)
+    assert scores.mean is not None
+    for place, row in enumerate(read_sentences(sentences)[:5]):
+        last = row["end"] if row["start"] is not None else len(row["text"])
+        ids = loaded.tokenizer(row["text"][:last]).input_ids
+        norms = []
+        for layer in range(3):
+            module = loaded.model.get_submodule(loaded.spec.module(layer, loaded.spec.mlp))
+            hook = module.register_forward_hook(lambda _, __, out, norms=norms: norms.append(out[0, -1].norm().item()))
+            with torch.no_grad():
+                loaded.model(input_ids=torch.tensor([ids]))
+            hook.remove()
+        assert scores.mean[place] == pytest.approx(np.mean(norms), rel=1e-4)
 
 
 def test_what_is_no_locator_is_refused(tmp_path: Path) -> None:

@@ -31,11 +31,14 @@ CANDIDATES = pa.schema(
 `draw`: the first 64 bits of the SHA-256 of seed and fact; the lowest fill a quota. `dropped_by`: null if the
 row can be an example."""
 
-FACT_DROPS = ("multi_valued", "no_label", "page", "leak", "alias_leak", "twin", "words", "sitelinks")
+FACT_DROPS = (
+    *("multi_valued", "no_label", "page", "leak", "alias_leak", "twin", "words", "sitelinks", "homonym"),
+)
 """Why a fact is no example of KLoB-c, the first reason that holds: the subject has several objects; one of
-the two has no label; or is a page of Wikimedia's own; the object's label is part of the subject's; an alias
-of the object is; another subject with the same label has an object too; the object's label has too many
-words; the subject has too few sitelinks."""
+the two has no label; or is a page of Wikimedia's own; the object's label, without `The`, is part of the
+subject's; an alias of the object is; another subject with the same label has an object too; the object's
+label has too many words; the subject has too few sitelinks; a subject with more sitelinks has the same label
+and an example in another relation."""
 
 CHAIN_DROPS = ("inverse_pair", "same_item", "no_label", "page", "leak", "alias_leak", "pair_support")
 """Why a chain is no example of KLoB-r: the second relation is the inverse of the first; an item occurs twice;
@@ -105,15 +108,18 @@ def create_names(
     `folded`: the label's words in lower case, each between blanks, in which a sequence of words can be
     searched; null if it has no word. `dead`: it has a date of death. `page`: the item is an instance of a
     page class or of a subclass of one.
-    Also the macros `folded(name)`, and `leaks(aliases, name)`: one of the aliases is part of a folded name.
+    Also the macros `folded(name)`; `bare(name)`: a folded name without `the` in front; and
+    `leaks(aliases, name)`: one of the aliases, bare, is part of a folded name.
     """
     db.execute(
         f"""CREATE TEMP TABLE wanted AS {wanted};
         CREATE OR REPLACE TEMP MACRO folded(name) AS nullif(' ' || array_to_string(regexp_extract_all(
             replace(lower(upper(name)), 'ß', 'ss'), '[\\p{{L}}\\p{{M}}\\p{{N}}]+'
         ), ' ') || ' ', '  ');
+        CREATE OR REPLACE TEMP MACRO bare(name) AS
+            CASE WHEN starts_with(name, ' the ') AND name <> ' the ' THEN name[5:] ELSE name END;
         CREATE OR REPLACE TEMP MACRO leaks(aliases, name) AS
-            len(list_filter(aliases, lambda alias: contains(name, folded(alias)))) > 0"""
+            len(list_filter(aliases, lambda alias: contains(name, bare(folded(alias))))) > 0"""
     )
     db.register("supplied", supplied_labels(inputs.labels))
     db.execute(
@@ -165,7 +171,7 @@ def _create_candidate_facts(
                 WHEN {str(switches.single_valued).upper()} AND f.objects > 1 THEN 'multi_valued'
                 WHEN s.label IS NULL OR o.label IS NULL THEN 'no_label'
                 WHEN s.page OR o.page THEN 'page'
-                WHEN contains(s.folded, o.folded) THEN 'leak'
+                WHEN contains(s.folded, bare(o.folded)) THEN 'leak'
                 WHEN leaks(o.aliases, s.folded) THEN 'alias_leak'
                 WHEN t.label IS NOT NULL THEN 'twin'
                 WHEN len(string_split(trim(o.label), ' ')) > {most} THEN 'words'
@@ -174,7 +180,12 @@ def _create_candidate_facts(
             {_drawn(switches.seed, "f.subject", "f.property", "f.object")} AS draw
         FROM facts f LEFT JOIN names s ON s.id = f.subject LEFT JOIN names o ON o.id = f.object
             LEFT JOIN twins t ON t.property = f.property AND t.label = s.label
-        WHERE f.property IN (SELECT unnest({sql(sorted(first_hops))}))"""
+        WHERE f.property IN (SELECT unnest({sql(sorted(first_hops))}));
+        UPDATE candidate_facts c SET dropped_by = 'homonym' FROM names n JOIN (
+            SELECT label, arg_max(id, (sitelinks, -id)) AS known FROM names
+            WHERE id IN (SELECT s FROM candidate_facts WHERE dropped_by IS NULL) GROUP BY label
+        ) h USING (label)
+        WHERE c.s = n.id AND c.dropped_by IS NULL AND c.s <> h.known"""
     )
 
 
@@ -194,7 +205,7 @@ def _create_chains(
                 WHEN b.object IN (a.s, a.o1) OR a.o1 = a.s THEN 'same_item'
                 WHEN z.label IS NULL THEN 'no_label'
                 WHEN z.page THEN 'page'
-                WHEN contains(s.folded, z.folded) OR contains(o.folded, z.folded) THEN 'leak'
+                WHEN contains(s.folded, bare(z.folded)) OR contains(o.folded, bare(z.folded)) THEN 'leak'
                 WHEN leaks(z.aliases, s.folded) OR leaks(z.aliases, o.folded) THEN 'alias_leak'
             END AS reason
         FROM candidate_facts a JOIN facts b ON b.subject = a.o1

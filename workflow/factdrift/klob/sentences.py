@@ -147,6 +147,12 @@ def _written(label: str, article: str) -> str:
     return f"coalesce(nullif({article}, '') || ' ', '') || {label}"
 
 
+def _capital(label: str) -> str:
+    """SQL: a label as it begins a sentence; one such as `iPhone` or `k.d. lang` stays as it is."""
+    plain = f"regexp_matches({label}, '^\\p{{Ll}}[\\p{{Ll}}''’-]*( |$)')"
+    return f"CASE WHEN {plain} THEN upper({label}[1]) || {label}[2:] ELSE {label} END"
+
+
 def sentences_query(chain_text: str = "np") -> str:
     """SQL: SENTENCES of the table `examples`.
 
@@ -159,10 +165,12 @@ def sentences_query(chain_text: str = "np") -> str:
         chain = f"upper(substr({nested}, 1, 1)) || substr({nested}, 2) || ' is' || {_LAST}"
     form = "CASE WHEN e.s_dead THEN 'past' WHEN x.plural THEN 'plural' ELSE 'singular' END"
     first = "CASE WHEN t.before = '' THEN upper(x.article[1]) || x.article[2:] ELSE x.article END"
+    begins = "t.before = '' AND nullif(x.article, '') IS NULL"
+    name = f"CASE WHEN {begins} THEN {_capital('e.s_label')} ELSE e.s_label END"
     return f"""
         WITH written AS (
             SELECT e.example_id, e.subtask, CASE WHEN e.subtask = 'c' THEN 'expr' ELSE 'single' END AS role,
-                t.place, t.template_id, t.before || {_written("e.s_label", first)} || t.after
+                t.place, t.template_id, t.before || {_written(name, first)} || t.after
                     || CASE WHEN t.article THEN {_LAST} ELSE '' END AS text, e.o1 AS target_id,
                 e.o1_label AS target_label, e.o1_aliases AS target_aliases
             FROM examples e {_USED.format("e.o1")} JOIN templates t ON t.p1 = e.n_p1 AND t.form = {form}

@@ -25,6 +25,15 @@ def found_of(given: str, answer: Any, sentences: int, layers: int, most: Callabl
     def wrong(what: str) -> InputError:
         return InputError(f'locators: {given}: {what} (docs/locating.md, "Your own locator")')
 
+    def numbers(value: Any, name: str) -> NDArray[Any]:
+        try:
+            found = _array(value)
+        except (TypeError, ValueError) as error:
+            raise wrong(f"{name} cannot be read as an array: {error}") from None
+        if found.dtype.kind not in "biuf":
+            raise wrong(f"{name} has the type {found.dtype}; numbers are expected")
+        return found
+
     if not isinstance(answer, Mapping) or not set(answer) <= set(_KEYS) or "granularity" not in answer:
         raise wrong(
             "the function must return a dict with granularity and scores, or with granularity, units, top, "
@@ -34,15 +43,19 @@ def found_of(given: str, answer: Any, sentences: int, layers: int, most: Callabl
     if granularity not in GRANULARITIES:
         raise wrong(f"granularity: {granularity!r} is none of {', '.join(GRANULARITIES)}")
     if "scores" in answer:
-        scores = _array(answer["scores"])
+        scores = numbers(answer["scores"], "scores")
         if scores.ndim != 2 or len(scores) != sentences or not scores.shape[1]:
             raise wrong(f"scores have shape {scores.shape}; {sentences} sentences x units are expected")
         return of_scores(scores, granularity, layers, most(scores.shape[1]))
     lacking = [key for key in ("units", "top", "mean", "sd") if key not in answer]
     if lacking:
         raise wrong(f"{', '.join(lacking)} are missing")
-    units, top = int(answer["units"]), _array(answer["top"])
-    mean, sd = (_array(answer[key]).astype(np.float64) for key in ("mean", "sd"))
+    if not isinstance(answer["units"], int | np.integer) or isinstance(answer["units"], bool):
+        raise wrong(f"units is {answer['units']!r}; the number of units is expected")
+    units, top = int(answer["units"]), numbers(answer["top"], "top")
+    if top.dtype.kind not in "iu":
+        raise wrong(f"top has the type {top.dtype}; numbers of units are expected")
+    mean, sd = (numbers(answer[key], key).astype(np.float64) for key in ("mean", "sd"))
     wanted = most(units)
     if top.ndim != 2 or len(top) != sentences or top.shape[1] < wanted:
         raise wrong(

@@ -102,8 +102,13 @@ def tokenized(tokenizer: Any, row: dict[str, Any], positions: int) -> Sentence |
 
 
 def subject_characters(text: str, subject: str) -> tuple[int, int] | None:
-    """The characters of a subject in a text, as `find_subject` finds them; None if it does not occur."""
+    """The characters of a subject in a text, as `find_subject` finds them; None if it does not occur.
+
+    A subject that begins the text may have a capital there that its label has not.
+    """
     first = find_subject(text, subject)
+    if first < 0 and subject and text.startswith(subject[0].upper() + subject[1:]):
+        first = 0
     return None if first < 0 else (first, first + len(subject))
 
 
