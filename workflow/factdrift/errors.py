@@ -10,3 +10,13 @@ class CannotEdit(InputError):
 
     A run of several methods skips this one and reports the reason, unless `strict` is configured.
     """
+
+
+class DamagedDump(InputError):
+    """A dump cannot be used: it is cut or corrupt, not the published file, or has too many bad lines.
+
+    Commands print it behind `DAMAGED`, by which `factdrift refresh` finds it in the log of a job.
+    """
+
+
+DAMAGED = "damaged dump: "

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from factdrift.errors import InputError
+from factdrift.errors import DamagedDump, InputError
 from factdrift.nodes import try_lock
 from factdrift.progress import Progress
 from factdrift.retry import say
@@ -34,10 +34,11 @@ def download(dump: Dump, output: Path, client: Client) -> None:
 
     Continues what an earlier download has left in `output`.part. Raises InputError if no address has the
     dump, the disk is too small, the checksum is not the published one, or the server fails too often. The
-    incomplete file is kept, except after a wrong checksum.
+    incomplete file is kept, except after a wrong checksum. An `output` that is there already is compared with
+    what is published of the dump; InputError if it differs.
     """
     if output.exists():
-        say(dump.urls[0], f"has been downloaded already, as {output}; remove that file to fetch it again")
+        _check(dump, output, client)
         return
     output.parent.mkdir(parents=True, exist_ok=True)
     with _part(output) as part:
@@ -56,6 +57,32 @@ def download(dump: Dump, output: Path, client: Client) -> None:
         "date (`factdrift dumps list`), or give an address or a file in the configuration "
         "(`dumps: {DATE: URL or PATH}`)"
     )
+
+
+def _check(dump: Dump, output: Path, client: Client) -> None:
+    """Compares a file with the known or published size and checksums; says so if there are none."""
+    announced, digests = (None, dump.digests) if dump.digests else published(client, dump.urls[0])
+    known = announced if dump.size is None else dump.size
+    size = output.stat().st_size
+    if known is not None and known != size:
+        raise InputError(
+            f"{output} is there already, but has {size:,} bytes, the published dump {known:,}; remove the "
+            "file, and run the same command again to fetch it"
+        )
+    for kind, expected in digests.items():
+        hashed = hashlib.new(kind, usedforsecurity=False)
+        with output.open("rb") as file:
+            while data := file.read(_CHUNK):
+                hashed.update(data)
+        found = hashed.hexdigest()
+        if found != expected:
+            raise InputError(
+                f"{output} is there already, but its {kind.upper()} is {found}, the published one is "
+                f"{expected}; remove the file, and run the same command again to fetch it"
+            )
+    checked = " and ".join(kind.upper() for kind in digests) or ("size" if known is not None else "")
+    how = f"{checked} checked" if checked else "neither size nor checksum known"
+    say(dump.urls[0], f"has been downloaded already, as {output} ({how}); remove that file to fetch it again")
 
 
 def published(client: Client, url: str) -> tuple[int | None, dict[str, str]]:
@@ -155,7 +182,7 @@ class _Part:
             if found != expected:
                 self.path.unlink()
                 self.account.unlink(missing_ok=True)
-                raise InputError(
+                raise DamagedDump(
                     f"{url}: the {kind.upper()} of the file is {found}, the published one is {expected}. "
                     f"{self.path} has been deleted; run the same command again to fetch it again"
                 )
