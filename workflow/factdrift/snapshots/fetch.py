@@ -19,9 +19,9 @@ import requests
 import urllib3.exceptions
 
 from factdrift.addresses import AccessToken
-from factdrift.chat.redaction import Redactor
 from factdrift.errors import InputError
 from factdrift.nodes import file_lock, private_folder
+from factdrift.redaction import Redactor
 from factdrift.retry import Retries, RetryPolicy, TransientError, retry_after, say
 from factdrift.settings import contact_of
 
@@ -316,7 +316,7 @@ def _total(content_range: str) -> int | None:
 @contextlib.contextmanager
 def _turn(url: str) -> Iterator[None]:
     """Waits for the lock of a host: all processes of a user on a machine share one connection to it."""
-    host = urlsplit(url).netloc
+    host = urlsplit(url).netloc.rpartition("@")[2]
     lock = private_folder("connections") / re.sub(r"[^\w.-]", "_", host)
     with file_lock(lock, lambda: say(url, f"waits for another download from {host}")):
         yield
