@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from dataclasses import replace
 
 import pytest
 from support.downloads import BODY, CONTACT, MD5, NAME, PATH, SHA1, SUMS, dump, fetched, listed, refused
 from support.server import Fault, serving
 
+from factdrift.cli import main
 from factdrift.errors import InputError
 from factdrift.retry import RetryPolicy
 from factdrift.snapshots.download import published
@@ -73,6 +75,33 @@ def test_a_download_that_was_given_up_is_continued_by_the_next_run(server, clien
     assert [round(pause / 2**k) in (1, 2, 3) for k, pause in enumerate(pauses)] == [True] * 3
     fetched(tmp_path, dump(server), client)
     assert server.gets(PATH)[-1].start == 60_000
+
+
+SIGNED = "?X-Amz-Credential=me%2F2026&X-Amz-Signature=5ec2e7"
+
+
+@pytest.mark.parametrize("login", ["", "me:5ec2e7@"])
+def test_no_message_and_no_file_has_the_secret_of_an_address(server, tmp_path, capfd, monkeypatch, login):
+    """Of a download that is cut, continued with another signature, and refused."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    address = server.url.replace("http://", f"HTTP://{login}") + PATH
+    server.files |= {PATH + SIGNED: BODY, PATH + SIGNED.replace("7", "7f"): BODY}
+    server.faults[PATH + SIGNED] = [Fault(cut=60_000), Fault(status=403)]
+    line = ["dumps", "download", "2021-01-04", "-o", str(tmp_path / "dump.json.gz"), "--contact", CONTACT]
+    line += ["--tries", "1", "--url"]
+    for _ in range(2):
+        assert main([*line, address + SIGNED]) == 1
+    assert len(list(tmp_path.glob("dump.json.gz.part*"))) == 2
+    held = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert all(b"5ec2e7" not in path.read_bytes() and "5ec2e7" not in path.name for path in held)
+    assert main([*line, address + SIGNED.replace("7", "7f")]) == 0
+    assert (tmp_path / "dump.json.gz").read_bytes() == BODY
+    assert server.gets(PATH + SIGNED.replace("7", "7f"))[0].start == 60_000
+    assert not any("5ec2e7" in path.name for path in tmp_path.rglob("*"))
+    said = "".join(capfd.readouterr())
+    assert "X-Amz-Signature=[key]: given up" in said
+    assert "5ec2e7" not in said
 
 
 def test_a_server_without_ranges_sends_the_whole_file_again(server, client, tmp_path, capsys):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from factdrift.errors import InputError
+from factdrift.redaction import redacted
 
 _DOUBLINGS = 60
 """A wait is doubled no more often, so that it stays a number."""
@@ -135,5 +136,5 @@ def retry_after(
 
 
 def say(server: str, what: str) -> None:
-    """Prints one line about a server to standard error."""
-    print(f"{server}: {what}", file=sys.stderr, flush=True)
+    """Prints one line about a server to standard error, without the secrets of its address."""
+    print(redacted(f"{server}: {what}"), file=sys.stderr, flush=True)

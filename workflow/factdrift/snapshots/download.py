@@ -15,10 +15,12 @@ import xml.etree.ElementTree
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import urlsplit
 
 from factdrift.errors import DamagedDump, InputError
 from factdrift.nodes import try_lock
 from factdrift.progress import Progress
+from factdrift.redaction import redacted
 from factdrift.retry import say
 from factdrift.snapshots.fetch import Client, Head, Missing
 from factdrift.snapshots.registry import Dump, mondays
@@ -87,7 +89,7 @@ def _check(dump: Dump, output: Path, client: Client) -> None:
 
 def published(client: Client, url: str) -> tuple[int | None, dict[str, str]]:
     """Size in bytes (None if unknown) and checksums (`sha1`, `md5`) that the server publishes for a dump."""
-    folder, _, name = url.rpartition("/")
+    folder, _, name = url.partition("?")[0].rpartition("/")
     item = re.search(r"/download/([^/]+)$", folder)
     if item:
         return _archived(_small(client, f"{folder}/{item[1]}_files.xml"), name)
@@ -203,7 +205,7 @@ class _Part:
         size, validator = account.get("bytes"), account.get("validator", "")
         self.size = known if known is not None else size
         # Bytes from another server count only if a checksum is compared at the end.
-        trusted = bool(self.digests) or account.get("url") == url
+        trusted = bool(self.digests) or account.get("url") == redacted(url)
         if trusted and size is not None and size == self.size and start <= size:
             return start, validator
         self.size = known
@@ -236,11 +238,11 @@ class _Part:
                     f"{url}: {needed / 1e9:,.2f} GB are missing, but {self.path.parent.resolve()} has only "
                     f"{free / 1e9:,.2f} GB free; make room, or make that folder a link to a larger disk"
                 )
-        self.record = {"url": url, "bytes": self.size, "validator": head.validator}
+        self.record = {"url": redacted(url), "bytes": self.size, "validator": head.validator}
 
     def _write(self, offset: int, data: bytes, url: str) -> None:
         if offset == 0:
-            magic = _MAGIC.get(url.rpartition(".")[2], b"")[: len(data)]
+            magic = _MAGIC.get(urlsplit(url).path.rpartition(".")[2], b"")[: len(data)]
             if not data.startswith(magic):
                 raise InputError(
                     f"{url}: is not such an archive, but begins with {data[:60]!r}; does a login page or a "

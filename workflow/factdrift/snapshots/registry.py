@@ -132,7 +132,7 @@ def _dump(row: dict[str, str]) -> Dump:
         raise ValueError(f"there must be {len(COLUMNS)} columns")
     date = datetime.date.fromisoformat(row["date"]).isoformat()
     urls = tuple(url for url in (row["url"], *row["mirror"].split()) if url)
-    if not urls or not all(url.startswith(("https://", "http://")) for url in urls):
+    if not urls or not all(map(is_url, urls)):
         raise ValueError("url and mirror must begin with https:// or http://")
     digests = {kind: _digest(kind, row[kind]) for kind in _HEX if row[kind]}
     return Dump(date, urls, int(row["bytes"]) if row["bytes"] else None, digests, row["note"])
