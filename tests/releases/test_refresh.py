@@ -170,14 +170,19 @@ def test_a_release_keeps_the_newest_snapshots(
         (SNAPSHOTS / folder).mkdir()
         (SNAPSHOTS / folder / "wikidata.json.gz").touch()
     (SNAPSHOTS / "2026-09-14/.refresh.json").write_text('{"dump": "x"}')
+    (SNAPSHOTS / "2026-09-21").mkdir()
+    (SNAPSHOTS / "2026-09-21/notes.txt").touch()
+    (SNAPSHOTS / "2026-09-21/.refresh.json").write_text('{"dump": "x"}')
     assert refresh("--cores", "1") == 0
     assert snapshots() == {"2020-01-06", "2026-10-07", "2026-11-07"}
+    assert (SNAPSHOTS / "2026-09-21/notes.txt").is_file()
     left = {path.parent.name for path in Path("results").glob("*_*/filtered")}
     assert left == {"2026-10-07_2026-11-07"}
     assert Path("results/2026-09-07_2026-10-07/wikifactdiff.parquet").is_file()
     out = capsys.readouterr().out
     assert "new since 2026-10-07: 2 Archive, 1 AddObject" in out
     assert "removed results/snapshots/2026-09-14 (refresh.retention: 2)" in out
+    assert "not removed: results/snapshots/2026-09-21: notes.txt in it was not written there" in out
     (line,) = workflow.lines
     # What is released is no target any more.
     assert 'refresh={"released": ["2026-09-07", "2026-10-07"]}' in line
@@ -195,14 +200,14 @@ def test_without_a_release_nothing_is_removed(
     """Snakemake's status 0 is no release."""
     if dates:
         released(*dates)
-    before = set(Path("results").rglob("*.gz")) | set(Path("results").rglob("rows"))
+    before = set(Path("results").rglob("*.gz")) | set(Path("results").rglob("rows.parquet"))
     workflow.does = [lambda config: 0]
     assert refresh("--cores", "1", argument) == 1
     said = capsys.readouterr().out
     assert "was not made, though Snakemake ended with status 0; nothing was removed" in said
     assert "release.json: not the account of a release" in said
     assert "removed results" not in said
-    assert set(Path("results").rglob("*.gz")) | set(Path("results").rglob("rows")) == before
+    assert set(Path("results").rglob("*.gz")) | set(Path("results").rglob("rows.parquet")) == before
 
 
 def test_a_dry_run_removes_nothing_that_an_interrupted_refresh_has_left(

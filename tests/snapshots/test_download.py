@@ -13,7 +13,7 @@ from support.server import Fault, serving
 from factdrift.cli import main
 from factdrift.errors import InputError
 from factdrift.retry import RetryPolicy
-from factdrift.snapshots.download import published
+from factdrift.snapshots.download import download, published
 from factdrift.snapshots.fetch import Client, Limits
 from factdrift.snapshots.registry import Dump
 
@@ -311,3 +311,24 @@ def test_a_web_page_in_place_of_the_archive_does_not_remove_the_part(server, cli
 def test_without_a_contact_nothing_is_asked(contact):
     with pytest.raises(InputError, match="is no mail or web address"):
         Client(contact)
+
+
+@pytest.mark.parametrize("held", [BODY[:-1], BODY[:-1] + b"x", b""])
+def test_a_file_that_is_there_already_must_be_the_dump(server, client, tmp_path, held):
+    server.files[PATH] = BODY
+    listed(server)
+    output = tmp_path / "dump.json.gz"
+    output.write_bytes(held)
+    with pytest.raises(InputError, match=r"dump\.json\.gz is there already, but .* remove the file"):
+        download(dump(server, size=len(BODY)), output, client)
+    assert output.read_bytes() == held
+    output.write_bytes(BODY)
+    download(dump(server, size=len(BODY)), output, client)
+    assert not server.gets(PATH)
+
+
+def test_what_cannot_be_compared_is_said(server, client, tmp_path, capsys):
+    server.files[PATH] = BODY
+    (tmp_path / "dump.json.gz").write_bytes(b"anything")
+    download(dump(server), tmp_path / "dump.json.gz", client)
+    assert "neither size nor checksum known" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from factdrift.errors import InputError
 from factdrift.snapshots.registry import (
     COLUMNS,
     Dump,
+    address_of,
     dump_at,
     find_dump,
     mondays,
@@ -51,9 +52,16 @@ def test_mondays_around_a_date(date, expected):
 def test_an_address_with_and_without_a_sum():
     assert dump_at("2021-01-04", "https://a/b.json.gz") == Dump("2021-01-04", ("https://a/b.json.gz",))
     assert dump_at("2021-01-04", f"https://a/b.json.gz#md5={'AB' * 16}").digests == {"md5": "ab" * 16}
+    known = Dump("2021-01-04", ("https://a/b.json.gz",), 12, {"sha1": "0" * 40})
+    assert address_of(known) == f"https://a/b.json.gz#sha1={'0' * 40}&bytes=12"
+    assert address_of(Dump("2021-01-04", ("https://a/b.json.gz",))) == "https://a/b.json.gz"
+    assert dump_at("2021-01-04", address_of(known)) == known
 
 
-@pytest.mark.parametrize("fragment", ["sha1=abc", "sha256=" + "a" * 64, "top", f"sha1={'g' * 40}"])
+@pytest.mark.parametrize(
+    "fragment",
+    ["sha1=abc", "sha256=" + "a" * 64, "top", "bytes=0", "bytes=1e9", f"sha1={'g' * 40}"],
+)
 def test_a_wrong_sum_in_an_address_is_named(fragment):
     with pytest.raises(InputError, match="write #sha1=SUM or #md5=SUM"):
         dump_at("2021-01-04", f"https://a/b.json.gz#{fragment}")

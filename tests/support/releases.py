@@ -62,7 +62,7 @@ class Workflow:
             path.write_bytes(b"dump")
         pair = Path("results", f"{old}_{new}")
         (pair / "filtered").mkdir(parents=True)
-        (pair / "filtered/rows").touch()
+        (pair / "filtered/rows.parquet").touch()
         files = products(pair / "made", old, new, config["dumps"])
         (pair / "wikifactdiff.parquet").write_bytes((pair / "made/wikifactdiff.parquet").read_bytes())
         release = Release(config["stream"], config["dumps"], configuration or {})

@@ -96,11 +96,12 @@ class Retries:
         """Waits as long as the policy says. Raises InputError if the request is to be given up."""
         self.failures += 1
         self._reached = self._reached or not failure.unreached
-        tries = self.policy.tries if self._reached else self.policy.unreached or self.policy.tries
-        if self.failures >= tries and not self._reached:
+        sooner = None if self._reached else self.policy.unreached
+        tries = self.policy.tries if sooner is None else sooner
+        if sooner is not None and self.failures >= tries:
             raise InputError(
-                f"{self.server}: cannot be reached, after {self.failures} tries ({failure}). Check the address, "
-                "and whether this machine has a network, or needs a proxy (HTTPS_PROXY)"
+                f"{self.server}: cannot be reached, after {self.failures} tries ({failure}). Check the "
+                "address, and whether this machine has a network, or needs a proxy (HTTPS_PROXY)"
             )
         if self.failures >= tries:
             raise InputError(

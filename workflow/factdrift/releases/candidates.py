@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from factdrift.errors import InputError
+from factdrift.owned import atomic_path
 from factdrift.releases.plan import later, newest_two
 from factdrift.snapshots.fetch import Client, Missing
 from factdrift.snapshots.listing import complete_dumps
 from factdrift.snapshots.registry import address_of
-from factdrift.tables import atomic_path
 
 
 class Candidate(NamedTuple):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from factdrift.tables import atomic_path
+from factdrift.errors import InputError
+from factdrift.owned import atomic_path, check_folder, remove_unfinished, unfinished
 
 RESULTS = Path("results")
 SNAPSHOTS = RESULTS / "snapshots"
 
 MARK = ".refresh.json"
 """The file that a refresh writes into the folders that it begins. Only folders with it are removed."""
+
+WRITTEN = (MARK, "wikidata.json*", "*.parquet", "snapshot.json", "shards/*")
+"""Patterns of what a refresh and its workflow write into these folders."""
 
 TABLES_OF_FILTERS = ("filtered", "kept")
 """Folders of a pair that only the pair's own jobs read: most of its bytes."""
@@ -32,7 +35,7 @@ def begin(folder: Path, dump: str = "") -> None:
 def remove_snapshot(date: str, unless: str = "") -> bool:
     """Removes the snapshot of a date if a refresh has begun it, of another dump than `unless`.
 
-    Returns whether it has.
+    Returns whether it has. Raises InputError if anything else is in the folder.
     """
     folder = SNAPSHOTS / date
     found = _mark(folder) not in (None, unless)
@@ -41,28 +44,26 @@ def remove_snapshot(date: str, unless: str = "") -> bool:
     return found
 
 
-def remove_old(dates: Sequence[str], retention: int) -> Iterator[Path]:
+def remove_old(dates: Sequence[str], retention: int) -> Iterator[str]:
     """Removes the snapshots made by a refresh that are older than the newest `retention` of `dates`, with the
     tables made of them alone, and those of dates before the last that are not among `dates`, because they
-    never became a release. Yields the folders.
+    never became a release. `dates`: those of a complete release.
 
-    `dates`: those of a complete release.
+    Yields what was removed, and why a folder was not.
     """
     kept = dates[-retention:]
     for mark in sorted(SNAPSHOTS.glob(f"*/{MARK}")):
         if (date := mark.parent.name) not in kept and date < dates[-1]:
-            yield from _with_tables(date)
-
-
-def _with_tables(date: str) -> Iterator[Path]:
-    """The snapshot goes last, so that a refresh that is killed here is continued."""
-    for mark in sorted(RESULTS.glob(f"{date}_*/{MARK}")):
-        for path in (mark.parent / name for name in TABLES_OF_FILTERS):
-            if path.is_dir():
-                _remove(path)
-                yield path
-    _remove(SNAPSHOTS / date)
-    yield SNAPSHOTS / date
+            pairs = sorted(RESULTS.glob(f"{date}_*/{MARK}"))
+            tables = [pair.parent / name for pair in pairs for name in TABLES_OF_FILTERS]
+            # The snapshot goes last, so that a refresh that is killed here is continued.
+            for folder in (*tables, mark.parent):
+                try:
+                    if folder.is_dir():
+                        _remove(folder)
+                        yield f"removed {folder} (refresh.retention: {retention})"
+                except InputError as error:
+                    yield f"not removed: {error}"
 
 
 def _mark(folder: Path) -> str | None:
@@ -76,10 +77,11 @@ def _mark(folder: Path) -> str | None:
 
 
 def _remove(folder: Path) -> None:
-    """The mark goes last: what a killed refresh has left of the folder is still a refresh's own."""
-    for path in [path for path in folder.iterdir() if path.name != MARK]:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    shutil.rmtree(folder)
+    """Raises InputError if anything in the folder was not written by the workflow; then all of it stays.
+
+    First it gets the name of an unfinished one, of which a later run removes what a killed refresh leaves.
+    """
+    check_folder(folder, WRITTEN)
+    hidden = unfinished(folder)
+    folder.rename(hidden)
+    remove_unfinished(hidden)

@@ -107,8 +107,8 @@ class _Refresh:
                 return ended
             before, made = release, True
         if before.dates and not self._trial:
-            for folder in cleanup.remove_old(before.dates, self._settings.retention):
-                self._say(f"removed {folder} (refresh.retention: {self._settings.retention})")
+            for line in cleanup.remove_old(before.dates, self._settings.retention):
+                self._say(line)
         return status
 
     def _before(self) -> Release:

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from factdrift.errors import InputError
 from factdrift.manifests import read_manifest
-from factdrift.tables import atomic_path, database, sql
+from factdrift.owned import atomic_path
+from factdrift.tables import database, sql
 
 ACCOUNT = "release.json"
 MANIFEST = "manifest.json"
