@@ -332,3 +332,20 @@ def test_what_cannot_be_compared_is_said(server, client, tmp_path, capsys):
     (tmp_path / "dump.json.gz").write_bytes(b"anything")
     download(dump(server), tmp_path / "dump.json.gz", client)
     assert "neither size nor checksum known" in capsys.readouterr().err
+
+
+def test_a_dump_that_is_not_the_published_one_is_called_damaged(server, tmp_path, capsys):
+    """`factdrift refresh` knows by these words that waiting does not help."""
+    server.files[PATH] = BODY
+    address = f"--url={server.url}{PATH}#sha1={'1' * 40}"
+    line = [
+        "dumps",
+        "download",
+        "2021-01-04",
+        address,
+        f"--contact={CONTACT}",
+        "-o",
+        str(tmp_path / "a.json.gz"),
+    ]
+    assert main(line) == 1
+    assert f"factdrift: damaged dump: {server.url}{PATH}: the SHA1 of the file is" in capsys.readouterr().err

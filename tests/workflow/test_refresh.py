@@ -1,5 +1,5 @@
-"""Months of dumps that appear on a server one by one; each is released, though every refresh is killed, and
-one is ended, and one tries to release nothing."""
+"""Months of dumps that appear on a server one by one. All are released, though refreshes are killed or ended,
+find a broken dump, or only try."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ PLACES = (
 PRODUCTS = ("wfd_repl.parquet", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet")
 
 
-def publish(server: Server, date: str, dump: Path) -> None:
+def publish(server: Server, date: str, dump: bytes) -> None:
     """What the server has after it has finished a dump."""
     day = date.replace("-", "")
     name = f"wikidata-{day}-all.json.gz"
     add_dump(server, day)
-    server.files[f"{HOME}{day}/{name}"] = dump.read_bytes()
-    digest = hashlib.sha1(dump.read_bytes()).hexdigest()
+    server.files[f"{HOME}{day}/{name}"] = dump
+    digest = hashlib.sha1(dump).hexdigest()
     server.files[f"{HOME}{day}/wikidata-{day}-sha1sums.txt"] = f"{digest}  {name}\n".encode()
     days = [path.split("/")[-2] for path in server.files if path.startswith(HOME) and path.endswith("/")]
     add_page(server, HOME, [f"{day}/" for day in sorted({each for each in days if each.isdigit()})])
@@ -95,9 +95,15 @@ def test_months_of_dumps_with_a_kill_in_each_give_what_one_build_gives(tmp_path:
         (replay / "refresh.yaml").write_text(
             json.dumps({**KEYS, "refresh": settings, "contact": "me@example.org"})
         )
-        publish(server, MONTHS[0], dumps[MONTHS[0]])
+        publish(server, MONTHS[0], dumps[MONTHS[0]].read_bytes())
         for date in MONTHS[1:]:
-            publish(server, date, dumps[date])
+            if date == MONTHS[2]:
+                publish(server, date, dumps[date].read_bytes()[:-9999])
+                broken = refresh(replay)
+                assert broken.returncode == 1, broken.stderr[-3000:]
+                assert "is skipped from now on: " in broken.stdout
+                assert "the archive is truncated or corrupt" in broken.stdout
+            publish(server, date, dumps[date].read_bytes())
             place = chance.choice(PLACES).format(date=date)
             if date == MONTHS[1]:
                 end_during_a_download(server, address(MONTHS[0]), replay)
@@ -119,7 +125,7 @@ def test_months_of_dumps_with_a_kill_in_each_give_what_one_build_gives(tmp_path:
         assert "nothing new" in said.stdout
         # Each dump was fetched once, or the rest of it after a kill, though old snapshots are gone.
         for date in MONTHS:
-            assert len(server.gets(address(date))) <= (3 if date == MONTHS[0] else 2)
+            assert len(server.gets(address(date))) <= (3 if date in (MONTHS[0], MONTHS[2]) else 2)
     kept = {path.name for path in (replay / "results/snapshots").iterdir()}
     assert kept == set(MONTHS[-2:])
 
