@@ -87,10 +87,15 @@ def test_a_file_that_is_gone_or_changed_is_no_complete_release(tmp_path: Path, n
 def test_the_manifest_must_be_that_of_the_pair_and_its_dumps(tmp_path: Path) -> None:
     other = Release(DATES, DUMPS | {DATES[-1]: f"https://example.org/b.json.gz#sha1={'1' * 40}"}, {})
     files = products(tmp_path / "made", *DATES[-2:], DUMPS)
-    write_release(files, other, tmp_path / DATES[-1])
     with pytest.raises(InputError, match=f"the dump of 2026-11-16 has sha1 {'0' * 40}, .* server {'1' * 40}"):
-        read_release(tmp_path / DATES[-1])
-    files = products(tmp_path / "earlier", *DATES[:2], DUMPS)
-    write_release(files, RELEASE, tmp_path / "other" / DATES[-1])
+        write_release(files, other, tmp_path / "releases" / DATES[-1])
+    earlier = products(tmp_path / "earlier", *DATES[:2], DUMPS)
     with pytest.raises(InputError, match=r"manifest\.json: of the dates .*2026-09-14.*, not .*2026-11-16"):
-        read_release(tmp_path / "other" / DATES[-1])
+        write_release(earlier, RELEASE, tmp_path / "releases" / DATES[-1])
+    assert not list((tmp_path / "releases").iterdir())
+    folder = released(tmp_path)
+    account = json.loads((folder / "release.json").read_text())
+    account["dumps"][DATES[-1]] = other.dumps[DATES[-1]]
+    (folder / "release.json").write_text(json.dumps(account))
+    with pytest.raises(InputError, match="the dump of 2026-11-16 has sha1"):
+        read_release(folder)

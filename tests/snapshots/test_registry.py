@@ -86,6 +86,10 @@ def test_which_dumps_the_configuration_downloads():
     assert dumps["2021-01-04"] == find_dump("2021-01-04")
     assert dumps["2022-01-01"] is None
     assert dumps["2023-02-27"].urls == ("http://b/c.json.gz",)
+    # The estimate of disk and time takes the size from the address.
+    sized = remote_dump({"dumps": {"2021-01-04": "https://a/b.json.gz#bytes=250000"}}, "2021-01-04")
+    assert sized is not None
+    assert sized.size == 250_000
     assert remote_dump({"dumps": "sample"}, "2021-01-04") is None
     assert remote_dump({"dumps": "wikidata"}, "2021-01-04") == find_dump("2021-01-04")
     with pytest.raises(InputError, match="the name of a dump must end in"):

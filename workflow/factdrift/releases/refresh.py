@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,7 +29,8 @@ from factdrift.unlock import unlock
 RELEASES = Path("results/releases")
 SKIPPED = RELEASES / "skipped.json"
 
-_TRIALS = frozenset({"-n", "--dry-run", "--dryrun"})
+_TRIAL = re.compile("--dry.*|-[a-zA-Z]*n[a-zA-Z]*")
+"""Arguments with which Snakemake only shows what it would do, also among other letters (`-np`)."""
 
 
 class Settings(NamedTuple):
@@ -80,7 +82,7 @@ class _Refresh:
         self._say, self._lock = say, lock
         self._skipped = read_skipped(SKIPPED)
         self._named: set[str] = set()
-        self._trial = bool(_TRIALS & set(order.arguments))
+        self._trial = any(_TRIAL.fullmatch(argument) for argument in order.arguments)
 
     def run(self) -> int:
         """Makes one release after the other; returns the exit status."""

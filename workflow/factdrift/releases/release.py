@@ -39,13 +39,15 @@ class Release(NamedTuple):
 def write_release(files: Sequence[Path], release: Release, output: Path) -> None:
     """Copies `files`, of which one is stream.parquet, to the folder `output`, with release.json beside them.
 
-    The folder appears when it is complete. release.json says nothing of the time or the machine.
+    The folder appears when it is complete. release.json says nothing of the time or the machine. Raises
+    InputError if the manifest among `files` is not that of the newest pair, from the dumps of `release`.
     """
     (stream,) = [path for path in files if path.name == STREAM]
     with atomic_path(output) as folder:
         folder.mkdir()
         for path in files:
             shutil.copyfile(path, folder / path.name)
+        _check_manifest(folder / MANIFEST, release)
         account = {
             "date": release.dates[-1],
             **release._asdict(),
@@ -111,14 +113,14 @@ def _check_manifest(path: Path, release: Release) -> None:
     manifest = read_manifest(path)
     pair = dict(zip(("old", "new"), release.dates[-2:], strict=True))
     if manifest.get("dates") != pair:
-        raise InputError(f"{path}: of the dates {manifest.get('dates')}, not {pair}; {_REMEDY}")
+        raise InputError(f"{path}: of the dates {manifest.get('dates')}, not {pair}")
     for date in pair.values():
         used: Mapping[str, Any] = manifest["dumps"].get(date, {})
         for key, value in parse_qsl(urldefrag(release.dumps[date]).fragment):
             if key in used and str(used[key]) != value:
                 raise InputError(
                     f"{path}: the dump of {date} has {key} {used[key]}, the one on the server {value}; "
-                    f"another file was used. Remove results/snapshots/{date} and {path.parent}"
+                    f"another file was used. Remove results/snapshots/{date} to fetch that one"
                 )
 
 
