@@ -6,7 +6,6 @@ the data flows; what they call is the package in workflow/factdrift.
 
 import os
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -64,15 +63,11 @@ PAIR = f"results/{OLD}_{NEW}"
 SHARDS, BUCKETS = config["shards"], config["buckets"]
 DATASETS = ["wfd_repl.parquet", "wikifactdiff.parquet"]
 ACCOUNTS = ["wikifactdiff.stats.json", "funnel.parquet", "manifest.json"]
-# Intervals that were released are inputs: no rule makes them again, whatever has changed since.
-RELEASED_DATES = config["refresh"]["released"]
-RELEASED_PAIRS = [f"{old}_{new}" for old, new in pairwise(RELEASED_DATES)]
 KLOB = [f"klob_{part}.parquet" for part in "cru"] + [f"KLoB-{part}.jsonl" for part in "cru"]
 
 
-def none_of(names):
-    """The beginning of a wildcard's pattern that matches none of these names."""
-    return "".join(f"(?!{name})" for name in names)
+# Before the patterns of wildcards, which leave out what was released.
+include: "rules/inputs/releases.smk"
 
 
 wildcard_constraints:

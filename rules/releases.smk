@@ -9,9 +9,6 @@ from factdrift.releases.release import MANIFEST, PRODUCTS as RELEASED
 from factdrift.settings import dump_source
 
 
-include: "inputs/releases.smk"
-
-
 localrules:
     latest,
 

@@ -1,7 +1,18 @@
-"""What a series of releases keeps: its configuration."""
+"""What earlier releases of a series have fixed: its intervals, which no rule makes again, and its configuration."""
+
+from itertools import pairwise
 
 from factdrift.releases.release import last_release, read_account
 from factdrift.releases.series import check_unchanged, configuration
+
+RELEASED_DATES = config["refresh"]["released"]
+RELEASED_PAIRS = [f"{old}_{new}" for old, new in pairwise(RELEASED_DATES)]
+
+
+def none_of(names):
+    """The beginning of a wildcard's pattern that matches none of these names."""
+    return "".join(f"(?!{name})" for name in names)
+
 
 # Also here, because a run may be given keys that `factdrift refresh` does not see. A key that the release lacks is
 # one of a newer version.

@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urldefrag
 
-import pyarrow.parquet as pq
-
 from factdrift.errors import InputError
 from factdrift.manifests import read_manifest
 from factdrift.owned import atomic_path
-from factdrift.tables import database, sql
 
 ACCOUNT = "release.json"
 MANIFEST = "manifest.json"
@@ -131,12 +128,17 @@ def sha256(path: Path) -> str:
 
 
 def _described(path: Path) -> dict[str, object]:
+    # Only here, because the workflow imports this module each time it is read.
+    import pyarrow.parquet as pq
+
     rows = {"rows": pq.read_metadata(path).num_rows} if path.suffix == ".parquet" else {}
     return {"bytes": path.stat().st_size, "sha256": sha256(path), **rows}
 
 
 def _counts(stream: Path, interval: int) -> dict[str, object]:
     """Updates of the newest interval, by scenario, and what they do to those before."""
+    from factdrift.tables import database, sql
+
     with database() as db:
         rows = f"FROM read_parquet({sql(stream)})"
         newest = f"{rows} WHERE interval = {interval}"
