@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 
 import pytest
 
@@ -55,6 +56,10 @@ def test_an_address_with_and_without_a_sum():
     known = Dump("2021-01-04", ("https://a/b.json.gz",), 12, {"sha1": "0" * 40})
     assert address_of(known) == f"https://a/b.json.gz#sha1={'0' * 40}&bytes=12"
     assert address_of(Dump("2021-01-04", ("https://a/b.json.gz",))) == "https://a/b.json.gz"
+    # The strongest checksum, at the first address.
+    both = Dump("2021-01-04", ("https://a/b.json.gz", "https://c"), None, {"md5": "1" * 32, "sha1": "0" * 40})
+    assert address_of(both) == f"https://a/b.json.gz#sha1={'0' * 40}"
+    assert address_of(replace(both, digests={"md5": "1" * 32})) == f"https://a/b.json.gz#md5={'1' * 32}"
     assert dump_at("2021-01-04", address_of(known)) == known
 
 
