@@ -43,7 +43,8 @@ with open("pids.new", "w") as file:
 os.rename("pids.new", "pids")
 while sys.argv[1] == "hangs" or not (ending and job.poll() is not None):
     time.sleep(0.05)
-time.sleep(0.5)  # the lock is held meanwhile
+# As `scancel` does on a cluster; the lock is held meanwhile.
+subprocess.run(["sh", "-c", "sleep 0.5; echo > cancelled"])
 sys.exit(1)
 """
 
@@ -79,6 +80,7 @@ def test_a_signal_ends_snakemake_and_its_jobs_first(tmp_path: Path, how: str, nu
     assert not lives(snakemake)
     assert not lives(job)
     assert not locked(tmp_path)
+    assert (tmp_path / "cancelled").is_file() == (how == "waits")
 
 
 def test_ctrl_c_in_a_terminal_reaches_all_of_them_once(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -59,20 +58,20 @@ def _handled(received: list[int]) -> Iterator[None]:
 
 
 def _end(process: subprocess.Popen[bytes], interrupt: bool) -> None:
-    """Ends Snakemake as Ctrl-C does, which also cancels jobs on a cluster, and then its own child processes.
+    """Ends Snakemake as Ctrl-C does, which also cancels jobs on a cluster, and the jobs on this machine, for
+    which it would wait.
 
     `interrupt`: Snakemake has not received the signal of Ctrl-C yet. Whatever is left after GRACE is killed.
     """
-    end = time.monotonic() + GRACE
+    # Not what it starts from now on, such as the command that cancels a job.
+    jobs = _children(process.pid)
     if interrupt:
         process.send_signal(signal.SIGINT)
-    while process.poll() is None and time.monotonic() < end:
-        # Snakemake waits for the jobs on this machine.
-        for child in _children(process.pid):
-            with contextlib.suppress(psutil.Error):
-                child.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.5)
+    for job in jobs:
+        with contextlib.suppress(psutil.Error):
+            job.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)
     if process.poll() is None:
         for child in _children(process.pid):
             with contextlib.suppress(psutil.Error):
