@@ -205,7 +205,7 @@ def test_without_a_release_nothing_is_removed(
     assert refresh("--cores", "1", argument) == 1
     said = capsys.readouterr().out
     assert "was not made, though Snakemake ended with status 0; nothing was removed" in said
-    assert "release.json: not the account of a release" in said
+    assert "release.json is missing" in said
     assert "removed results" not in said
     assert set(Path("results").rglob("*.gz")) | set(Path("results").rglob("rows.parquet")) == before
 

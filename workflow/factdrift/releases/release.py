@@ -92,6 +92,8 @@ _REMEDY = (
 def read_account(folder: Path) -> tuple[Release, dict[str, Any]]:
     """A release and its account, as the account has it. Raises InputError if it cannot be read."""
     path = folder / ACCOUNT
+    if not path.is_file():
+        raise InputError(f"{path} is missing")
     try:
         account = json.loads(path.read_text("utf-8"))
         release = Release(
