@@ -66,9 +66,13 @@ ACCOUNTS = ["wikifactdiff.stats.json", "funnel.parquet", "manifest.json"]
 KLOB = [f"klob_{part}.parquet" for part in "cru"] + [f"KLoB-{part}.jsonl" for part in "cru"]
 
 
+# Before the patterns of wildcards, which leave out what was released.
+include: "rules/inputs/releases.smk"
+
+
 wildcard_constraints:
     date=r"\d{4}-\d{2}-\d{2}",
-    pair=r"\d{4}-\d{2}-\d{2}_\d{4}-\d{2}-\d{2}",
+    pair=none_of(RELEASED_PAIRS) + r"\d{4}-\d{2}-\d{2}_\d{4}-\d{2}-\d{2}",
     which="old|new",
     bucket=r"\d+-of-\d+",
     shard=r"\d+-of-\d+",

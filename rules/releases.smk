@@ -5,13 +5,8 @@ Inputs: products of the newest pair and of the sequence. Outputs: results/releas
 
 import json
 
+from factdrift.releases.release import MANIFEST, PRODUCTS as RELEASED
 from factdrift.settings import dump_source
-
-RELEASED = [
-    "wfd_repl.parquet",
-    *(f"wikifactdiff.{kind}" for kind in ("parquet", "stats.json")),
-    "funnel.parquet",
-]
 
 
 localrules:
@@ -21,7 +16,7 @@ localrules:
 rule release:
     """Copies of the products with an account of them; a released folder stays as it is."""
     input:
-        pair=expand(f"{PAIR}/{{name}}", name=[*RELEASED, "manifest.json"]),
+        pair=expand(f"{PAIR}/{{name}}", name=[*RELEASED, MANIFEST]),
         stream=f"{STREAM}/stream.parquet",
     output:
         release=directory(f"results/releases/{STREAM_DATES[-1]}"),
@@ -34,6 +29,7 @@ rule release:
     params:
         dates=STREAM_DATES,
         dumps=json.dumps({date: str(dump_source(config, date)) for date in STREAM_DATES}),
+        configuration=lambda wildcards: json.dumps(configuration(config)),
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
@@ -41,6 +37,7 @@ rule release:
             --files {input.pair:q} {input.stream:q} \
             --dates {params.dates} \
             --dumps {params.dumps:q} \
+            --configuration {params.configuration:q} \
             --output {output.release:q}
         """
 

@@ -30,6 +30,8 @@ rule download_dump:
         "logs/snapshots/{date}/wikidata.{suffix}.tsv"
     wildcard_constraints:
         suffix=r"jsonl?(\.(gz|bz2|zst))?",
+        # A server may have lost the dump of a released date, so it is not fetched in the place of the one here.
+        date=none_of(RELEASED_DATES) + r"\d{4}-\d{2}-\d{2}",
     resources:
         **request("dumps download"),
         download=1,

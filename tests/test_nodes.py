@@ -10,6 +10,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 from support.nodes import Node, why_no_nodes
 
 from factdrift.errors import InputError
-from factdrift.nodes import file_lock, node, writer
+from factdrift.nodes import file_lock, node, private_folder, writer
 from factdrift.runs.sweep import sweep
 from factdrift.snapshots import download
 
@@ -60,6 +61,28 @@ def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     assert entered.is_set()
 
 
+def test_the_folder_of_locks_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever knows its name and makes it first can neither read nor lead the locks elsewhere."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = private_folder("connections")
+    assert private_folder("connections") == folder
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o755)
+    with pytest.raises(InputError, match="others can enter it; run `chmod 700"):
+        private_folder("connections")
+    folder.rmdir()
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="is not a folder of this user's"):
+        private_folder("connections")
+    folder.unlink()
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    folder.rename(tmp_path / "factdrift-connections-12345")
+    with pytest.raises(InputError, match="is not a folder of this user's"):
+        private_folder("connections")
+
+
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
 def test_a_file_system_without_locks_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -100,7 +123,7 @@ def test_two_nodes_that_share_one_folder(tmp_path: Path) -> None:
     try:
         assert holder.stdout is not None
         part = holder.stdout.readline().strip()
-        assert part.startswith(".table.one-")
+        assert part.startswith(".table.factdrift-one-")
         waiter = second.start([sys.executable, "-c", TRYING, str(shared)])
         assert waiter.stdout is not None
         assert [waiter.stdout.readline().strip() for _ in range(2)] == ["swept 0 0.0", "waits"]

@@ -72,3 +72,28 @@ def test_failures_are_counted_in_a_row(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(InputError, match=r"server: given up after 3 tries .*\(fifth\).*is kept"):
         retries.failed(TransientError("fifth"))
     assert capsys.readouterr().err.splitlines()[0] == "server: first; try 2 of 3 in 1.2 s"
+
+
+@pytest.mark.parametrize(
+    ("reached", "tries", "said"),
+    [
+        (False, 2, r"server: cannot be reached, after 2 tries \(no route\)"),
+        (True, 5, "server: given up after 5 tries"),
+    ],
+)
+def test_a_server_that_is_never_reached_is_given_up_sooner(reached: bool, tries: int, said: str) -> None:
+    waits: list[float] = []
+    retries = Retries(RetryPolicy(tries=5, unreached=2), "server", waits.append, reached=reached)
+    for _ in range(tries - 1):
+        retries.failed(TransientError("no route", unreached=True))
+    with pytest.raises(InputError, match=said):
+        retries.failed(TransientError("no route", unreached=True))
+    assert len(waits) == tries - 1
+
+
+def test_any_answer_shows_that_a_server_can_be_reached() -> None:
+    retries = Retries(RetryPolicy(tries=3, unreached=2), "server", lambda seconds: None)
+    retries.failed(TransientError("busy"))
+    retries.failed(TransientError("no route", unreached=True))
+    with pytest.raises(InputError, match="given up after 3 tries"):
+        retries.failed(TransientError("no route", unreached=True))

@@ -21,6 +21,7 @@ from factdrift.answer.prompts import cloze_of
 from factdrift.cli import main
 from factdrift.edit.dataset import EDITS
 from factdrift.errors import InputError
+from factdrift.owned import LIST
 
 PROMPT = "{context} {cloze}"
 CLOZES = [
@@ -95,6 +96,7 @@ def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
     ]
     write_tasks([task], tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        LIST,
         "asof.parquet",
         "asof.yaml",
         "tables.py",
@@ -106,7 +108,13 @@ def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks: Path
     assert not any(str(tmp_path).encode() in data for data in before.values())
     task = Task("other", "other", pa.Table.from_pylist([], schema=QUESTIONS))
     write_tasks([task], tasks)
-    assert sorted(path.name for path in tasks.iterdir()) == ["other.parquet", "other.yaml", "tables.py"]
+    names = sorted(path.name for path in tasks.iterdir())
+    assert names == [LIST, "other.parquet", "other.yaml", "tables.py"]
+    # A folder with a task of the user's own is left as it is.
+    (tasks / "mine.yaml").write_text("task: mine")
+    with pytest.raises(InputError, match=r"mine\.yaml in it was not written there by factdrift"):
+        write_tasks([task], tasks)
+    assert sorted(path.name for path in tasks.iterdir()) == sorted([*names, "mine.yaml"])
 
 
 def test_what_cannot_be_a_task_is_named(tasks: Path, tmp_path: Path, capsys: Any) -> None:
@@ -118,7 +126,7 @@ def test_what_cannot_be_a_task_is_named(tasks: Path, tmp_path: Path, capsys: Any
         write_tasks([], tasks)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x")
-    with pytest.raises(InputError, match="has other files than tasks"):
+    with pytest.raises(InputError, match=r"thesis\.tex in it was not written"):
         write_tasks(cloze_tasks(CLOZES), tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis.tex").exists()
     with pytest.raises(InputError, match="no column question, options, answer_index"):

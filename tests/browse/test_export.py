@@ -76,10 +76,13 @@ def test_a_larger_build_is_for_the_server(
 def test_other_files_are_not_replaced(
     made: Synthetic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Also beside a script of the explorer's name."""
+    (tmp_path / "search.js").write_text("mine")
     (tmp_path / "thesis.tex").write_text("years of work")
     assert main(["explorer", str(made.pair), "-o", str(tmp_path)]) == 1
-    assert "holds other files than an explorer" in capsys.readouterr().err
+    assert "search.js in it was not written there by factdrift" in capsys.readouterr().err
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
+    assert (tmp_path / "search.js").read_text() == "mine"
 
 
 def test_hostile_labels_are_text(hostile: Synthetic, tmp_path: Path) -> None:

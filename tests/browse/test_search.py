@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,9 +15,12 @@ from browsing import Synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factdrift.browse import index as index_module
 from factdrift.browse.build import Build
 from factdrift.browse.index import index_of
 from factdrift.browse.search import Index, folded, open_index
+from factdrift.cli import main
+from factdrift.disk import full
 from factdrift.errors import InputError
 
 
@@ -118,8 +123,41 @@ def test_the_index_is_made_again_when_tables_change(
     path.write_bytes(b"no index")
     with pytest.raises(InputError, match="is no index"):
         open_index(path)
+    path.write_bytes(b"")
     index_of(copy, path)
     assert open_index(path).search("Q1")["classes"]
+
+
+def test_only_an_index_is_replaced(build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither texts nor another program's database, nor a file with the name of the lock."""
+    text, other = tmp_path / "thesis.tex", tmp_path / "places.sqlite"
+    text.write_text("years of work")
+    with contextlib.closing(sqlite3.connect(other)) as db:
+        db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
+        db.execute("INSERT INTO meta VALUES ('version', '1')")
+        db.commit()
+    before = {path: path.read_bytes() for path in (text, other)}
+    for path in (*before, tmp_path):
+        assert main(["browse", "--pair", str(build.pair), "--index", str(path), "--no-browser"]) == 1
+        assert f"--index {path}: is not an index of the explorer" in capsys.readouterr().err
+    (tmp_path / "new.sqlite.lock").write_text("years of work")
+    index_of(build, tmp_path / "new.sqlite")
+    assert (tmp_path / "new.sqlite.lock").read_text() == "years of work"
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_full_disk_is_named(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = index_module._add_names
+
+    def small(build: Build, tables: Any, db: sqlite3.Connection) -> None:
+        db.execute("PRAGMA max_page_count = 40")
+        real(build, tables, db)
+
+    monkeypatch.setattr(index_module, "_add_names", small)
+    with pytest.raises(OSError, match="No space left") as error:
+        index_of(build, tmp_path / "index.sqlite")
+    assert f"{tmp_path} could not hold index.sqlite" in full(error.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["index.sqlite.lock"]
 
 
 def test_it_lies_in_the_cache_folder(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

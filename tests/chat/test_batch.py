@@ -249,9 +249,12 @@ def test_open_batches_can_be_cancelled(bench: Any, server: ChatServer, stage: st
 def test_leftover_files_are_removed_and_damaged_ones_reported(bench: Any) -> None:
     folder = bench.store / "batches"
     folder.mkdir(parents=True)
-    (folder / "factdrift-1.jsonl").write_text("never begun")
+    (folder / f"factdrift-{'1a' * 8}.jsonl").write_text("never begun")
+    others = [folder / name for name in ("notes.txt", "factdrift-results.jsonl", "requests.jsonl")]
+    for path in others:
+        path.write_text("of the user")
     Folder(bench.store).sweep()
-    assert list(folder.iterdir()) == []
+    assert sorted(folder.iterdir()) == sorted(others)
     (folder / "factdrift-2.json").write_text("{")
     bench.write(1)
     with pytest.raises(InputError, match=r"factdrift-2\.json: cannot be read as an open batch"):

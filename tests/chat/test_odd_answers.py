@@ -3,14 +3,15 @@
 import json
 import sqlite3
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from support.chat_server import CHAT, ChatServer, Fault, sound
 
-from factdrift.chat.redaction import LONGEST, MASK, Redactor
 from factdrift.chat.replies import Malformed, judge_status, read_reply
 from factdrift.chat.store import Store
 from factdrift.errors import InputError
+from factdrift.redaction import LONGEST, MASK, Redactor
 
 KEY = "sk-very/secret-0123456789"
 DEEP = b"[" * 100_000 + b"]" * 100_000
@@ -100,7 +101,16 @@ def test_a_bug_in_one_worker_loses_no_answer_of_the_others(
 
 
 @pytest.mark.parametrize(
-    "written", [KEY, KEY.replace("/", "\\/"), "".join(f"\\u{ord(letter):04x}" for letter in KEY)]
+    "written",
+    [
+        KEY,
+        KEY.replace("/", "\\/"),
+        "".join(f"\\u{ord(letter):04x}" for letter in KEY),
+        quote(KEY, safe=""),
+        quote(quote(KEY, safe="")),
+        "".join(f"%{ord(letter):02x}" for letter in KEY),
+        "".join(f"&#{ord(letter)};" for letter in KEY),
+    ],
 )
 def test_an_answer_that_repeats_the_key_is_stored_without_it(
     bench: Any, server: ChatServer, monkeypatch: pytest.MonkeyPatch, written: str

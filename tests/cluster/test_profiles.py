@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -15,13 +14,7 @@ import yaml
 from support.workflow import ROOT, command, jobs
 
 PROFILES = ROOT / "profiles"
-SUBMITTING = ("slurm", "cluster-generic", "kubernetes")
-PROPERTIES = {
-    "rule": "edit_run",
-    "jobid": 7,
-    "threads": 4,
-    "resources": {"mem_mb": 6001, "runtime": 90, "disk_mb": 1000, "gpu": 1},
-}
+SUBMITTING = ("slurm", "cluster-generic")
 
 
 def read(profile: str) -> dict[str, object]:
@@ -52,10 +45,10 @@ def test_every_value_has_a_comment_before_it() -> None:
 
 
 def test_the_profiles_agree_in_what_they_share() -> None:
-    for profile in ("cluster-generic", "kubernetes"):
-        shared = read("slurm").keys() & read(profile).keys() - {"executor"}
-        assert len(shared) == 6
-        assert {key: read("slurm")[key] for key in shared} == {key: read(profile)[key] for key in shared}
+    slurm, generic = map(read, SUBMITTING)
+    shared = slurm.keys() & generic.keys() - {"executor"}
+    assert len(shared) == 6
+    assert {key: slurm[key] for key in shared} == {key: generic[key] for key in shared}
 
 
 @pytest.mark.parametrize("profile", SUBMITTING)
@@ -152,56 +145,3 @@ def test_own_options_and_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     programs(tmp_path / "no", monkeypatch, bsub='echo "queue closed" >&2; exit 255')
     with pytest.raises(SystemExit, match="bsub refuses edit_run: queue closed"):
         schedulers.submitted(lsf, JOB, "job.sh")
-
-
-def script(folder: Path) -> Path:
-    path = folder / "job.sh"
-    path.write_text(f"#!/bin/sh\n# properties = {json.dumps(PROPERTIES)}\ntrue\n", encoding="utf-8")
-    return path
-
-
-def run(program: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, str(PROFILES / "kubernetes" / program), *arguments]
-    return subprocess.run(line, capture_output=True, text=True, check=False, cwd=folder)
-
-
-def test_what_kubernetes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs(
-        tmp_path / "bin", monkeypatch, kubectl=f"cat > {tmp_path}/told; echo job.batch/factdrift-edit-run-x"
-    )
-    refused = run("submit.py", str(script(tmp_path)), folder=tmp_path)
-    assert (refused.returncode, "set FACTDRIFT_IMAGE, FACTDRIFT_CLAIM" in refused.stderr) == (1, True)
-    for name, value in (("IMAGE", "registry/factdrift"), ("CLAIM", "shared"), ("MOUNT", "/shared")):
-        monkeypatch.setenv(f"FACTDRIFT_{name}", value)
-    done = run("submit.py", str(script(tmp_path)), folder=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "job.batch/factdrift-edit-run-x\n")
-    told = json.loads((tmp_path / "told").read_text())
-    assert told["metadata"]["generateName"] == "factdrift-edit-run-"
-    assert (told["spec"]["backoffLimit"], told["spec"]["activeDeadlineSeconds"]) == (0, 5400)
-    pod = told["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    assert container["command"] == ["bash", str(tmp_path / "job.sh")]
-    assert container["workingDir"] == str(tmp_path)
-    assert container["resources"] == {
-        "requests": {"cpu": "4", "memory": "6001M", "ephemeral-storage": "1000M"},
-        "limits": {"memory": "6001M", "nvidia.com/gpu": "1"},
-    }
-    assert {mount["name"] for mount in container["volumeMounts"]} == {each["name"] for each in pod["volumes"]}
-
-
-KUBERNETES = [
-    ("echo Complete", "success"),
-    ("echo SuccessCriteriaMet Complete", "success"),
-    ("echo FailureTarget Failed", "failed"),
-    ("true", "running"),
-    ('echo "Error from server (NotFound): jobs.batch" >&2; exit 1', "failed"),
-    ('echo "Unable to connect to the server" >&2; exit 1', "running"),
-]
-
-
-@pytest.mark.parametrize(("kubectl", "meaning"), KUBERNETES)
-def test_what_kubernetes_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kubectl: str, meaning: str
-) -> None:
-    programs(tmp_path / "bin", monkeypatch, kubectl=kubectl)
-    assert run("status.py", "job.batch/a", folder=tmp_path).stdout == f"{meaning}\n"

@@ -333,9 +333,15 @@ def test_a_killed_run_keeps_the_same_adapters(
     assert not (tmp_path / "resumed" / "adapters").exists()
     # What a job that cannot tidy up leaves behind.
     (parts,) = (tmp_path / "resumed" / "parts").iterdir()
-    (parts / "adapters" / ".Q9-P6.1.part").mkdir()
+    (parts / "adapters" / ".Q9-P6.factdrift-node-1.part").mkdir()
+    (parts / "000009.tables.parquet").touch()
+    # And what a user keeps beside it.
+    others = [parts.parent / name for name in ("notes.txt", "0123456789abcdef.txt", "data/000001.json")]
+    for path in others:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("of the user")
     assert kept(world, tmp_path / "resumed") == whole
-    assert not (tmp_path / "resumed" / "parts").exists()
+    assert sorted(path for path in parts.parent.rglob("*") if path.is_file()) == sorted(others)
 
 
 def test_adapters_that_a_killed_run_had_moved_are_made_again(

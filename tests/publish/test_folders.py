@@ -267,3 +267,12 @@ def test_tables_are_cut_into_shards(bench: Bench, tmp_path: Path) -> None:
         assert all(pq.read_metadata(path).num_rows <= 6 for path in shards)
         found = [row["subject"]["id"] for path in shards for row in pq.read_table(path).to_pylist()]
         assert found == [row["subject"]["id"] for row in rows if row["split"] == split]
+
+
+def test_the_manifest_must_be_that_of_the_build(bench: Bench, tmp_path: Path) -> None:
+    manifest = tmp_path / "other.json"
+    manifest.write_text(json.dumps(MANIFEST | {"rows": {"results/a_b/wikifactdiff.parquet": 99}}))
+    source = bench.put("wikifactdiff.parquet", [update(1)])
+    with pytest.raises(InputError, match=r"wikifactdiff\.parquet: has 1 rows, .*other\.json lists 99"):
+        folders.write_folders([source], manifest, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

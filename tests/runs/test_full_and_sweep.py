@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 from factdrift import cli
 from factdrift.disk import full, is_full
 from factdrift.nodes import node, writer
+from factdrift.owned import WRITER, unfinished
 from factdrift.runs.sweep import FORGOTTEN, sweep
 from factdrift.tables import atomic_path, database
 
@@ -85,6 +87,20 @@ def test_commands_report_a_full_disk_and_raise_other_errors(monkeypatch, capsys,
         cli.main([])
 
 
+def temporary(folder, process, where=None, started=None):
+    """A temporary folder that a process has made, as `owned.scratch` makes it."""
+    folder.mkdir(parents=True)
+    started = time.time() if started is None else started
+    about = {"node": where or node(), "process": process, "started": started}
+    (folder / WRITER).write_text(json.dumps(about))
+    return folder
+
+
+def part(path, process, where=None):
+    """The name of an unfinished file of a process."""
+    return path.with_name(f".{path.name}.factdrift-{where or node()}-{process}.part")
+
+
 def test_sweep_removes_files_of_killed_processes_only(tmp_path, monkeypatch):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
@@ -93,23 +109,19 @@ def test_sweep_removes_files_of_killed_processes_only(tmp_path, monkeypatch):
         folder.mkdir(parents=True)
     monkeypatch.setattr(tempfile, "tempdir", str(spills))
     stays = [
-        *(
-            results / "deep" / name
-            for name in ("a.parquet", "dump.json.gz.part", f".a.{writer()}.part", ".b.part")
-        ),
+        *(results / "deep" / name for name in ("a.parquet", "dump.json.gz.part", ".b.part")),
+        unfinished(results / "deep" / "a"),
+        *(results / f".{name}.{node()}-{gone.pid}.part" for name in ("photos", "disc")),
         *(spills / name for name in (f"factdrift-{writer()}-x", f"other-{node()}-{gone.pid}-x")),
     ]
-    goes = [
-        results / "deep" / f".a.parquet.{node()}-{gone.pid}.part",
-        spills / f"factdrift-{node()}-{gone.pid}-abc_1",
-    ]
+    goes = [part(results / "deep" / "a.parquet", gone.pid), spills / f"factdrift-{node()}-{gone.pid}-abc_1"]
     for path in (*stays, *goes[:1]):
         path.write_bytes(b"x" * 1000)
-    (goes[1] / "deeper").mkdir(parents=True)
-    (goes[1] / "deeper" / "block").write_bytes(b"x" * 500)
-    folder = results / f".shard.{node()}-{gone.pid}.part"
+    (temporary(goes[1], gone.pid) / "deeper").mkdir()
+    (goes[1] / "deeper" / "block").write_bytes(b"x" * (500 - (goes[1] / WRITER).stat().st_size))
+    folder = part(results / "shard", gone.pid)
     folder.mkdir()
-    (folder / "a").write_bytes(b"x" * 250)
+    part(folder / "a", gone.pid).write_bytes(b"x" * 250)
     assert sweep(results) == (3, 1750)
     assert not folder.exists()
     assert [path.exists() for path in (*stays, *goes)] == [True] * len(stays) + [False] * len(goes)
@@ -121,7 +133,7 @@ def test_sweep_removes_what_a_zombie_left(tmp_path, monkeypatch):
     """A killed process whose parent never asks for its end keeps its number, but writes no more."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     killed = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    (tmp_path / f".a.{node()}-{killed.pid}.part").write_bytes(b"x" * 10)
+    part(tmp_path / "a", killed.pid).write_bytes(b"x" * 10)
     assert sweep(tmp_path) == (0, 0)
     killed.kill()
     os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
@@ -131,11 +143,14 @@ def test_sweep_removes_what_a_zombie_left(tmp_path, monkeypatch):
 
 def test_sweep_removes_what_is_older_than_the_process_of_its_number(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    part = tmp_path / f".a.{writer()}.part"
-    part.write_bytes(b"x" * 10)
-    assert sweep(tmp_path) == (0, 0)
-    before = psutil.Process().create_time() - 10
-    os.utime(part, (before, before))
+    (tmp_path / "tmp").mkdir()
+    path, began = unfinished(tmp_path / "a"), psutil.Process().create_time()
+    path.write_bytes(b"x" * 10)
+    mine = temporary(tmp_path / "tmp" / "factdrift-mine", os.getpid(), started=began)
+    earlier = temporary(tmp_path / "tmp" / "factdrift-earlier", os.getpid(), started=began - 10)
+    assert sweep(tmp_path)[0] == 1
+    assert (mine.exists(), earlier.exists()) == (True, False)
+    os.utime(path, (began - 10, began - 10))
     assert sweep(tmp_path) == (1, 10)
 
 
@@ -143,13 +158,13 @@ def test_sweep_leaves_what_another_node_may_be_writing(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    part, folder = tmp_path / f".a.elsewhere-{gone.pid}.part", tmp_path / f".b.elsewhere-{gone.pid}.part"
-    part.write_bytes(b"x" * 10)
+    path, folder = (part(tmp_path / name, gone.pid, "elsewhere") for name in "ab")
+    path.write_bytes(b"x" * 10)
     folder.mkdir()
     (folder / "a").write_bytes(b"x" * 5)
     assert sweep(tmp_path) == (0, 0)
     before = time.time() - FORGOTTEN - 1
-    os.utime(part, (before, before))
+    os.utime(path, (before, before))
     os.utime(folder, (before, before))
     assert sweep(tmp_path) == (1, 10)
     os.utime(folder / "a", (before, before))
@@ -161,10 +176,9 @@ def test_sweep_ignores_files_that_vanish(tmp_path, monkeypatch, when):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    folder = tmp_path / f"factdrift-{node()}-{gone.pid}-a"
-    folder.mkdir()
+    folder = temporary(tmp_path / "factdrift-a", gone.pid)
     (folder / "block").write_bytes(b"x" * 10)
-    (tmp_path / f"factdrift-{node()}-{gone.pid}-link").symlink_to(tmp_path / "nothing")
+    (tmp_path / "factdrift-link").symlink_to(tmp_path / "nothing")
     module, name = (psutil, "Process") if when == "before it is measured" else (shutil, "rmtree")
     real = getattr(module, name)
     really_remove = shutil.rmtree
@@ -176,6 +190,31 @@ def test_sweep_ignores_files_that_vanish(tmp_path, monkeypatch, when):
     monkeypatch.setattr(module, name, after_another)
     assert sweep(tmp_path / "results") == (0, 0)
     assert not folder.exists()
+
+
+def test_sweep_leaves_folders_and_links_of_a_user(tmp_path, monkeypatch):
+    """Folders with names that begin like ours, a day old, and links to folders of ours."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    names = ("factdrift-results-2021-01-04_2023-02-27", f"factdrift-{node()}-{gone.pid}-notes")
+    kept = [tmp_path / "tmp" / name for name in names]
+    for folder in kept:
+        folder.mkdir()
+        (folder / "notes.txt").write_text("mine")
+    (kept[1] / WRITER).write_text("no JSON")
+    elsewhere = temporary(tmp_path / "elsewhere", gone.pid)
+    links = [tmp_path / "tmp" / "factdrift-x-1-link", part(tmp_path / "link", gone.pid)]
+    for link in links:
+        link.symlink_to(elsewhere)
+    before = time.time() - FORGOTTEN - 1
+    for path in (*kept, *(folder / "notes.txt" for folder in kept)):
+        os.utime(path, (before, before))
+    assert sweep(tmp_path) == (0, 0)
+    assert all((folder / "notes.txt").read_text() == "mine" for folder in kept)
+    assert elsewhere.exists()
+    assert all(link.is_symlink() for link in links)
 
 
 def test_the_folder_of_a_query_is_named_by_its_process(tmp_path, monkeypatch):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from dataclasses import replace
 
 import pytest
 from support.downloads import BODY, CONTACT, MD5, NAME, PATH, SHA1, SUMS, dump, fetched, listed, refused
 from support.server import Fault, serving
 
+from factdrift.cli import main
 from factdrift.errors import InputError
 from factdrift.retry import RetryPolicy
-from factdrift.snapshots.download import published
+from factdrift.snapshots.download import download, published
 from factdrift.snapshots.fetch import Client, Limits
 from factdrift.snapshots.registry import Dump
 
@@ -73,6 +75,33 @@ def test_a_download_that_was_given_up_is_continued_by_the_next_run(server, clien
     assert [round(pause / 2**k) in (1, 2, 3) for k, pause in enumerate(pauses)] == [True] * 3
     fetched(tmp_path, dump(server), client)
     assert server.gets(PATH)[-1].start == 60_000
+
+
+SIGNED = "?X-Amz-Credential=me%2F2026&X-Amz-Signature=5ec2e7"
+
+
+@pytest.mark.parametrize("login", ["", "me:5ec2e7@"])
+def test_no_message_and_no_file_has_the_secret_of_an_address(server, tmp_path, capfd, monkeypatch, login):
+    """Of a download that is cut, continued with another signature, and refused."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    address = server.url.replace("http://", f"HTTP://{login}") + PATH
+    server.files |= {PATH + SIGNED: BODY, PATH + SIGNED.replace("7", "7f"): BODY}
+    server.faults[PATH + SIGNED] = [Fault(cut=60_000), Fault(status=403)]
+    line = ["dumps", "download", "2021-01-04", "-o", str(tmp_path / "dump.json.gz"), "--contact", CONTACT]
+    line += ["--tries", "1", "--url"]
+    for _ in range(2):
+        assert main([*line, address + SIGNED]) == 1
+    assert len(list(tmp_path.glob("dump.json.gz.part*"))) == 2
+    held = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert all(b"5ec2e7" not in path.read_bytes() and "5ec2e7" not in path.name for path in held)
+    assert main([*line, address + SIGNED.replace("7", "7f")]) == 0
+    assert (tmp_path / "dump.json.gz").read_bytes() == BODY
+    assert server.gets(PATH + SIGNED.replace("7", "7f"))[0].start == 60_000
+    assert not any("5ec2e7" in path.name for path in tmp_path.rglob("*"))
+    said = "".join(capfd.readouterr())
+    assert "X-Amz-Signature=[key]: given up" in said
+    assert "5ec2e7" not in said
 
 
 def test_a_server_without_ranges_sends_the_whole_file_again(server, client, tmp_path, capsys):
@@ -282,3 +311,41 @@ def test_a_web_page_in_place_of_the_archive_does_not_remove_the_part(server, cli
 def test_without_a_contact_nothing_is_asked(contact):
     with pytest.raises(InputError, match="is no mail or web address"):
         Client(contact)
+
+
+@pytest.mark.parametrize("held", [BODY[:-1], BODY[:-1] + b"x", b""])
+def test_a_file_that_is_there_already_must_be_the_dump(server, client, tmp_path, held):
+    server.files[PATH] = BODY
+    listed(server)
+    output = tmp_path / "dump.json.gz"
+    output.write_bytes(held)
+    with pytest.raises(InputError, match=r"dump\.json\.gz is there already, but .* remove the file"):
+        download(dump(server, size=len(BODY)), output, client)
+    assert output.read_bytes() == held
+    output.write_bytes(BODY)
+    download(dump(server, size=len(BODY)), output, client)
+    assert not server.gets(PATH)
+
+
+def test_what_cannot_be_compared_is_said(server, client, tmp_path, capsys):
+    server.files[PATH] = BODY
+    (tmp_path / "dump.json.gz").write_bytes(b"anything")
+    download(dump(server), tmp_path / "dump.json.gz", client)
+    assert "neither size nor checksum known" in capsys.readouterr().err
+
+
+def test_a_dump_that_is_not_the_published_one_is_called_damaged(server, tmp_path, capsys):
+    """`factdrift refresh` knows by these words that waiting does not help."""
+    server.files[PATH] = BODY
+    address = f"--url={server.url}{PATH}#sha1={'1' * 40}"
+    line = [
+        "dumps",
+        "download",
+        "2021-01-04",
+        address,
+        f"--contact={CONTACT}",
+        "-o",
+        str(tmp_path / "a.json.gz"),
+    ]
+    assert main(line) == 1
+    assert f"factdrift: damaged dump: {server.url}{PATH}: the SHA1 of the file is" in capsys.readouterr().err

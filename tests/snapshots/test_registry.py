@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from factdrift.errors import InputError
 from factdrift.snapshots.registry import (
     COLUMNS,
     Dump,
+    address_of,
     dump_at,
     find_dump,
     mondays,
@@ -51,9 +53,20 @@ def test_mondays_around_a_date(date, expected):
 def test_an_address_with_and_without_a_sum():
     assert dump_at("2021-01-04", "https://a/b.json.gz") == Dump("2021-01-04", ("https://a/b.json.gz",))
     assert dump_at("2021-01-04", f"https://a/b.json.gz#md5={'AB' * 16}").digests == {"md5": "ab" * 16}
+    known = Dump("2021-01-04", ("https://a/b.json.gz",), 12, {"sha1": "0" * 40})
+    assert address_of(known) == f"https://a/b.json.gz#sha1={'0' * 40}&bytes=12"
+    assert address_of(Dump("2021-01-04", ("https://a/b.json.gz",))) == "https://a/b.json.gz"
+    # The strongest checksum, at the first address.
+    both = Dump("2021-01-04", ("https://a/b.json.gz", "https://c"), None, {"md5": "1" * 32, "sha1": "0" * 40})
+    assert address_of(both) == f"https://a/b.json.gz#sha1={'0' * 40}"
+    assert address_of(replace(both, digests={"md5": "1" * 32})) == f"https://a/b.json.gz#md5={'1' * 32}"
+    assert dump_at("2021-01-04", address_of(known)) == known
 
 
-@pytest.mark.parametrize("fragment", ["sha1=abc", "sha256=" + "a" * 64, "top", f"sha1={'g' * 40}"])
+@pytest.mark.parametrize(
+    "fragment",
+    ["sha1=abc", "sha256=" + "a" * 64, "top", "bytes=0", "bytes=1e9", f"sha1={'g' * 40}"],
+)
 def test_a_wrong_sum_in_an_address_is_named(fragment):
     with pytest.raises(InputError, match="write #sha1=SUM or #md5=SUM"):
         dump_at("2021-01-04", f"https://a/b.json.gz#{fragment}")
@@ -78,6 +91,10 @@ def test_which_dumps_the_configuration_downloads():
     assert dumps["2021-01-04"] == find_dump("2021-01-04")
     assert dumps["2022-01-01"] is None
     assert dumps["2023-02-27"].urls == ("http://b/c.json.gz",)
+    # The estimate of disk and time takes the size from the address.
+    sized = remote_dump({"dumps": {"2021-01-04": "https://a/b.json.gz#bytes=250000"}}, "2021-01-04")
+    assert sized is not None
+    assert sized.size == 250_000
     assert remote_dump({"dumps": "sample"}, "2021-01-04") is None
     assert remote_dump({"dumps": "wikidata"}, "2021-01-04") == find_dump("2021-01-04")
     with pytest.raises(InputError, match="the name of a dump must end in"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import urllib.error
 from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
@@ -222,9 +224,26 @@ def test_a_damaged_answer_is_named(service: QueryService, tmp_path: Path) -> Non
         client(service, tmp_path).rows(QUERY, divisible=True)
 
 
-def test_a_server_that_does_not_exist(tmp_path: Path) -> None:
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/", "http://no.such.host.invalid/"])
+def test_a_server_that_was_never_reached_is_not_waited_for(tmp_path: Path, url: str) -> None:
     waited: list[float] = []
-    alone = Client("http://127.0.0.1:9/", CONTACT, Answers(tmp_path, "x"), sleep=waited.append)
-    with pytest.raises(InputError, match="the connection failed"):
+    alone = Client(url, CONTACT, Answers(tmp_path, "x"), sleep=waited.append)
+    with pytest.raises(InputError, match=r"cannot be reached, after 3 tries .* whether .* has a network"):
         alone.rows(QUERY, divisible=True)
+    assert sum(waited) < 20
+
+
+def test_a_server_that_has_answered_before_is_waited_for(
+    service: QueryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    known = Client(service.url, CONTACT, Answers(tmp_path, "x"), sleep=waited.append)
+    assert known.rows(QUERY, divisible=True)
+
+    def gone() -> bytes:
+        raise urllib.error.URLError(OSError(errno.ENETUNREACH, "Network is unreachable"))
+
+    monkeypatch.setattr(known, "_body", gone)
+    with pytest.raises(InputError, match=f"given up after {ATTEMPTS} tries"):
+        known.rows(f"{QUERY} ", divisible=True)
     assert sum(waited) > 200

@@ -12,6 +12,7 @@ import pytest
 from support.dumps import COMPRESS
 
 from factdrift.errors import InputError
+from factdrift.owned import LIST
 from factdrift.statements import extract as module
 from factdrift.statements.extract import extract
 from factdrift.statements.rows import SHARD_ENTITIES, SHARD_PROPERTIES, SHARD_STATEMENTS
@@ -40,6 +41,7 @@ def test_layout(write_dump: Any, tmp_path: Path) -> None:
     dump = write_dump(*(item(number) for number in range(1, 20)), {"id": "P9", "type": "property"})
     report = extract(dump, 0, 1, 3, "enwiki", tmp_path / "shard")
     assert sorted(path.name for path in (tmp_path / "shard").iterdir()) == [
+        LIST,
         *(f"entities-{bucket}.parquet" for bucket in range(3)),
         "properties.parquet",
         "report.json",
@@ -186,11 +188,12 @@ def test_an_earlier_result_is_replaced_and_other_files_are_not(write_dump: Any, 
     assert len(list((tmp_path / "shard").glob("entities-*"))) == 2
     other = tmp_path / "other"
     other.mkdir()
-    (other / "thesis.txt").write_text("")
+    (other / "thesis.txt").write_text("mine")
+    (other / "report.json").write_text("mine")
     for output in (other, other / "thesis.txt"):
-        with pytest.raises(InputError, match="not the folder of a shard"):
+        with pytest.raises(InputError, match=r"was not written there by factdrift|is a file"):
             extract(dump, 0, 1, 2, "all", output)
-    assert (other / "thesis.txt").exists()
+    assert {path.read_text() for path in other.iterdir()} == {"mine"}
 
 
 @pytest.mark.parametrize(

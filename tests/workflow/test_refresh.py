@@ -1,4 +1,5 @@
-"""Months of dumps that appear on a server one by one; each is released, though every refresh is killed."""
+"""Months of dumps that appear on a server one by one. All are released, though refreshes are killed or ended,
+find a broken dump, or only try."""
 
 from __future__ import annotations
 
@@ -15,10 +16,12 @@ from pathlib import Path
 import pytest
 from support.kill import killing
 from support.listings import HOME, add_dump, add_page
-from support.server import Server, serving
+from support.server import Fault, Server, serving
+from support.waiting import wait_until
 from support.workflow import snakemake
 
 from factdrift.cli import main
+from factdrift.unlock import runs_in
 
 YEAR = ("2023-10-02", "2023-11-06", "2023-12-04", "2024-01-08", "2024-02-05", "2024-03-04", "2024-04-08")
 YEAR += ("2024-05-06", "2024-06-10", "2024-07-08", "2024-08-05", "2024-09-02", "2024-10-07")
@@ -38,24 +41,46 @@ PLACES = (
 PRODUCTS = ("wfd_repl.parquet", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet")
 
 
-def publish(server: Server, date: str, dump: Path) -> None:
+def publish(server: Server, date: str, dump: bytes) -> None:
     """What the server has after it has finished a dump."""
     day = date.replace("-", "")
     name = f"wikidata-{day}-all.json.gz"
     add_dump(server, day)
-    server.files[f"{HOME}{day}/{name}"] = dump.read_bytes()
-    digest = hashlib.sha1(dump.read_bytes()).hexdigest()
+    server.files[f"{HOME}{day}/{name}"] = dump
+    digest = hashlib.sha1(dump).hexdigest()
     server.files[f"{HOME}{day}/wikidata-{day}-sha1sums.txt"] = f"{digest}  {name}\n".encode()
     days = [path.split("/")[-2] for path in server.files if path.startswith(HOME) and path.endswith("/")]
     add_page(server, HOME, [f"{day}/" for day in sorted({each for each in days if each.isdigit()})])
 
 
-def refresh(directory: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
-    line = [sys.executable, "-c", program, "refresh", "--configfile", "refresh.yaml", "--", "--cores", "2"]
+PROGRAM = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
+LINE = [sys.executable, "-c", PROGRAM, "refresh", "--configfile", "refresh.yaml", "--", "--cores", "2"]
+
+
+def refresh(
+    directory: Path, *arguments: str, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        line, cwd=directory, env=env, start_new_session=True, capture_output=True, text=True, check=False
+        [*LINE, *arguments],
+        cwd=directory,
+        env=env,
+        start_new_session=True,
+        capture_output=True,
+        text=True,
+        check=False,
     )
+
+
+def end_during_a_download(server: Server, path: str, directory: Path) -> None:
+    """SIGTERM ends the jobs and Snakemake before the refresh, and leaves what has arrived."""
+    server.faults[path] = [Fault(hold=1000)]
+    with (directory / "ended.log").open("w") as log:
+        run = subprocess.Popen(LINE, cwd=directory, stdout=log, stderr=log, start_new_session=True)
+        wait_until(lambda: [each for each in server.gets(path) if each.sent], run)
+        run.terminate()
+        assert run.wait() == 128 + signal.SIGTERM, (directory / "ended.log").read_text()[-3000:]
+    assert not runs_in(directory)
+    server.released.set()
 
 
 @pytest.mark.slow
@@ -70,22 +95,37 @@ def test_months_of_dumps_with_a_kill_in_each_give_what_one_build_gives(tmp_path:
         (replay / "refresh.yaml").write_text(
             json.dumps({**KEYS, "refresh": settings, "contact": "me@example.org"})
         )
-        publish(server, MONTHS[0], dumps[MONTHS[0]])
+        publish(server, MONTHS[0], dumps[MONTHS[0]].read_bytes())
         for date in MONTHS[1:]:
-            publish(server, date, dumps[date])
+            if date == MONTHS[2]:
+                publish(server, date, dumps[date].read_bytes()[:-9999])
+                broken = refresh(replay)
+                assert broken.returncode == 1, broken.stderr[-3000:]
+                assert "is skipped from now on: " in broken.stdout
+                assert "the archive is truncated or corrupt" in broken.stdout
+            publish(server, date, dumps[date].read_bytes())
             place = chance.choice(PLACES).format(date=date)
-            killed = refresh(replay, killing(tmp_path / "hook", place, "run"))
+            if date == MONTHS[1]:
+                end_during_a_download(server, address(MONTHS[0]), replay)
+            killed = refresh(replay, env=killing(tmp_path / "hook", place, "run"))
             assert killed.returncode == -signal.SIGKILL, (place, killed.stdout[-3000:])
             assert not (replay / "results/releases" / date).exists()
+            if date == MONTHS[2]:
+                tried = refresh(replay, "--dry-run")
+                assert tried.returncode == 1, tried.stderr[-3000:]
+                assert "was not made, though Snakemake ended with status 0; nothing" in tried.stdout
             done = refresh(replay)
             assert done.returncode == 0, (place, done.stdout[-3000:] + done.stderr[-3000:])
             assert f"results/releases/{date}: 6 files" in done.stdout
+            # As if an update of the project had changed its tables: what is released is older than they are.
+            for path in (replay / "results").glob(f"*_{date}/**/*"):
+                os.utime(path, (0, 0))
         said = refresh(replay)
         assert said.returncode == 0
         assert "nothing new" in said.stdout
         # Each dump was fetched once, or the rest of it after a kill, though old snapshots are gone.
-        for day in map(undashed, MONTHS):
-            assert len(server.gets(f"{HOME}{day}/wikidata-{day}-all.json.gz")) <= 2
+        for date in MONTHS:
+            assert len(server.gets(address(date))) <= (3 if date in (MONTHS[0], MONTHS[2]) else 2)
     kept = {path.name for path in (replay / "results/snapshots").iterdir()}
     assert kept == set(MONTHS[-2:])
 
@@ -108,5 +148,7 @@ def test_months_of_dumps_with_a_kill_in_each_give_what_one_build_gives(tmp_path:
     assert (releases[-1] / "stream.parquet").read_bytes() == (whole / "results/stream.parquet").read_bytes()
 
 
-def undashed(date: str) -> str:
-    return date.replace("-", "")
+def address(date: str) -> str:
+    """The path of a dump on the server."""
+    day = date.replace("-", "")
+    return f"{HOME}{day}/wikidata-{day}-all.json.gz"

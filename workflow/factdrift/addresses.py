@@ -5,12 +5,13 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from factdrift.errors import InputError
+from factdrift.redaction import redacted
 
 QUERY_SERVICE = "https://query.wikidata.org/sparql"
 WIKIDATA_API = "https://www.wikidata.org/w/api.php"
@@ -21,37 +22,66 @@ TOKEN_VARIABLE = "FACTDRIFT_ACCESS_TOKEN"
 
 def is_url(source: str) -> bool:
     """Whether a source is an address to download from."""
-    return source.startswith(("https://", "http://"))
+    return source.lower().startswith(("https://", "http://"))
 
 
-def check_no_passwords(config: Mapping[str, Any]) -> None:
-    """Raises InputError if an address in the configuration holds a user name or a password.
+def check_addresses(config: Mapping[str, Any]) -> None:
+    """Raises InputError if a value of the configuration is an address with a secret, or is not a valid one.
 
-    `config`: as the user gave it, not yet checked. Addresses are repeated in manifest, logs and metadata; so
-    the message names the key only.
+    `config`: as the user gave it, not yet checked. Snakemake's logs and command lines, the manifest and
+    metadata repeat addresses; so the message names the key only, and a signed address is refused, too.
     """
-    chat, ripple, dumps = (config.get(key) for key in ("chat", "tempripple", "dumps"))
+    chat = config.get("chat")
     if isinstance(chat, dict):
         check_no_password(chat.get("base_url"))
-    named = {key: config.get(key) for key in ("pageviews", "wikidata_api")} | {"dumps": dumps}
-    if isinstance(ripple, dict):
-        named["tempripple.endpoint"] = ripple.get("endpoint")
-    if isinstance(dumps, dict):
-        named |= {f"dumps.{date}": source for date, source in dumps.items()}
-    for key, address in named.items():
-        if isinstance(address, str) and is_url(address) and "@" in urlsplit(address).netloc:
+    for key, text in _texts(config):
+        if "://" in text and redacted(text) != text:
             raise InputError(
-                f"configuration: {key}: the address must not contain a user name or a password, because logs "
-                "and the manifest repeat it; fetch the file yourself and give its path"
+                f"configuration: {key}: the address must not contain a user name, a password, a key or a "
+                "signature, because logs and the manifest repeat it; fetch the file yourself and give "
+                "its path"
             )
+        if fault := _fault(text):
+            raise InputError(f"configuration: {key}: {text} is no valid address ({fault}); correct it")
 
 
-def check_address(option: str, url: str) -> None:
-    """Raises InputError unless `url`, the value of an option, is an http(s) address without a password."""
-    if not is_url(url) or not urlsplit(url).netloc:
+def check_address(option: str, url: str, *, secrets: bool = False) -> None:
+    """Raises InputError unless `url`, the value of an option, is an http(s) address.
+
+    `secrets`: it may be one with a password or a signature, which are not repeated.
+    """
+    if not secrets and redacted(url) != url:
+        raise InputError(
+            f"{option}: the address must not contain a user name, a password, a key or a signature"
+        )
+    if not is_url(url):
         raise InputError(f"{option} {url}: no http(s) address")
-    if "@" in urlsplit(url).netloc:
-        raise InputError(f"{option}: the address must not contain a user name or a password")
+    if fault := _fault(url):
+        raise InputError(f"{option} {url}: no valid address ({fault})")
+
+
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """All texts among the values of the configuration, each with its key."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _texts(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, key)
+
+
+def _fault(text: str) -> str:
+    """What is wrong with an http(s) address; empty for a right one, and for any other text."""
+    if not is_url(text):
+        return ""
+    try:
+        address = urlsplit(text)
+        address.port  # noqa: B018  raises ValueError for what is no port
+    except ValueError as error:
+        return str(error)
+    return "" if address.hostname else "it names no server"
 
 
 def check_no_password(base_url: Any) -> None:

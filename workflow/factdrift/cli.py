@@ -11,7 +11,7 @@ import importlib
 import sys
 
 from factdrift import disk, memory
-from factdrift.errors import InputError
+from factdrift.errors import DAMAGED, DamagedDump, InputError
 from factdrift.models.threads import wait_asleep
 
 STAGES = (
@@ -57,7 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
         wait_asleep()
         options.run(options)
     except InputError as error:
-        print(f"factdrift: {error}", file=sys.stderr)
+        kind = DAMAGED if isinstance(error, DamagedDump) else ""
+        print(f"factdrift: {kind}{error}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
         if error.name not in MODEL_PACKAGES:

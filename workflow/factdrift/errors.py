@@ -1,8 +1,16 @@
 """Errors that are reported to the user without a traceback."""
 
+from factdrift.redaction import redacted
+
 
 class InputError(Exception):
-    """Something that the user gave cannot be used; the message names the file, line or key and the remedy."""
+    """Something that the user gave cannot be used; the message names the file, line or key and the remedy.
+
+    Passwords and signatures of addresses in the message are replaced.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(redacted(message))
 
 
 class CannotEdit(InputError):
@@ -10,3 +18,13 @@ class CannotEdit(InputError):
 
     A run of several methods skips this one and reports the reason, unless `strict` is configured.
     """
+
+
+class DamagedDump(InputError):
+    """A dump cannot be used: it is cut or corrupt, not the published file, or has too many bad lines.
+
+    Commands print it behind `DAMAGED`, by which `factdrift refresh` finds it in the log of a job.
+    """
+
+
+DAMAGED = "damaged dump: "

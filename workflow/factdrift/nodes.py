@@ -7,6 +7,8 @@ import errno
 import fcntl
 import os
 import re
+import stat
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -26,6 +28,26 @@ def writer() -> str:
     return f"{node()}-{os.getpid()}"
 
 
+def private_folder(name: str) -> Path:
+    """A folder under TMPDIR that only this user can enter, made if there is none; for locks.
+
+    Its name is no secret, so others may have made it first. Raises InputError if it is not this user's, is
+    open to others, or is no folder.
+    """
+    folder = Path(tempfile.gettempdir()) / f"factdrift-{name}-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    held = folder.lstat()
+    if not stat.S_ISDIR(held.st_mode) or held.st_uid != os.getuid():
+        raise InputError(
+            f"{folder}: is not a folder of this user's, which the locks need; remove it, or let TMPDIR name "
+            "a folder of your own"
+        )
+    if stat.S_IMODE(held.st_mode) & 0o077:
+        raise InputError(f"{folder}: others can enter it; run `chmod 700 {folder}`")
+    return folder
+
+
 @contextlib.contextmanager
 def file_lock(path: Path, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Waits until no other process holds the lock `path`; the kernel releases it if its holder dies.
@@ -34,7 +56,7 @@ def file_lock(path: Path, before_waiting: Callable[[], None] = lambda: None) -> 
     system without locks.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
+    with path.open("a") as file:  # empties no file of the same name
         if not try_lock(file, path):
             before_waiting()
             _flock(file, path, fcntl.LOCK_EX)

@@ -15,17 +15,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from factdrift.errors import InputError
+from factdrift.redaction import redacted
 
 _DOUBLINGS = 60
 """A wait is doubled no more often, so that it stays a number."""
 
 
 class TransientError(Exception):
-    """A failure that may not occur again; `after` is the server's Retry-After in seconds, if it sent one."""
+    """A failure that may not occur again; `after` is the server's Retry-After in seconds, if it sent one.
 
-    def __init__(self, what: str, after: float | None = None) -> None:
+    `unreached`: no connection came about, because there is no network, no such name or no such server.
+    """
+
+    def __init__(self, what: str, after: float | None = None, unreached: bool = False) -> None:
         super().__init__(what)
-        self.after = after
+        self.after, self.unreached = after, unreached
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,8 @@ class RetryPolicy:
     `tries`: failures in a row after which it is given up. `first`: the wait after the first failure; it is
     doubled with each further one, up to `longest`, and multiplied by a random number between the two of
     `jitter`, so that clients that failed together do not come back together. `patience`: a server that asks
-    for a longer wait ends the job.
+    for a longer wait ends the job. `unreached`: instead of `tries`, as long as no connection to the server
+    has come about at all.
     """
 
     tries: int = 10
@@ -43,6 +48,7 @@ class RetryPolicy:
     longest: float = 300.0
     patience: float = 3600.0
     jitter: tuple[float, float] = (0.75, 1.25)
+    unreached: int | None = None
 
     def wait(
         self,
@@ -75,10 +81,12 @@ class Retries:
         server: str,
         sleep: Callable[[float], None] = time.sleep,
         uniform: Callable[[float, float], float] = random.uniform,
+        reached: bool = False,
     ) -> None:
-        """`server` is what messages begin with: an address, or what is being done there."""
+        """`server` is what messages begin with: an address, or what is being done there. `reached`: whether a
+        connection to it has come about before."""
         self.policy, self.server, self.failures = policy, server, 0
-        self._sleep, self._uniform = sleep, uniform
+        self._sleep, self._uniform, self._reached = sleep, uniform, reached
 
     def succeeded(self) -> None:
         """Begins a new row of failures."""
@@ -87,13 +95,21 @@ class Retries:
     def failed(self, failure: TransientError) -> None:
         """Waits as long as the policy says. Raises InputError if the request is to be given up."""
         self.failures += 1
-        if self.failures >= self.policy.tries:
+        self._reached = self._reached or not failure.unreached
+        sooner = None if self._reached else self.policy.unreached
+        tries = self.policy.tries if sooner is None else sooner
+        if sooner is not None and self.failures >= tries:
+            raise InputError(
+                f"{self.server}: cannot be reached, after {self.failures} tries ({failure}). Check the "
+                "address, and whether this machine has a network, or needs a proxy (HTTPS_PROXY)"
+            )
+        if self.failures >= tries:
             raise InputError(
                 f"{self.server}: given up after {self.failures} tries without getting further ({failure}). "
                 "What has arrived is kept: run the same command again later, and it goes on from there"
             )
         seconds = self.policy.wait(self.server, failure, self.failures, self._uniform)
-        say(self.server, f"{failure}; try {self.failures + 1} of {self.policy.tries} in {seconds:,.1f} s")
+        say(self.server, f"{failure}; try {self.failures + 1} of {tries} in {seconds:,.1f} s")
         self._sleep(seconds)
 
 
@@ -121,5 +137,5 @@ def retry_after(
 
 
 def say(server: str, what: str) -> None:
-    """Prints one line about a server to standard error."""
-    print(f"{server}: {what}", file=sys.stderr, flush=True)
+    """Prints one line about a server to standard error, without the secrets of its address."""
+    print(redacted(f"{server}: {what}"), file=sys.stderr, flush=True)

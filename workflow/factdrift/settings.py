@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from factdrift.addresses import check_no_passwords, is_url
+from factdrift.addresses import check_addresses, is_url
 from factdrift.edit.methods.own import entries
 from factdrift.errors import InputError
 from factdrift.paths import SCHEMA
@@ -36,7 +36,7 @@ def configure(config: dict[str, Any], schema_file: Path = SCHEMA) -> None:
     schema = read_yaml(schema_file)
     _normalise(config)
     # First, because other messages repeat the value that they complain of.
-    check_no_passwords(config)
+    check_addresses(config)
     _add_methods(schema, config)
     _complete(schema, config)
     _check_dates(config)

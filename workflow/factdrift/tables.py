@@ -7,9 +7,6 @@ timestamps, no random order of rows, the same writer settings for all tables.
 from __future__ import annotations
 
 import contextlib
-import errno
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,9 +15,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.disk import is_full
 from factdrift.errors import InputError
-from factdrift.nodes import writer
+from factdrift.owned import atomic_path as atomic_path
+from factdrift.owned import scratch
 from factdrift.progress import Progress
 from factdrift.text_files import utf8_lines
 from factdrift.wikidata.ids import entity_number
@@ -129,26 +126,6 @@ _WRITER = {"compression": "zstd", "compression_level": 3, "version": "2.6", "use
 
 
 @contextlib.contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path`, which is renamed to `path` if the block succeeds, else removed."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{writer()}.part")
-    try:
-        yield temporary
-        temporary.replace(path)
-    except OSError as error:
-        if is_full(error) and not error.filename:  # errors of open files name no file
-            raise OSError(errno.ENOSPC, "No space left on device", str(path)) from error
-        raise
-    finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary)
-        else:
-            temporary.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
 def parquet_writer(
     path: str | Path, schema: pa.Schema, steps: Sequence[str] = (), **changes: Any
 ) -> Iterator[pq.ParquetWriter]:
@@ -232,9 +209,9 @@ def database(memory_mb: int = 1000, threads: int = 1) -> Iterator[duckdb.DuckDBP
 
     The process takes some 400 MB more: Python, the rows that are being written, what DuckDB does not count.
     """
-    with tempfile.TemporaryDirectory(prefix=f"factdrift-{writer()}-") as spill:
+    with scratch() as spill:
         connection = duckdb.connect(
-            config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": spill}
+            config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": str(spill)}
         )
         try:
             connection.execute("SET enable_progress_bar = false")

@@ -327,8 +327,10 @@ def _table(options: argparse.Namespace) -> None:
     from factdrift.answer import table
     from factdrift.edit.scores.table import read_skipped
     from factdrift.models.bundled.known import recall_lines
+    from factdrift.owned import claim
     from factdrift.tempripple.score import SELECTIONS
 
+    claim(options.output, (f"{name}.{form}" for name in ("table2", "table3") for form in ("txt", "csv")))
     skipped = read_skipped(options.runs)
 
     selections = [table.read_scores(options.scores, options.tests, name) for name in SELECTIONS]

@@ -8,7 +8,6 @@ the function that reads the table beside it.
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,8 @@ import yaml
 
 from factdrift.answer.prompts import filled
 from factdrift.errors import InputError
-from factdrift.tables import atomic_path, write_parquet
+from factdrift.owned import new_folder
+from factdrift.tables import write_parquet
 from factdrift.tempripple.schemas import TASKS
 from factdrift.tempripple.score import CONDITIONS
 
@@ -130,12 +130,11 @@ def write_tasks(tasks: Iterable[Task], output: Path) -> list[Task]:
     Raises InputError if two tasks have the same name, if there is none, or if the folder has other files.
     """
     found = list(tasks)
-    _check(found, output)
+    _check(found)
     groups: dict[str, list[Task]] = {}
     for task in found:
         groups.setdefault(task.group, []).append(task)
-    with atomic_path(output) as folder:
-        folder.mkdir()
+    with new_folder(output) as folder:
         (folder / _READER).write_text(_READ, encoding="utf-8")
         for task in found:
             write_parquet(task.table, folder / f"{task.name}.parquet")
@@ -143,20 +142,16 @@ def write_tasks(tasks: Iterable[Task], output: Path) -> list[Task]:
         for group, members in groups.items():
             if [task.name for task in members] != [group]:
                 (folder / f"{group}.yaml").write_text(_group_yaml(group, members), encoding="utf-8")
-        if output.is_dir():
-            shutil.rmtree(output)
     return found
 
 
-def _check(tasks: Sequence[Task], output: Path) -> None:
+def _check(tasks: Sequence[Task]) -> None:
     names = [task.name for task in tasks]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(f"two tasks are called {twice[0]}; give the tables different names")
     if not tasks:
         raise InputError("no task to write; give --questions or --edits")
-    if output.is_dir() and any(output.iterdir()) and not (output / _READER).is_file():
-        raise InputError(f"{output}: has other files than tasks; name a new folder")
 
 
 def _yaml(task: Task) -> str:

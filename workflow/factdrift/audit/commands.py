@@ -63,14 +63,16 @@ def _audit(options: argparse.Namespace) -> None:
 
     from factdrift.audit.account import AUDIT, text_of
     from factdrift.audit.build import Source, audit
+    from factdrift.owned import claim
     from factdrift.tables import write_parquet
 
     settings = read_settings(options.settings, AuditSettings, "audit")
     pair = options.pair or _pair()
     dumps = {which: getattr(options, f"{which}_dump") or _dump(pair, which) for which in ("old", "new")}
     source = Source(pair, dumps["old"], dumps["new"], options.labels)
-    findings, summary = audit(source, settings.rows, settings.seed)
     folder = options.output or pair / "audit"
+    claim(folder, ("audit.txt", "audit.json", "audit.parquet"))
+    findings, summary = audit(source, settings.rows, settings.seed)
     lines = list(text_of(summary, findings))
     _write("\n".join(lines), folder / "audit.txt")
     _write(json.dumps(summary, indent=1, ensure_ascii=False), folder / "audit.json")

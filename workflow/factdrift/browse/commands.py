@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from factdrift.errors import InputError
@@ -62,14 +61,15 @@ def _explorer(options: argparse.Namespace) -> None:
     from factdrift.browse.export import export
     from factdrift.browse.index import index_of
     from factdrift.browse.search import open_index
+    from factdrift.owned import scratch
     from factdrift.tables import database
 
     build = Build.of(options.pair)
     with (
-        tempfile.TemporaryDirectory(prefix="factdrift-explorer-") as folder,
+        scratch() as folder,
         database(options.memory_mb) as db,
     ):
-        index = open_index(index_of(build, Path(folder) / "index.sqlite", options.memory_mb))
+        index = open_index(index_of(build, folder / "index.sqlite", options.memory_mb))
         number = export(build, index, db, options.output)
         index.close()
     print(f"{options.output}: {number:,} files")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ from factdrift.browse.pages import LISTED, Pages, packaged, style
 from factdrift.browse.search import Index, folded
 from factdrift.browse.subjects import Tables
 from factdrift.errors import InputError
+from factdrift.owned import new_folder
 from factdrift.progress import Progress
-from factdrift.tables import atomic_path
 from factdrift.wikidata.ids import entity_id
 from factdrift.wikidata.text import printable
 
@@ -53,7 +52,8 @@ class FileLinks:
 def export(build: Build, index: Index, db: duckdb.DuckDBPyConnection, folder: Path) -> int:
     """Writes a page for every subject with an update, their relations and classes; returns how many.
 
-    Raises InputError if there are more than MOST updates.
+    Raises InputError if there are more than MOST updates, or if the folder has files that are no earlier
+    explorer's.
     """
     whole = sum(index.scenarios().values())
     if whole > MOST:
@@ -65,10 +65,7 @@ def export(build: Build, index: Index, db: duckdb.DuckDBPyConnection, folder: Pa
     named = index.names([*subjects, *classes, *(-number for number in relations)])
     links = FileLinks({entity_id(number) for number in named})
     pages = Pages(Tables(build, db), links, ROWS)
-    if folder.exists() and not (folder / "search.js").is_file() and any(folder.iterdir()):
-        raise InputError(f"{folder}: holds other files than an explorer; name an empty or a new folder")
-    with atomic_path(folder) as made:
-        made.mkdir()
+    with new_folder(folder) as made:
         progress = Progress("explorer", len(named), "pages")
         number = 0
 
@@ -95,8 +92,6 @@ def export(build: Build, index: Index, db: duckdb.DuckDBPyConnection, folder: Pa
         write("explorer.js", packaged("explorer.js"))
         write("search.js", _search(named.values()))
         progress.say()
-        if folder.exists():
-            shutil.rmtree(folder)
     return number
 
 

@@ -8,6 +8,7 @@ popular names reads the first matches only, however short the text.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import itertools
 import os
@@ -22,6 +23,7 @@ import pyarrow as pa
 
 from factdrift.browse.build import SIDES, Build, parquet_files
 from factdrift.browse.search import CLASS, RELATION, SUBJECT, folded_hash
+from factdrift.errors import InputError
 from factdrift.nodes import file_lock
 from factdrift.progress import Progress
 from factdrift.tables import ROW_GROUP, atomic_path, database, sql
@@ -65,9 +67,14 @@ def cache_folder() -> Path:
 def index_of(build: Build, path: Path | None = None, memory_mb: int = 2000) -> Path:
     """The index of a build, made if there is none or if the tables have changed since.
 
-    `path`: its file; None is one in the cache folder, named by the build's folder.
+    `path`: its file; None is one in the cache folder, named by the build's folder. Raises InputError if the
+    file at `path` is no index.
     """
     name = hashlib.sha256(os.fsencode(build.pair)).hexdigest()[:16]
+    if path is not None and not _may_replace(path):
+        raise InputError(
+            f"--index {path}: is not an index of the explorer, so it is not replaced; name another file"
+        )
     path = path or cache_folder() / f"browse-{build.pair.name}-{name}.sqlite"
     state = build.state()
 
@@ -92,9 +99,26 @@ def _state(path: Path) -> str | None:
     return held.get("state") if held.get("version") == str(VERSION) else None
 
 
+def _may_replace(path: Path) -> bool:
+    """Whether a file is an index, of whatever version or build, or has nothing in it, or does not exist."""
+    if not os.path.lexists(path):
+        return True
+    if not path.is_file():
+        return False
+    if not path.stat().st_size:
+        return True
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.DatabaseError:
+        return False
+    return {"meta", "kinds", "names", "words", "updates", "instances", "subclasses"} <= tables
+
+
 def make_index(build: Build, path: Path, state: str, memory_mb: int) -> None:
     """Writes the index; its progress goes to standard error."""
     with (
+        _full_disk(path),
         atomic_path(path) as temporary,
         database(memory_mb) as tables,
         contextlib.closing(sqlite3.connect(temporary)) as db,
@@ -109,6 +133,17 @@ def make_index(build: Build, path: Path, state: str, memory_mb: int) -> None:
         db.execute("INSERT INTO words(words) VALUES ('optimize')")
         db.executemany("INSERT INTO meta VALUES (?, ?)", [("version", str(VERSION)), ("state", state)])
         db.commit()
+
+
+@contextlib.contextmanager
+def _full_disk(path: Path) -> Iterator[None]:
+    """Turns SQLite's error of a full disk, which names no file, into that of the system."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
+            raise
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
 
 
 def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:

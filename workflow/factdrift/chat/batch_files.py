@@ -6,6 +6,7 @@ things with the batch's name before it repeats the step; names are random, so th
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ import msgspec
 
 from factdrift.chat.requests import Request, canonical
 from factdrift.errors import InputError
-from factdrift.tables import atomic_path
+from factdrift.owned import atomic_path, remove_unfinished, writer_of_name
 
 ENDPOINT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 
@@ -89,7 +90,10 @@ class Folder:
     def sweep(self) -> None:
         """Removes files of batches that are not open, which a killed run may have left."""
         for path in self.path.glob("*"):
-            if path.suffix != ".json" and not (self.path / f"{path.name.partition('.')[0]}.json").exists():
+            if writer_of_name(path.name):
+                remove_unfinished(path)
+            own = re.fullmatch(r"(factdrift-[0-9a-f]{16})\.(jsonl|results)", path.name)
+            if own and not (self.path / f"{own[1]}.json").exists():
                 path.unlink()
 
     def requests_of(self, batch: OpenBatch) -> Path:

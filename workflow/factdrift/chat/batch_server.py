@@ -11,10 +11,10 @@ import openai
 from openai.types import Batch, FileObject
 
 from factdrift.chat.batch_files import ENDPOINT, OpenBatch
-from factdrift.chat.redaction import Redactor
 from factdrift.chat.replies import Malformed, judge
 from factdrift.chat.settings import Chat
 from factdrift.errors import InputError
+from factdrift.redaction import Redactor
 from factdrift.retry import Retries, TransientError
 
 T = TypeVar("T")

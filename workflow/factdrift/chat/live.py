@@ -13,13 +13,13 @@ import openai
 
 from factdrift.chat.prices import Budget, believed, exhausted, paid_tokens, worst_tokens
 from factdrift.chat.rates import Rates
-from factdrift.chat.redaction import Redactor
 from factdrift.chat.replies import Failure, Reply, judge, read_reply
 from factdrift.chat.requests import Request
 from factdrift.chat.settings import Chat
 from factdrift.chat.store import Charge, Store
 from factdrift.chat.survey import Survey, Tally, say
 from factdrift.errors import InputError
+from factdrift.redaction import Redactor
 from factdrift.retry import TransientError
 
 _GRACE = 20.0

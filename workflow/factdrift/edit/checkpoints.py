@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,23 +12,27 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.tables import atomic_path, parquet_writer
+from factdrift.owned import atomic_path, remove_empty, remove_folder
+from factdrift.tables import parquet_writer
+
+OWN = ("[0-9][0-9][0-9][0-9][0-9][0-9].*",)
+"""Names of a batch's files, which begin with its number."""
 
 
 class Parts:
     """The finished batches of one job, in a folder that the job removes at its end.
 
     A batch consists of named tables and of costs. Batches of other settings, models, inputs or code are
-    removed.
+    removed, and nothing else that may be in the folder.
     """
 
     def __init__(self, folder: Path, depends: Mapping[str, Any]):
         """`depends`: all that the tables depend on, with the fingerprint of the code under `code`."""
         text = json.dumps(depends, sort_keys=True, default=str)
         self._folder = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
-        for other in folder.glob("*") if folder.is_dir() else ():
+        for other in _versions(folder):
             if other != self._folder:
-                shutil.rmtree(other)
+                remove_folder(other, OWN)
         self._root = folder
 
     def has(self, number: int) -> bool:
@@ -55,14 +59,21 @@ class Parts:
         return self._folder / name
 
     def remove(self) -> None:
-        if self._root.is_dir():
-            shutil.rmtree(self._root)
+        """Removes the batches, and the folder in which they are unless it has other files."""
+        for version in _versions(self._root):
+            remove_folder(version, OWN)
+        remove_empty(self._root)
 
     def _table(self, number: int, name: str) -> Path:
         return self._folder / f"{number:06d}.{name}.parquet"
 
     def _costs(self, number: int) -> Path:
         return self._folder / f"{number:06d}.json"
+
+
+def _versions(folder: Path) -> list[Path]:
+    """The folders of batches in a folder: one for each state of all that they depend on."""
+    return [path for path in folder.glob("*") if re.fullmatch("[0-9a-f]{16}", path.name) and path.is_dir()]
 
 
 def digest(paths: Sequence[Path]) -> str | None:

@@ -11,7 +11,7 @@ from factdrift.edit.adapters import about, adapter_of, write_adapter
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Edit, Edited
 from factdrift.models.loading import Loaded
-from factdrift.tables import atomic_path
+from factdrift.owned import new_folder, remove_folder, remove_unfinished, writer_of_name
 
 
 class Keeping:
@@ -44,18 +44,19 @@ class Keeping:
         self._write(name, [edits[place] for place in lasting], made, 0)
 
     def _write(self, name: str, edits: Sequence[Edit], made: Edited, place: int) -> None:
-        with atomic_path(self._folder / name) as folder:
+        with new_folder(self._folder / name) as folder:  # of a batch that was killed, it is made again
             said = about(self._loaded, self._hyper, edits)
             write_adapter(self._loaded, adapter_of(made.deltas, place), folder, said)
-            # Of a batch that was killed and is made again.
-            shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def move(self, output: Path) -> None:
-        """Moves the adapters to their final place, in the place of earlier ones."""
+        """Moves the adapters to their final place, in the place of earlier ones.
+
+        Raises InputError if other files are there.
+        """
         self._folder.mkdir(parents=True, exist_ok=True)
-        for unfinished in self._folder.glob(".*.part"):  # of a job that was killed
-            shutil.rmtree(unfinished)
-        if output.is_dir():
-            shutil.rmtree(output)
+        for unfinished in self._folder.iterdir():
+            if writer_of_name(unfinished.name):  # of a job that was killed
+                remove_unfinished(unfinished)
+        remove_folder(output)
         output.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(self._folder, output)

@@ -68,6 +68,7 @@ def _probe(options: argparse.Namespace) -> None:
 
     from factdrift.models.checkpoint import base_of
     from factdrift.models.names import split_name
+    from factdrift.owned import claim
 
     settings = read_settings(options.settings, Settings, PART)
     settings = msgspec.structs.replace(settings, regime="independent")
@@ -79,6 +80,9 @@ def _probe(options: argparse.Namespace) -> None:
     if name == "none":
         raise InputError("--name: `none` is the model without edits; give another name")
     options.base, model = base, split_name(base)[0]
+    written = ["edits", "edit_scores", "probes", *(() if options.baseline else BASELINE)]
+    written += [f"{name}/0-of-1.{what}" for what in ("probes", "edits")]
+    claim(options.output, [*(f"{table}.parquet" for table in written), "costs.json"])
     edits = _chosen(options)
     tables = _baseline(options, settings, edits)
     runs = _run(options, settings, name, edits, tables)

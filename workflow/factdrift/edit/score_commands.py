@@ -97,7 +97,9 @@ def write_tables(
         write_table,
     )
     from factdrift.models.bundled.known import recall_lines
+    from factdrift.owned import claim
 
+    claim(output, (f"{name}.{form}" for name in ("table6", "table7") for form in ("txt", "csv")))
     skipped = read_skipped(costs)
     for name, title, known in (
         ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -73,6 +72,7 @@ def register(verbs: Parsers) -> None:
 
 def _tune(options: argparse.Namespace) -> None:
     from factdrift.edit.methods.hyperparameters import check_values, read_search
+    from factdrift.owned import scratch
 
     own = entry(options.method, options.methods)
     check_values(own.name, options.set, own.described_in(options.methods))
@@ -80,7 +80,7 @@ def _tune(options: argparse.Namespace) -> None:
     settings = read_settings(options.settings, Settings, PART)
     if settings.regime != "independent":
         raise InputError("edit.regime: hyper-parameters are tuned on independent edits; leave the key out")
-    with loaded(options, settings) as model, tempfile.TemporaryDirectory() as folder:
+    with loaded(options, settings) as model, scratch() as folder:
         from factdrift.edit.methods.hyperparameters import hyper_of
         from factdrift.edit.methods.regimes import check_layers
         from factdrift.edit.tuning import best_of, search
@@ -93,7 +93,7 @@ def _tune(options: argparse.Namespace) -> None:
             return made
 
         start = hyper_of(model, options.method, options.set, options.methods)
-        bench = _bench(options, model, settings, start, Path(folder))
+        bench = _bench(options, model, settings, start, folder)
         key = "layer" if "layer" in start else "layers"
         blocks = options.layers or tried["shares"]
         if blocks and not start.layers:

@@ -19,6 +19,7 @@ from factdrift.errors import InputError
 from factdrift.klob.build import random_row, short_id, write_subtask
 from factdrift.klob.meta import table1
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK, SUBTASKS
+from factdrift.owned import claim
 from factdrift.tables import atomic_path, database, sql, write_parquet
 
 Row = dict[str, Any]
@@ -66,6 +67,12 @@ def import_published(folder: Path, output: Path) -> dict[str, int]:
     examples.sort(key=lambda row: str(row["example_id"]))
     sentences.sort(key=lambda row: str(row["sentence_id"]))
     tables = output / "klob_examples.parquet", output / "klob_sentences.parquet"
+    written = [
+        *tables,
+        output / "klob_meta.json",
+        *(output / f"klob_{subtask}.parquet" for subtask in present),
+    ]
+    claim(output, (path.name for path in written))
     write_parquet(pa.Table.from_pylist(examples, schema=EXAMPLES), tables[0])
     write_parquet(pa.Table.from_pylist(sentences, schema=SENTENCES), tables[1])
     for subtask in present:

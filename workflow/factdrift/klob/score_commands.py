@@ -80,11 +80,10 @@ def _percent(text: str) -> Fraction:
 
 
 def _score(options: argparse.Namespace) -> None:
-    import tempfile
-
     from factdrift.klob.scoring import report
     from factdrift.klob.scoring.evaluate import Choices, evaluate
     from factdrift.klob.scoring.locator import read_scores
+    from factdrift.owned import claim, scratch
 
     headline = _percent(options.headline)
     percents = tuple(sorted({_percent(text) for text in options.k} | {headline}))
@@ -92,7 +91,8 @@ def _score(options: argparse.Namespace) -> None:
     for method in methods[1:]:
         methods[0].comparable(method)
     subtasks = _examples(options.examples)
-    with tempfile.TemporaryDirectory(prefix="factdrift-") as scratch:
+    claim(options.output, ("measures.parquet", "examples.parquet", "rsim.svg"))
+    with scratch() as folder:
         choices = Choices(
             percents,
             options.ties,
@@ -103,7 +103,7 @@ def _score(options: argparse.Namespace) -> None:
             options.rsd_pool,
             options.seed,
             options.device,
-            Path(scratch),
+            folder,
         )
         found = [evaluate(method, subtasks, choices) for method in methods]
         references = [] if options.no_references else _references(subtasks, choices, methods[0].units)
@@ -111,7 +111,6 @@ def _score(options: argparse.Namespace) -> None:
         print(report.summary(evaluation, float(headline)))
     if references:
         print(report.comparison(references, float(headline)))
-    options.output.mkdir(parents=True, exist_ok=True)
     report.write([*found, *references], options.output)
     report.draw(found, references, options.output / "rsim.svg")
     print(f"{options.output}: measures.parquet, examples.parquet, rsim.svg")

@@ -7,7 +7,6 @@ means over the facts. Only ranks are compared (Spearman).
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from scipy import stats
 from factdrift.edit.scores.metrics import Runs, write_scores
 from factdrift.errors import InputError
 from factdrift.locate.gather import read_about
+from factdrift.owned import scratch
 from factdrift.tables import write_parquet
 
 METRICS = (
@@ -73,9 +73,9 @@ def read_edited(runs: Runs, layers: int) -> dict[str, dict[str, dict[str, NDArra
 
     `runs.methods` are names of `layers.named`.
     """
-    with tempfile.TemporaryDirectory(prefix="factdrift-") as folder:
-        path = Path(folder, "scores.parquet")
-        write_scores(runs, path, Path(folder, "probes.parquet"))
+    with scratch() as folder:
+        path = folder / "scores.parquet"
+        write_scores(runs, path, folder / "probes.parquet")
         rows = pq.read_table(path, columns=["edit", "method", *METRICS]).to_pylist()
     found: dict[str, dict[str, dict[str, NDArray[np.float64]]]] = {}
     for row in rows:

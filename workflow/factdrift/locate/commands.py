@@ -141,22 +141,21 @@ def _gather(options: argparse.Namespace) -> None:
 
 
 def _scores(options: argparse.Namespace) -> None:
-    import tempfile
     from fractions import Fraction
 
     from factdrift.klob.scoring.examples import read_examples
     from factdrift.locate.report import draw, lines
     from factdrift.locate.table import compare, write_table
     from factdrift.models.bundled.known import recall_lines
-    from factdrift.tables import atomic_path
+    from factdrift.owned import atomic_path, scratch
 
     subtasks = {
         name: read_examples(options.examples / f"klob_{name}.parquet", name) for name in ("c", "r", "u")
     }
     headline = Fraction(options.headline)
     percents = [headline, *map(Fraction, options.k)]
-    with tempfile.TemporaryDirectory(prefix="factdrift-") as scratch:
-        groups = compare(options.folders, subtasks, percents, Path(scratch), options.seed)
+    with scratch() as folder:
+        groups = compare(options.folders, subtasks, percents, folder, options.seed)
         rows = write_table(groups, options.out_scores)
     for subtask in subtasks:
         text = "\n".join([*lines(groups, subtask, float(headline)), *recall_lines(options.recall)]) + "\n"

@@ -23,6 +23,7 @@ from factdrift.edit.run import RUN_EDITS, RUN_PROBES, write_nothing, write_run
 from factdrift.errors import CannotEdit
 from factdrift.fingerprint import of_module
 from factdrift.locate.blocks import hyper_at, named
+from factdrift.owned import remove_empty
 from factdrift.tables import write_parquet
 
 Found = tuple[Artefacts, dict[str, str | None]]
@@ -61,7 +62,7 @@ def write_layers(
     for layer, hyper in enumerate(hypers):
         if kept.has(layer):
             continue
-        probes, edits = (parts / f"{name}.parquet" for name in ("probes", "edits"))
+        probes, edits = (kept.folder(f"{layer:06d}.made-{name}.parquet") for name in ("probes", "edits"))
         costs: list[dict[str, float]] = []
         try:
             found, digests = artefacts(hyper)
@@ -81,7 +82,7 @@ def write_layers(
     write_parquet(kept.table("probes", RUN_PROBES, layers), out_probes)
     write_parquet(kept.table("edits", RUN_EDITS, layers), out_edits)
     kept.remove()
-    parts.rmdir()
+    remove_empty(parts)
 
 
 def _renamed(table: pa.Table, method: str) -> pa.Table:

@@ -7,7 +7,6 @@ features each. Making it takes what DuckDB is allowed and 16 bytes a distinct fe
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,8 +19,9 @@ from scipy import sparse
 from factdrift.neighbors.documents import count_documents, read_documents
 from factdrift.neighbors.groups import updated_groups, updated_subjects
 from factdrift.neighbors.tfidf import TfIdf
+from factdrift.owned import new_folder
 from factdrift.progress import tracked
-from factdrift.tables import atomic_path, database
+from factdrift.tables import database
 
 DOCUMENTS = 250_000
 """Documents whose vectors are made at a time: some 20 features each, temporarily 100 bytes a feature."""
@@ -71,8 +71,7 @@ def make_space(
     number of the old dump's entities.
     """
     bare_relations = variant == "reference"
-    with database(memory_mb, threads) as db, atomic_path(output) as folder:
-        folder.mkdir()
+    with database(memory_mb, threads) as db, new_folder(output) as folder:
         counts = count_documents(db, old, bare_relations, documents)
         weights = TfIdf.fit(counts)
         features = int(counts.having.sum(dtype=np.int64))
@@ -89,8 +88,6 @@ def make_space(
         absent = read_documents(db, new, bare_relations, np.setdiff1d(wanted, counts.subjects))
         added = weights.transform(absent)
         _write(folder, "added", absent.subjects, [added], added.nnz, len(weights.vocabulary))
-        if output.is_dir():
-            shutil.rmtree(output)
     return len(counts.subjects)
 
 

@@ -55,8 +55,8 @@ def write_folders(
 
     Everything is written beside `output` and renamed at the end. The bytes depend on the products, the
     manifest and the stored answers only. A data set without any row is left out, because nothing can load it.
-    Raises InputError if `output` exists, nothing is left, a file is no product, or a product or its
-    description is missing.
+    Raises InputError if `output` exists, nothing is left, a file is no product, a product or its description
+    is missing, or the manifest is that of another build.
     """
     if output.exists() and any(output.iterdir() if output.is_dir() else [output]):
         raise InputError(f"{output}: exists; remove it, or name another folder")
@@ -65,6 +65,7 @@ def write_folders(
         if not path.is_file():
             raise InputError(f"{path}: no such file; build it, or leave it out")
     build = read_manifest(manifest)
+    _check_build(sources, build, manifest)
     filled = [dataset for dataset in chosen(sources) if _has_rows(dataset, sources)]
     if not filled:
         raise InputError(f"{', '.join(sources)}: no table has a row, so there is nothing to publish")
@@ -75,6 +76,17 @@ def write_folders(
             )
             for dataset in filled
         }
+
+
+def _check_build(sources: dict[str, Path], build: dict[str, Any], manifest: Path) -> None:
+    """Raises InputError if a product has another number of rows than the manifest says of its build."""
+    for name, path in sources.items():
+        listed = [rows for table, rows in build["rows"].items() if Path(table).name == name]
+        if listed and pq.read_metadata(path).num_rows not in listed:
+            raise InputError(
+                f"{path}: has {pq.read_metadata(path).num_rows:,} rows, {manifest} lists {listed[0]:,}; it "
+                "is the manifest of another build. Name the one that was made with the file"
+            )
 
 
 def _has_rows(dataset: Dataset, sources: dict[str, Path]) -> bool:

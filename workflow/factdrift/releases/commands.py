@@ -30,17 +30,25 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     verb.add_argument("--dates", nargs="+", required=True, help="the sequence, YYYY-MM-DD")
     verb.add_argument("--dumps", type=json.loads, required=True, help="JSON: date -> source of its dump")
+    verb.add_argument(
+        "--configuration",
+        type=json.loads,
+        required=True,
+        help="JSON: what a release depends on",
+    )
     verb.add_argument("-o", "--output", type=Path, required=True, help="the folder")
     verb.set_defaults(run=_release)
 
 
 def _refresh(options: argparse.Namespace) -> None:
     from factdrift.paths import CONFIG
-    from factdrift.releases.refresh import Settings, refresh
+    from factdrift.releases.refresh import Order, Settings, refresh
+    from factdrift.releases.series import configuration
     from factdrift.settings import configure
     from factdrift.snapshots.fetch import Client
     from factdrift.yaml_files import read_yaml
 
+    default: dict[str, Any] = read_yaml(CONFIG / "config.yaml")
     config: dict[str, Any] = read_yaml(CONFIG / "config.yaml")
     if options.configfile is not None:
         if not options.configfile.is_file():
@@ -49,14 +57,22 @@ def _refresh(options: argparse.Namespace) -> None:
     if options.contact is not None:
         config["contact"] = options.contact
     configure(config)
+    configure(default)
     arguments = options.snakemake or ["--cores", "all"]
+    for argument in arguments:
+        if argument.partition("=")[0] in ("--config", "-C", "--configfile", "--configfiles"):
+            raise InputError(
+                f"{argument}: `factdrift refresh` must know the configuration too; write its keys to a "
+                "file, and name that by --configfile before the `--`"
+            )
     if options.configfile is not None:
         arguments += ["--configfile", str(options.configfile)]
+    own = {} if options.contact is None else {"contact": options.contact}
+    keys = config["refresh"]
     status = refresh(
-        Settings(**config["refresh"]),
+        Settings(keys["listings"], keys["every"], keys["retention"]),
         Client(config["contact"]),
-        {} if options.contact is None else {"contact": options.contact},
-        arguments,
+        Order(own, configuration(config), configuration(default), arguments),
         lambda text: print(text, flush=True),
     )
     if status:
@@ -75,5 +91,6 @@ def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 def _release(options: argparse.Namespace) -> None:
     from factdrift.releases.release import Release, write_release
 
-    write_release(options.files, Release(options.dates, options.dumps), options.output)
+    release = Release(options.dates, options.dumps, options.configuration)
+    write_release(options.files, release, options.output)
     print(f"{options.output}: {len(options.files)} files")

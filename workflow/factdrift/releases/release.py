@@ -6,40 +6,48 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
-
-import pyarrow.parquet as pq
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urldefrag
 
 from factdrift.errors import InputError
-from factdrift.tables import atomic_path, database, sql
+from factdrift.manifests import read_manifest
+from factdrift.owned import atomic_path
 
 ACCOUNT = "release.json"
+MANIFEST = "manifest.json"
+STREAM = "stream.parquet"
+
+PRODUCTS = ("wfd_repl.parquet", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet")
+"""The products of the newest pair in a release; the manifest and the stream are beside them."""
 
 
 class Release(NamedTuple):
-    """What the next release has to know of one: its sequence of dates, and where each dump came from."""
+    """What the next release has to know of one: its sequence of dates, where each dump came from, and the
+    configuration on which its contents depend."""
 
     dates: list[str]
     dumps: dict[str, str]
+    configuration: dict[str, Any]
 
 
 def write_release(files: Sequence[Path], release: Release, output: Path) -> None:
     """Copies `files`, of which one is stream.parquet, to the folder `output`, with release.json beside them.
 
-    The folder appears when it is complete. release.json says nothing of the time or the machine.
+    The folder appears when it is complete. release.json says nothing of the time or the machine. Raises
+    InputError if the manifest among `files` is not that of the newest pair, from the dumps of `release`.
     """
-    (stream,) = [path for path in files if path.name == "stream.parquet"]
+    (stream,) = [path for path in files if path.name == STREAM]
     with atomic_path(output) as folder:
         folder.mkdir()
         for path in files:
             shutil.copyfile(path, folder / path.name)
+        _check_manifest(folder / MANIFEST, release)
         account = {
             "date": release.dates[-1],
-            "dates": release.dates,
-            "dumps": release.dumps,
+            **release._asdict(),
             "factdrift": version("factdrift"),
             "files": {path.name: _described(path) for path in sorted(files)},
             **_counts(stream, len(release.dates) - 1),
@@ -47,39 +55,92 @@ def write_release(files: Sequence[Path], release: Release, output: Path) -> None
         (folder / ACCOUNT).write_text(json.dumps(account, indent=2) + "\n", encoding="utf-8")
 
 
-def last_release(folder: Path) -> tuple[Release, dict[str, object]] | None:
-    """The newest complete release in a folder of releases, and its account; None if there is none.
+def last_release(folder: Path) -> Path | None:
+    """The newest folder with an account in a folder of releases; None if there is none."""
+    found = [path.parent for path in folder.glob(f"*/{ACCOUNT}")]
+    dated = [path for path in found if re.fullmatch(r"\d{4}-\d{2}-\d{2}", path.name)]
+    return max(dated, key=lambda path: path.name, default=None)
 
-    Raises InputError that names an account which cannot be read.
+
+def read_release(folder: Path) -> tuple[Release, dict[str, Any]]:
+    """A release and its account, proved by its files.
+
+    Raises InputError that says what a complete release lacks: a readable account of its dates, the manifest
+    of its newest pair with the dumps that the account names, and each file with its size and SHA-256.
     """
-    found = [
-        path for path in folder.glob(f"*/{ACCOUNT}") if re.fullmatch(r"\d{4}-\d{2}-\d{2}", path.parent.name)
-    ]
-    if not found:
-        return None
-    path = max(found, key=lambda each: each.parent.name)
-    try:
-        account = json.loads(path.read_text("utf-8"))
-        release = Release([str(date) for date in account["dates"]], dict(account["dumps"]))
-        if release.dates[-1:] != [path.parent.name] or not release.dumps.keys() >= set(release.dates):
-            raise ValueError("its dates are not those of the folder and the dumps")
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{path}: not the account of a release ({error}); put the file back, or move the folder away to "
-            "begin from the release before it"
-        ) from None
+    release, account = read_account(folder)
+    missing = sorted({*PRODUCTS, MANIFEST, STREAM} - account["files"].keys())
+    if missing:
+        raise InputError(f"{folder / ACCOUNT}: lists no {missing[0]}; {_REMEDY}")
+    for name, described in account["files"].items():
+        path = folder / name
+        if not path.is_file():
+            raise InputError(f"{path} is missing; {_REMEDY}")
+        for key, found in (("bytes", path.stat().st_size), ("sha256", sha256(path))):
+            if described.get(key) != found:
+                raise InputError(f"{path}: {key} is {found}, {ACCOUNT} says {described.get(key)}; {_REMEDY}")
+    _check_manifest(folder / MANIFEST, release)
     return release, account
 
 
-def _described(path: Path) -> dict[str, object]:
+_REMEDY = (
+    "put the file back, or move the folder of this release away, and the next refresh begins from the "
+    "release before it"
+)
+
+
+def read_account(folder: Path) -> tuple[Release, dict[str, Any]]:
+    """A release and its account, as the account has it. Raises InputError if it cannot be read."""
+    path = folder / ACCOUNT
+    if not path.is_file():
+        raise InputError(f"{path} is missing")
+    try:
+        account = json.loads(path.read_text("utf-8"))
+        release = Release(
+            [str(date) for date in account["dates"]], dict(account["dumps"]), dict(account["configuration"])
+        )
+        if release.dates[-1:] != [path.parent.name] or not release.dumps.keys() >= set(release.dates):
+            raise ValueError("its dates are not those of the folder and the dumps")
+        account["files"] = {str(name): dict(described) for name, described in account["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: not the account of a release ({error}); {_REMEDY}") from None
+    return release, account
+
+
+def _check_manifest(path: Path, release: Release) -> None:
+    """Raises InputError unless the manifest is that of the release's newest pair, from the dumps it names."""
+    manifest = read_manifest(path)
+    pair = dict(zip(("old", "new"), release.dates[-2:], strict=True))
+    if manifest.get("dates") != pair:
+        raise InputError(f"{path}: of the dates {manifest.get('dates')}, not {pair}")
+    for date in pair.values():
+        used: Mapping[str, Any] = manifest["dumps"].get(date, {})
+        for key, value in parse_qsl(urldefrag(release.dumps[date]).fragment):
+            if key in used and str(used[key]) != value:
+                raise InputError(
+                    f"{path}: the dump of {date} has {key} {used[key]}, the one on the server {value}; "
+                    f"another file was used. Remove results/snapshots/{date} to fetch that one"
+                )
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _described(path: Path) -> dict[str, object]:
+    # Only here, because the workflow imports this module each time it is read.
+    import pyarrow.parquet as pq
+
     rows = {"rows": pq.read_metadata(path).num_rows} if path.suffix == ".parquet" else {}
-    return {"bytes": path.stat().st_size, "sha256": digest, **rows}
+    return {"bytes": path.stat().st_size, "sha256": sha256(path), **rows}
 
 
 def _counts(stream: Path, interval: int) -> dict[str, object]:
     """Updates of the newest interval, by scenario, and what they do to those before."""
+    from factdrift.tables import database, sql
+
     with database() as db:
         rows = f"FROM read_parquet({sql(stream)})"
         newest = f"{rows} WHERE interval = {interval}"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from factdrift.nodes import node
+from factdrift.owned import remove_unfinished, writer_of_name, writer_of_scratch
 
 FORGOTTEN = 24 * 3600.0
 """Seconds without a change after which no job of another node can still be writing a file: longer than clocks
@@ -25,34 +24,47 @@ CLOCK = 2.0
 def sweep(results: Path) -> tuple[int, float]:
     """Removes the unfinished files of processes that are gone; returns their number and bytes.
 
-    These are `.NAME.NODE-PID.part` under `results` and the folders to which queries of this user spilled.
-    Whether a process of another node is gone cannot be asked here: its files are removed when they have not
-    changed for `FORGOTTEN`. What another process removes meanwhile is left to it.
+    These are what `owned.unfinished` names under `results`, and the temporary folders of this user in which
+    `owned.scratch` has written its process. Nothing else is removed, whatever its name, and no link is
+    followed. Whether a process of another node is gone cannot be asked here: its files are removed when they
+    have not changed for `FORGOTTEN`. What another process removes meanwhile is left to it.
     """
     number, freed = 0, 0.0
-    parts = [path for path in _inside(results) if path.match(".*.part")]
-    for path in (*parts, *_own(Path(tempfile.gettempdir()).glob("factdrift-*-*"))):
-        named = re.search(r"\.(\w+)-(\d+)\.part$|^factdrift-(\w+)-(\d+)-", path.name)
-        if named is None:
+    for path, where, process, began in (*_parts(results), *_scratch(Path(tempfile.gettempdir()))):
+        if _writes(process, began) if where == node() else _changed_lately(path):
             continue
-        where, process = named[1] or named[3], int(named[2] or named[4])
-        if _writes(process, path) if where == node() else _changed_lately(path):
+        if not os.path.lexists(path):  # another process has removed it, or it was in a folder that is gone
             continue
         size = _bytes(path) + sum(_bytes(each) for each in _inside(path))
         with contextlib.suppress(FileNotFoundError):
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+            remove_unfinished(path)
             number, freed = number + 1, freed + size
     return number, freed
 
 
-def _writes(process: int, path: Path) -> bool:
-    """Whether the process can be the one that writes a file.
+def _parts(results: Path) -> list[tuple[Path, str, int, float]]:
+    """The unfinished files and folders under `results`: path, machine, process, time of the last change."""
+    found = []
+    for path in _inside(results):
+        written = writer_of_name(path.name)
+        if written and not path.is_symlink():
+            with contextlib.suppress(FileNotFoundError):
+                found.append((path, *written, path.stat().st_mtime))
+    return found
+
+
+def _scratch(folder: Path) -> Iterator[tuple[Path, str, int, float]]:
+    """The temporary folders that factdrift has made: path, machine, process, time of the process's start."""
+    for path in folder.glob("factdrift-*"):
+        if written := writer_of_scratch(path):
+            yield path, *written
+
+
+def _writes(process: int, when: float) -> bool:
+    """Whether a process is at work that had begun by a time.
 
     A killed process keeps its number until its parent has asked for its end, which in many containers nobody
-    does; and a number is given again to a process that began after the last change of the file.
+    does; and a number is given again to a process that began later.
     """
     import psutil
 
@@ -60,8 +72,8 @@ def _writes(process: int, path: Path) -> bool:
         found = psutil.Process(process)
         if found.status() == psutil.STATUS_ZOMBIE:
             return False
-        return found.create_time() < path.stat().st_mtime + CLOCK
-    except (psutil.NoSuchProcess, FileNotFoundError):
+        return found.create_time() < when + CLOCK
+    except psutil.NoSuchProcess:
         return False
     except psutil.AccessDenied:
         return True
@@ -70,7 +82,7 @@ def _writes(process: int, path: Path) -> bool:
 def _changed_lately(path: Path) -> bool:
     """Whether a file, or anything in a folder, has changed since `FORGOTTEN`."""
     with contextlib.suppress(FileNotFoundError):
-        newest = max(each.stat().st_mtime for each in (path, *_inside(path)))
+        newest = max(each.lstat().st_mtime for each in (path, *_inside(path)))
         return time.time() - newest < FORGOTTEN
     return True
 
@@ -81,18 +93,10 @@ def _inside(folder: Path) -> Iterator[Path]:
         yield from (Path(above, name) for name in (*folders, *files))
 
 
-def _own(paths: Iterable[Path]) -> Iterator[Path]:
-    """Those that belong to this user."""
-    for path in paths:
-        with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_uid == os.getuid():
-                yield path
-
-
 def _bytes(path: Path) -> int:
     """The size of a file; 0 for a folder, or if it has vanished."""
     try:
-        status = path.stat()
+        status = path.lstat()
     except FileNotFoundError:
         return 0
     return status.st_size if stat.S_ISREG(status.st_mode) else 0

@@ -104,13 +104,14 @@ def _derive(options: argparse.Namespace) -> None:
 
 
 def _entities(options: argparse.Namespace) -> None:
-    from factdrift.addresses import access_token
+    from factdrift.addresses import access_token, check_address
     from factdrift.settings import read_ids
     from factdrift.snapshots.api.client import LIMITS, POLICY, Api
     from factdrift.snapshots.api.entities import fetch_entities
     from factdrift.snapshots.api.store import Store
     from factdrift.snapshots.fetch import Client
 
+    check_address("--api", options.api)
     day = str(options.date)
     fetched = fetch_entities(
         read_ids(options.ids, "dumps", "QP"),

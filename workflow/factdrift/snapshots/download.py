@@ -15,10 +15,12 @@ import xml.etree.ElementTree
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import urlsplit
 
-from factdrift.errors import InputError
+from factdrift.errors import DamagedDump, InputError
 from factdrift.nodes import try_lock
 from factdrift.progress import Progress
+from factdrift.redaction import redacted
 from factdrift.retry import say
 from factdrift.snapshots.fetch import Client, Head, Missing
 from factdrift.snapshots.registry import Dump, mondays
@@ -34,10 +36,11 @@ def download(dump: Dump, output: Path, client: Client) -> None:
 
     Continues what an earlier download has left in `output`.part. Raises InputError if no address has the
     dump, the disk is too small, the checksum is not the published one, or the server fails too often. The
-    incomplete file is kept, except after a wrong checksum.
+    incomplete file is kept, except after a wrong checksum. An `output` that is there already is compared with
+    what is published of the dump; InputError if it differs.
     """
     if output.exists():
-        say(dump.urls[0], f"has been downloaded already, as {output}; remove that file to fetch it again")
+        _check(dump, output, client)
         return
     output.parent.mkdir(parents=True, exist_ok=True)
     with _part(output) as part:
@@ -58,9 +61,35 @@ def download(dump: Dump, output: Path, client: Client) -> None:
     )
 
 
+def _check(dump: Dump, output: Path, client: Client) -> None:
+    """Compares a file with the known or published size and checksums; says so if there are none."""
+    announced, digests = (None, dump.digests) if dump.digests else published(client, dump.urls[0])
+    known = announced if dump.size is None else dump.size
+    size = output.stat().st_size
+    if known is not None and known != size:
+        raise InputError(
+            f"{output} is there already, but has {size:,} bytes, the published dump {known:,}; remove the "
+            "file, and run the same command again to fetch it"
+        )
+    for kind, expected in digests.items():
+        hashed = hashlib.new(kind, usedforsecurity=False)
+        with output.open("rb") as file:
+            while data := file.read(_CHUNK):
+                hashed.update(data)
+        found = hashed.hexdigest()
+        if found != expected:
+            raise InputError(
+                f"{output} is there already, but its {kind.upper()} is {found}, the published one is "
+                f"{expected}; remove the file, and run the same command again to fetch it"
+            )
+    checked = " and ".join(kind.upper() for kind in digests) or ("size" if known is not None else "")
+    how = f"{checked} checked" if checked else "neither size nor checksum known"
+    say(dump.urls[0], f"has been downloaded already, as {output} ({how}); remove that file to fetch it again")
+
+
 def published(client: Client, url: str) -> tuple[int | None, dict[str, str]]:
     """Size in bytes (None if unknown) and checksums (`sha1`, `md5`) that the server publishes for a dump."""
-    folder, _, name = url.rpartition("/")
+    folder, _, name = url.partition("?")[0].rpartition("/")
     item = re.search(r"/download/([^/]+)$", folder)
     if item:
         return _archived(_small(client, f"{folder}/{item[1]}_files.xml"), name)
@@ -155,7 +184,7 @@ class _Part:
             if found != expected:
                 self.path.unlink()
                 self.account.unlink(missing_ok=True)
-                raise InputError(
+                raise DamagedDump(
                     f"{url}: the {kind.upper()} of the file is {found}, the published one is {expected}. "
                     f"{self.path} has been deleted; run the same command again to fetch it again"
                 )
@@ -176,7 +205,7 @@ class _Part:
         size, validator = account.get("bytes"), account.get("validator", "")
         self.size = known if known is not None else size
         # Bytes from another server count only if a checksum is compared at the end.
-        trusted = bool(self.digests) or account.get("url") == url
+        trusted = bool(self.digests) or account.get("url") == redacted(url)
         if trusted and size is not None and size == self.size and start <= size:
             return start, validator
         self.size = known
@@ -209,11 +238,11 @@ class _Part:
                     f"{url}: {needed / 1e9:,.2f} GB are missing, but {self.path.parent.resolve()} has only "
                     f"{free / 1e9:,.2f} GB free; make room, or make that folder a link to a larger disk"
                 )
-        self.record = {"url": url, "bytes": self.size, "validator": head.validator}
+        self.record = {"url": redacted(url), "bytes": self.size, "validator": head.validator}
 
     def _write(self, offset: int, data: bytes, url: str) -> None:
         if offset == 0:
-            magic = _MAGIC.get(url.rpartition(".")[2], b"")[: len(data)]
+            magic = _MAGIC.get(urlsplit(url).path.rpartition(".")[2], b"")[: len(data)]
             if not data.startswith(magic):
                 raise InputError(
                     f"{url}: is not such an archive, but begins with {data[:60]!r}; does a login page or a "

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from factdrift.addresses import check_address
 from factdrift.errors import InputError
 
 if TYPE_CHECKING:
@@ -174,6 +175,8 @@ def _download(options: argparse.Namespace) -> None:
     from factdrift.snapshots.registry import dump_at, find_dump
 
     date = options.date
+    if options.url:
+        check_address("--url", options.url, secrets=True)
     dump = dump_at(date, options.url) if options.url else find_dump(date, _registry(options))
     download(dump, options.output, _client(options))
 
@@ -181,6 +184,8 @@ def _download(options: argparse.Namespace) -> None:
 def _download_month(options: argparse.Namespace) -> None:
     from factdrift.snapshots.pageviews import WIKIMEDIA, filter_month, month_url
 
+    if options.server:
+        check_address("--server", options.server, secrets=True)
     url = month_url(options.month, options.server or WIKIMEDIA)
     pages, _ = filter_month(url, options.output, _client(options), options.memory_mb)
     print(f"{options.output}: {pages:,} pages")

@@ -7,14 +7,11 @@ download after a fault, and to wait as long as a server asks.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
@@ -22,9 +19,9 @@ import requests
 import urllib3.exceptions
 
 from factdrift.addresses import AccessToken
-from factdrift.chat.redaction import Redactor
 from factdrift.errors import InputError
-from factdrift.nodes import file_lock
+from factdrift.nodes import file_lock, private_folder
+from factdrift.redaction import Redactor
 from factdrift.retry import Retries, RetryPolicy, TransientError, retry_after, say
 from factdrift.settings import contact_of
 
@@ -51,11 +48,13 @@ class Limits:
 @dataclass(frozen=True)
 class Head:
     """What the headers of a response say of a file: `start`, the offset from which the server sends it;
-    `size` of the whole file in bytes, if known; `validator`, its entity tag or date of change, else ""."""
+    `size` of the whole file in bytes, if known; `validator`, its entity tag or date of change, else "";
+    `modified`, its date of change as the server writes it, else ""."""
 
     start: int
     size: int | None
     validator: str
+    modified: str = ""
 
 
 class Missing(Exception):
@@ -85,7 +84,7 @@ class Client:
         Raises InputError if `contact` is neither a mail address nor a web address.
         """
         self.policy, self.limits, self.requests = policy or RetryPolicy(), limits or Limits(), 0
-        self._sleep = sleep
+        self._sleep, self._reached = sleep, False
         self._session = _Session()
         self._token, self._redactor = token, Redactor(token.secret if token else "")
         self._session.headers["User-Agent"] = f"factdrift/{version('factdrift')} ({contact_of(contact)})"
@@ -188,7 +187,7 @@ class Client:
                 retries.failed(fault)
 
     def _retries(self, url: str) -> Retries:
-        return Retries(self.policy, url, self._sleep)
+        return Retries(self.policy, url, self._sleep, reached=self._reached)
 
     @contextlib.contextmanager
     def _connection(
@@ -213,6 +212,7 @@ class Client:
             with self._session.request(
                 method, url, query, headers=headers, auth=auth, timeout=wait, stream=True
             ) as response:
+                self._reached = True
                 if response.status_code >= 400:
                     _refused(url, response, bool(start), self._redactor)
                 response.raw.enforce_content_length = False
@@ -296,19 +296,24 @@ def _named(url: str) -> Iterator[None]:
             ) from fault
         if isinstance(fault, ValueError | requests.TooManyRedirects):
             raise InputError(f"{url}: no request can be sent ({fault}); correct the address") from fault
-        raise TransientError(f"the connection failed ({type(fault).__name__}: {fault})") from fault
+        reason = getattr(fault.args[0], "reason", None) if fault.args else None
+        raise TransientError(
+            f"the connection failed ({type(fault).__name__}: {fault})",
+            unreached=isinstance(reason, urllib3.exceptions.NewConnectionError),
+        ) from fault
 
 
 def _head(response: requests.Response, asked: int) -> Head:
     headers = response.headers
-    validator = headers.get("ETag", "") or headers.get("Last-Modified", "")
+    modified = headers.get("Last-Modified", "")
+    validator = headers.get("ETag", "") or modified
     if response.status_code == 206:
         found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", headers.get("Content-Range", ""))
         if not found or int(found[1]) != asked:
             raise TransientError(f"the server sent a wrong range ({headers.get('Content-Range')!r})")
-        return Head(asked, _total(headers["Content-Range"]), validator)
+        return Head(asked, _total(headers["Content-Range"]), validator, modified)
     length = headers.get("Content-Length", "")
-    return Head(0, int(length) if length.isdigit() else None, validator)
+    return Head(0, int(length) if length.isdigit() else None, validator, modified)
 
 
 def _total(content_range: str) -> int | None:
@@ -319,9 +324,7 @@ def _total(content_range: str) -> int | None:
 @contextlib.contextmanager
 def _turn(url: str) -> Iterator[None]:
     """Waits for the lock of a host: all processes of a user on a machine share one connection to it."""
-    host = urlsplit(url).netloc
-    folder = Path(tempfile.gettempdir()) / f"factdrift-connections-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    lock = folder / re.sub(r"[^\w.-]", "_", host)
+    host = urlsplit(url).netloc.rpartition("@")[2]
+    lock = private_folder("connections") / re.sub(r"[^\w.-]", "_", host)
     with file_lock(lock, lambda: say(url, f"waits for another download from {host}")):
         yield

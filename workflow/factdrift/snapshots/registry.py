@@ -69,19 +69,34 @@ def find_dump(date: str, registry: Path = DUMPS) -> Dump:
 
 
 def dump_at(date: str, url: str) -> Dump:
-    """The dump at a user's address, to which `#sha1=...` or `#md5=...` may be added.
+    """The dump at a user's address, after which `#` and what is known may follow, joined by `&`: `sha1=...`,
+    `md5=...`, `bytes=...`.
 
-    Raises InputError if something else is added.
+    Raises InputError if something else follows.
     """
     address, fragment = urldefrag(url)
-    digests = {}
-    if fragment:
-        kind, _, digest = fragment.partition("=")
+    digests, size = {}, None
+    for part in filter(None, fragment.split("&")):
+        kind, _, value = part.partition("=")
         try:
-            digests = {kind: _digest(kind, digest)}
+            if kind == "bytes":
+                size = _bytes(value)
+            else:
+                digests[kind] = _digest(kind, value)
         except ValueError as error:
-            raise InputError(f"{url}: {error}; write #sha1=SUM or #md5=SUM after the address") from None
-    return Dump(date, (address,), digests=digests)
+            raise InputError(
+                f"{url}: {error}; write #sha1=SUM or #md5=SUM after the address, and &bytes=NUMBER if the "
+                "size is known"
+            ) from None
+    return Dump(date, (address,), size, digests)
+
+
+def address_of(dump: Dump) -> str:
+    """The dump as a value of `dumps` in the configuration, which `dump_at` reads: its first address, with a
+    checksum and the size as far as known."""
+    known = [f"{kind}={dump.digests[kind]}" for kind in _HEX if kind in dump.digests][:1]
+    known += [] if dump.size is None else [f"bytes={dump.size}"]
+    return "#".join(filter(None, [dump.urls[0], "&".join(known)]))
 
 
 def remote_dump(config: dict[str, Any], date: str) -> Dump | None:
@@ -117,10 +132,16 @@ def _dump(row: dict[str, str]) -> Dump:
         raise ValueError(f"there must be {len(COLUMNS)} columns")
     date = datetime.date.fromisoformat(row["date"]).isoformat()
     urls = tuple(url for url in (row["url"], *row["mirror"].split()) if url)
-    if not urls or not all(url.startswith(("https://", "http://")) for url in urls):
+    if not urls or not all(map(is_url, urls)):
         raise ValueError("url and mirror must begin with https:// or http://")
     digests = {kind: _digest(kind, row[kind]) for kind in _HEX if row[kind]}
     return Dump(date, urls, int(row["bytes"]) if row["bytes"] else None, digests, row["note"])
+
+
+def _bytes(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,17}", text):
+        raise ValueError(f"{text!r} is no number of bytes")
+    return int(text)
 
 
 def _digest(kind: str, digest: str) -> str:

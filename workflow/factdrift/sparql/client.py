@@ -8,8 +8,10 @@ says. One request at a time never uses more than 60 seconds per minute.
 from __future__ import annotations
 
 import contextlib
+import errno
 import http.client
 import random
+import socket
 import time
 import urllib.error
 from collections.abc import Callable
@@ -24,7 +26,7 @@ from factdrift.nodes import file_lock
 from factdrift.retry import Retries, RetryPolicy, TransientError, retry_after, say
 from factdrift.sparql.answers import Answers, Bindings, decode_answer
 
-POLICY = RetryPolicy(tries=8, first=4.0)
+POLICY = RetryPolicy(tries=8, first=4.0, unreached=3)
 """Some eight minutes of waiting in all before the job ends. No wait is below three seconds, because the Query
 Service allows 30 failures a minute."""
 
@@ -39,6 +41,8 @@ PAUSE = 3.0
 
 UNNAMED_WAIT = 60.0
 """Seconds to wait after status 429 without Retry-After."""
+
+_UNREACHED = (errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH)
 
 _TIMED_OUT = ("TimeoutException", "QueryTimeout")
 """Words in the body of status 500 if the query took too long."""
@@ -67,6 +71,7 @@ class Client:
         """
         self.url, self.requests, self._answers = url, 0, answers
         self._sleep, self._uniform, self._clock, self._limit = sleep, uniform, clock, limit
+        self._reached = False
         who = f" ({contact})" if contact else ""
         agent = f"factdrift/{version('factdrift')}{who} SPARQLWrapper/{version('sparqlwrapper')}"
         self._wrapper = SPARQLWrapper(url, agent=agent, returnFormat=JSON)
@@ -92,7 +97,7 @@ class Client:
 
     def _repeated(self, query: str, divisible: bool) -> Bindings | None:
         """Sends the query until it is answered; returns None if it is to be divided."""
-        retries = Retries(POLICY, self.url, self._sleep, self._uniform)
+        retries = Retries(POLICY, self.url, self._sleep, self._uniform, self._reached)
         while True:
             try:
                 return self._ask(query)
@@ -123,7 +128,10 @@ class Client:
         except (OSError, http.client.HTTPException) as error:
             if isinstance(error, TimeoutError) or isinstance(getattr(error, "reason", None), TimeoutError):
                 raise TooMuch(f"no answer within {self._limit:.0f} s") from error
-            raise TransientError(f"the connection failed ({type(error).__name__}: {error})") from error
+            raise TransientError(
+                f"the connection failed ({type(error).__name__}: {error})", unreached=_is_unreached(error)
+            ) from error
+        self._reached = True
         return _bindings(body)
 
     def _body(self) -> bytes:
@@ -147,6 +155,12 @@ class Client:
         said = error.read(500).decode("utf-8", "replace").strip()
         hint = "; is the contact one that can be reached?" if error.code == 403 else ""
         return InputError(f"{self.url}: HTTP status {error.code} {error.reason}{hint} {said}".rstrip())
+
+
+def _is_unreached(error: Exception) -> bool:
+    """Whether an error says that no connection came about."""
+    reason = getattr(error, "reason", None)
+    return isinstance(reason, socket.gaierror) or getattr(reason, "errno", None) in _UNREACHED
 
 
 def _bindings(body: bytes) -> Bindings:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import json
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ import pyarrow.parquet as pq
 from stringzilla import find
 
 from factdrift.errors import InputError
+from factdrift.owned import new_folder
 from factdrift.progress import Progress
 from factdrift.statements.no_pandas import spare_pandas
 from factdrift.statements.prefilter import NAMES, SITE_HINTS, NeedlessItems
@@ -38,7 +38,7 @@ from factdrift.statements.rows import (
 )
 from factdrift.statements.statement_columns import StatementColumns
 from factdrift.statements.translations import Translations
-from factdrift.tables import atomic_path, parquet_writer
+from factdrift.tables import parquet_writer
 from factdrift.wikidata.entity import (
     NAMED_PROPERTIES,
     UNREADABLE,
@@ -101,16 +101,11 @@ def extract(
         raise InputError(f"--scope {scope}: must be one of {', '.join(SCOPES)}")
     if names not in NAMES:
         raise InputError(f"--names {names}: must be one of {', '.join(NAMES)}")
-    if output.exists() and not _replaceable(output):
-        raise InputError(
-            f"{output}: exists and is not the folder of a shard; choose another folder or remove it"
-        )
     spare_pandas()
     collecting = gc.isenabled()
     gc.disable()  # parsed lines contain no cycles, and traversing so many of them takes time
     try:
-        with atomic_path(output) as folder:
-            folder.mkdir()
+        with new_folder(output) as folder:
             with ExitStack() as files:
                 reading = _Reading(folder, buckets, scope, names, languages, files)
                 early = names == "held" and scope != "all" and not parse_all
@@ -128,17 +123,10 @@ def extract(
                 **reading.report(account.needless),
             }
             (folder / REPORT).write_text(json.dumps(report, indent=1) + "\n")
-            if output.exists():
-                shutil.rmtree(output)
     finally:
         if collecting:
             gc.enable()
     return report
-
-
-def _replaceable(output: Path) -> bool:
-    """Whether `output` is an earlier result of `extract`, or an empty folder."""
-    return output.is_dir() and ((output / REPORT).exists() or not any(output.iterdir()))
 
 
 def _read(dump: Path, shard: int, shards: int, reading: _Reading, needless: NeedlessItems | None) -> Account:

@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from factdrift.errors import InputError
+from factdrift.errors import DamagedDump, InputError
 from factdrift.statements.extract import BAD_LINES_NAMED, REPORT
 from factdrift.tables import (
     ENTITIES,
@@ -106,7 +106,7 @@ def gather_snapshot(
         _winners(connection, shard_dirs, "properties.parquet", "properties")
         counts = _items(connection, shard_dirs, reports[0]["buckets"])
         if not counts["items"]:
-            raise InputError(
+            raise DamagedDump(
                 f"{dump}: no item in {totals['lines']:,} lines; name a Wikidata entity dump (-all.json.gz)"
             )
         _write(connection, "SELECT * EXCLUDE (line) FROM properties ORDER BY id", PROPERTIES, out_properties)
@@ -284,7 +284,7 @@ def _check_bad_lines(
     if totals["bad_lines"] <= max_bad_lines * totals["lines"]:
         return
     first = "; ".join(f"line {line['line']} (byte {line['offset']}): {line['problem']}" for line in bad[:5])
-    raise InputError(
+    raise DamagedDump(
         f"{dump}: {totals['bad_lines']:,} of {totals['lines']:,} lines cannot be used, more than the share "
         f"{max_bad_lines:g} that `max_bad_lines` allows. First: {first}. Download the dump again, or set "
         "`max_bad_lines` higher in the configuration to skip them"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factdrift.addresses import QUERY_SERVICE
+from factdrift.addresses import QUERY_SERVICE, check_address
 from factdrift.errors import InputError
 from factdrift.settings import contact_of
 
@@ -73,6 +73,7 @@ def _sparql(options: argparse.Namespace) -> Iterator[Source]:
     if options.endpoint == "wikidata":
         url, contact = QUERY_SERVICE, contact_of("")
     else:
+        check_address("--endpoint", options.endpoint)
         url, contact = options.endpoint, os.environ.get("FACTDRIFT_CONTACT", "")
     client = Client(url, contact, Answers(options.answers, url))
     yield SparqlSource(client)

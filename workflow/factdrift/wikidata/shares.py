@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 from stringzilla import count
 
-from factdrift.errors import InputError
+from factdrift.errors import DamagedDump
 from factdrift.wikidata.bzip2_blocks import Bzip2Blocks
 from factdrift.wikidata.entity import UNREADABLE
 from factdrift.wikidata.gzip_members import GzipMembers
@@ -127,7 +127,7 @@ class Share:
         if nul >= 0:
             line += count(data, b"\n", 0, nul)
             after = f", after byte {self.account.first} of the file" if self.account.first else ""
-            raise InputError(
+            raise DamagedDump(
                 f"{self.path}, line {line} (byte {offset + nul}{after}): the text holds NUL bytes: a part of "
                 "it was never written or has been erased, and its lines are lost; download it again and "
                 "compare its checksum"
@@ -246,14 +246,14 @@ def check_shares(path: Path, accounts: Sequence[Account]) -> None:
         raise damage(path, accounts[-1].stop, size, "no shard has read this range")
     closed = [account.closed for account in accounts if account.closed is not None]
     if closed and closed[-1] and not accounts[0].opened:
-        raise InputError(
+        raise DamagedDump(
             f"{path}, line 1: the beginning of the dump is missing, the text ends with the ] of an array but "
             "does not begin with [; download it again and compare its checksum"
         )
     if accounts[0].opened and not (closed and closed[-1]):
         counted = accounts if accounts[0].divided else accounts[:1]
         lines, text = sum(each.line_ends for each in counted), sum(each.text_bytes for each in counted)
-        raise InputError(
+        raise DamagedDump(
             f"{path}, line {lines}: the dump is truncated, its closing ] is missing after {text:,} bytes "
             "of text; download it again and compare its checksum"
         )

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, cast
 
 from isal import isal_zlib
 
-from factdrift.errors import InputError
+from factdrift.errors import DamagedDump, InputError
 
 READ_SIZE = 1 << 20
 """Bytes of text that are decompressed at a time."""
@@ -58,7 +58,7 @@ def file_size(path: Path) -> int:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path of the dump") from error
     if not size:
-        raise InputError(f"{path}: the file is empty; download the dump again")
+        raise DamagedDump(f"{path}: the file is empty; download the dump again")
     return size
 
 
@@ -80,11 +80,11 @@ def compression(path: str | Path) -> str:
     return "none"
 
 
-def damage(path: Path, start: int, end: int, error: object) -> InputError:
+def damage(path: Path, start: int, end: int, error: object) -> DamagedDump:
     """The error for an archive that is damaged somewhere from byte `start` to byte `end`."""
     size = path.stat().st_size
     place = f"between compressed bytes {start:,} and {end:,} of {size:,}"
-    return InputError(
+    return DamagedDump(
         f"{path}: the archive is truncated or corrupt {place} ({error}); download it again and compare its "
         "checksum"
     )

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factdrift.errors import InputError
+from factdrift.owned import new_folder
 
 GRANULARITIES = ("weight", "neuron", "column", "head", "module", "layer")
 SIGNS = ("as_given", "abs", "relu")
@@ -100,8 +101,15 @@ def read_scores(folder: Path) -> Scores:
 
 
 def write_scores(scores: Scores, folder: Path) -> None:
-    """Writes a folder that `read_scores` reads."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Writes a folder that `read_scores` reads, in the place of one written before.
+
+    Raises InputError if the folder has other files.
+    """
+    with new_folder(folder) as made:
+        _write_scores(scores, made)
+
+
+def _write_scores(scores: Scores, folder: Path) -> None:
     keys = (*_TEXTS, "units", "sign")
     text = json.dumps({key: getattr(scores, key) for key in keys}, indent=1)
     (folder / "scores.json").write_text(text + "\n", encoding="utf-8")

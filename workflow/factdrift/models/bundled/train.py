@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,8 +24,8 @@ from factdrift.models.bundled.documents import END, Corpus, Row
 from factdrift.models.bundled.recall import recall
 from factdrift.models.bundled.recipe import Recipe
 from factdrift.models.loading import from_config, load
+from factdrift.owned import new_folder
 from factdrift.progress import Progress
-from factdrift.tables import atomic_path
 
 END_TEXT = "<|endoftext|>"
 
@@ -56,13 +55,11 @@ def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> di
     tokenizer: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=core, bos_token=END_TEXT, eos_token=END_TEXT, pad_token=END_TEXT
     )
-    with atomic_path(output) as folder:
+    with new_folder(output) as folder:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         found = recall(load(str(folder), device="cpu", dtype="float32"), sentences)
         (folder / "recall.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-        if output.is_dir():
-            shutil.rmtree(output)
     held_out = found.get("held_out", {"recall": 1.0})["recall"]
     if held_out < recipe.expected:
         print(

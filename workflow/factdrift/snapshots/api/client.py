@@ -19,8 +19,8 @@ from factdrift.snapshots.fetch import Client, Limits, Missing
 MAXLAG = 5
 """Seconds that the servers' replicas may lag before they refuse a request."""
 
-POLICY = RetryPolicy(tries=16)
-"""Waits up to 45 minutes in all before the job ends."""
+POLICY = RetryPolicy(tries=16, unreached=3)
+"""Waits up to 45 minutes in all before the job ends, but only seconds for a server that is never reached."""
 
 LIMITS = Limits(timeout=120.0)
 
