@@ -45,10 +45,9 @@ try:
     check_contact(config)
     for date in dates_of(config):
         remote_dump(config, date)
+    prepare(config["contact"])
 except InputError as error:
     raise WorkflowError(str(error)) from None
-
-prepare(config["contact"])
 
 if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
     try:

@@ -427,6 +427,26 @@ def test_a_path_that_looks_like_an_option_is_refused(keys, tmp_path, monkeypatch
         check_files(configured(**keys))
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"dumps": {"2021-01-04": "{d}/a.json", "2023-02-27": "{d}/a.json"}},
+        {"labels": ["{d}/labels.tsv"]},
+        {"methods": ["rome", "{d}/own.py:method"]},
+        {"edit": {"dataset": "{d}/edits.parquet"}},
+    ],
+)
+def test_braces_in_a_path_are_refused(keys, tmp_path, monkeypatch):
+    """Snakemake takes them for wildcards."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "{d}").mkdir()
+    for name in ("a.json", "labels.tsv", "edits.parquet"):
+        (tmp_path / "{d}" / name).write_text("")
+    (tmp_path / "{d}" / "own.py").write_text("def method(model, tokenizer, update): ...\n")
+    with pytest.raises(InputError, match=r"\{d\}/[\w.]+: Snakemake takes braces in a path"):
+        check_files(configured(**keys))
+
+
 def test_ids_in_another_encoding_are_located(tmp_path):
     path = tmp_path / "ids.txt"
     path.write_bytes("Q1\nQ2 # Zürich\n".encode("latin-1"))

@@ -53,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     try:
+        memory.warn_of_limit()
         options = parser().parse_args(arguments)
         wait_asleep()
         options.run(options)

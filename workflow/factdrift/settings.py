@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from factdrift.addresses import check_addresses, is_url
+from factdrift.addresses import check_addresses, is_url, texts
 from factdrift.edit.methods.own import entries
 from factdrift.errors import InputError
 from factdrift.paths import SCHEMA
@@ -63,7 +63,8 @@ def derived_from(config: dict[str, Any], date: str) -> str:
 
 
 def check_files(config: dict[str, Any]) -> None:
-    """Raises InputError that names the first file or directory of the configuration that is missing."""
+    """Raises InputError that names the first file or directory of the configuration that is missing, or whose
+    path has braces."""
     named = {f"only.subjects: {config['only']['subjects']}": config["only"]["subjects"]}
     named |= {f"labels: {path}": path for path in config["labels"]}
     if config["verbalizer"] == "file":
@@ -98,6 +99,13 @@ def check_files(config: dict[str, Any]) -> None:
     for key, path in named.items():
         if path and not Path(path).exists():
             raise InputError(f"configuration: {key} does not exist; correct the path or fetch the file")
+    for key, text in texts(config):
+        path = text.partition(":")[0] if key == "methods" else text
+        if re.search("[{}]", path) and Path(path).exists():
+            raise InputError(
+                f"configuration: {key}: {path}: Snakemake takes braces in a path for a pattern; rename the "
+                "file or folder, or name a link to it without braces"
+            )
     if config["only"]["subjects"]:
         read_ids(Path(config["only"]["subjects"]), "only.subjects", "QP")
     if Path(config["pageviews"]).is_dir():
