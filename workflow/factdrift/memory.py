@@ -23,7 +23,7 @@ def warn_of_limit() -> None:
     if limit != resource.RLIM_INFINITY and limit < LEAST:
         print(
             f"factdrift: warning: this process may use only {limit / 1e6:,.0f} MB of address space; below "
-            f"{LEAST / 1e6:,.0f} MB libraries may crash without a word (`ulimit -v unlimited` lifts the limit)",
+            f"{LEAST / 1e6:,.0f} MB libraries may crash without a word (`ulimit -v unlimited` lifts it)",
             file=sys.stderr,
         )
 
