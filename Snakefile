@@ -23,8 +23,11 @@ except ImportError as error:
         "install the checkout"
     ) from None
 
+from factdrift.runs.environment import prepare, say_interrupted
+
+sys.excepthook = say_interrupted  # Snakemake itself handles Ctrl-C only once jobs run
+
 from factdrift.paths import CONFIG
-from factdrift.runs.environment import prepare
 from factdrift.runs.image import link_image
 from factdrift.settings import check_contact, check_files, configure, dates_of
 from factdrift.snapshots.registry import remote_dump

@@ -338,7 +338,8 @@ rule manifest:
         old_date=lambda wildcards: date_of(wildcards, "old"),
         new_date=lambda wildcards: date_of(wildcards, "new"),
         configuration=lambda wildcards: json.dumps(
-            {key: value for key, value in of_pair(wildcards).items() if key != "stream"}, sort_keys=True
+            {key: value for key, value in of_pair(wildcards).items() if key not in ("stream", "contact")},
+            sort_keys=True,
         ),
     shell:
         r"""

@@ -5,8 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from types import TracebackType
 
 from factdrift.errors import InputError
+
+
+def say_interrupted(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Reports an exception that ends this process: Ctrl-C in one line, any other as Python does."""
+    if issubclass(kind, KeyboardInterrupt):
+        print("Interrupted; the same command goes on from there.", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
 
 
 def prepare(contact: str) -> None:
