@@ -56,10 +56,13 @@ lint: .venv/dev.done
 	touch $@
 
 # The package is built with the setuptools of envs/setup.txt, so that an unchanged environment needs no network.
+# Python reads .pth files in the encoding of the locale: one in ASCII works in any folder with any locale.
 .venv/data.done: .venv/setup.done envs/data.txt pyproject.toml setup.py
 	@rm -f $@
 	$(UV_INSTALL) --require-hashes --requirements envs/data.txt
-	$(UV_INSTALL) --no-deps --no-build-isolation --editable .
+	LC_ALL=C.UTF-8 $(UV_INSTALL) --no-deps --no-build-isolation --editable .
+	for file in .venv/lib/python3*/site-packages/__editable__.factdrift-*.pth; do \
+		[ ! -f "$$file" ] || echo ../../../../workflow > "$$file" || exit 1; done
 	$(BIN)/python -c 'import factdrift.cli, snakemake'
 	touch $@
 

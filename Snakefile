@@ -23,8 +23,11 @@ except ImportError as error:
         "install the checkout"
     ) from None
 
+from factdrift.runs.environment import prepare, say_interrupted
+
+sys.excepthook = say_interrupted  # Snakemake itself handles Ctrl-C only once jobs run
+
 from factdrift.paths import CONFIG
-from factdrift.runs.environment import prepare
 from factdrift.runs.image import link_image
 from factdrift.settings import check_contact, check_files, configure, dates_of
 from factdrift.snapshots.registry import remote_dump
@@ -45,10 +48,9 @@ try:
     check_contact(config)
     for date in dates_of(config):
         remote_dump(config, date)
+    prepare(config["contact"])
 except InputError as error:
     raise WorkflowError(str(error)) from None
-
-prepare(config["contact"])
 
 if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
     try:

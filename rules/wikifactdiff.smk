@@ -338,7 +338,11 @@ rule manifest:
         old_date=lambda wildcards: date_of(wildcards, "old"),
         new_date=lambda wildcards: date_of(wildcards, "new"),
         configuration=lambda wildcards: json.dumps(
-            {key: value for key, value in of_pair(wildcards).items() if key not in ("stream", "refresh")},
+            {
+                key: value
+                for key, value in of_pair(wildcards).items()
+                if key not in ("stream", "refresh", "contact")
+            },
             sort_keys=True,
         ),
     shell:

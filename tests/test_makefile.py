@@ -109,6 +109,19 @@ def test_a_failed_set_up_leaves_no_stamp_and_is_repeated(checkout, fault, stamps
     assert not (checkout / ".venv" / failed).exists()
 
 
+def test_python_finds_the_package_in_any_folder_with_any_locale(checkout):
+    """Python reads .pth files in the locale's encoding, which cannot express every path."""
+    packages = checkout / ".venv" / "lib" / "python3.11" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "__editable__.factdrift-0.1.0.pth").write_text("/home/René/factdrift/workflow\n", "utf-8")
+    (packages / "other.pth").write_text("elsewhere\n")
+    done = make(checkout, ".venv/data.done", f"PYTHON={checkout.parent / 'python'}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    line = (packages / "__editable__.factdrift-0.1.0.pth").read_text("ascii").strip()
+    assert (packages / line).resolve() == checkout / "workflow"
+    assert (packages / "other.pth").read_text() == "elsewhere\n"
+
+
 def installed(python: Path) -> set[str]:
     listed = [python, "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"]
     return set(subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split())
@@ -129,11 +142,12 @@ def interpreter(version: str) -> str | None:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_make_run_for_real_with_every_interpreter_at_hand(tmp_path, built, version):
-    """In a folder with a space, while another environment is active; the second time without a network."""
+    """In a folder with a space and an accent, in an ASCII locale, while another environment is active; the
+    second time without a network."""
     python = interpreter(version)
     if python is None:
         pytest.skip(f"no python{version} here")
-    checkout = tmp_path / "a checkout"
+    checkout = tmp_path / "a chéckout"
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     if tracked.returncode:
         pytest.skip("not a git checkout")
@@ -150,6 +164,7 @@ def test_make_run_for_real_with_every_interpreter_at_hand(tmp_path, built, versi
         "CONDA_PREFIX": str(dummy),
         "PATH": f"{dummy / 'bin'}:{os.environ['PATH']}",
         "PYTHONPATH": str(tmp_path / "hides"),
+        "LC_ALL": "C",
     }
 
     def run(**more: str) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import errno
+import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
 
-from factdrift.memory import exhausted, is_exhausted
+from factdrift.cli import main
+from factdrift.memory import LEAST, exhausted, is_exhausted
 
 DUCKDB = "Out of Memory Error: could not allocate block of size 256.0 KiB (96.0 KiB/230.3 KiB used)"
 
@@ -46,6 +49,17 @@ def test_the_message_names_the_fault_and_the_remedy():
     assert said.startswith("the memory is exhausted (MemoryError")
     assert "--resources mem_mb=N" in said
     assert "the same command goes on from there" in said
+
+
+def test_too_little_address_space_for_the_libraries_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for limit, warned in ((600_000 * 1024, True), (LEAST, False), (resource.RLIM_INFINITY, False)):
+        monkeypatch.setattr(resource, "getrlimit", lambda which, limit=limit: (limit, resource.RLIM_INFINITY))
+        assert main(["unlock"]) == 0
+        said = capsys.readouterr().err
+        assert ("factdrift: warning: this process may use only 614 MB of address space" in said) == warned
 
 
 LIMITED = """

@@ -83,8 +83,11 @@ def test_presets_are_valid_over_the_default(path):
         ),
         ({"snapshots": {"old": "2021-01-04", "new": "2021-01-04"}}, "is not before"),
         ({"snapshots": {"old": "2021-01-04"}}, "'new' is a required property in snapshots"),
-        ({"speed": 3}, "unknown key speed; known are snapshots, stream, dumps"),
-        ({"only": {"relation": ["P6"]}}, "unknown key only.relation; known are relations, classes, subjects"),
+        ({"speed": 3}, "unknown key speed (did you mean seed?); known are snapshots, stream, dumps"),
+        (
+            {"only": {"relation": ["P6"]}},
+            "unknown key only.relation (did you mean relations?); known are relations, classes, subjects",
+        ),
         ({"only": {"relations": ["Q6"]}}, "'^P[1-9][0-9]*$' (a property id, such as P6)"),
         ({"variant": "best"}, "variant: 'best' is not one of ['paper', 'reference', 'revised']"),
         ({"shards": 0}, "shards: 0 is less than the minimum of 1"),
@@ -121,7 +124,10 @@ def test_presets_are_valid_over_the_default(path):
             {"tempripple": {"related": {"cap_per_fact": -1}}},
             "tempripple.related.cap_per_fact: -1 is not valid",
         ),
-        ({"tempripple": {"distractor": {}}}, "unknown key tempripple.distractor; known are window_start"),
+        (
+            {"tempripple": {"distractor": {}}},
+            "unknown key tempripple.distractor (did you mean distractors?); known are window_start",
+        ),
     ],
 )
 def test_each_fault_is_named_with_its_key(keys, message):
@@ -424,6 +430,62 @@ def test_a_path_that_looks_like_an_option_is_refused(keys, tmp_path, monkeypatch
     with pytest.raises(
         InputError, match=r"-.* begins with a dash, as options of commands do; write the absolute"
     ):
+        check_files(configured(**keys))
+
+
+def limited(part, path=""):
+    """Keys of the schema that are numbers, with what the schema says of them."""
+    for choice in (part, *part.get("oneOf", [])):
+        if choice.get("type") in ("integer", "number"):
+            yield path, choice
+        for name, inner in choice.get("properties", {}).items():
+            yield from limited(inner, f"{path}.{name}".removeprefix("."))
+        for name in ("items", "additionalProperties"):
+            if isinstance(choice.get(name), dict):
+                yield from limited(choice[name], path)
+
+
+def test_every_number_has_an_upper_bound():
+    keys = dict(limited(yaml.safe_load(SCHEMA.read_text("utf-8"))))
+    assert len(keys) > 70
+    assert [key for key, part in keys.items() if not {"maximum", "exclusiveMaximum"} & set(part)] == []
+    for huge in (10**30, str(10**30), "9" * 5000):
+        with pytest.raises(InputError, match=r"neighbors\.facts: "):
+            configured(neighbors={"facts": huge})
+
+
+@pytest.mark.parametrize("text", ["٣", "1_000", "3\n", " 3", "3 ", "0x3", "３", "1e2", "3.0", ""])
+def test_only_plain_digits_are_an_integer(text):
+    with pytest.raises(InputError, match=r"neighbors\.facts: .* is not of type 'integer'"):
+        configured(neighbors={"facts": text})
+    assert configured(neighbors={"facts": "3"})["neighbors"]["facts"] == 3
+
+
+@pytest.mark.parametrize("text", ["١.٥", "1_0.5", "0.5\n", "nan", "inf", "infinity"])
+def test_only_plain_digits_are_a_number(text):
+    with pytest.raises(InputError, match=r"chat\.timeout: .* is not of type 'number'"):
+        configured(chat={"timeout": text})
+    for written, value in (("1.5", 1.5), ("2", 2), (".5", 0.5), ("5e1", 50)):
+        assert configured(chat={"timeout": written})["chat"]["timeout"] == value
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"dumps": {"2021-01-04": "{d}/a.json", "2023-02-27": "{d}/a.json"}},
+        {"labels": ["{d}/labels.tsv"]},
+        {"methods": ["rome", "{d}/own.py:method"]},
+        {"edit": {"dataset": "{d}/edits.parquet"}},
+    ],
+)
+def test_braces_in_a_path_are_refused(keys, tmp_path, monkeypatch):
+    """Snakemake takes them for wildcards."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "{d}").mkdir()
+    for name in ("a.json", "labels.tsv", "edits.parquet"):
+        (tmp_path / "{d}" / name).write_text("")
+    (tmp_path / "{d}" / "own.py").write_text("def method(model, tokenizer, update): ...\n")
+    with pytest.raises(InputError, match=r"\{d\}/[\w.]+: Snakemake takes braces in a path"):
         check_files(configured(**keys))
 
 

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
+import html
+import os
 import re
+import shutil
+import signal
 import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import requests
 from browsing import Synthetic
+from starlette.testclient import TestClient
 
+from factdrift.browse.build import Build
+from factdrift.browse.index import index_of
+from factdrift.browse.search import open_index
+from factdrift.browse.server import application
 from factdrift.cli import main
+from factdrift.tables import database
+
+
+def waited_for(happened: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def get(address: str, path: str, status: int = 200) -> str:
@@ -88,6 +110,70 @@ def test_a_port_that_is_taken(made: Synthetic, index: Path, capsys: pytest.Captu
         f"port {port} of 127.0.0.1: Address already in use; name another with --port"
         in capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "99999999999999999999"])
+def test_a_port_that_is_none(
+    made: Synthetic, index: Path, port: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["browse", "--pair", str(made.pair), "--index", str(index), f"--port={port}"]) == 1
+    assert f"--port {port}: a port is a number from 1 to 65535" in capsys.readouterr().err
+
+
+def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> None:
+    """Also a page whose tables vanish while it is made; and the server does not mix old and new ones."""
+    shutil.copytree(build.pair.parent, tmp_path / "results")
+    copy = Build.of(tmp_path / "results" / build.pair.name)
+    index = index_of(copy, tmp_path / "index.sqlite")
+    with database() as db:
+        client = TestClient(application(copy, index, db), base_url="http://localhost")
+        subject = open_index(index).with_updates("subject")[0]
+        paths = ("/", "/search?q=a", f"/Q{subject}")
+        assert [client.get(path).status_code for path in paths] == [200] * 3
+        filtered = copy.bucket(copy.pair / "filtered" / "old", subject)
+        for change in (
+            lambda: os.utime(filtered, ns=(1, 1)),
+            lambda: shutil.rmtree(copy.pair / "filtered"),
+            copy.dataset.unlink,
+        ):
+            change()
+            for path in paths:
+                answer = client.get(path)
+                assert answer.status_code == 503
+                assert "run `factdrift browse` again" in html.unescape(answer.text)
+        assert client.get("/explorer.css").status_code == 200
+
+
+def test_more_connections_than_open_files(made: Synthetic, index: Path, tmp_path: Path) -> None:
+    """They wait, the server answers afterwards, and says so in a line."""
+    command = [sys.executable, "-m", "factdrift", "browse", "--pair", str(made.pair), "--index", str(index)]
+    code = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)); "
+    code += "from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
+    command[1:3] = ["-c", code]
+    with (
+        (tmp_path / "said").open("w+") as said,
+        subprocess.Popen(
+            [*command, "--port", "0", "--no-browser"], stdout=subprocess.PIPE, stderr=said, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[0]
+        try:
+            assert get(address, "")
+            port = int(address.rpartition(":")[2].strip("/"))
+            with contextlib.ExitStack() as stack:
+                for _ in range(100):
+                    stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+                waited_for(lambda: "some connections have to wait" in Path(said.name).read_text())
+            assert get(address, f"Q{int(made.subjects[0])}")
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+        words = Path(said.name).read_text()
+        assert "Traceback" not in words
+        assert len(words) < 1000
+        assert words.endswith("ended\n")
+        assert process.returncode == 0
 
 
 def test_without_results(

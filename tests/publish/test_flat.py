@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from factdrift.publish.flat import FLAT, write_flat
 
 from .conftest import object_, update
 
-TEXT = some.text(some.sampled_from("ab|,\"' é\u3042\n=;"), min_size=1, max_size=6)
+TEXT = some.text(some.sampled_from("ab|,\"' é\u3042\n=@;+-"), min_size=1, max_size=6)
 DATE = some.none() | some.sampled_from(["2021", "2021-05", "somevalue", "1990/8"])
 OBJECT = some.builds(
     object_,
@@ -36,6 +37,11 @@ UPDATES = some.lists(
 
 def cell(values: list[str | None]) -> str | None:
     return " | ".join(value or "" for value in values) if any(values) else None
+
+
+def sheet(text: str) -> str:
+    """A text as a spreadsheet may see it; none here is a number."""
+    return f"'{text}" if text.lstrip("'")[:1] in (*"=+-@", "\t", "\r") and text.lstrip("'") else text
 
 
 def flattened(row: dict[str, Any]) -> dict[str, Any]:
@@ -87,6 +93,7 @@ def test_rows(drawn: list[tuple[int, list[dict[str, Any]], str]]) -> None:
             read = list(csv.DictReader(file))
         texts = [{key: value for key, value in row.items() if key != "popularity"} for row in read]
         assert texts == [
-            {key: value or "" for key, value in row.items() if key != "popularity"} for row in wanted
+            {key: sheet(value or "") for key, value in row.items() if key != "popularity"} for row in wanted
         ]
+        assert not any(re.match("[=+@-]", text) for row in texts for text in row.values())
         assert [float(row["popularity"]) for row in read] == [row["popularity"] for row in wanted]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,6 +17,7 @@ import yaml
 from factdrift.cli import main
 from factdrift.errors import InputError
 from factdrift.publish import folders
+from factdrift.publish.card import cell
 from factdrift.publish.datasets import known
 from factdrift.publish.shards import write_splits
 
@@ -49,6 +51,39 @@ def test_card(name: str, published: Path) -> None:
     assert list(folder.glob("figures/*.png"))
     assert "<built-in" not in text
     assert "](" not in text.partition("## Fields")[2].partition("## Files")[0]
+
+
+HOSTILE = (
+    "[x](http://evil.example)",
+    "![j](http://evil.example/x.png)",
+    "<img src=x onerror=alert(1)>",
+    "<http://evil.example>",
+    "see https://evil.example or www.evil.example or me@evil.example",
+    "a | b \\| c",
+    "**bold** _it_ `code` ~~gone~~ $x^2$ &lt;b&gt;",
+    "[x]: http://evil.example",
+    "\\[x](http://evil.example)",
+)
+
+
+def test_labels_on_a_card_are_text_as_it_is_written(bench: Bench, tmp_path: Path) -> None:
+    """No link, image, markup or HTML; Markdown of GitHub and the hub links bare addresses, too."""
+    markdown = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table")
+    relations = [
+        update(number, relation={"id": f"P{number}", "label": label, "description": None})
+        for number, label in enumerate(HOSTILE, 1)
+    ]
+    bench.put("wikifactdiff.parquet", relations)
+    bench.write(tmp_path / "out")
+    text = (tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8").split("---\n", 2)[2]
+    statistics = text.partition("## Statistics")[2].partition("## Fields")[0]
+    assert all(cell(f"{label} (P{number})") in statistics for number, label in enumerate(HOSTILE, 1))
+    tokens = [each for label in HOSTILE for each in markdown.parse(f"|a|b|\n|-|-|\n|{cell(label)}|2|\n")]
+    inline = [each for token in tokens if token.type == "inline" for each in token.children]
+    assert {each.type for each in inline} <= {"text", "text_special"}
+    shown = {"".join(each.content for each in token.children) for token in tokens if token.type == "inline"}
+    assert {each.replace("\u2060", "") for each in shown} == {*HOSTILE, "a", "b", "2"}
+    assert not any(re.search(r"https?://|www\.|[\w.]@[\w.]", each) for each in shown)
 
 
 def test_numbers_of_a_card_are_those_of_its_rows(bench: Bench, tmp_path: Path) -> None:
@@ -111,7 +146,7 @@ def test_labels_cannot_break_a_table(bench: Bench, tmp_path: Path) -> None:
     bench.put("wikifactdiff.parquet", rows)
     bench.write(tmp_path / "out", "wikifactdiff.parquet")
     text = (tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8")
-    assert "| a \\| b &lt;img src=x> $x$ $ (P1) | 1 | 1 |" in text
+    assert "| a \\| b &lt;img src=x&gt; \\$x\\$ \\$ (P1) | 1 | 1 |" in text
 
 
 @pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "klob", "tempripple"])

@@ -34,7 +34,7 @@ def check_addresses(config: Mapping[str, Any]) -> None:
     chat = config.get("chat")
     if isinstance(chat, dict):
         check_no_password(chat.get("base_url"))
-    for key, text in _texts(config):
+    for key, text in texts(config):
         if "://" in text and redacted(text) != text:
             raise InputError(
                 f"configuration: {key}: the address must not contain a user name, a password, a key or a "
@@ -60,16 +60,16 @@ def check_address(option: str, url: str, *, secrets: bool = False) -> None:
         raise InputError(f"{option} {url}: no valid address ({fault})")
 
 
-def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+def texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
     """All texts among the values of the configuration, each with its key."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _texts(inner, f"{key}.{name}" if key else str(name))
+            yield from texts(inner, f"{key}.{name}" if key else str(name))
     elif isinstance(value, list):
         for inner in value:
-            yield from _texts(inner, key)
+            yield from texts(inner, key)
 
 
 def _fault(text: str) -> str:

@@ -43,6 +43,10 @@ MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
 """What `make models` adds to the environment."""
 
 
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as shells have it."""
+
+
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="factdrift", description=sys.modules["factdrift"].__doc__)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -53,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     try:
+        memory.warn_of_limit()
         options = parser().parse_args(arguments)
         wait_asleep()
         options.run(options)
@@ -71,6 +76,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     except BrokenPipeError:
         return 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     except Exception as error:
         if disk.is_full(error):
             message = disk.full(error)

@@ -5,12 +5,27 @@ from __future__ import annotations
 import errno
 import re
 import resource
+import sys
+
+LEAST = 1_000_000_000
+"""Bytes of address space below which libraries may crash before they can report anything."""
 
 _SAID = re.compile(
     # Messages of the dynamic linker, of threads, of DuckDB (which has a limit of its own), Arrow and PyTorch.
     r"failed to map segment from shared object|[Cc]annot allocate memory|can't start new thread"
     r"|Out of Memory Error|malloc of size \d+ failed|std::bad_alloc|can't allocate memory"
 )
+
+
+def warn_of_limit() -> None:
+    """Says on standard error if this process may use less address space than LEAST (`ulimit -v`)."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST:
+        print(
+            f"factdrift: warning: this process may use only {limit / 1e6:,.0f} MB of address space; below "
+            f"{LEAST / 1e6:,.0f} MB libraries may crash without a word (`ulimit -v unlimited` lifts it)",
+            file=sys.stderr,
+        )
 
 
 def is_exhausted(error: BaseException | None) -> bool:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import difflib
 import itertools
 import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from factdrift.addresses import check_addresses, is_url
+from factdrift.addresses import check_addresses, is_url, texts
 from factdrift.edit.methods.own import entries
 from factdrift.errors import InputError
 from factdrift.paths import SCHEMA
@@ -63,7 +64,8 @@ def derived_from(config: dict[str, Any], date: str) -> str:
 
 
 def check_files(config: dict[str, Any]) -> None:
-    """Raises InputError that names the first file or directory of the configuration that is missing."""
+    """Raises InputError that names the first file or directory of the configuration that is missing, or whose
+    path has braces."""
     named = {f"only.subjects: {config['only']['subjects']}": config["only"]["subjects"]}
     named |= {f"labels: {path}": path for path in config["labels"]}
     if config["verbalizer"] == "file":
@@ -98,6 +100,13 @@ def check_files(config: dict[str, Any]) -> None:
     for key, path in named.items():
         if path and not Path(path).exists():
             raise InputError(f"configuration: {key} does not exist; correct the path or fetch the file")
+    for key, text in texts(config):
+        path = text.partition(":")[0] if key == "methods" else text
+        if re.search("[{}]", path) and Path(path).exists():
+            raise InputError(
+                f"configuration: {key}: {path}: Snakemake takes braces in a path for a pattern; rename the "
+                "file or folder, or name a link to it without braces"
+            )
     if config["only"]["subjects"]:
         read_ids(Path(config["only"]["subjects"]), "only.subjects", "QP")
     if Path(config["pageviews"]).is_dir():
@@ -400,11 +409,13 @@ def _date(value: Any) -> Any:
     return value if isinstance(value, dict | list) else text
 
 
-_SCALARS: dict[str, Callable[[str], Any]] = {
-    "integer": int,
-    "number": float,
-    "boolean": {"true": True, "false": False}.__getitem__,
+_SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "integer": (r"[+-]?[0-9]+", int),
+    "number": (r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", float),
+    "boolean": ("true|false", {"true": True, "false": False}.__getitem__),
 }
+"""Type -> how a text of it is written, and what reads it. Python itself also reads `1_000`, digits of other
+scripts and what has blanks or line ends around it."""
 
 
 def _parse_scalars(schema: dict[str, Any], part: dict[str, Any], value: Any) -> Any:
@@ -420,8 +431,10 @@ def _parse_scalars(schema: dict[str, Any], part: dict[str, Any], value: Any) -> 
             for choice in inner.get("oneOf", [inner]) if isinstance(inner, dict) else ():
                 value[key] = _parse_scalars(schema, choice, value[key])
     elif isinstance(value, str) and part.get("type") in _SCALARS:
-        with contextlib.suppress(ValueError, KeyError):
-            return _SCALARS[part["type"]](value)
+        written, read = _SCALARS[part["type"]]
+        if re.fullmatch(written, value):
+            with contextlib.suppress(ValueError):  # of an integer of over 4,300 digits
+                return read(value)
     return value
 
 
@@ -433,6 +446,13 @@ def _fill_defaults(schema: dict[str, Any], value: dict[str, Any]) -> None:
             _fill_defaults(part, value[key])
 
 
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """The known key that is most like an unknown one, as a question; empty if none is."""
+    folded = {each.replace("_", "").lower(): each for each in known}
+    found = difflib.get_close_matches(name.replace("_", "").replace("-", "").lower(), folded, 1)
+    return f" (did you mean {folded[found[0]]}?)" if found else ""
+
+
 def _explain(fault: Any, config: dict[str, Any]) -> str:
     key = ".".join(str(part) for part in fault.absolute_path)
     description = fault.schema.get("description", "").strip()
@@ -442,7 +462,8 @@ def _explain(fault: Any, config: dict[str, Any]) -> str:
         known = fault.schema.get("properties", {})
         unknown = sorted(set(fault.instance) - set(known))
         where = f"{key}." if key else ""
-        return f"unknown key {', '.join(where + name for name in unknown)}; known are {', '.join(known)}"
+        named = ", ".join(where + name + _nearest(name, known) for name in unknown)
+        return f"unknown key {named}; known are {', '.join(known)}"
     if fault.validator == "required":
         return f"{fault.message}{' in ' + key if key else ''}"
     if fault.validator in ("format", "pattern") and "date" in (

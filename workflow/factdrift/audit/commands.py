@@ -11,6 +11,7 @@ import msgspec
 
 from factdrift.errors import InputError
 from factdrift.stage_settings import add_settings, read_settings
+from factdrift.wikidata.text import sheet_cell
 
 
 class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,9 +109,8 @@ def _sheet(options: argparse.Namespace) -> None:
 
 
 def _cell(value: Any) -> str:
-    """A cell that no spreadsheet takes for a formula: labels come from dumps that anybody can edit."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+    """A value as a cell: labels come from dumps that anybody can edit."""
+    return "" if value is None else sheet_cell(str(value))
 
 
 def _judged(options: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -99,12 +100,21 @@ class Build:
 
     def state(self) -> str:
         """A digest over names, sizes and times of change of the index's inputs."""
-        digest = hashlib.sha256()
-        for path in self.inputs():
-            if path.exists():
-                held = path.stat()
-                digest.update(f"{path}\0{held.st_size}\0{held.st_mtime_ns}\n".encode())
-        return digest.hexdigest()
+        return _digest(self.inputs())
+
+    def version(self) -> str:
+        """As `state`, over the tables of the subjects' pages, too. Raises InputError while one is missing."""
+        folders = [self.pair / "updates", *(self.pair / "filtered" / side for side in SIDES)]
+        return _digest([*self.inputs(), *(path for folder in folders for path in parquet_files(folder))])
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            held = path.stat()
+            digest.update(f"{path}\0{held.st_size}\0{held.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
 
 
 def buckets_of(folder: Path) -> int:

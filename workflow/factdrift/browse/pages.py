@@ -149,9 +149,9 @@ class Pages:
         template = "statements_part.html" if part else "statements.html"
         return self._render(template, relation=one, row=names.get(subject.id), names=names)
 
-    def nothing(self, text: str) -> str:
-        """A page that says what was not found."""
-        return self._render("nothing.html", text=text)
+    def nothing(self, text: str, heading: str = "Not found") -> str:
+        """A page that says what was not found, or why nothing is shown."""
+        return self._render("nothing.html", text=text, heading=heading)
 
 
 def _facts(subject: Subject) -> list[Row]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import errno
+import re
 import socket
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import uvicorn
@@ -33,6 +39,21 @@ POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+
+
+CHANGED = (
+    "The tables have been built anew, or are being built, since this server was started, so that a page "
+    "could mix old and new ones. Wait until the build is complete, end the server (Ctrl-C), run "
+    "`factdrift browse` again and reload this page."
+)
+BUSY = (
+    "The server cannot open more files or connections at the moment. Close other pages of it and reload this "
+    "one, or start the server with a higher limit (`ulimit -n`)."
+)
+
+_FULL = (errno.EMFILE, errno.ENFILE)
+_QUIET = 60.0
+"""Seconds between two lines about connections that cannot be accepted."""
 
 
 class _Number(Convertor[str]):
@@ -96,6 +117,33 @@ class _Explorer:
     def __init__(self, tables: Tables, index: Path):
         self.pages = Pages(tables, ServerLinks())
         self.tables, self._path, self._local = tables, index, threading.local()
+        self._version = tables.build.version()
+
+    def checked(self, endpoint: Callable[[Request], Response]) -> Callable[[Request], Response]:
+        """The endpoint, with a page that says so if the build has changed or no more files can be opened."""
+
+        def answer(request: Request) -> Response:
+            try:
+                response = endpoint(request)
+            except Exception as error:
+                if self._changed():
+                    return self._unavailable(CHANGED)
+                if _opens_no_more(error):
+                    return self._unavailable(BUSY)
+                raise
+            # Afterwards, because the tables may have changed while they were read.
+            return self._unavailable(CHANGED) if self._changed() else response
+
+        return answer
+
+    def _changed(self) -> bool:
+        try:
+            return self.tables.build.version() != self._version
+        except InputError:
+            return True
+
+    def _unavailable(self, text: str) -> Response:
+        return HTMLResponse(self.pages.nothing(text, "Not available"), status_code=503)
 
     def _index(self) -> Index:
         if not hasattr(self._local, "index"):
@@ -140,6 +188,12 @@ class _Explorer:
         return HTMLResponse(self.pages.nothing(request.url.path), status_code=404)
 
 
+def _opens_no_more(error: Exception) -> bool:
+    """Whether a file could not be opened because this process, or the system, has too many open."""
+    numbered = isinstance(error, OSError) and error.errno in _FULL
+    return numbered or bool(re.search("Too many open files|unable to open database file", str(error)))
+
+
 def _asked(request: Request) -> tuple[str, int]:
     """The scenario and the number of the page that a list is asked for; of a number that is none, 1."""
     number = request.query_params.get("page", "1")
@@ -155,13 +209,13 @@ def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Sta
         return lambda request: Response(text, media_type=kind)
 
     routes = [
-        Route("/", explorer.home),
-        Route("/search", explorer.search),
+        Route("/", explorer.checked(explorer.home)),
+        Route("/search", explorer.checked(explorer.search)),
         Route("/explorer.css", fixed(style(), "text/css")),
         Route("/explorer.js", fixed(packaged("explorer.js"), "text/javascript")),
-        Route("/Q{number:number}", explorer.entity),
-        Route("/P{number:number}", explorer.property),
-        Route("/Q{number:number}-P{relation:number}", explorer.statements),
+        Route("/Q{number:number}", explorer.checked(explorer.entity)),
+        Route("/P{number:number}", explorer.checked(explorer.property)),
+        Route("/Q{number:number}-P{relation:number}", explorer.checked(explorer.statements)),
     ]
     return Starlette(
         routes=routes,
@@ -175,7 +229,9 @@ def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Sta
 
 
 def serve(build: Build, index: Path, db: duckdb.DuckDBPyConnection, port: int, open_browser: bool) -> None:
-    """Answers until it is interrupted. Raises InputError if the port is taken."""
+    """Answers until it is interrupted. Raises InputError if the port is none, or is taken."""
+    if not 0 <= port <= 65535:
+        raise InputError(f"--port {port}: a port is a number from 1 to 65535, or 0 for a free one")
     app = application(build, index, db)
     # asyncio sends what it is given at once only on sockets that name their protocol.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
@@ -192,5 +248,26 @@ def serve(build: Build, index: Path, db: duckdb.DuckDBPyConnection, port: int, o
         if open_browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
-        uvicorn.Server(config).run(sockets=[listening])
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(_answers(uvicorn.Server(config), listening))
     print("ended", file=sys.stderr)
+
+
+async def _answers(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Serves until a signal ends it; says once in a while that no more connections can be accepted.
+
+    asyncio prints a traceback for each connection that waits, every second.
+    """
+    said = -_QUIET
+
+    def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal said
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in _FULL:
+            loop.default_exception_handler(context)
+        elif time.monotonic() - said >= _QUIET:
+            said = time.monotonic()
+            print(f"{error.strerror}: some connections have to wait (`ulimit -n`)", file=sys.stderr)
+
+    asyncio.get_running_loop().set_exception_handler(report)
+    await server.serve(sockets=[listening])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from factdrift.publish.checksums import sha256
 from factdrift.publish.datasets import Dataset
 from factdrift.publish.fields import Page
 from factdrift.publish.statistics import Counted
+from factdrift.wikidata.text import printable
 from factdrift.yaml_files import read_yaml
 
 LICENCES = ["cc0-1.0", "mit"]
@@ -143,14 +145,20 @@ def _environment() -> jinja2.Environment:
 
 
 def cell(value: Any) -> str:
-    """A value in a table of Markdown: numbers with separators, text on one line without a bar of its own."""
+    """A value in a table of Markdown: numbers with separators, text as it is written, on one line.
+
+    Labels come from dumps that anybody can edit, so that a text is no markup, no HTML and no link: signs are
+    escaped, and a word joiner breaks addresses, which Markdown would link by themselves.
+    """
     if value is None:
         return "–"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.3g}"
-    return " ".join(str(value).split()).replace("|", "\\|").replace("<", "&lt;")
+    text = re.sub(r"([\\`*_\[\]|~$&])", r"\\\1", " ".join(printable(str(value)).split()))
+    text = text.replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"(?i)(:)(?=//)|(www)(?=\.)|(@)", lambda found: f"{found[0]}\u2060", text)
 
 
 @functools.cache

@@ -9,6 +9,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from factdrift.tables import atomic_path, database, sql, write_parquet
+from factdrift.wikidata.text import sheet_cell
 
 SEPARATOR = " | "
 """Between the values of several objects in one cell."""
@@ -27,7 +28,11 @@ FLAT = pa.schema(
 
 
 def write_flat(dataset: Path, folder: Path, memory_mb: int = 2000) -> int:
-    """Writes FOLDER/updates.parquet and updates.csv (UTF-8, comma, header); returns the number of rows."""
+    """Writes FOLDER/updates.parquet and updates.csv (UTF-8, comma, header); returns the number of rows.
+
+    In the CSV file a text that a spreadsheet would take for a formula begins with an apostrophe
+    (`sheet_cell`).
+    """
     with database(memory_mb) as db:
         db.execute(
             f"""CREATE TEMP MACRO cell(items) AS CASE WHEN len(list_filter(items, lambda x: x <> '')) > 0
@@ -38,8 +43,17 @@ def write_flat(dataset: Path, folder: Path, memory_mb: int = 2000) -> int:
         rows = db.sql(_query(dataset)).to_arrow_table().cast(FLAT)
     count = write_parquet(rows, folder / "updates.parquet")
     with atomic_path(folder / "updates.csv") as path:
-        pyarrow.csv.write_csv(pq.read_table(folder / "updates.parquet"), path)
+        pyarrow.csv.write_csv(_harmless(pq.read_table(folder / "updates.parquet")), path)
     return count
+
+
+def _harmless(table: pa.Table) -> pa.Table:
+    """The table with texts as `sheet_cell` gives them."""
+    for place, field in enumerate(table.schema):
+        if field.type == pa.string():
+            texts = [None if text is None else sheet_cell(text) for text in table[place].to_pylist()]
+            table = table.set_column(place, field, pa.array(texts, pa.string()))
+    return table
 
 
 def _query(dataset: Path) -> str:

@@ -1,0 +1,60 @@
+"""What a run does before its first job: the working directory, an interruption."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from factdrift import cli
+from factdrift.errors import InputError
+from factdrift.runs.environment import prepare
+
+
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = dict(os.environ)
+    asked: list[Path] = []
+
+    def access(path: Path, mode: int) -> bool:  # for root every directory can be written
+        asked.append(path)
+        return False
+
+    monkeypatch.setattr(os, "access", access)
+    with pytest.raises(InputError, match=f"^{tmp_path}: cannot be written, .* --directory FOLDER"):
+        prepare("")
+    (tmp_path / ".snakemake").mkdir()
+    with pytest.raises(InputError, match=r"\.snakemake: cannot be written"):
+        prepare("")
+    assert asked == [Path(), Path(".snakemake")]
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "ValueError('a bug')"])
+def test_an_interruption_is_one_line(error: str) -> None:
+    """While Snakemake reads the workflow: it handles Ctrl-C only later. Any other error stays as it is."""
+    hook = (
+        "import sys; from factdrift.runs.environment import say_interrupted; sys.excepthook = say_interrupted"
+    )
+    code = f"{hook}; raise {error}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if error == "KeyboardInterrupt":
+        assert done.stderr == "Interrupted; the same command goes on from there.\n"
+    else:
+        assert done.stderr.startswith("Traceback")
+        assert done.stderr.endswith("ValueError: a bug\n")
+    assert done.returncode != 0
+
+
+def test_an_interrupted_command_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "wait_asleep", interrupted)
+    assert cli.main(["unlock"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"

@@ -1,0 +1,48 @@
+"""Texts that anybody can write, for people: one line, nothing hidden, no formula."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from factdrift.wikidata.text import one_line, printable, sheet_cell
+
+
+def test_what_cannot_be_seen_is_not_shown() -> None:
+    """Marks of direction, tags, fillers and control characters; joiners of scripts and emoji stay."""
+    hidden = [
+        sign
+        for sign in map(chr, [*range(0x600), *range(0x1800, 0x10000), *range(0xE0000, 0xE1000)])
+        if unicodedata.category(sign) == "Cf" and sign not in "\u200c\u200d"
+    ]
+    assert len(hidden) > 120
+    assert {printable(f"a{sign}b") for sign in hidden} <= {"ab", "a b"}
+    assert printable("a\u061cb\u200fc\U000e0041d\U000e0100e\u3164f") == "abcdef"
+    assert printable("\U0001f469\u200d\U0001f680 می\u200cخواهم") == "\U0001f469\u200d\U0001f680 می\u200cخواهم"
+    assert printable("a\tb\u202ec") == "a b c"
+
+
+def test_the_dataset_keeps_marks_of_direction() -> None:
+    assert one_line("a\u200fb") == "a\u200fb"
+    assert one_line("a\n\u200fb\x00 c") == "a \u200fb c"
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ('=HYPERLINK("http://evil.example")', """'=HYPERLINK("http://evil.example")"""),
+        ("+1 555", "'+1 555"),
+        ("-0044-03-15", "'-0044-03-15"),
+        ("@handle", "'@handle"),
+        ("\tx", "'\tx"),
+        ("'=1", "''=1"),
+        ("-12.5", "-12.5"),
+        ("+7e3", "+7e3"),
+        ("plain = text", "plain = text"),
+        ("'quoted'", "'quoted'"),
+        ("", ""),
+    ],
+)
+def test_a_cell_is_no_formula(text: str, cell: str) -> None:
+    assert sheet_cell(text) == cell
