@@ -4,11 +4,12 @@
     python benchmarks/mutants.py --only updates/ --outcomes outcomes.json
 
 `mutants.tsv` has a change a line: a module of the package, a text that stands in it once, what is put in its
-place, and the tests that ought to fail. Each change is made in a temporary copy of the checkout, and its tests
-run until the first one fails. They run once on the unchanged copy, too, and must pass there. A change that
-fails no test has survived: a result could become wrong in this way, and nobody would be told.
+place, and the tests that ought to fail. Each change is made in a temporary copy of the checkout, and its
+tests run until the first one fails, which must pass again without the change. A change that fails no test has
+survived: a result could become wrong in this way, and nobody would be told.
 
-With `--outcomes FILE` what was found is kept there, and a later run tries only what is not known to be caught.
+With `--outcomes FILE` what was found is kept there, and a later run tries only what is not known to be
+caught.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ CAUGHT, SURVIVED, TIMEOUT = "caught", "survived", "no end"
 
 
 class Mutant(NamedTuple):
-    """A change: in `module`, `old` becomes `new`; `tests` are paths under tests/."""
+    """A change: in `module`, `old` becomes `new`; `tests`: paths under tests/, or tests (`PATH::NAME`)."""
 
     module: str
     old: str
@@ -64,13 +65,8 @@ def main() -> None:
         known = json.loads(options.outcomes.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = copied(Path(folder, "checkout"))
-        whole: set[str] = set()
         for number, mutant in enumerate(mutants, start=1):
             if known.get(mutant.key) != CAUGHT:
-                for path in mutant.tests:
-                    if path not in whole and outcome_of(copy, [path], options.timeout) != SURVIVED:
-                        raise SystemExit(f"tests/{path} fails without any change; mend it first")
-                    whole.add(path)
                 known[mutant.key] = tried(copy, mutant, options.timeout)
                 if options.outcomes:
                     options.outcomes.write_text(json.dumps(known, indent=1), encoding="utf-8")
@@ -91,7 +87,7 @@ def read_mutants(path: Path) -> list[Mutant]:
             if found != 1 or old == new:
                 raise SystemExit(f"{path}, line {line}: {old!r} stands {found} times in {module}, not once")
             paths = tuple(tests.split())
-            if missing := [name for name in paths if not (ROOT / "tests" / name).exists()]:
+            if missing := [name for name in paths if not (ROOT / "tests" / name.partition("::")[0]).exists()]:
                 raise SystemExit(f"{path}, line {line}: tests/{missing[0]} is missing")
             mutants.append(Mutant(module, old, new, paths))
     return mutants
@@ -114,14 +110,23 @@ def copied(to: Path) -> Path:
 
 
 def tried(copy: Path, mutant: Mutant, timeout: float) -> str:
-    """Whether the tests of a change catch it; the copy is as before afterwards."""
+    """Whether the tests of a change catch it; the copy is as before afterwards.
+
+    Ends the program if the test that fails with the change fails without it, too.
+    """
     path = copy / PACKAGE / mutant.module
     text = path.read_text(encoding="utf-8")
+    # Examples that failed one change would be tried first on the next.
+    shutil.rmtree(copy / ".hypothesis", ignore_errors=True)
     try:
         _write(path, text.replace(mutant.old, mutant.new))
-        return outcome_of(copy, mutant.tests, timeout)
+        found = outcome_of(copy, mutant.tests, timeout, "--cache-clear")
     finally:
         _write(path, text)
+    if found == CAUGHT and outcome_of(copy, mutant.tests, timeout, "--last-failed") != SURVIVED:
+        failed = (copy / ".pytest_cache/v/cache/lastfailed").read_text(encoding="utf-8")
+        raise SystemExit(f"fails without any change; mend it first: {failed}")
+    return found
 
 
 def _write(path: Path, text: str) -> None:
@@ -131,13 +136,11 @@ def _write(path: Path, text: str) -> None:
         compiled.unlink()
 
 
-def outcome_of(copy: Path, tests: Sequence[str], timeout: float) -> str:
+def outcome_of(copy: Path, tests: Sequence[str], timeout: float, *options: str) -> str:
     """What becomes of a run of some tests: SURVIVED if all pass."""
-    line = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
-    line += ["--hypothesis-seed", "0", *(str(Path("tests", name)) for name in tests)]
+    line = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "--hypothesis-seed", "0", *options]
+    line += [str(Path("tests", name)) for name in tests]
     environment = {**os.environ, "PYTHONPATH": str(copy / PACKAGE.parent)}
-    # Examples that failed one change would be tried first on the next.
-    shutil.rmtree(copy / ".hypothesis", ignore_errors=True)
     try:
         done = subprocess.run(line, cwd=copy, env=environment, capture_output=True, timeout=timeout)
     except subprocess.TimeoutExpired:

@@ -16,6 +16,7 @@ import yaml
 from factdrift.cli import main
 from factdrift.errors import InputError
 from factdrift.publish import folders
+from factdrift.publish.card import cell
 from factdrift.publish.datasets import known
 from factdrift.publish.shards import write_splits
 
@@ -112,6 +113,25 @@ def test_labels_cannot_break_a_table(bench: Bench, tmp_path: Path) -> None:
     bench.write(tmp_path / "out", "wikifactdiff.parquet")
     text = (tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8")
     assert "| a \\| b &lt;img src=x> $x$ $ (P1) | 1 | 1 |" in text
+
+
+@pytest.mark.parametrize(("rows", "size"), [(999, "n<1K"), (1000, "1K<n<10K")])
+def test_the_size_of_a_data_set_is_named_as_the_hub_does(
+    rows: int, size: str, bench: Bench, tmp_path: Path
+) -> None:
+    bench.put("wikifactdiff.parquet", [update(1)] * rows)
+    bench.write(tmp_path / "out", "wikifactdiff.parquet")
+    assert header(tmp_path / "out" / "wikifactdiff")["size_categories"] == [size]
+
+
+def test_values_in_tables_of_a_card() -> None:
+    assert [cell(value) for value in (None, 12345, 0.12345, 12.345, "a\n b")] == [
+        "–",
+        "12,345",
+        "0.123",
+        "12.3",
+        "a b",
+    ]
 
 
 @pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "klob", "tempripple"])

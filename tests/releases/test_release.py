@@ -12,6 +12,7 @@ import pytest
 from factdrift.errors import InputError
 from factdrift.releases import refresh
 from factdrift.releases.release import Release, last_release, write_release
+from factdrift.snapshots.registry import Dump
 
 DATES = ["2026-09-14", "2026-10-19", "2026-11-16"]
 DUMPS = {date: f"https://example.org/{date}.json.gz" for date in DATES}
@@ -97,3 +98,16 @@ def test_old_snapshots_are_removed_with_their_tables(tmp_path: Path, monkeypatch
     assert not [path for path in kept if not Path(path).exists()]
     assert not list(refresh.removed(DATES, 2))
     assert not list(refresh.removed(DATES, 9))
+
+
+@pytest.mark.parametrize(
+    ("digests", "end"),
+    [
+        ({"md5": "b" * 32, "sha1": "a" * 40}, f"#sha1={'a' * 40}"),
+        ({"md5": "b" * 32}, f"#md5={'b' * 32}"),
+        ({}, ""),
+    ],
+)
+def test_a_dump_is_named_with_the_strongest_checksum_that_is_known(digests: dict[str, str], end: str) -> None:
+    urls = ("https://example.org/a.json.gz", "https://example.com/b.json.gz")
+    assert refresh.address(Dump(DATES[0], urls, digests=digests)) == urls[0] + end

@@ -107,6 +107,48 @@ def test_neighborhoods(build: Build) -> None:
     assert records["Q30", "P1082"]["neighborhood"] == []
 
 
+def test_a_name_and_its_description_are_of_one_dump(build: Build) -> None:
+    """A description alone is taken from the other dump, so that it is not missing."""
+    old = [
+        entity(USA, "USA", "old country"),
+        entity(TRUMP, "Trump", "45th"),
+        entity(FRANCE, "France", "land"),
+    ]
+    new = [
+        entity(USA, "United States", "country"),
+        entity(TRUMP, None, "former"),
+        entity(FRANCE, "la France"),
+    ]
+    new += [entity(BIDEN, "Joe Biden"), entity(90, "Paris"), entity(900_000_001, "New Land")]
+    record = by_ids(build(old_entities=old, new_entities=new).records())["Q30", "P6"]
+    assert (record["subject"]["label"], record["subject"]["description"]) == ("United States", "country")
+    assert (record["objects"][0]["label"], record["objects"][0]["description"]) == ("Trump", "45th")
+    france = next(fact["subject"] for fact in record["random_neighborhood"])
+    assert (france["label"], france["description"]) == ("la France", "land")
+
+
+def test_distances_have_nine_decimals(build: Build) -> None:
+    facts = [near(USA, P6, 1, FRANCE, BIDEN, similarity=0.123456789987)]
+    (fact,) = by_ids(build(neighbors=facts).records())["Q30", "P6"]["neighborhood"]
+    assert fact["dist"] == fact["objects"][0]["dist"] == 0.87654321
+
+
+def test_a_prompt_has_the_date_of_the_latest_new_measurement(build: Build) -> None:
+    dates = {"new": ("2021-05-00", "2022-03-00"), "static": ("2022-12-00",)}
+    rows = [
+        number(USA, "F+", label, text, new_pit=time(f"+{day}", 10), new_position=place)
+        for place, (label, text, day) in enumerate(
+            [
+                ("new", "67", dates["new"][1]),
+                ("new", "68", dates["new"][0]),
+                ("static", "331", *dates["static"]),
+            ]
+        )
+    ]
+    (record,) = build(updates=rows).records(style=Style(dated=True))
+    assert record["update_prompt"] == "As of March 2022, the population of the United States is ____"
+
+
 def test_literals_and_their_dates(build: Build) -> None:
     old, new = by_ids(build().records())["Q142", "P1082"]["objects"]
     assert (old["id"], old["label"], old["raw"], old["short"]) == (None, "67", "+67", "67!")
