@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from support.digests import Check, Product
 
 from factdrift.cli import main
 from factdrift.errors import InputError
@@ -287,3 +288,16 @@ def test_tables_are_cut_into_shards(bench: Bench, tmp_path: Path) -> None:
         assert all(pq.read_metadata(path).num_rows <= 6 for path in shards)
         found = [row["subject"]["id"] for path in shards for row in pq.read_table(path).to_pylist()]
         assert found == [row["subject"]["id"] for row in rows if row["split"] == split]
+
+
+@pytest.mark.digests
+@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "klob", "tempripple", "stream"])
+def test_digests_of_published_folders(name: str, published: Path, digests: Check) -> None:
+    """Of invented products: cards, descriptions and tables as others load them."""
+    folder = published / name
+    files = sorted(path.relative_to(published).as_posix() for path in folder.rglob("*") if path.is_file())
+    # Pictures depend on the fonts of a machine; the list of checksums repeats what is compared.
+    chosen = [file for file in files if not file.endswith((".png", ".svg", "SHA256SUMS", "manifest.json"))]
+    # Of the description of the files only their checksums are left out, which PyArrow's version changes.
+    described = Product(f"{name}/croissant.json", without=["distribution"])
+    digests(f"published {name}", published, [*(set(chosen) - {described.path}), described])

@@ -1,8 +1,9 @@
 """Digests of products, so that a change of what is published is seen, whoever made it and why.
 
 `tests/workflow/digests.tsv` has a row a product: the SHA-256 of its bytes, and that of its content, which is
-the same for equal rows however they are stored. Bytes are compared only where the version of PyArrow is the one
-with which they were made, since each writes its name into its files.
+the same for equal rows however they are stored. Bytes are compared only where the version of PyArrow is the
+one with which they were made, since each writes its name into its files. Every test with the mark `digests`
+compares the products of one build.
 """
 
 from __future__ import annotations
@@ -21,16 +22,18 @@ from factdrift.nodes import file_lock
 
 TABLE = Path(__file__).parents[1] / "workflow" / "digests.tsv"
 COLUMNS = ("build", "product", "pyarrow", "bytes", "content")
-RENEW = ".venv/bin/pytest tests/workflow -k digests --renew-digests"
+RENEW = ".venv/bin/pytest -m digests --renew-digests"
+"""The command that renews all digests; with `-m "digests and not slow"` those without a trained model."""
 
 Check = Callable[..., None]
 """The type of the fixture `digests`: `digests(build, folder, products)`, see `check`."""
 
 
 class Product(NamedTuple):
-    """What is compared of a file. `columns`: of a table, only these, since the others depend on the processor.
+    """What is compared of a file.
 
-    `without`: the keys of a JSON file that say when and where it was made.
+    `columns`: of a table, only these, since the others depend on the processor. `without`: the keys of a JSON
+    file that say when and where it was made.
     """
 
     path: str
@@ -52,10 +55,12 @@ def check(build: str, folder: Path, products: Iterable[str | Product], renew: bo
         TABLE.with_suffix(".lock").unlink(missing_ok=True)
         return
     known = {name: row for (of, name), row in read().items() if of == build}
-    wrong = [said for name in {**known, **found} if (said := difference(known.get(name), found.get(name), name))]
+    wrong = [
+        said for name in {**known, **found} if (said := difference(known.get(name), found.get(name), name))
+    ]
     assert not wrong, (
-        f"products of the build {build!r} are not what they were: {'; '.join(wrong)}. If they ought to change, "
-        f"say why in CHANGELOG.md and renew the digests: {RENEW}"
+        f"products of the build {build!r} are not what they were: {'; '.join(wrong)}. If they ought to "
+        f"change, say why in CHANGELOG.md and renew the digests: {RENEW}"
     )
 
 

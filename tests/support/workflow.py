@@ -69,8 +69,8 @@ def snakemake(
 def run_here(directory: Path, *targets: str, **config: Any) -> None:
     """Does the jobs of a run one after the other in this process, which is several times as fast.
 
-    For small dumps, whose jobs take a tenth of the time in which Python starts. Snakemake plans them; where it
-    would log and measure them, and what it would know of them later, is left out.
+    For small dumps, whose jobs take a tenth of the time in which Python starts. Snakemake only plans them: it
+    neither logs and measures them nor knows of them afterwards.
     """
     planned = snakemake(directory, *targets, "--dry-run", **config)
     before = Path.cwd()

@@ -11,6 +11,8 @@ from support.digests import Check, Product
 from support.odd_dumps import NEW, OLD, write_dumps
 from support.workflow import run_here
 
+pytestmark = pytest.mark.digests
+
 PAIR = f"results/{OLD}_{NEW}"
 UPDATES = (
     *("results/wikifactdiff.parquet", "results/wfd_repl.parquet"),
@@ -19,7 +21,12 @@ UPDATES = (
 BENCHMARKS = (
     *(f"results/klob_{part}.parquet" for part in "cru"),
     *(f"results/KLoB-{part}.jsonl" for part in "cru"),
-    *("results/klob_meta.json", "results/tempripple.parquet", "results/tempripple.stats.json"),
+    *("results/tempripple.parquet", "results/stream.parquet", "results/asof.parquet"),
+)
+# The size of a packed dump depends on the library that packs it.
+ACCOUNTS = (
+    Product("results/klob_meta.json", without=["snapshot"]),
+    Product("results/tempripple.stats.json", without=["snapshot"]),
 )
 MADE_ON_THE_WAY = (
     *(f"{PAIR}/{name}/0-of-1.parquet" for name in ("updates", "new_entities", "untouched")),
@@ -40,8 +47,8 @@ def built(folder: Path, *targets: str, **config: Any) -> Path:
 
 
 def test_digests_of_odd_dumps(tmp_path: Path, digests: Check) -> None:
-    folder = built(tmp_path, *UPDATES, *BENCHMARKS)
-    digests("odd", folder, [*UPDATES, *BENCHMARKS, *MADE_ON_THE_WAY])
+    folder = built(tmp_path, *UPDATES, *BENCHMARKS, *(each.path for each in ACCOUNTS))
+    digests("odd", folder, [*UPDATES, *BENCHMARKS, *ACCOUNTS, *MADE_ON_THE_WAY])
     # The dumps are of use only if what is odd about them reaches the products.
     rows = pq.read_table(folder / f"{PAIR}/updates/0-of-1.parquet").to_pylist()
     dropped = {row["dropped_by"] for row in rows}
@@ -56,4 +63,4 @@ def test_digests_of_odd_dumps(tmp_path: Path, digests: Check) -> None:
 @pytest.mark.parametrize("variant", ["reference", "revised"])
 def test_digests_of_odd_dumps_in_another_variant(variant: str, tmp_path: Path, digests: Check) -> None:
     folder = built(tmp_path, *UPDATES, variant=variant)
-    digests(f"odd, {variant}", folder, [*UPDATES, *MADE_ON_THE_WAY, Product(f"{PAIR}/literals.parquet")])
+    digests(f"odd, {variant}", folder, [*UPDATES, *MADE_ON_THE_WAY])
