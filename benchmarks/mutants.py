@@ -5,8 +5,9 @@
 
 `mutants.tsv` has a change a line: a module of the package, a text that stands in it once, what is put in its
 place, and the tests that ought to fail. Each change is made in a temporary copy of the checkout, and its
-tests run until the first one fails, which must pass again without the change. A change that fails no test has
-survived: a result could become wrong in this way, and nobody would be told.
+tests run until the first one fails. A change that fails no test has survived: a result could become wrong in
+this way, and nobody would be told. At the end the tests that failed run on the unchanged copy, where all must
+pass.
 
 With `--outcomes FILE` what was found is kept there, and a later run tries only what is not known to be
 caught.
@@ -32,8 +33,11 @@ ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_suffix(".tsv")
 COLUMNS = ("module", "old", "new", "tests")
 PACKAGE = Path("workflow", "factdrift")
-CAUGHT, SURVIVED, TIMEOUT = "caught", "survived", "no end"
-"""A change with which the tests do not end in time counts as caught: somebody would notice."""
+SURVIVED, ENDLESS = "survived", "did not end"
+"""What became of a change if no test failed; one with which tests do not end in time is caught, too."""
+
+Outcomes = dict[str, list[str]]
+"""Key of a change -> the tests that failed, or SURVIVED or ENDLESS alone."""
 
 
 class Mutant(NamedTuple):
@@ -60,17 +64,18 @@ def main() -> None:
     add_record(parser)
     options = parser.parse_args()
     mutants = [each for each in read_mutants(options.table) if options.only in each.module]
-    known = {}
+    known: Outcomes = {}
     if options.outcomes and options.outcomes.exists():
         known = json.loads(options.outcomes.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = copied(Path(folder, "checkout"))
         for number, mutant in enumerate(mutants, start=1):
-            if known.get(mutant.key) != CAUGHT:
+            if known.get(mutant.key, [SURVIVED]) == [SURVIVED]:
                 known[mutant.key] = tried(copy, mutant, options.timeout)
                 if options.outcomes:
                     options.outcomes.write_text(json.dumps(known, indent=1), encoding="utf-8")
-            print(f"{number} of {len(mutants)}: {known[mutant.key]}: {mutant.key}", flush=True)
+            print(f"{number} of {len(mutants)}: {mutant.key}: {', '.join(known[mutant.key])}", flush=True)
+        confirm(copy, [test for mutant in mutants for test in known[mutant.key]], options.timeout)
     report(mutants, known, options.record)
 
 
@@ -109,24 +114,25 @@ def copied(to: Path) -> Path:
     return to
 
 
-def tried(copy: Path, mutant: Mutant, timeout: float) -> str:
-    """Whether the tests of a change catch it; the copy is as before afterwards.
-
-    Ends the program if the test that fails with the change fails without it, too.
-    """
+def tried(copy: Path, mutant: Mutant, timeout: float) -> list[str]:
+    """What becomes of a change, as in Outcomes; the copy is as before afterwards."""
     path = copy / PACKAGE / mutant.module
     text = path.read_text(encoding="utf-8")
     # Examples that failed one change would be tried first on the next.
     shutil.rmtree(copy / ".hypothesis", ignore_errors=True)
     try:
         _write(path, text.replace(mutant.old, mutant.new))
-        found = outcome_of(copy, mutant.tests, timeout, "--cache-clear")
+        return outcome_of(copy, [f"tests/{name}" for name in mutant.tests], timeout)
     finally:
         _write(path, text)
-    if found == CAUGHT and outcome_of(copy, mutant.tests, timeout, "--last-failed") != SURVIVED:
-        failed = (copy / ".pytest_cache/v/cache/lastfailed").read_text(encoding="utf-8")
-        raise SystemExit(f"fails without any change; mend it first: {failed}")
-    return found
+
+
+def confirm(copy: Path, tests: Sequence[str], timeout: float) -> None:
+    """Ends the program if a test that caught a change fails without any."""
+    paths = sorted(set(tests) - {SURVIVED, ENDLESS})
+    found = outcome_of(copy, paths, timeout * 10) if paths else [SURVIVED]
+    if found != [SURVIVED]:
+        raise SystemExit(f"fails without any change, so that it catches none: {', '.join(found)}")
 
 
 def _write(path: Path, text: str) -> None:
@@ -136,31 +142,32 @@ def _write(path: Path, text: str) -> None:
         compiled.unlink()
 
 
-def outcome_of(copy: Path, tests: Sequence[str], timeout: float, *options: str) -> str:
-    """What becomes of a run of some tests: SURVIVED if all pass."""
-    line = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "--hypothesis-seed", "0", *options]
-    line += [str(Path("tests", name)) for name in tests]
+def outcome_of(copy: Path, tests: Sequence[str], timeout: float) -> list[str]:
+    """What becomes of a run of some tests, as in Outcomes."""
+    line = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "--hypothesis-seed", "0"]
+    line += ["--cache-clear", *tests]
     environment = {**os.environ, "PYTHONPATH": str(copy / PACKAGE.parent)}
     try:
         done = subprocess.run(line, cwd=copy, env=environment, capture_output=True, timeout=timeout)
     except subprocess.TimeoutExpired:
-        return TIMEOUT
-    if done.returncode not in (0, 1, 2):  # passed, failed, not importable
+        return [ENDLESS]
+    if done.returncode == 0:
+        return [SURVIVED]
+    if done.returncode not in (1, 2):  # failed, not importable
         raise SystemExit(f"{' '.join(line)}\n{done.stdout.decode()[-2000:]}{done.stderr.decode()[-2000:]}")
-    return CAUGHT if done.returncode else SURVIVED
+    return list(json.loads((copy / ".pytest_cache/v/cache/lastfailed").read_text(encoding="utf-8")))
 
 
-def report(mutants: Sequence[Mutant], known: dict[str, str], file: Path | None) -> None:
+def report(mutants: Sequence[Mutant], known: Outcomes, file: Path | None) -> None:
     """Prints, and appends to a file, the share caught by stage, and what survived."""
-    stages: dict[str, list[str]] = {}
+    stages: dict[str, list[Mutant]] = {}
     for mutant in mutants:
-        stages.setdefault(mutant.module.partition("/")[0], []).append(known[mutant.key])
-    stages["all"] = [known[mutant.key] for mutant in mutants]
+        stages.setdefault(mutant.module.partition("/")[0], []).append(mutant)
     rows = []
-    for stage, outcomes in stages.items():
-        caught = sum(each != SURVIVED for each in outcomes)
-        rows.append([stage, str(len(outcomes)), str(caught), f"{100 * caught / len(outcomes):.0f} %"])
-    left = [f"`{each.key}`" for each in mutants if known[each.key] == SURVIVED]
+    for stage, mine in [*stages.items(), ("all", list(mutants))]:
+        caught = sum(known[each.key] != [SURVIVED] for each in mine)
+        rows.append([stage, str(len(mine)), str(caught), f"{100 * caught / len(mine):.0f} %"])
+    left = [f"`{each.key}`" for each in mutants if known[each.key] == [SURVIVED]]
     record(
         "Small changes of logic that the tests catch (`mutants.py`)",
         ["modules", "changes", "caught", "share"],

@@ -201,9 +201,9 @@ def test_an_update_is_dated_by_the_first_of_its_dated_new_objects(tmp_path):
     born, other = Fact(8, 571, Date("2016-11-01")), held(8, relation=PLAIN)
     dumps = [
         [ANCHOR],
-        [ANCHOR, other, held(7, "2016-05-01", relation=PLAIN), held(9, "2016-04", relation=PLAIN), born],
+        [ANCHOR, other, held(7, "2016-05-20", relation=PLAIN), held(9, "2016-05", relation=PLAIN), born],
     ]
     rows = chains(differences(tmp_path, dumps), tmp_path / "chains.parquet")
     (row,) = (row for row in rows if row["property"] == PLAIN)
     assert [each["dated_by"] for each in row["changes"]] == ["interval", "start", "start"]
-    assert (row["date"], row["dated_by"], row["first_day"]) == ("2016-04", "start", 20160401)
+    assert (row["date"], row["dated_by"], row["first_day"]) == ("2016-05", "start", 20160501)
