@@ -80,8 +80,8 @@ def main() -> None:
 
 
 def read_mutants(path: Path) -> list[Mutant]:
-    """The changes of a table; ends the program with the line if one cannot be made."""
-    mutants = []
+    """The changes of a table; ends the program with all lines that do not fit the code (any more)."""
+    mutants, problems = [], []
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         if tuple(next(reader)) != COLUMNS:
@@ -90,11 +90,13 @@ def read_mutants(path: Path) -> list[Mutant]:
             source = ROOT / PACKAGE / module
             found = source.read_text(encoding="utf-8").count(old) if source.is_file() else 0
             if found != 1 or old == new:
-                raise SystemExit(f"{path}, line {line}: {old!r} stands {found} times in {module}, not once")
-            paths = tuple(tests.split())
-            if missing := [name for name in paths if not (ROOT / "tests" / name.partition("::")[0]).exists()]:
-                raise SystemExit(f"{path}, line {line}: tests/{missing[0]} is missing")
-            mutants.append(Mutant(module, old, new, paths))
+                problems.append(f"{path}, line {line}: {old!r} stands {found} times in {module}, not once")
+            names = tuple(tests.split())
+            missing = [name for name in names if not (ROOT / "tests" / name.partition("::")[0]).exists()]
+            problems += [f"{path}, line {line}: tests/{name} is missing" for name in missing]
+            mutants.append(Mutant(module, old, new, names))
+    if problems:
+        raise SystemExit("\n".join(problems))
     return mutants
 
 
