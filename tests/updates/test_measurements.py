@@ -64,3 +64,12 @@ def test_of_two_measurements_that_may_be_of_one_day_both_count(tmp_path):
     world = World(old, new, [Property(RANKING)], labels={1: "Brazil"})
     rows = world.updates(tmp_path, variant="revised", dates="interval")
     assert [row["rule"] for row in rows] == ["superseded", "superseded", "measured_inside", "measured_inside"]
+
+
+def test_a_measurement_of_the_day_t_old_is_on_neither_side(tmp_path):
+    old = series([("5", "2018"), ("3", "2021-01-04")])
+    new = [*old, *series([("1", "2022-12-22")])]
+    world = World(old, new, [Property(RANKING)], labels={1: "Brazil"})
+    rules = [row["rule"] for row in world.updates(tmp_path, variant="revised")]
+    assert (rules[0], rules[2]) == ("superseded", "measured_inside")
+    assert rules[1] not in ("outdated", "superseded")

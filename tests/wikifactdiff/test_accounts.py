@@ -26,6 +26,7 @@ from .conftest import (
     BIDEN,
     FRANCE,
     GROUPS,
+    LITERALS,
     P6,
     P36,
     TRUMP,
@@ -74,6 +75,21 @@ def test_stats(build: Build, tmp_path: Path) -> None:
     }
     assert sum(stats["wikifactdiff"]["splits"].values()) == 4
     assert stats["wfd_repl"]["updates"] == stats["wfd_repl"]["objects"]["all"] == 0
+
+
+def test_equal_texts_of_two_datatypes_are_two_literals(build: Build, tmp_path: Path) -> None:
+    shown = [
+        dict.fromkeys(LITERALS.names, "67") | {"datatype": datatype, "json": "67"}
+        for datatype in ("quantity", "string")
+    ]
+    rows = [
+        triple(subject, P6, "F+", "new", None, datatype=datatype, key="67", new_json="67")
+        for subject, datatype in ((USA, "quantity"), (FRANCE, "string"), (90, "string"))
+    ]
+    dataset = build(updates=rows, literals=shown, neighbors=[], random_neighbors=[]).assemble()
+    write_stats(dataset, write(tmp_path / "groups.parquet", GROUPS, []), tmp_path / "stats.json")
+    counted = json.loads((tmp_path / "stats.json").read_text())["wikifactdiff"]
+    assert (counted["triples"], counted["objects"]["literals"]) == (3, 2)
 
 
 def funnel(folder: Path, updates: list[Row] = UPDATED, untouched: Sequence[Row] = ()) -> Path:

@@ -15,6 +15,7 @@ from .conftest import (
     BIDEN,
     FRANCE,
     P6,
+    P36,
     P1082,
     TRUMP,
     UPDATED,
@@ -25,6 +26,7 @@ from .conftest import (
     entity,
     near,
     number,
+    template,
     time,
     triple,
     write,
@@ -131,6 +133,35 @@ def test_distances_have_nine_decimals(build: Build) -> None:
     facts = [near(USA, P6, 1, FRANCE, BIDEN, similarity=0.123456789987)]
     (fact,) = by_ids(build(neighbors=facts).records())["Q30", "P6"]["neighborhood"]
     assert fact["dist"] == fact["objects"][0]["dist"] == 0.87654321
+
+
+def test_the_source_of_the_templates_is_that_of_the_first(build: Build) -> None:
+    """The others may be of another source."""
+    texts = [
+        (2, "Who leads {subject} is {object}", "chat"),
+        (1, "The head of {subject} is {object}", "bundled"),
+    ]
+    others = [template(number, 1, "{subject} has {object}") for number in (P36, P1082)]
+    templates = [*(template(P6, *each) for each in texts), *others]
+    record = by_ids(build(templates=templates).records())["Q30", "P6"]
+    assert (record["update_prompt"], record["template_source"]) == (
+        "The head of the United States is ____",
+        "bundled",
+    )
+
+
+def test_the_classes_of_the_new_dump_decide_on_the_article(build: Build) -> None:
+    """A currency is called with its article: the euro."""
+    currency, town = [8142], [515]
+    new = [entity(FRANCE, "dinar", classes=currency), entity(USA, "peso", classes=town), entity(90, "Paris")]
+    old = [entity(FRANCE, "dinar", classes=town), entity(USA, "peso", classes=currency)]
+    rows = [number(subject, "F+", "new", "68") for subject in (FRANCE, USA)]
+    files = build(updates=rows, new_entities=new, old_entities=old, neighbors=[], random_neighbors=[])
+    prompts = {row["subject"]["label"]: row["update_prompt"] for row in files.records()}
+    assert prompts == {
+        "dinar": "The population of the dinar is ____",
+        "peso": "The population of peso is ____",
+    }
 
 
 def test_a_prompt_has_the_date_of_the_latest_new_measurement(build: Build) -> None:
