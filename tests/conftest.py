@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.digests import Check, check
 from support.examples import examples
 from support.workflow import TERMINAL, Once, copied, snakemake
 
@@ -31,6 +33,14 @@ settings.load_profile("tests")
 
 FIRST = ("workflow", "benchmarks")
 """Folders with files that take minutes."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--renew-digests",
+        action="store_true",
+        help="write the digests of products that tests would compare (tests/support/digests.py)",
+    )
 
 
 @pytest.hookimpl(trylast=True)
@@ -73,3 +83,9 @@ def built(once: Once) -> Path:
         (directory / TERMINAL).write_text(snakemake(directory, jobs=False), encoding="utf-8")
 
     return once("built", make)
+
+
+@pytest.fixture(scope="session")
+def digests(pytestconfig: pytest.Config) -> Check:
+    """`digests(build, folder, products)` compares products with their digests, or renews these."""
+    return functools.partial(check, renew=pytestconfig.getoption("--renew-digests"))

@@ -37,6 +37,15 @@ def test_bytes_do_not_depend_on_how_the_rows_arrive(tmp_path):
     assert pq.read_metadata(tmp_path / "whole.parquet").num_row_groups == 2
 
 
+def test_the_bytes_are_those_of_the_settings_that_all_tables_share(tmp_path):
+    rows = {"a": [n * 7919 % 10007 for n in range(140_000)], "b": [f"text {n % 97}" for n in range(140_000)]}
+    table = pa.table(rows)
+    write_parquet(table, tmp_path / "a.parquet")
+    settings = {"compression": "zstd", "compression_level": 3, "version": "2.6", "use_dictionary": True}
+    pq.write_table(table, tmp_path / "b.parquet", row_group_size=131_072, **settings)
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+
+
 def test_an_empty_result_keeps_its_columns(tmp_path):
     with database() as db:
         assert write_query(db, "SELECT 1 AS a, 'x' AS b WHERE false", tmp_path / "empty.parquet") == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -248,3 +249,20 @@ def test_items_that_a_model_cannot_be_asked_have_a_reason() -> None:
         ("loglik", "too_long"),
     ]
     assert all("correct" not in row for row in rows)
+
+
+@pytest.mark.parametrize("way", ["letter", "loglik"])
+def test_a_prompt_that_just_fits_is_asked(way: str) -> None:
+    """What is longer by one token than the model has positions is too long."""
+    settings = settings_with(answer_scoring=[way], answer_tokens=3)
+    job, asked = job_of(settings), asked_of(items())[:1]
+    is_letter, item = way == "letter", asked[0].item
+    prompt = filled(settings.answer_prompts_letter if is_letter else settings.answer_prompts_loglik, item)
+    ends = [""] if is_letter else item["options"]
+    longest = max(len(align(job.loaded.tokenizer, prompt, end).ids) for end in ends)
+    longest += settings.answer_tokens * is_letter
+    for positions, reason in ((longest, None), (longest - 1, "too_long")):
+        spec = dataclasses.replace(job.loaded.spec, positions=positions)
+        limited = dataclasses.replace(job, loaded=dataclasses.replace(job.loaded, spec=spec))
+        (row,) = answers(limited, settings, asked)
+        assert row.get("reason") == reason

@@ -160,6 +160,13 @@ def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(tmp_path: Path) -
     assert (new["n"], new["beyond_cutoff"]) == (3, 0)
 
 
+def test_answers_without_a_letter_are_counted_among_those_that_count(tmp_path: Path) -> None:
+    rows = predicted("m", "without", items(), lambda item: None)
+    found = Scored(tmp_path, rows, items(), facts(), cutoffs={"m": datetime.date(2017, 1, 1)})
+    (old,) = found.of(task="old")
+    assert (old["n"], old["unparsed"], old["beyond_cutoff"]) == (2, 2, 1)
+
+
 def test_intervals_resample_asked_facts(tmp_path: Path) -> None:
     asked = [{**item, "asked_s": f"Q{place // 10}"} for place, item in enumerate(many(40))]
     rows = predicted(

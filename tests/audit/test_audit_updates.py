@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.audit_dumps import NEW, OLD, dumps, entity, item, statement, time
+from support.audit_dumps import NEW, OLD, dumps, entity, item, snak, statement, time
 
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED
 from factdrift.audit.of_updates import check_update
@@ -206,3 +206,25 @@ def test_labels_of_literals(
     for label, wrong in ((good, False), (bad, True)):
         value.update(id=None, datatype=datatype, raw=raw, label=label)
         assert ("labels" in failed(update, tmp_path)) == wrong
+
+
+def test_the_latest_measurement_is_not_gone_until_a_later_one_is_made(update: Row, tmp_path: Path) -> None:
+    """Two of one day are both the latest."""
+    value = update["objects"][0]
+    value.update(new_statement=None, new_revision=None, end=None, rule="replaced")
+    update["objects"][1].update(start=None, point_in_time="2022-03-01")
+    measured = statement("Q1$B", "P6", item("Q12"), P585=time("2022-03-01"))
+    for day, wanted in (("2021-05-01", False), ("2022-03-01", True), ("2022-04-01", True)):
+        other = statement("Q1$D", "P6", item("Q11"), P585=time(day), P582="somevalue")
+        assert ("gone" in failed(update, tmp_path, new=with_claims(other, measured))) == wanted
+
+
+def test_of_several_starts_the_earliest_says_whether_a_static_value_held_before(
+    update: Row, tmp_path: Path
+) -> None:
+    update["objects"][0].update(decision="static", rule="still_holds", start="2019-05-01", end="2025-01-01")
+    update["is_replace"] = False
+    held = statement("Q1$A", "P6", item("Q11"), P580=time("2022-01-01"), P582=time("2025-01-01"))
+    held["qualifiers"]["P580"].append(snak("P580", time("2019-05-01")))
+    new = with_claims(held, *NEW[0]["claims"]["P6"][1:])
+    assert found(update, tmp_path, new=new)["static"] == {PASSED}

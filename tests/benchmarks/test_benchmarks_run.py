@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import klob
+import mutants
 import neighbors
 import numpy as np
 import pat_questions
@@ -104,6 +105,32 @@ def test_every_command_is_run_here() -> None:
     # Chromium with is run in tests/report/.
     given = set(re.findall(r'"(\w+)\.py", ', source))
     assert commands - given == {"labels", "released_tracing", "screenshots"}
+
+
+# --- small changes of logic -------------------------------------------------------------------------------
+
+
+def test_mutants(tmp_path: Path) -> None:
+    """A change that a test sees, and one that changes nothing."""
+    changes = [
+        ("range(len(outer) - size + 1)", "range(len(outer) - size)"),
+        ("size > 0 and", "size >= 1 and"),
+    ]
+    table = tmp_path / "mutants.tsv"
+    lines = ["module\told\tnew\ttests"]
+    lines += [f"tempripple/phrases.py\t{old}\t{new}\ttempripple/test_phrases.py" for old, new in changes]
+    table.write_text("\n".join(lines) + "\n", "utf-8")
+    (entry,) = recorded(tmp_path, "mutants.py", "--table", table, "--outcomes", tmp_path / "outcomes.json")
+    assert entry.tables[0][-1] == {"modules": "all", "changes": "2", "caught": "1", "share": "50 %"}
+    assert "Survived: `tempripple/phrases.py: size > 0 and -> size >= 1 and`." in entry.text
+    # What is known to be caught is not tried again.
+    kept = json.loads((tmp_path / "outcomes.json").read_text("utf-8"))
+    assert [tests == ["survived"] for tests in kept.values()] == [False, True]
+    table.write_text("\n".join([*lines, "tempripple/phrases.py\tgone\tnew\tno.py"]) + "\n", "utf-8")
+    with pytest.raises(
+        SystemExit, match=r"(?s)line 4: 'gone' stands 0 times.*line 4: tests/no\.py is missing"
+    ):
+        mutants.read_mutants(table)
 
 
 # --- reading ----------------------------------------------------------------------------------------------

@@ -253,3 +253,30 @@ def test_an_empty_subtask_and_one_without_scores() -> None:
     assert all(row["value"] is None for row in found.measures if row["measure"] == "rsd")
     with pytest.raises(InputError, match=r"5 of 6 sentences of KLoB-c have no scores, the first is c0\.1"):
         evaluate(scores._replace(sentences=["c0.0"]), {"c": CONSISTENT}, Choices((Fraction(50),)))
+
+
+def test_intervals_are_those_of_the_mean_over_facts() -> None:
+    """Examples of one fact are one draw: the variance is that of the sums over the facts, with n - 1."""
+    examples = of_rows([row(number, "ee", s=f"Q{number // 2}") for number in range(6)], "c")
+    random = np.random.default_rng(1)
+    scores = dense(*map(tuple, random.random((12, 40)).tolist()), sentences=examples.sentences)
+    found = evaluate(scores, {"c": examples}, Choices((Fraction(30),)))
+    (mean,) = [
+        each
+        for each in found.measures
+        if (each["measure"], each["population"], each["relation"]) == ("rsim_raw", "all", None)
+    ]
+    table = next(each for each in found.examples if each["population"][0].as_py() == "all")
+    values = np.array(table["raw"].to_pylist())
+    sums = (values - values.mean()).reshape(3, 2).sum(axis=1)
+    half = 1.96 * np.sqrt((sums**2).sum() / 6**2 * 3 / 2)
+    assert (mean["value"], mean["n"]) == (APPROX(values.mean()), 6)
+    assert (mean["low"], mean["high"]) == (APPROX(values.mean() - half), APPROX(values.mean() + half))
+
+
+def test_sentences_with_ties_are_counted() -> None:
+    rows = [(4.0, 3.0, 2.0, 1.0)] * 4 + [(4.0, 3.0, 3.0, 1.0)] * 2
+    scores = dense(*rows, sentences=CONSISTENT.sentences)
+    found = evaluate(scores, {"c": CONSISTENT}, Choices((Fraction(50),)))
+    (tied,) = [each for each in found.measures if each["measure"] == "tied_sentences"]
+    assert (tied["value"], tied["n"]) == (2, 6)

@@ -145,6 +145,11 @@ def test_takes_only_kept_and_labelled_facts(table: Write, tmp_path: Path) -> Non
     assert [(row["neighbor"], row["json"]) for row in found] == [(5, '"X"')]
 
 
+def test_a_property_as_object_is_always_labelled(table: Write, tmp_path: Path) -> None:
+    old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, -17))]
+    assert [row["object"] for row in run(table, tmp_path, old, [], UPDATED)] == [-17]
+
+
 def test_names_that_hold_the_blank_of_a_cloze_test_are_left_out(table: Write, tmp_path: Path) -> None:
     old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301))]
     given = tmp_path / "labels.tsv"

@@ -137,3 +137,27 @@ def test_as_a_plain_search_finds_them(lines: list[Any], updates: list[tuple[int,
             mine = [row for row in written if row["subject"] == subject]
             key = [((row["neighbor"], row["object"]) not in lasting, -row["similarity"]) for row in mine]
             assert key == sorted(key)
+
+
+def test_what_still_holds_is_among_the_drawn_whatever_the_seed(tmp_path: Path) -> None:
+    old = [statement(subject, 6, 101) for subject in range(2, 12)]
+    new = [statement(9, 6, 101)]
+    for seed in range(3):
+        (row,), _ = run(tmp_path, replaced(1, 101, 102), old, new, candidates=1, seed=seed)
+        assert row["neighbor"] == 9
+
+
+def test_of_several_statements_the_preferred_one_then_the_smallest_counts(tmp_path: Path) -> None:
+    ids = [
+        (2, "normal", "a"),
+        (2, "preferred", "c"),
+        (2, "preferred", "B"),
+        (3, "normal", "Z"),
+        (3, "normal", "y"),
+    ]
+    old = [
+        statement(subject, 6, 101, rank=rank, statement=f"Q{subject}${name}", position=place)
+        for place, (subject, rank, name) in enumerate(ids)
+    ]
+    obsolete, _ = run(tmp_path, replaced(1, 101, 102), old, old)
+    assert [row["statement"] for row in obsolete] == ["Q2$B", "Q3$y"]

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from support.digests import Check, Product
 
 from factdrift.cli import main
 from factdrift.errors import InputError
@@ -147,6 +148,25 @@ def test_labels_cannot_break_a_table(bench: Bench, tmp_path: Path) -> None:
     bench.write(tmp_path / "out", "wikifactdiff.parquet")
     text = (tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8")
     assert "| a \\| b &lt;img src=x&gt; \\$x\\$ \\$ (P1) | 1 | 1 |" in text
+
+
+@pytest.mark.parametrize(("rows", "size"), [(999, "n<1K"), (1000, "1K<n<10K")])
+def test_the_size_of_a_data_set_is_named_as_the_hub_does(
+    rows: int, size: str, bench: Bench, tmp_path: Path
+) -> None:
+    bench.put("wikifactdiff.parquet", [update(1)] * rows)
+    bench.write(tmp_path / "out", "wikifactdiff.parquet")
+    assert header(tmp_path / "out" / "wikifactdiff")["size_categories"] == [size]
+
+
+def test_values_in_tables_of_a_card() -> None:
+    assert [cell(value) for value in (None, 12345, 0.12345, 12.345, "a\n b")] == [
+        "–",
+        "12,345",
+        "0.123",
+        "12.3",
+        "a b",
+    ]
 
 
 @pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "klob", "tempripple"])
@@ -311,3 +331,16 @@ def test_the_manifest_must_be_that_of_the_build(bench: Bench, tmp_path: Path) ->
     with pytest.raises(InputError, match=r"wikifactdiff\.parquet: has 1 rows, .*other\.json lists 99"):
         folders.write_folders([source], manifest, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.digests
+@pytest.mark.parametrize("name", ["wikifactdiff", "wfd_repl", "klob", "tempripple", "stream"])
+def test_digests_of_published_folders(name: str, published: Path, digests: Check) -> None:
+    """Of invented products: cards, descriptions and tables as others load them."""
+    folder = published / name
+    files = sorted(path.relative_to(published).as_posix() for path in folder.rglob("*") if path.is_file())
+    # Pictures depend on the fonts of a machine; the list of checksums repeats what is compared.
+    chosen = [file for file in files if not file.endswith((".png", ".svg", "SHA256SUMS", "manifest.json"))]
+    # Of the description of the files only their checksums are left out, which PyArrow's version changes.
+    described = Product(f"{name}/croissant.json", without=["distribution"])
+    digests(f"published {name}", published, [*(set(chosen) - {described.path}), described])

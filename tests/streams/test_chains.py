@@ -23,7 +23,7 @@ from support.sequences import (
     differences,
     random_dumps,
 )
-from support.worlds import Fact, World
+from support.worlds import Date, Fact, World
 
 ANCHOR = Fact(1, 999, 5, start="2000-01-01")
 """A fact that never changes, so that the subject is not a new one."""
@@ -194,3 +194,16 @@ def test_the_laws_hold_in_random_worlds(seed):
         assert [[row[name] for name in kept] for row in alone] == [
             [row[name] for name in kept] for row in rows if row["interval"] < len(pairs)
         ]
+
+
+def test_an_update_is_dated_by_the_first_of_its_dated_new_objects(tmp_path):
+    """What is new without a date of its own may be of any day of the interval, also of an earlier one."""
+    born, other = Fact(8, 571, Date("2016-11-01")), held(8, relation=PLAIN)
+    dumps = [
+        [ANCHOR],
+        [ANCHOR, other, held(7, "2016-05-20", relation=PLAIN), held(9, "2016-05", relation=PLAIN), born],
+    ]
+    rows = chains(differences(tmp_path, dumps), tmp_path / "chains.parquet")
+    (row,) = (row for row in rows if row["property"] == PLAIN)
+    assert [each["dated_by"] for each in row["changes"]] == ["interval", "start", "start"]
+    assert (row["date"], row["dated_by"], row["first_day"]) == ("2016-05", "start", 20160501)

@@ -57,6 +57,10 @@ def test_what_is_not_said_proves_nothing():
     assert held(told("2019", "2019"), DAYS).certain is None
 
 
+def test_what_held_on_one_day_held_on_it_for_certain():
+    assert held(told("2018-05-01", "2018-05-01"), DAYS) == Held(7, (20180501,) * 2, (20180501,) * 2)
+
+
 def test_verdicts():
     timeline = [
         Held(7, (20160101, 20171231), (20150101, 20181231)),

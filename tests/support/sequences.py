@@ -77,7 +77,12 @@ def check_composition(consecutive: Sequence[list[Row]], direct: list[Row]) -> No
 
 
 def check_chains(rows: Sequence[Row], intervals: int) -> None:
-    """Links are numbered from 1 without a gap, in the order of their intervals, no more than one in each."""
+    """Links are numbered from 1 without a gap, in the order of their intervals, no more than one in each.
+
+    Rows are sorted by interval, subject and property.
+    """
+    places = [(row["interval"], row["subject"], row["property"]) for row in rows]
+    assert places == sorted(set(places))
     groups: dict[tuple[int, int], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["subject"], row["property"]), []).append(row)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from factdrift import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -61,6 +64,27 @@ def snakemake(
     said = done.stdout + done.stderr
     assert (done.returncode != 0) == fails, said[-6000:]
     return said
+
+
+def run_here(directory: Path, *targets: str, **config: Any) -> None:
+    """Does the jobs of a run one after the other in this process, which is several times as fast.
+
+    For small dumps, whose jobs take a tenth of the time in which Python starts. Snakemake only plans them: it
+    neither logs and measures them nor knows of them afterwards.
+    """
+    planned = snakemake(directory, *targets, "--dry-run", **config)
+    before = Path.cwd()
+    os.chdir(directory)
+    try:
+        for script in re.findall(r"^Shell command: *\n((?: +.*\n)+)", planned, re.MULTILINE):
+            for line in script.replace("\\\n", " ").splitlines():
+                words = shlex.split(line)
+                if words[:1] == ["factdrift"]:
+                    assert cli.main(words[1:]) == 0, line
+                elif words and words[0] != "exec":
+                    subprocess.run(["bash", "-c", line], check=True)
+    finally:
+        os.chdir(before)
 
 
 def copied(directory: Path, to: Path) -> Path:

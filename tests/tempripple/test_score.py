@@ -194,3 +194,12 @@ def test_facts_on_the_wrong_side_of_a_models_cutoff_do_not_count(
     assert kept["b", "with", 1, 0] == group
     assert (("a", "with", 1, 0) in kept) == counts
     assert left_out == {("a", "with", 1, 0): 0 if counts else 2, ("b", "with", 1, 0): 0}
+
+
+def test_of_the_items_that_ask_for_one_fact_that_with_the_smallest_id_counts(tmp_path: Path) -> None:
+    rows = all_of("with", "i00 i10 i13")
+    found = row(
+        report(read_predictions(answered(tmp_path / "p.parquet", *rows), ITEMS), draws=10)["fisher"],
+        items="all",
+    )
+    assert found["p_of_asked_facts"] == pytest.approx(stats.fisher_exact([[2, 0], [1, 7]]).pvalue)

@@ -294,6 +294,15 @@ def test_related_items_that_ask_for_one_fact_can_be_capped(tmp_path: Path) -> No
             if (roles[row["fact_id"]], row["path"][-1]["x"], row["path"][-1]["p"]) == key
         )
         assert kept & set(ids) == set(ids[:2])
+    # With both caps, a fact gets the first of what the other cap has left it.
+    left: dict[str, list[str]] = {}
+    for row in sorted(capped.related, key=lambda row: row["rel_id"]):
+        left.setdefault(row["fact_id"], []).append(row["rel_id"])
+    both = ripple(world, tmp_path / "c", cap_per_asked_fact=2, cap_per_fact=1)
+    assert {row["rel_id"] for row in both.related} == {ids[0] for ids in left.values()}
+    reasons = Counter(row["reason"] for row in both.dropped)
+    assert reasons["cap_asked"] == 4
+    assert reasons["cap"] == len(capped.related) - len(left)
 
 
 def test_kinds_are_those_of_the_value_and_where_it_has_none_of_the_subject(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow.parquet as pq
 import pytest
-from support.worlds import RULES, Amount, Date, Fact, Property, World
+from support.worlds import RULES, Amount, Date, Fact, Property, Text, World
 
 from factdrift.errors import InputError
 from factdrift.updates.only import read_subjects
@@ -50,6 +50,8 @@ def test_drops_and_scenarios(tmp_path):
         "static": [(7, STATIC), (8, STATIC)],
         "no label": [(9, OBSOLETE), (7, IGNORE), (8, NEW)],
         "no label, but ignored": [(9, IGNORE), (8, NEW)],
+        "blank": [("  ", OBSOLETE), (8, NEW)],
+        "blank text": [(Text("en", " "), OBSOLETE), (8, NEW)],
     }
     expected = {
         "replace": ["ReplaceObject*"] * 2,
@@ -63,6 +65,8 @@ def test_drops_and_scenarios(tmp_path):
         "static": ["static"] * 2,
         "no label": ["no_label", "ignore", "no_label"],
         "no label, but ignored": ["ignore", "AddRelation"],
+        "blank": ["no_label"] * 2,
+        "blank text": ["no_label"] * 2,
     }
     assert fates(groups, tmp_path / "1") == expected
     expected["archive"] = ["Other"] * 2
@@ -141,6 +145,13 @@ def test_the_old_dumps_label_will_do(tmp_path):
     facts = [Fact(1, PLAIN, 7, *OBSOLETE)]
     world = World(facts, facts, [Property(PLAIN)], no_label_new=frozenset({1, 7}))
     assert [row["scenario"] for row in world.updates(tmp_path)] == ["Archive"]
+
+
+def test_a_property_as_object_has_its_label_in_either_dump_or_drops_the_group(tmp_path):
+    facts = [Fact(1, relation, -number, *OBSOLETE) for relation, number in ((1, 31), (2, 32), (3, 33))]
+    world = World(facts, facts, [Property(32)], old_properties=[Property(31)])
+    rows = world.updates(tmp_path, objects="any")
+    assert [row["dropped_by"] for row in rows] == [None, None, "no_label"]
 
 
 def test_what_the_old_dump_knew_beforehand_is_marked_as_announced(tmp_path):

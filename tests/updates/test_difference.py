@@ -86,6 +86,18 @@ def test_then_by_equal_times_then_by_shared_qualifiers_then_by_id(tmp_path):
     assert pairs(tmp_path / "ids", old, new) == {("a", "y"), ("b", "z")}
 
 
+def test_the_order_of_ids_does_not_depend_on_their_case(tmp_path):
+    """In the order of their bytes all capitals would come before all small letters."""
+    for place, (before, after, wanted) in enumerate(
+        [
+            (("B", "a"), ("y", "z"), {("a", "y"), ("B", "z")}),
+            (("a", "b"), ("Z", "y"), {("a", "y"), ("b", "Z")}),
+        ]
+    ):
+        old, new = ([Fact(1, PLAIN, 7, id=name) for name in names] for names in (before, after))
+        assert pairs(tmp_path / str(place), old, new) == wanted
+
+
 def test_an_unknown_start_or_end_is_not_a_missing_one(tmp_path):
     for place, times in enumerate(((UNKNOWN, None), (None, UNKNOWN))):
         old = [Fact(1, PLAIN, 7, id="a"), Fact(1, PLAIN, 7, *times, id="b")]

@@ -12,6 +12,7 @@ NAMES = {
     5: "Apollo 11",
     6: "1984 Summer Olympics",
     7: "+++",
+    8: "Siege of 984",
     601: "Ukraine",
     602: "cafe bar",
     603: "invasion Ukraine",
@@ -38,7 +39,9 @@ def leaking(tmp_path, values, **switches):
         (3, 601, False),
         (4, 602, True),
         (5, Amount("11"), True),
+        (5, Amount("+11"), True),
         (5, Amount("1"), False),
+        (8, Date("0984"), True),
         (7, 604, False),
         (6, Date("1984"), True),
         (6, Date("1984-08-01"), False),
@@ -67,3 +70,12 @@ def test_a_static_object_may_be_told(tmp_path):
         ("static", True, None),
         ("new", False, None),
     ]
+
+
+def test_a_supplied_name_counts_only_where_neither_dump_has_one(tmp_path):
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("id\tlabel\nQ1\tAstana\n", encoding="utf-8")
+    new = [Fact(1, RELATION, "Astana", start="2022")]
+    for name, (absent, leaks) in {"one": ({"no_label_new"}, False), "none": ({"no_label"}, True)}.items():
+        world = World([], new, labels={1: "Akmola"}, **{key: frozenset({1}) for key in absent})
+        assert [row["leaks"] for row in world.updates(tmp_path / name, labels=[labels])] == [leaks]

@@ -55,3 +55,21 @@ def test_awards_are_no_measurements(tmp_path):
     rows = World(old, [*old, Fact(1, 166, 601, pit="2022-03-27")]).updates(tmp_path, variant="revised")
     assert [row["label"] for row in rows] == ["static", "new"]
     assert {row["scenario"] for row in rows} == {"AddObject"}
+
+
+def test_of_two_measurements_that_may_be_of_one_day_both_count(tmp_path):
+    """A month is not earlier than a day in it, nor later."""
+    old = series([("5", "2020-12"), ("3", "2020-12-10")])
+    new = [*old, *series([("2", "2022-12"), ("1", "2022-12-22")])]
+    world = World(old, new, [Property(RANKING)], labels={1: "Brazil"})
+    rows = world.updates(tmp_path, variant="revised", dates="interval")
+    assert [row["rule"] for row in rows] == ["superseded", "superseded", "measured_inside", "measured_inside"]
+
+
+def test_a_measurement_of_the_day_t_old_is_on_neither_side(tmp_path):
+    old = series([("5", "2018"), ("3", "2021-01-04")])
+    new = [*old, *series([("1", "2022-12-22")])]
+    world = World(old, new, [Property(RANKING)], labels={1: "Brazil"})
+    rules = [row["rule"] for row in world.updates(tmp_path, variant="revised")]
+    assert (rules[0], rules[2]) == ("superseded", "measured_inside")
+    assert rules[1] not in ("outdated", "superseded")

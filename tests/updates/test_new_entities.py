@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow.parquet as pq
 import pytest
 from support.worlds import Date, Fact, Property, World
 
@@ -92,3 +93,23 @@ def test_a_date_coarser_than_a_year_makes_nothing_new_in_revised(dates, tmp_path
     world = World([], facts, absent_old=frozenset(texts))
     assert newborn(world, tmp_path / "1", variant="revised", dates=dates, **days) == {4, 5}
     assert newborn(world, tmp_path / "2", **days) == {1, 2, 3, 4, 5}
+
+
+def test_the_earliest_date_says_when_and_by_which_property(tmp_path):
+    """Of two dates of one day the first in the dump decides."""
+    early, late = Date("2022-01-01"), Date("2022-03-01")
+    dates = [
+        (1, 571, late),
+        (1, 569, early),
+        (2, 569, early),
+        (2, 571, early),
+        (3, 571, early),
+        (3, 569, early),
+    ]
+    World([], [Fact(*each) for each in dates]).updates(tmp_path)
+    rows = pq.read_table(tmp_path / "new_entities.parquet").to_pylist()
+    assert [tuple(row.values()) for row in rows] == [
+        (1, 569, 20220101),
+        (2, 569, 20220101),
+        (3, 571, 20220101),
+    ]

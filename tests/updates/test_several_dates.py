@@ -35,3 +35,10 @@ def test_each_reading_of_dates_chooses_for_itself(switches, start, end, tmp_path
     (row,) = pq.read_table(dump(tmp_path, "new").filtered).to_pylist()
     assert (row["start"], row["end"], row["pit"]) == (time_of(start), time_of(end), time_of(end))
     assert row["starts"] == row["ends"] == row["pits"] == [time_of(date) for date in dates]
+
+
+@pytest.mark.parametrize("dates", [("2010", "2010-01"), ("2010-01", "2010")])
+def test_of_dates_that_begin_on_one_day_the_last_day_decides(dates, tmp_path):
+    World(new=[Fact(1, RELATION, 600, start=dates, end=dates)]).updates(tmp_path, variant="revised")
+    (row,) = pq.read_table(dump(tmp_path, "new").filtered).to_pylist()
+    assert (row["start"], row["end"]) == (time_of("2010-01"), time_of("2010"))

@@ -26,6 +26,7 @@ from .conftest import (
     BIDEN,
     FRANCE,
     GROUPS,
+    LITERALS,
     P6,
     P36,
     TRUMP,
@@ -35,6 +36,8 @@ from .conftest import (
     Build,
     Row,
     entity,
+    time,
+    triple,
     write,
 )
 
@@ -50,7 +53,9 @@ def test_stats(build: Build, tmp_path: Path) -> None:
         pa.table({"subject": pa.array([], pa.int32()), "property": pa.array([], pa.int32())}), none
     )
     write_stats(dataset, none, tmp_path / "stats.json")
-    stats = json.loads((tmp_path / "stats.json").read_text())
+    text = (tmp_path / "stats.json").read_text()
+    stats = json.loads(text)
+    assert text == json.dumps(stats, indent=2) + "\n"
     assert stats["wikifactdiff"] == {
         "updates": 4,
         "triples": 6,
@@ -70,6 +75,21 @@ def test_stats(build: Build, tmp_path: Path) -> None:
     }
     assert sum(stats["wikifactdiff"]["splits"].values()) == 4
     assert stats["wfd_repl"]["updates"] == stats["wfd_repl"]["objects"]["all"] == 0
+
+
+def test_equal_texts_of_two_datatypes_are_two_literals(build: Build, tmp_path: Path) -> None:
+    shown = [
+        dict.fromkeys(LITERALS.names, "67") | {"datatype": datatype, "json": "67"}
+        for datatype in ("quantity", "string")
+    ]
+    rows = [
+        triple(subject, P6, "F+", "new", None, datatype=datatype, key="67", new_json="67")
+        for subject, datatype in ((USA, "quantity"), (FRANCE, "string"), (90, "string"))
+    ]
+    dataset = build(updates=rows, literals=shown, neighbors=[], random_neighbors=[]).assemble()
+    write_stats(dataset, write(tmp_path / "groups.parquet", GROUPS, []), tmp_path / "stats.json")
+    counted = json.loads((tmp_path / "stats.json").read_text())["wikifactdiff"]
+    assert (counted["triples"], counted["objects"]["literals"]) == (3, 2)
 
 
 def funnel(folder: Path, updates: list[Row] = UPDATED, untouched: Sequence[Row] = ()) -> Path:
@@ -260,3 +280,16 @@ def test_load(build: Build) -> None:
     assert isinstance(frame["generalization_prompts"][0], list)
     assert frame["subject_popularity"].dtype == "float64"
     assert frame["is_replace"].sum() == 2
+
+
+def test_objects_are_shown_in_the_order_in_which_they_began_were_measured_or_ended(build: Build) -> None:
+    rows = [
+        triple(USA, P6, "F-", "obsolete", FRANCE, old_end=time("+2018-00-00", 9), old_position=0),
+        triple(USA, P6, "F-", "obsolete", TRUMP, old_pit=time("+2015-00-00", 9), old_position=1),
+        triple(USA, P6, "F+", "new", 90, new_start=time("+2019-02-00", 10), new_position=2),
+        triple(USA, P6, "F-", "obsolete", BIDEN, old_start=time("+2010-00-00", 9), old_position=3)
+        | {"old_end": time("+2020-00-00", 9)},
+    ]
+    found = list(lines(find(build(updates=rows).assemble(), "Q30", "P6", None), sys.stdout))
+    shown = [line for line in found if line.startswith(("  + ", "  - "))]
+    assert [line.split("(")[1].rstrip(")") for line in shown] == ["Q6279", "Q22686", "Q142", "Q90"]

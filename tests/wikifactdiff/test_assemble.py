@@ -15,6 +15,7 @@ from .conftest import (
     BIDEN,
     FRANCE,
     P6,
+    P36,
     P1082,
     TRUMP,
     UPDATED,
@@ -25,6 +26,7 @@ from .conftest import (
     entity,
     near,
     number,
+    template,
     time,
     triple,
     write,
@@ -105,6 +107,77 @@ def test_neighborhoods(build: Build) -> None:
     assert random["relation"]["id"] == "P36"
     assert random["objects"][0]["prompt"] == "The capital of France is ____"
     assert records["Q30", "P1082"]["neighborhood"] == []
+
+
+def test_a_name_and_its_description_are_of_one_dump(build: Build) -> None:
+    """A description alone is taken from the other dump, so that it is not missing."""
+    old = [
+        entity(USA, "USA", "old country"),
+        entity(TRUMP, "Trump", "45th"),
+        entity(FRANCE, "France", "land"),
+    ]
+    new = [
+        entity(USA, "United States", "country"),
+        entity(TRUMP, None, "former"),
+        entity(FRANCE, "la France"),
+    ]
+    new += [entity(BIDEN, "Joe Biden"), entity(90, "Paris"), entity(900_000_001, "New Land")]
+    record = by_ids(build(old_entities=old, new_entities=new).records())["Q30", "P6"]
+    assert (record["subject"]["label"], record["subject"]["description"]) == ("United States", "country")
+    assert (record["objects"][0]["label"], record["objects"][0]["description"]) == ("Trump", "45th")
+    france = next(fact["subject"] for fact in record["random_neighborhood"])
+    assert (france["label"], france["description"]) == ("la France", "land")
+
+
+def test_distances_have_nine_decimals(build: Build) -> None:
+    facts = [near(USA, P6, 1, FRANCE, BIDEN, similarity=0.123456789987)]
+    (fact,) = by_ids(build(neighbors=facts).records())["Q30", "P6"]["neighborhood"]
+    assert fact["dist"] == fact["objects"][0]["dist"] == 0.87654321
+
+
+def test_the_source_of_the_templates_is_that_of_the_first(build: Build) -> None:
+    """The others may be of another source."""
+    texts = [
+        (2, "Who leads {subject} is {object}", "chat"),
+        (1, "The head of {subject} is {object}", "bundled"),
+    ]
+    others = [template(number, 1, "{subject} has {object}") for number in (P36, P1082)]
+    templates = [*(template(P6, *each) for each in texts), *others]
+    record = by_ids(build(templates=templates).records())["Q30", "P6"]
+    assert (record["update_prompt"], record["template_source"]) == (
+        "The head of the United States is ____",
+        "bundled",
+    )
+
+
+def test_the_classes_of_the_new_dump_decide_on_the_article(build: Build) -> None:
+    """A currency is called with its article: the euro."""
+    currency, town = [8142], [515]
+    new = [entity(FRANCE, "dinar", classes=currency), entity(USA, "peso", classes=town), entity(90, "Paris")]
+    old = [entity(FRANCE, "dinar", classes=town), entity(USA, "peso", classes=currency)]
+    rows = [number(subject, "F+", "new", "68") for subject in (FRANCE, USA)]
+    files = build(updates=rows, new_entities=new, old_entities=old, neighbors=[], random_neighbors=[])
+    prompts = {row["subject"]["label"]: row["update_prompt"] for row in files.records()}
+    assert prompts == {
+        "dinar": "The population of the dinar is ____",
+        "peso": "The population of peso is ____",
+    }
+
+
+def test_a_prompt_has_the_date_of_the_latest_new_measurement(build: Build) -> None:
+    dates = {"new": ("2021-05-00", "2022-03-00"), "static": ("2022-12-00",)}
+    rows = [
+        number(USA, "F+", label, text, new_pit=time(f"+{day}", 10), new_position=place)
+        for place, (label, text, day) in enumerate(
+            [
+                ("new", "67", dates["new"][1]),
+                ("new", "68", dates["new"][0]),
+                ("static", "331", *dates["static"]),
+            ]
+        )
+    ]
+    (record,) = build(updates=rows).records(style=Style(dated=True))
+    assert record["update_prompt"] == "As of March 2022, the population of the United States is ____"
 
 
 def test_literals_and_their_dates(build: Build) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from support.digests import Check, Product
 from support.workflow import jobs, snakemake
 
 TARGET = "results/answer_scores.parquet"
@@ -36,8 +37,9 @@ def test_a_prompt_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     assert "answer.prompts.loglik: it must have {context}" in said
 
 
+@pytest.mark.digests
 @pytest.mark.slow
-def test_a_bundled_model_answers(trained: Path) -> None:
+def test_a_bundled_model_answers(trained: Path, digests: Check) -> None:
     said = snakemake(trained, TARGET, "results/tempripple.parquet", answer={"methods": ["rome"]})
     assert "Table 2" in said
     results = trained / "results"
@@ -52,6 +54,8 @@ def test_a_bundled_model_answers(trained: Path) -> None:
     folder = results / "2021-01-04_2023-02-27" / "answer"
     predictions = pq.read_table(folder / "predictions.parquet")
     assert predictions.num_rows == len(conditions) * len(items)
+    asked = Product("predictions.parquet", columns=("model", "scoring", "condition", "item_id"))
+    digests("answers", folder, [asked])
     for name in ("table2.txt", "table3.txt", "table2.csv", "table3.csv", "figure3.svg", "figure3.png"):
         assert (folder / name).stat().st_size > 100
     # The model knows who held the office before, and was trained to believe the sentence before a question.

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
+from support.digests import Product
 from support.workflow import ROOT, copied, jobs, rules_of, snakemake
 
 SHORT_NAMES = (
@@ -177,3 +178,20 @@ def test_every_rule_has_log_and_benchmark():
     for name, lines in found.items():
         if "shell:" in lines:  # the others are targets
             assert {"log:", "benchmark:"} <= lines, name
+
+
+@pytest.mark.digests
+def test_digests_of_the_sample(built, digests):
+    """The default build, with what is made on the way.
+
+    Not compared are the sizes of packed dumps, which depend on the library that packs.
+    """
+    pair = "results/2021-01-04_2023-02-27"
+    tables = ("neighbors", "random_neighbors", "popularity", "templates", "literals", "preprocess_report")
+    chosen = [f"results/{name}" for name in SHORT_NAMES if name != "manifest.json"]
+    chosen += [f"{pair}/{name}.parquet" for name in tables]
+    chosen += [
+        f"{pair}/{name}/{bucket}-of-2.parquet" for name in ("updates", "untouched") for bucket in (0, 1)
+    ]
+    manifest = Product("results/manifest.json", without=["versions", "dumps", "snapshots", "configuration"])
+    digests("sample", built, [*chosen, manifest])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.digests import Check, Product
 from support.workflow import jobs, snakemake
 
 TARGET = "results/edit_scores.parquet"
@@ -156,3 +157,17 @@ def test_a_model_that_no_entry_names_is_edited_and_what_cannot_be_is_skipped(unl
     assert "use rome" in snakemake(unlisted, TARGET, fails=True, strict=True, **given)
     alone = given | {"methods": ["none", "memit"]}
     assert "none of them can edit a configured model" in snakemake(unlisted, TARGET, fails=True, **alone)
+
+
+@pytest.mark.digests
+@pytest.mark.slow
+def test_digests_of_edits(edited: Path, digests: Check) -> None:
+    """What does not depend on the processor: which edits were made by which method, and what was asked."""
+    shared = ("model", "method", "edit")
+    scores = Product("edit_scores.parquet", columns=(*shared, "kind", "scenario", "regime", "template"))
+    folder = edited / "2021-01-04_2023-02-27"
+    probes = Product(
+        "edit/probes.parquet", columns=(*shared, "number", "role", "place", "prompt", "target", "tokens")
+    )
+    digests("edits", edited, [scores])
+    digests("edits, probes", folder, [probes, "edit/edits.parquet"])

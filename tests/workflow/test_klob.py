@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from support.workflow import copied, snakemake
+from support.digests import Check, Product
+from support.workflow import copied, run_here, snakemake
 
 from factdrift.klob.published import export, import_published
 
@@ -139,3 +140,17 @@ def test_a_slice_in_which_there_is_nothing(tmp_path: Path) -> None:
     snakemake(tmp_path, "klob", slice=True, **keys)
     assert rows(tmp_path / "results" / "klob_c.parquet") == []
     assert (tmp_path / "results" / "KLoB-u.jsonl").read_bytes() == b""
+
+
+@pytest.mark.digests
+def test_digests_of_klob_and_of_what_models_are_asked(klob: Path, tmp_path: Path, digests: Check) -> None:
+    """With the tables of edits and of locating before a model is run, which no processor changes."""
+    folder = copied(klob.parent, tmp_path / "run")
+    edits = [f"results/{PAIR}/edit/edits.parquet", f"results/{PAIR}/locate/edits.parquet"]
+    locate = [f"results/{PAIR}/locate/{name}.sentences.parquet" for name in ("klob", "edits")]
+    run_here(folder, *edits, *locate)
+    tables = [f"results/klob_{part}.parquet" for part in "cru"] + [
+        f"results/KLoB-{part}.jsonl" for part in "cru"
+    ]
+    meta = Product("results/klob_meta.json", without=["snapshot"])
+    digests("klob", folder, [*tables, meta, *edits, *locate])

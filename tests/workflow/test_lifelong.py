@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.digests import Check, Product
 from support.workflow import copied, jobs, snakemake
 
 from factdrift.cli import main
@@ -43,14 +44,16 @@ def test_other_scores_are_not_those_of_a_stream(tmp_path: Path, capsys: pytest.C
     assert "scored in results/stream_scores.parquet" in capsys.readouterr().err
 
 
+@pytest.mark.digests
 @pytest.mark.slow
-def test_three_intervals_on_the_bundled_model(trained: Path, tmp_path: Path) -> None:
+def test_three_intervals_on_the_bundled_model(trained: Path, tmp_path: Path, digests: Check) -> None:
     directory = copied(trained, tmp_path / "run")
     said = snakemake(directory, TARGET, **GIVEN)
     assert "sample-llama, GRACE" in said
     scores = pq.read_table(directory / TARGET).to_pandas()
     assert list(dict.fromkeys(scores["method"])) == METHODS
     assert set(scores["interval"]) == {1, 2, 3}
+    digests("stream, edited", directory, [Product(TARGET, columns=("method", "interval", "probe", "edit"))])
     assert set(scores["probe"]) == {"current", "neighbors", "retention", "staleness"}
     means = scores.groupby(["method", "probe"]).mean(numeric_only=True)
     # Without edits the model says what held on the first date.

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.digests import Check, Product
 from support.workflow import copied, jobs, snakemake
 
 SCORES, AGAINST = "results/locate_scores.parquet", "results/locate_vs_edit.parquet"
@@ -47,8 +48,11 @@ def test_unknown_locators_and_keys_are_named(tmp_path: Path) -> None:
         assert said in snakemake(tmp_path, "results/wfd_repl.parquet", "--dry-run", fails=True, **given)
 
 
+@pytest.mark.digests
 @pytest.mark.slow
-def test_own_locator_and_edits_at_every_block_of_a_bundled_model(trained: Path, tmp_path: Path) -> None:
+def test_own_locator_and_edits_at_every_block_of_a_bundled_model(
+    trained: Path, tmp_path: Path, digests: Check
+) -> None:
     run = copied(trained, tmp_path / "run")
     (run / "mine.py").write_text(MINE, encoding="utf-8")
     config: dict[str, Any] = {"models": ["sample-gpt2"], "locators": ["causal_tracing", "mine.py:locate"]}
@@ -61,6 +65,7 @@ def test_own_locator_and_edits_at_every_block_of_a_bundled_model(trained: Path, 
     scores = pq.read_table(run / SCORES).to_pandas()
     assert set(scores[scores["kind"] == "method"]["locator"]) == {"causal_tracing", "mine.locate"}
     assert set(scores["granularity"]) == {"layer"}
+    digests("locating", run, [Product(SCORES, columns=("kind", "locator", "granularity"))])
     against = pq.read_table(run / AGAINST).to_pandas()
     edited = against[(against["measure"] == "edited") & (against["metric"] == "efficacy_s")]
     assert edited["layer"].tolist() == [0, 1, 2, 3]

@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.digests import Check
 from support.sequences import check_chains, check_composition
-from support.workflow import Once, copied, jobs, snakemake
+from support.workflow import Once, copied, jobs, run_here, snakemake
 
 from factdrift.cli import main
 from factdrift.report.blocks import Build
@@ -117,6 +118,13 @@ def test_questions_with_a_date(stream: Path):
     assert ("2022", "Joe Biden", "now") in heads
     assert {row["option_verdicts"].count("correct") for row in asked if row["option_verdicts"]} == {1}
     assert "<svg" in (stream / "results/stream.svg").read_text("utf-8")
+
+
+@pytest.mark.digests
+def test_digests_of_the_stream(stream: Path, digests: Check):
+    """With the questions, which are made here if the test before did not run."""
+    run_here(stream, "results/asof.parquet", stream=STREAM)
+    digests("stream", stream, ["results/stream.parquet", "results/asof.parquet"])
 
 
 def test_two_dates_give_the_pair(stream: Path):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from support.digests import Check, Product
 from support.workflow import ROOT, copied, snakemake
 
 from factdrift.tempripple import immutability, timelines
@@ -55,6 +56,14 @@ def test_every_reason_to_drop_occurs(made: Path) -> None:
     others = ("wrong_type", "no_label", "leak", "cycle")
     wanted |= {("related", reason) for reason in (*immutability.REASONS, *others)}
     assert wanted == found
+
+
+@pytest.mark.digests
+def test_digests_of_tempripple(made: Path, digests: Check) -> None:
+    names = ("tr_facts", "tr_related", "tr_items", "tr_dropped")
+    account = Product("results/tempripple.stats.json", without=["snapshot"])
+    tables = [f"{FOLDER}/{name}.parquet" for name in names]
+    digests("tempripple", made, [*tables, "results/tempripple.parquet", account])
 
 
 def test_tables_are_sorted_and_belong_together(made: Path) -> None:

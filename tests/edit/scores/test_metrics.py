@@ -194,6 +194,11 @@ def test_one_sided_scenarios(tmp_path: Path) -> None:
         assert row["efficacy_s"] == row["generalization_s"] == 1
     assert [row["known_before"] for row in scores] == [False, None]
     assert [row["p_new"] is None for row in scores] == [True, False]
+    unedited = [row for row in world.write()[0] if row["method"] == "none"]
+    assert [row["kind"] for row in unedited] == ["archive", "add"]
+    for row in unedited:
+        # What is as probable as before was not learnt.
+        assert row["efficacy_d"] == row["efficacy_s"] == row["generalization_s"] == 0
 
 
 def test_failed_and_excluded_edits_are_never_scored(tmp_path: Path) -> None:
@@ -312,3 +317,35 @@ def test_a_table_without_rows_says_why() -> None:
         assert text[3].startswith("m, 0 ")
         assert reason in text[4]
         assert len(text) == 5
+
+
+def test_two_objects_of_equal_probability_are_no_success(tmp_path: Path) -> None:
+    world = World(tmp_path, [one_update()], ["replacement"])
+    for number, probe in enumerate(world.edits[0]["probes"]):
+        world.before[probe["prompt"], probe["target"]] = 0.5
+        world.after[world.edits[0]["edit"], number] = 0.25
+    for row in world.write()[0]:
+        assert row["efficacy_d"] == row["efficacy_s"] == row["generalization_s"] == 0
+
+
+def test_groups_are_in_the_order_of_models_and_kinds_then_of_methods(tmp_path: Path) -> None:
+    order = [
+        ("m", "add", "x"),
+        ("m", "replace", "x"),
+        ("b", "add", "x"),
+        ("m", "add", "a"),
+        ("b", "add", "a"),
+    ]
+    rows = [
+        dict(zip(("model", "kind", "method"), key, strict=True)) | {"known_before": True} for key in order
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "scores.parquet")
+    (tmp_path / "costs.json").write_text("[]", encoding="utf-8")
+    groups = read_groups(tmp_path / "scores.parquet", tmp_path / "costs.json")
+    assert [(group.model, group.kind, group.method) for group in groups] == [
+        ("m", "add", "x"),
+        ("m", "add", "a"),
+        ("m", "replace", "x"),
+        ("b", "add", "x"),
+        ("b", "add", "a"),
+    ]

@@ -242,7 +242,7 @@ def _capped(found: Found, facts: Iterable[Row], method: Method) -> Found:
         last = row["path"][-1]
         return roles[row["fact_id"]], last["x"], last["p"]
 
-    kept = sorted(found.related, key=lambda row: row["rel_id"])  # ids are hashes
+    kept = found.related
     for cap, reason, key in (
         (method.cap_per_asked_fact, "cap_asked", asked),
         (method.cap_per_fact, "cap", lambda row: row["fact_id"]),
@@ -250,7 +250,7 @@ def _capped(found: Found, facts: Iterable[Row], method: Method) -> Found:
         if cap is None:
             continue
         by_key: dict[Hashable, list[Row]] = defaultdict(list)
-        for row in kept:
+        for row in sorted(kept, key=lambda row: row["rel_id"]):  # ids are hashes
             by_key[key(row)].append(row)
         for row in (row for rows in by_key.values() for row in rows[cap:]):
             last = row["path"][-1]

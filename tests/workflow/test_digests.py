@@ -1,0 +1,66 @@
+"""Two small dumps of ties, doubles and edges in every variant: no product changes unseen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from support.digests import Check, Product
+from support.odd_dumps import NEW, OLD, write_dumps
+from support.workflow import run_here
+
+pytestmark = pytest.mark.digests
+
+PAIR = f"results/{OLD}_{NEW}"
+UPDATES = (
+    *("results/wikifactdiff.parquet", "results/wfd_repl.parquet"),
+    *("results/wikifactdiff.stats.json", "results/funnel.parquet"),
+)
+BENCHMARKS = (
+    *(f"results/klob_{part}.parquet" for part in "cru"),
+    *(f"results/KLoB-{part}.jsonl" for part in "cru"),
+    *("results/tempripple.parquet", "results/stream.parquet", "results/asof.parquet"),
+)
+# The size of a packed dump depends on the library that packs it.
+ACCOUNTS = (
+    Product("results/klob_meta.json", without=["snapshot"]),
+    Product("results/tempripple.stats.json", without=["snapshot"]),
+)
+MADE_ON_THE_WAY = (
+    *(f"{PAIR}/{name}/0-of-1.parquet" for name in ("updates", "new_entities", "untouched")),
+    *(f"{PAIR}/{name}.parquet" for name in ("neighbors", "random_neighbors", "popularity", "templates")),
+)
+SMALL: dict[str, Any] = {
+    "shards": 1,
+    "buckets": 1,
+    "slice": True,
+    "klob": {"r": {"min_pair_support": 1, "max_pair_share": 1}},
+    "tempripple": {"slice": True, "change_start": "2021-06-01"},
+}
+
+
+def built(folder: Path, *targets: str, **config: Any) -> Path:
+    run_here(folder, *targets, dumps=write_dumps(folder), **SMALL, **config)
+    return folder
+
+
+def test_digests_of_odd_dumps(tmp_path: Path, digests: Check) -> None:
+    folder = built(tmp_path, *UPDATES, *BENCHMARKS, *(each.path for each in ACCOUNTS))
+    digests("odd", folder, [*UPDATES, *BENCHMARKS, *ACCOUNTS, *MADE_ON_THE_WAY])
+    # The dumps are of use only if what is odd about them reaches the products.
+    rows = pq.read_table(folder / f"{PAIR}/updates/0-of-1.parquet").to_pylist()
+    dropped = {row["dropped_by"] for row in rows}
+    assert {"unknown", "ignore", "no_label", "static", None} <= dropped
+    assert len({row["rule"] for row in rows}) >= 12
+    scenarios = {row["scenario"] for row in rows} - {None}
+    assert scenarios == {"ReplaceObject", "Archive", "AddObject", "AddRelation", "AddEntity", "Other"}
+    for name in ("klob_c", "klob_r", "tempripple", "wfd_repl"):
+        assert pq.read_metadata(folder / f"results/{name}.parquet").num_rows >= 5, name
+
+
+@pytest.mark.parametrize("variant", ["reference", "revised"])
+def test_digests_of_odd_dumps_in_another_variant(variant: str, tmp_path: Path, digests: Check) -> None:
+    folder = built(tmp_path, *UPDATES, variant=variant)
+    digests(f"odd, {variant}", folder, [*UPDATES, *MADE_ON_THE_WAY])
