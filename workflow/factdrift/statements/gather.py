@@ -7,6 +7,7 @@ which file a row is in.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from collections import Counter
@@ -38,6 +39,12 @@ class without a line in the dump has no label and no superclasses."""
 
 WARNINGS_NAMED = 5
 """Places at which a part of the dump may be missing that are named; the first ones say enough."""
+
+_MODIFIED = r"max(modified) FILTER (regexp_matches(modified, '^\d{4}-(0[1-9]|1[0-2])-([01]\d|2[0-8])'))"
+"""SQL: the newest date of change that can be read as one."""
+
+_SAMPLES, _SAMPLE = 64, 1 << 16
+"""Places of a file, and bytes at each, of which its digest is made: 4 MB of any dump."""
 
 _COUNTED = ("lines", "lexemes", "other", "rejected", "bad_lines", "bad_bytes", "torn_lines")
 
@@ -121,7 +128,8 @@ def gather_snapshot(
         properties = _number(connection, "SELECT count(*) FROM properties")
     read = sum(report["properties"] + report["items"] for report in reports)
     summary = {
-        "dump": reports[0]["dump"],
+        "dump": {**reports[0]["dump"], "digest": _digest(dump)},
+        "newest": counts["newest"],
         "scope": reports[0]["scope"],
         "names": reports[0]["names"],
         "lines": totals["lines"],
@@ -162,6 +170,9 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
     snaks: Counter[str] = Counter()
     datatypes: Counter[str] = Counter()
     items = whole = 0
+    newest: list[tuple[int | None, str | None]] = connection.execute(
+        "SELECT max(revision), NULL FROM properties"
+    ).fetchall()
     for bucket in range(buckets):
         _winners(connection, shard_dirs, f"entities-{bucket}.parquet", "items")
         _read(connection, shard_dirs, f"statements-{bucket}.parquet", "read_statements")
@@ -176,6 +187,7 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
         )
         items += _number(connection, "SELECT count(*) FROM held")
         whole += _number(connection, "SELECT count(*) FROM held WHERE whole")
+        newest += connection.execute(f"SELECT max(revision), {_MODIFIED} FROM items").fetchall()
         kinds = connection.execute(
             """
             SELECT rank, snak, coalesce(s.datatype, p.datatype, s.inferred, 'unknown'), count(*)
@@ -199,7 +211,12 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
             """
         )
     connection.execute("INSERT INTO classes SELECT id, NULL, [] FROM used ANTI JOIN classes USING (id)")
+    revisions, modified = zip(*newest, strict=True)
     return {
+        "newest": {
+            "revision": max((each for each in revisions if each is not None), default=None),
+            "modified": max((each for each in modified if each is not None), default=None),
+        },
         "items": items,
         "whole_items": whole,
         "classes": _number(connection, "SELECT count(*) FROM classes"),
@@ -296,6 +313,17 @@ def _skipped(totals: dict[str, int], bad: list[dict[str, Any]]) -> Iterator[str]
             f"{totals['bad_lines']:,} of {totals['lines']:,} lines cannot be used and are skipped, the first "
             f"is line {bad[0]['line']:,}: {bad[0]['problem']}"
         )
+
+
+def _digest(dump: Path) -> str:
+    """A hash that tells two files apart: of the size, and of the bytes at places over the whole file."""
+    size = dump.stat().st_size
+    digest = hashlib.sha256(str(size).encode())
+    with dump.open("rb", buffering=0) as file:
+        for place in range(_SAMPLES):
+            file.seek(max(size - _SAMPLE, 0) * place // (_SAMPLES - 1))
+            digest.update(file.read(_SAMPLE))
+    return digest.hexdigest()[:32]
 
 
 def _text_bytes(reports: list[dict[str, Any]]) -> int:
