@@ -21,6 +21,7 @@ rule filter_context:
         other_classes=lambda wildcards: side("classes.parquet", other(wildcards.which))(wildcards),
         properties=side("properties.parquet"),
         new_properties=side("properties.parquet", "new"),
+        snapshots=both_counts,
     output:
         relevant="results/{pair}/context/{which}/relevant.parquet",
         relations="results/{pair}/context/{which}/relations.parquet",
@@ -43,6 +44,7 @@ rule filter_context:
             --other-classes {input.other_classes:q} \
             --properties {input.properties:q} \
             --new-properties {input.new_properties:q} \
+            --snapshots {input.snapshots:q} \
             --settings {params.settings:q} \
             --relevant {output.relevant:q} \
             --relations {output.relations:q}

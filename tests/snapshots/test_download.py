@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import tempfile
 from dataclasses import replace
@@ -151,6 +152,19 @@ def test_another_size_than_listed_is_refused(server, client, tmp_path):
     assert "300,000" in message
     assert "299,999" in message
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("drip", [None, (1000, 0.0)])
+def test_an_archive_that_the_server_compresses_again_is_refused(server, client, tmp_path, drip):
+    server.headers["Content-Encoding"] = "gzip"
+    server.files[PATH] = gzip.compress(BODY)
+    server.always[PATH] = Fault(drip=drip)
+    message = refused(tmp_path, dump(server), client)
+    assert "compressed the archive once more (Content-Encoding: gzip)" in message
+    assert not list(tmp_path.iterdir())
+    # Some servers give an archive's own compression this name.
+    server.files[PATH] = BODY
+    fetched(tmp_path, dump(server), client)
 
 
 def test_a_missing_file_is_taken_from_the_mirror(server, client, tmp_path):

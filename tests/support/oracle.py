@@ -110,15 +110,22 @@ def new_entities(old: Dump, new: Dump, groups: Mapping[tuple[int, int], Group], 
             for each in new.statements
             if each.subject == subject and each.rank != "deprecated" and each.property in CREATION
         ]
+        coarse: list[int] = []  # the last days of publications whose dates say less than a year
         if how.variant == "revised":
-            dated = [each for each in dated if each.precision is None or each.precision >= 9]
+            vague = [each for each in dated if each.precision is not None and each.precision < 9]
+            coarse = [
+                each.time.high
+                for each in vague
+                if each.snak == "value" and each.time and each.property == 577
+            ]
+            dated = [each for each in dated if each not in vague]
         values = [(each.property, each.time) for each in dated if each.snak == "value" and each.time]
         if how.variant == "reference" and values:
             first = values[0][0]
             values = [each for each in values if each[0] == first] if first == 577 else values[:1]
         days = [time.low for property_, time in values if property_ != 577]
         published = [time.low for property_, time in values if property_ == 577]
-        if published:
+        if published and not any(last < min(published) for last in coarse):
             days.append(min(published))
         if any(day > how.t_old for day in days):
             found.add(subject)

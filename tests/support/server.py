@@ -64,6 +64,8 @@ class Server:
         self.salt = ""
         """A part of the entity tags that does not depend on the content."""
         self.lengths = True
+        self.headers: dict[str, str] = {}
+        """Sent with each file besides."""
         self.asked: list[Asked] = []
         self.lock = threading.Lock()
         self.released = threading.Event()
@@ -133,6 +135,8 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Length", str(len(rest)))
             if server.validators:
                 self.send_header("ETag", tag)
+            for name, value in server.headers.items():
+                self.send_header(name, value)
             self.end_headers()
             if self.command == "GET":
                 rest = rest if fault.cut is None else rest[: fault.cut]

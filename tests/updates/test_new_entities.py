@@ -113,3 +113,21 @@ def test_the_earliest_date_says_when_and_by_which_property(tmp_path):
         (2, 569, 20220101),
         (3, 571, 20220101),
     ]
+
+
+@pytest.mark.parametrize("dates", ["first_day", "interval"])
+def test_a_reissue_of_a_work_of_the_seventies_is_not_new_in_revised(dates, tmp_path):
+    published = {1: ("1970/8", "2022"), 2: ("2000/7", "2022-03-01"), 3: ("2022-03", "2030/8"), 4: ("2022",)}
+    facts = [Fact(subject, 577, Date(text)) for subject, texts in published.items() for text in texts]
+    # Of the other dates of creation each counts on its own.
+    facts += [Fact(1, 571, Date("1970/8")), Fact(4, 571, Date("1970/8"))]
+    facts += [Fact(subject, PLAIN, 99) for subject in published]
+    world = World([], facts, absent_old=frozenset(published))
+    assert newborn(world, tmp_path / "1", variant="revised", dates=dates) == {3, 4}
+    assert newborn(world, tmp_path / "2", variant="paper", dates=dates) == {3, 4}
+
+
+def test_a_decade_that_may_hold_the_date_makes_no_work_older(tmp_path):
+    facts = [Fact(1, 577, Date("2020/8")), Fact(1, 577, Date("2022-03")), Fact(1, PLAIN, 99)]
+    world = World([], facts, absent_old=frozenset({1}))
+    assert newborn(world, tmp_path, variant="revised", dates="interval") == {1}

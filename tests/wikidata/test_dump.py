@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import time
 from pathlib import Path
 
 import pytest
 from support.dumps import COMPRESS, zstd
 
 from factdrift.errors import InputError
+from factdrift.statements.prefilter import NeedlessItems
 from factdrift.wikidata.dump import lines
+from factdrift.wikidata.shares import Share
 from factdrift.wikidata.streams import compression
 
 ENTITIES = [b'{"id":"Q%d","x":"%s"}' % (number, b"y" * (number % 50)) for number in range(1, 400)]
@@ -92,7 +95,6 @@ def test_numbers_and_offsets(tmp_path: Path) -> None:
         b'{"a":1}\n{"b":2}',
         b'[\r\n{"a":1},\r\n{"b":2}\r\n]\r\n',
         b'[{"a":1},\n{"b":2}]',
-        b',\n{"a":1},\n{"b":2}',
         b'[\n{"a":1}\n,{"b":2}\n\n]\n\n',
         b'\xef\xbb\xbf[\n{"a":1},\n\n{"b":2}\n]',
         b'\n[\n{"a":1}\n,\n{"b":2}\n,\n]\n',
@@ -100,6 +102,58 @@ def test_numbers_and_offsets(tmp_path: Path) -> None:
 )
 def test_layouts(tmp_path: Path, layout: bytes) -> None:
     assert texts(write(tmp_path / "dump", layout)) == [b'{"a":1}', b'{"b":2}']
+
+
+@pytest.mark.parametrize("piece", [b'{"a":1},\n{"b":2},\n', b',\n{"a":1},\r\n{"b":2}', b'{"a":1},\n{"b":2}'])
+def test_a_piece_from_the_middle_of_an_array_is_refused(tmp_path: Path, piece: bytes) -> None:
+    with pytest.raises(InputError, match=r"has neither \[ nor \]: it is a piece from the middle of a dump"):
+        texts(write(tmp_path / "dump", piece))
+
+
+def faults(path: Path, needless: NeedlessItems | None = None) -> list[tuple[int, int, int, str]]:
+    share = Share(path)
+    list(share.lines(needless))
+    assert share.account.faulty == len(share.account.faults)
+    return [tuple(fault) for fault in share.account.faults]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (b'[\n{"a":1},\n,\n{"b":2}\n]\n', 3),
+        (b'[\n{"a":1}\n,\n,\n{"b":2}\n]\n', 4),
+        (b'[\n{"a":1},,\n{"b":2}\n]\n', 2),
+        (b'[\n{"a":1},\n,{"b":2}\n]\n', 3),
+        (b'[\n{"a":1},\n{"b":2}\n]\n]\n', 5),
+        (b'[\n{"a":1}\n]\n{"b":2}\n]\n', 4),
+    ],
+)
+def test_commas_and_brackets_that_tell_of_missing_text(tmp_path: Path, text: bytes, line: int) -> None:
+    [(found, offset, _, problem)] = faults(write(tmp_path / "dump", text))
+    assert (found, offset) == (line, len(b"".join(text.splitlines(keepends=True)[: line - 1])))
+    assert "two commas" in problem or "follows the ]" in problem
+
+
+@pytest.mark.parametrize("blank", [b" " * 5000, b"\n" * 5000, b" \t\r\n" * 1300])
+@pytest.mark.parametrize("place", [b'[\n%b{"a":1}\n]\n', b'[\n{"a":1}%b\n]\n', b'[\n{"a":1},\n%b\n]\n'])
+def test_white_space_in_the_place_of_text(tmp_path: Path, blank: bytes, place: bytes) -> None:
+    [(_, _, size, problem)] = faults(write(tmp_path / "dump", place % blank))
+    assert len(blank) <= size <= len(blank) + 2
+    assert "bytes of white space" in problem
+    assert faults(write(tmp_path / "dump", place % blank[:4000])) == []
+
+
+@pytest.mark.parametrize("end", [b"\n", b",\n"])
+def test_blank_and_odd_lines_cost_linear_time(tmp_path: Path, end: bytes) -> None:
+    """Neither lines without text nor those of an odd form make other lines be searched again and again."""
+    item = b'{"type":"item", "id":"Q1"}' + end
+    seconds = []
+    for number in (20_000, 80_000):
+        path = write(tmp_path / "dump", gzip.compress(b"\n" * number + item * number, 1))
+        begun = time.process_time()
+        assert sum(1 for _ in Share(path).lines(NeedlessItems("enwiki"))) == number
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 4 * seconds[0] * 2.5
 
 
 def test_broken_lines_pass_and_do_not_close_the_array(tmp_path: Path) -> None:

@@ -84,6 +84,25 @@ def test_lines(dataset: Path) -> None:
     assert len(list(lines([], 0, Wanted(search="x"), dataset, io.StringIO()))) == 1
 
 
+@pytest.mark.parametrize(
+    ("objects", "change"),
+    [
+        ([value("Council", "obsolete", start="1996-02-28", end="2022-03-16")], "- Council (2022-03-16)"),
+        ([value("Council", "obsolete", start="1996-02-28")], "- Council"),
+        ([value("A", "obsolete", start="1999", end="2022"), value("B", "new")], "A → B (2022)"),
+        ([value("A", "obsolete", end="2021"), value("B", "new", start="2022", end="2030")], "A → B (2022)"),
+        ([value("A", "new", point_in_time="2022-02"), value("B", "static", start="1990")], "+ A (2022-02)"),
+    ],
+)
+def test_an_update_is_dated_by_what_changed(
+    tmp_path: Path, objects: list[dict[str, str | None]], change: str
+) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_pylist([row("Russia", 159, GOVERNMENT, *objects)]), path)
+    records, number = search(path, Wanted(), None)
+    assert list(lines(records, number, Wanted(), path, io.StringIO()))[1].endswith(f": {change}")
+
+
 def test_a_label_of_a_megabyte_is_shortened(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_pylist([row("A", 1, GOVERNMENT, value("x" * 1_000_000, "new"))]), path)

@@ -98,11 +98,29 @@ def dump_bytes(date: str, folder: Path = COSTS) -> float:
     known = [
         (datetime.date.fromisoformat(row["date"]).toordinal(), float(row["gb"]) * 1e9)
         for row in _rows(folder / "dumps.tsv")
+        if row["gb"]
     ]
     day = datetime.date.fromisoformat(date).toordinal()
     pairs = list(itertools.pairwise(known))
     (begin, before), (end, after) = next((pair for pair in pairs if day <= pair[1][0]), pairs[-1])
     return max(before + (after - before) * (day - begin) / (end - begin), known[0][1] / 10)
+
+
+def dump_entities(date: str, folder: Path = COSTS) -> int | None:
+    """Estimated number of entities in Wikidata's dump of a date, right within some percent.
+
+    None for dates before or after those of the dumps whose entities somebody has counted.
+    """
+    known = [
+        (datetime.date.fromisoformat(row["date"]).toordinal(), int(row["entities"]))
+        for row in _rows(folder / "dumps.tsv")
+        if row["entities"]
+    ]
+    day = datetime.date.fromisoformat(date).toordinal()
+    for (begin, before), (end, after) in itertools.pairwise(known):
+        if begin <= day <= end:
+            return round(before + (after - before) * (day - begin) / (end - begin))
+    return None
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import xml.etree.ElementTree
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -29,6 +30,8 @@ from factdrift.tables import atomic_path
 _CHUNK = 8 << 20
 _MB = 1e6
 _MAGIC = {"gz": b"\x1f\x8b", "bz2": b"BZh"}
+_LOOKED_AT = 4096
+"""Bytes of a file that tell whether an archive has been compressed again."""
 
 
 def download(dump: Dump, output: Path, client: Client) -> None:
@@ -170,6 +173,7 @@ class _Part:
                     progress.advance(len(data) / _MB)
         if progress:
             progress.say()
+        self._check_layers(url, 0, _LOOKED_AT)
         here = os.fstat(self.file.fileno()).st_size
         if not here or here != position or here != (here if self.size is None else self.size):
             raise InputError(
@@ -264,6 +268,28 @@ class _Part:
             except OSError as error:
                 error.filename = str(self.path)
                 raise
+        self._check_layers(url, offset, offset + len(data))
+
+    def _check_layers(self, url: str, start: int, stop: int) -> None:
+        """Raises InputError, and deletes the file, if the server has compressed the archive once more.
+
+        Done when bytes `start` to `stop` are there and complete what it takes to see that.
+        """
+        if not start < _LOOKED_AT <= stop:
+            return
+        head = os.pread(self.file.fileno(), _LOOKED_AT, 0)
+        inside = b""
+        with contextlib.suppress(zlib.error):
+            inside = zlib.decompressobj(31).decompress(head, 4)
+        if inside.startswith(tuple(_MAGIC.values())):
+            self.path.unlink()
+            self.account.unlink(missing_ok=True)
+            raise InputError(
+                f"{url}: the server has compressed the archive once more (Content-Encoding: gzip), although "
+                f"it was asked not to, so sizes and checksums do not fit. {self.path} has been deleted; use "
+                "another server or mirror, or download and unpack the file by other means and name it in the "
+                "configuration (`dumps: {DATE: PATH}`)"
+            )
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -44,6 +45,7 @@ from factdrift.wikidata.entity import (
     UNREADABLE,
     Entity,
     Outline,
+    last_named,
     read_entity,
     read_outline,
 )
@@ -67,6 +69,14 @@ BAD_LINES_NAMED = 100
 """Bad lines that a report lists with number, offset and problem; all are counted and logged."""
 
 REPORT = "report.json"
+
+_COUNTED = (
+    *("lines", "items", "properties", "lexemes", "other", "rejected", "statements"),
+    *("bad_lines", "bad_bytes", "torn_lines"),
+)
+
+_FIRST_ID = re.compile(rb'\{"(?:type": ?"[a-z]+", ?(?:"datatype": ?"[a-z-]+", ?)?")?id": ?"([QP]\d+)"')
+"""The id with which the line of an item or a property begins."""
 
 
 def extract(
@@ -146,12 +156,25 @@ def _read(dump: Path, shard: int, shards: int, reading: _Reading, needless: Need
             reading.line(begins + number, text)
         except UNREADABLE as error:
             problem = str(error)[:200]
-            reading.bad_line(number, offset, problem)
-            place = f"line {number} (byte {offset}{where})"
-            print(f"{dump}, {place}: skipped, {problem}", file=sys.stderr, flush=True)
+            reading.bad_line(number, offset, len(text), problem, is_torn=_is_torn(text))
+            print(f"{dump}, {_place(number, offset, where)}: skipped, {problem}", file=sys.stderr, flush=True)
+    for fault in account.faults:
+        reading.bad_line(*fault)
+        print(f"{dump}, {_place(fault.line, fault.offset, where)}: {fault.problem}", file=sys.stderr)
+    reading.counts["bad_lines"] += account.faulty - len(account.faults)
     progress.done, progress.done_beside = share.size / 1e6, account.needless + reading.counts["lines"]
     progress.say(f"{account.text_bytes / 1e6:,.0f} MB of text")
     return account
+
+
+def _place(number: int, offset: int, where: str) -> str:
+    return f"line {number} (byte {offset}{where})"
+
+
+def _is_torn(text: bytes) -> bool:
+    """Whether a line that cannot be used begins as one entity and ends as another."""
+    begun, last = _FIRST_ID.match(text), last_named(text)
+    return begun is not None and last is not None and begun[1] != last
 
 
 class _Bucket:
@@ -203,10 +226,15 @@ class _Reading:
     def line(self, number: int, text: bytes) -> None:
         """Adds the rows of one line, or none of them and raises one of UNREADABLE."""
         self.counts["lines"] += 1
+        last = last_named(text)
         entity: Entity | Outline
         hinted = find(text, self._hint) >= 0
         entity = read_entity(text) if hinted else read_outline(text)
         item_or_property = entity_number(entity.id)
+        if item_or_property and last is not None and last != entity.id.encode():
+            raise ValueError(
+                f"begins as {entity.id} and ends as {last.decode()}: the text between them is missing"
+            )
         if item_or_property is None or item_or_property == 0:
             self._other(entity)
         elif item_or_property < 0:
@@ -242,9 +270,14 @@ class _Reading:
             raise ValueError(f"{entity.id!r} is no usable entity id")
         self.counts["lexemes" if entity.type == "lexeme" else "other"] += 1
 
-    def bad_line(self, number: int, offset: int, problem: str) -> None:
-        """Counts a line that cannot be used."""
+    def bad_line(self, number: int, offset: int, size: int, problem: str, is_torn: bool = False) -> None:
+        """Counts a line that cannot be used, or a place between lines where `size` bytes are no text.
+
+        `is_torn`: it is made of two entities' lines, so that those between them are missing.
+        """
         self.counts["bad_lines"] += 1
+        self.counts["bad_bytes"] += size
+        self.counts["torn_lines"] += is_torn
         if len(self._bad_lines) < BAD_LINES_NAMED:
             self._bad_lines.append({"line": number, "offset": offset, "problem": problem})
 
@@ -270,9 +303,8 @@ class _Reading:
         """Counts of lines by kind of entity, of statements and of oddities, and the first bad lines."""
         self.counts["lines"] += needless
         self.counts["rejected"] += needless
-        kinds = ("lines", "items", "properties", "lexemes", "other", "rejected", "bad_lines", "statements")
         return {
-            **{kind: self.counts[kind] for kind in kinds},
+            **{kind: self.counts[kind] for kind in _COUNTED},
             "oddities": asdict(self._oddities),
             "first_bad_lines": self._bad_lines,
         }

@@ -7,9 +7,11 @@ which file a row is in.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +30,23 @@ from factdrift.tables import (
     database,
     write_parquet,
 )
+from factdrift.wikidata.course import suspicious
 from factdrift.wikidata.shares import Account, check_shares
 
 CLASSES = pa.schema([("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))])
 """One row per item that has superclasses (P279) or is used as a class, that is, is a value of P31 or P279. A
 class without a line in the dump has no label and no superclasses."""
 
-_COUNTED = ("lines", "lexemes", "other", "rejected", "bad_lines")
+WARNINGS_NAMED = 5
+"""Places at which a part of the dump may be missing that are named; the first ones say enough."""
+
+_MODIFIED = r"max(modified) FILTER (regexp_matches(modified, '^\d{4}-(0[1-9]|1[0-2])-([01]\d|2[0-8])'))"
+"""SQL: the newest date of change that can be read as one."""
+
+_SAMPLES, _SAMPLE = 64, 1 << 16
+"""Places of a file, and bytes at each, of which its digest is made: 4 MB of any dump."""
+
+_COUNTED = ("lines", "lexemes", "other", "rejected", "bad_lines", "bad_bytes", "torn_lines")
 
 
 def gather_bucket(
@@ -95,13 +107,15 @@ def gather_snapshot(
     """Writes properties (PROPERTIES, by id), classes (CLASSES, by id) and the counts of a snapshot.
 
     Returns the counts. Raises InputError if the shards are not exactly those of the dump, if the share of its
-    lines that cannot be used is above `max_bad_lines`, or if it has no item.
+    lines or of its text that cannot be used is above `max_bad_lines`, if a line is torn, or if it has no
+    item. Where text may be missing, a warning is printed and stored with the counts.
     """
     reports = _reports(shard_dirs)
     _check_dump(reports, dump)
     totals = {kind: sum(report[kind] for report in reports) for kind in _COUNTED}
     bad = _bad_lines(reports)
-    _check_bad_lines(dump, totals, bad, max_bad_lines)
+    _check_bad_lines(dump, totals, bad, _text_bytes(reports), max_bad_lines)
+    warnings = [*_skipped(totals, bad), *_jumps(reports)]
     with database(memory_mb) as connection:
         _winners(connection, shard_dirs, "properties.parquet", "properties")
         counts = _items(connection, shard_dirs, reports[0]["buckets"])
@@ -114,7 +128,8 @@ def gather_snapshot(
         properties = _number(connection, "SELECT count(*) FROM properties")
     read = sum(report["properties"] + report["items"] for report in reports)
     summary = {
-        "dump": reports[0]["dump"],
+        "dump": {**reports[0]["dump"], "digest": _digest(dump)},
+        "newest": counts["newest"],
         "scope": reports[0]["scope"],
         "names": reports[0]["names"],
         "lines": totals["lines"],
@@ -127,12 +142,16 @@ def gather_snapshot(
         "rejected": totals["rejected"],
         "duplicates": read - properties - counts["items"],
         "bad_lines": totals["bad_lines"],
+        "bad_bytes": totals["bad_bytes"],
         "first_bad_lines": bad[:BAD_LINES_NAMED],
+        "warnings": warnings,
         "statements": counts["statements"],
         "oddities": {
             kind: sum(report["oddities"][kind] for report in reports) for kind in reports[0]["oddities"]
         },
     }
+    for warning in warnings:
+        print(f"factdrift: warning: {dump}: {warning}", file=sys.stderr, flush=True)
     with atomic_path(out_json) as temporary:
         temporary.write_text(json.dumps(summary, indent=1) + "\n")
     return summary
@@ -151,6 +170,9 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
     snaks: Counter[str] = Counter()
     datatypes: Counter[str] = Counter()
     items = whole = 0
+    newest: list[tuple[int | None, str | None]] = connection.execute(
+        "SELECT max(revision), NULL FROM properties"
+    ).fetchall()
     for bucket in range(buckets):
         _winners(connection, shard_dirs, f"entities-{bucket}.parquet", "items")
         _read(connection, shard_dirs, f"statements-{bucket}.parquet", "read_statements")
@@ -165,6 +187,7 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
         )
         items += _number(connection, "SELECT count(*) FROM held")
         whole += _number(connection, "SELECT count(*) FROM held WHERE whole")
+        newest += connection.execute(f"SELECT max(revision), {_MODIFIED} FROM items").fetchall()
         kinds = connection.execute(
             """
             SELECT rank, snak, coalesce(s.datatype, p.datatype, s.inferred, 'unknown'), count(*)
@@ -188,7 +211,12 @@ def _items(connection: duckdb.DuckDBPyConnection, shard_dirs: Sequence[Path], bu
             """
         )
     connection.execute("INSERT INTO classes SELECT id, NULL, [] FROM used ANTI JOIN classes USING (id)")
+    revisions, modified = zip(*newest, strict=True)
     return {
+        "newest": {
+            "revision": max((each for each in revisions if each is not None), default=None),
+            "modified": max((each for each in modified if each is not None), default=None),
+        },
         "items": items,
         "whole_items": whole,
         "classes": _number(connection, "SELECT count(*) FROM classes"),
@@ -278,14 +306,65 @@ def _bad_lines(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(bad, key=lambda line: line["line"])
 
 
+def _skipped(totals: dict[str, int], bad: list[dict[str, Any]]) -> Iterator[str]:
+    """Yields a warning if lines are skipped."""
+    if bad:
+        yield (
+            f"{totals['bad_lines']:,} of {totals['lines']:,} lines cannot be used and are skipped, the first "
+            f"is line {bad[0]['line']:,}: {bad[0]['problem']}"
+        )
+
+
+def _digest(dump: Path) -> str:
+    """A hash that tells two files apart: of the size, and of the bytes at places over the whole file."""
+    size = dump.stat().st_size
+    digest = hashlib.sha256(str(size).encode())
+    with dump.open("rb", buffering=0) as file:
+        for place in range(_SAMPLES):
+            file.seek(max(size - _SAMPLE, 0) * place // (_SAMPLES - 1))
+            digest.update(file.read(_SAMPLE))
+    return digest.hexdigest()[:32]
+
+
+def _text_bytes(reports: list[dict[str, Any]]) -> int:
+    """Bytes of the dump's text: the sum of its ranges, or what each shard has read of an undivided file."""
+    counted = reports if reports[0]["share"]["divided"] else reports[:1]
+    return sum(int(report["share"]["text_bytes"]) for report in counted)
+
+
 def _check_bad_lines(
-    dump: Path, totals: dict[str, int], bad: list[dict[str, Any]], max_bad_lines: float
+    dump: Path, totals: dict[str, int], bad: list[dict[str, Any]], text_bytes: int, max_bad_lines: float
 ) -> None:
-    if totals["bad_lines"] <= max_bad_lines * totals["lines"]:
+    """Raises InputError if more than the share `max_bad_lines` of the lines or of the text cannot be used.
+
+    Lines that begin as one entity and end as another say that text is missing, no matter how many they are.
+    """
+    found = "; ".join(f"line {line['line']} (byte {line['offset']}): {line['problem']}" for line in bad[:5])
+    if totals["torn_lines"] and max_bad_lines < 1:
+        raise DamagedDump(
+            f"{dump}: {totals['torn_lines']:,} lines begin as one entity and end as another, so what was "
+            f"between them is missing. First bad lines: {found}. Download the dump again and compare its "
+            "checksum, or set `max_bad_lines: 1` in the configuration to use what is left"
+        )
+    few = totals["bad_lines"] <= max_bad_lines * totals["lines"]
+    if few and totals["bad_bytes"] <= max_bad_lines * text_bytes:
         return
-    first = "; ".join(f"line {line['line']} (byte {line['offset']}): {line['problem']}" for line in bad[:5])
     raise DamagedDump(
-        f"{dump}: {totals['bad_lines']:,} of {totals['lines']:,} lines cannot be used, more than the share "
-        f"{max_bad_lines:g} that `max_bad_lines` allows. First: {first}. Download the dump again, or set "
-        "`max_bad_lines` higher in the configuration to skip them"
+        f"{dump}: {totals['bad_lines']:,} of {totals['lines']:,} lines ({totals['bad_bytes']:,} of "
+        f"{text_bytes:,} bytes) cannot be used, more than the share {max_bad_lines:g} that `max_bad_lines` "
+        f"allows. First: {found}. Download the dump again, or set `max_bad_lines` higher in the "
+        "configuration to skip them"
     )
+
+
+def _jumps(reports: list[dict[str, Any]]) -> Iterator[str]:
+    """Yields a warning for each place where the order of the items says that a part may be missing."""
+    divided = reports[0]["share"]["divided"]
+    shares = [report["share"] for report in (reports if divided else reports[:1])]
+    jumps = suspicious([share["course"] for share in shares])
+    for part, jump, missing in sorted(jumps, key=lambda each: -each[2])[:WARNINGS_NAMED]:
+        line = sum(share["line_ends"] for share in shares[:part]) + jump.line
+        yield (
+            f"the numbers of the items jump from Q{jump.before} to Q{jump.after} before line {line:,}: some "
+            f"{missing:,} entities may be missing there, unless they were deleted from Wikidata"
+        )

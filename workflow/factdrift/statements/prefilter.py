@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from stringzilla import count, find
+from stringzilla import find
 
-from factdrift.wikidata.entity import NAMED_PROPERTIES
+from factdrift.wikidata.entity import NAMED_PROPERTIES, last_named
 
 NAMES = ("held", "all")
 """Items without full statements that still get a row (label, classes ...): `held` = classes and units only,
@@ -27,16 +27,25 @@ _ESCAPES = tuple(b"\\u00" + digit for digit in (b"3", b"5", b"6", b"7"))
 """Beginnings of the escapes with which JSON may write the letters and digits of a name; no dump known
 does."""
 
-_ITEM = re.compile(rb'\{(?:"type":"item","id":"Q|"id":"Q\d+","type":"item")')
-_NEXT_ITEM = b'},\n{"type":"item","id":"Q'
-_ITEM_END = b"},\n"
+_ITEM = re.compile(rb'\{(?:"type":"item","id":("Q\d+)"|"id":("Q\d+)","type":"item")')
+_BORDER = b'},\n{"type":"item","id":'
+"""The end of an item's line and the beginning of the next item's, up to its id."""
+
+_TITLED = b'","lastrevid":'
+"""What follows the title of an entity's page; in dumps without these titles, a brace is before the comma."""
+
+_QUOTE = ord('"')
+"""Ends the last field, the date of change, in dumps that have the titles of pages."""
+
+_TAIL, _ID = 120, 20
+"""Bytes at the end of a line that hold the fields of a page, and those that hold an id."""
 
 
 class NeedlessItems:
     """Recognises items that a snapshot of this scope does not contain.
 
-    A line is skipped only if it begins and ends as that of an item and is UTF-8. It is not checked to be
-    JSON.
+    A line is skipped only if it begins and ends as that of one item, and is UTF-8. It is not checked to be
+    JSON: the text must come from an archive, whose checksums tell that nothing is missing in it.
     """
 
     def __init__(self, scope: str) -> None:
@@ -57,41 +66,61 @@ class NeedlessItems:
                     hit = find(data, needle, start, stop)
                     hits[place] = stop if hit < 0 else hit
             nearest = min(hits)
-            line = data.rfind(b"\n", start, nearest) + 1 or start
-            if plain and start < line and (items := _items(data, start, line)):
-                passed += items
-                start = line
+            end = data.find(b"\n", start, nearest)
+            item = _ITEM.match(data, start, end) if plain and end >= 0 else None
+            if item is not None:
+                name = item[1] or item[2]
+                # This is done for most lines of a dump: `_is_needless` would take twice as long for each.
+                while end >= 0:
+                    last = data.rfind(_TITLED, max(start, end - _TAIL), end)
+                    if last < 0 and data[end - 3] != _QUOTE:
+                        last = data.rfind(b"$", start, end)
+                    following = end - 2 + len(_BORDER)
+                    last = max(last, start)
+                    if not (data.endswith(name, start, last) and data.startswith(_BORDER, end - 2)):
+                        break
+                    passed += 1
+                    start = end + 1
+                    name = data[following : data.find(b'"', following + 1, following + _ID)]
+                    end = data.find(b"\n", start, nearest)
+                if start >= stop:
+                    break
+            if end >= 0 and _is_needless(data, start, end, plain):
+                passed += 1
+                start = end + 1
                 continue
-            end = data.find(b"\n", start, stop)
+            if end < 0:
+                end = data.find(b"\n", start, stop)
             if end < 0:
                 end = stop
-            if start < line and self._is_needless(data[start:end]):
-                passed += 1
-            else:
-                yield passed, start, end
-                passed = 0
+                if end <= nearest and _is_needless(data, start, end, plain):
+                    passed += 1
+                    break
+            yield passed, start, end
+            passed = 0
             start = end + 1
         yield passed, stop, stop
 
-    def _is_needless(self, line: bytes) -> bool:
-        """Whether a line that contains no needle, given without its newline, is that of an item."""
-        return (
-            line.endswith((b"},", b"}"))
-            and _ITEM.match(line) is not None
-            and all(find(line, escape) < 0 for escape in _ESCAPES)
-            and _is_utf8(line)
-        )
 
+def _is_needless(data: bytes, start: int, end: int, plain: bool) -> bool:
+    """Whether a line that contains no needle, given without its newline, is that of one item.
 
-def _items(data: bytes, start: int, stop: int) -> int:
-    """The number of lines in these bytes; 0 if any of them does not begin and end as that of an item."""
-    lines = count(data, b"\n", start, stop)
-    regular = (
-        _ITEM.match(data, start) is not None
-        and data.endswith(_ITEM_END, start, stop)
-        and count(data, _NEXT_ITEM, start, stop) == lines - 1
-    )
-    return lines if regular else 0
+    `plain`: it is known to be ASCII, and to disguise no letter by an escape.
+    """
+    item = _ITEM.match(data, start, end)
+    if item is None or not data.endswith((b"},", b"}"), start, end):
+        return False
+    name = (item[1] or item[2])[1:]
+    # Two lines joined between the title and the date of change would end without a title.
+    is_dated = data.endswith((b'"},', b'"}'), start, end)
+    if is_dated and data.find(_TITLED, max(start, end - _TAIL), end) < 0:
+        return False
+    if last_named(data, start, end) != name:
+        return False
+    if plain:
+        return True
+    line = data[start:end]
+    return all(find(line, escape) < 0 for escape in _ESCAPES) and _is_utf8(line)
 
 
 def _is_utf8(text: bytes) -> bool:

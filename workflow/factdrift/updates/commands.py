@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from factdrift.stage_settings import add_settings
@@ -22,6 +23,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verb.add_argument("--other-classes", type=Path, required=True)
     verb.add_argument("--properties", type=Path, required=True)
     verb.add_argument("--new-properties", type=Path, required=True)
+    verb.add_argument(
+        "--snapshots",
+        type=Path,
+        nargs="*",
+        default=[],
+        metavar="JSON",
+        help="snapshot.json of the old and of the new dump: refused if they are one file, or swapped",
+    )
     verb.add_argument("--relevant", type=Path, required=True, help="output: ids of the relevant items")
     verb.add_argument("--relations", type=Path, required=True, help="output: one row a property")
 
@@ -93,10 +102,16 @@ def _verb(
 
 
 def _context(options: argparse.Namespace) -> None:
+    from factdrift.updates.dumps import check_dumps
     from factdrift.updates.filters import context
     from factdrift.updates.method import read_method
+    from factdrift.wikidata.time import unpack
 
     method = read_method(options.settings)
+    if options.snapshots:
+        dates = ("{:04}-{:02}-{:02}".format(*unpack(day)) for day in (method.t_old, method.t_new))
+        for warning in check_dumps(*options.snapshots, *dates):
+            print(f"factdrift: warning: {warning}", file=sys.stderr, flush=True)
     context(
         entities=options.entities,
         other_entities=options.other_entities,

@@ -6,6 +6,7 @@ absent. Fields that are not read here (references, other languages, unknown keys
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import msgspec
@@ -155,6 +156,17 @@ _OUTLINE = msgspec.json.Decoder(Outline)
 _SNAKS = msgspec.json.Decoder(list[Snak])
 _SITE_LINK = msgspec.json.Decoder(_SiteLink)
 
+_PAGE_TITLE = re.compile(rb'"title": ?"(?:[A-Za-z]+:)?([QPL]\d+)", ?"lastrevid":')
+"""The title of the entity's own page, which dumps name near the end of a line since May 2022."""
+
+_PAGE_FIELDS = 160
+"""Bytes at the end of a line in which the title of the entity's own page is."""
+
+_STATEMENT_ID = re.compile(rb'"id": ?"([QqPp]\d+)$')
+"""The beginning of a statement's id. In no text of a line: quotes are escaped there."""
+
+_STATEMENT_PREFIX = 24
+
 UNREADABLE = (ValueError, RecursionError)
 """The errors of decoding a line that is not JSON, not UTF-8, or not an entity."""
 
@@ -172,6 +184,25 @@ def read_outline(line: bytes) -> Outline:
 def snaks(qualifier: msgspec.Raw) -> list[Snak]:
     """The snaks of one qualifier property. Raises one of UNREADABLE."""
     return _SNAKS.decode(qualifier)
+
+
+def last_named(line: bytes, start: int = 0, stop: int | None = None) -> bytes | None:
+    """The id of the entity that is named last in a line, by its page's title or by a statement's id.
+
+    None if neither is there. A line whose first and last ids differ is made of two: what was between them is
+    missing.
+    """
+    stop = len(line) if stop is None else stop
+    title = _PAGE_TITLE.search(line, max(start, stop - _PAGE_FIELDS), stop)
+    if title:
+        return title[1]
+    dollar = line.rfind(b"$", start, stop)
+    while dollar >= 0:
+        statement = _STATEMENT_ID.search(line[max(start, dollar - _STATEMENT_PREFIX) : dollar])
+        if statement:
+            return statement[1].upper()
+        dollar = line.rfind(b"$", start, dollar)
+    return None
 
 
 def statement_id(written: str) -> str:

@@ -11,8 +11,9 @@ each takes every n-th block of BLOCK lines.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -21,6 +22,7 @@ from stringzilla import count
 
 from factdrift.errors import DamagedDump
 from factdrift.wikidata.bzip2_blocks import Bzip2Blocks
+from factdrift.wikidata.course import Course, Reader
 from factdrift.wikidata.entity import UNREADABLE
 from factdrift.wikidata.gzip_members import GzipMembers
 from factdrift.wikidata.streams import Pieces, PlainPieces, compression, damage, file_size
@@ -29,18 +31,39 @@ from factdrift.wikidata.zstd_frames import ZstandardFrames
 BLOCK = 64
 """Consecutive lines that one shard takes where every shard decompresses the whole file."""
 
+BLANK_RUN = 4096
+"""Bytes of white space in a row that no program writes between two entities."""
+
+FAULTS_NAMED = 100
+"""Places of missing text that an account lists; all are counted."""
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _AROUND = b" \t\r\n,"
+_ITEM = re.compile(rb'\{"(?:type": ?"item", ?")?id": ?"Q(\d{1,10})"')
+_AFTER_THE_END = "text follows the ] that closes the array"
 
 
 class _Block(NamedTuple):
-    """Whole lines: bytes `start` to `stop` of `data`. `number`, `offset`: place of the first in the share."""
+    """Whole lines: bytes `start` to `stop` of `data`. `number`, `offset`: place of the first in the share.
+
+    `checked`: they are from one piece of an archive, whose checksum tells that nothing is missing in them.
+    """
 
     number: int
     offset: int
     data: bytes
     start: int
     stop: int
+    checked: bool
+
+
+class Fault(NamedTuple):
+    """A place between the lines where text is missing: its line, byte offset, bytes, and the problem."""
+
+    line: int
+    offset: int
+    bytes: int
+    problem: str
 
 
 class Needless(Protocol):
@@ -62,7 +85,9 @@ class Account:
     which its first piece and the next share's first piece begin. `text_bytes`, `line_ends`: bytes and
     newlines in the text of its pieces, which convert places in the share into places in the dump. `opened`:
     the text begins with `[` (None for all shares but the first). `closed`: the last line that is not blank
-    closes the array (None if all are blank). `needless`: the number of lines that were skipped unparsed.
+    closes the array (None if all are blank). `commas`: some line ends in a comma. `needless`: the number of
+    lines that were skipped unparsed. `faults`: the first places between lines where text is missing, of
+    `faulty` ones. `course`: the order of its items.
     """
 
     divided: bool
@@ -72,7 +97,11 @@ class Account:
     line_ends: int = 0
     opened: bool | None = None
     closed: bool | None = None
+    commas: bool = False
     needless: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    faulty: int = 0
+    course: Course = field(default_factory=Course)
 
 
 class Share:
@@ -92,30 +121,61 @@ class Share:
         opened = False if begin == 0 and not self._is_empty else None
         self.account = Account(divided, first, first, opened=opened)
         self._awaits_bracket = opened is False
+        self._is_archive = compression(self.path) != "none"
+        self._after_comma = False
+        """Whether a comma is the last that came, apart from white space."""
+        self._blank: tuple[int, int, int] | None = None
+        """Line, offset and bytes of the white space that came last."""
 
     def lines(self, needless: Needless | None = None) -> Iterator[tuple[int, int, bytes]]:
         """Number, byte offset and text of every line with an entity, except `needless` ones.
 
         Numbers (from 1) and offsets count from the beginning of the share's text: add the `line_ends` and
         `text_bytes` of the shares before it. White space, separating commas and the brackets of the array are
-        removed; lines with nothing else are skipped. The text is not checked to be JSON.
+        removed; lines with nothing else are skipped. The text is not checked to be JSON. Lines are skipped
+        as needless only if a checksum tells that none of their text is missing.
 
         Raises InputError if the file is damaged in this share, or if its text holds NUL bytes.
         """
         account, shard, shards = self.account, self._shard, self._shards
         all_are_mine = account.divided or shards == 1
-        chosen = _every_line if needless is None else needless.others
-        for number, offset, data, start, stop in self._blocks():
+        order = Reader()
+        for number, offset, data, start, stop, checked in self._blocks():
+            if not account.commas:
+                account.commas = data.find(b",\n", start, stop) >= 0 or data.find(b",\r\n", start, stop) >= 0
+            if item := _ITEM.match(data, start, stop):
+                order.see(number, int(item[1]))
+            chosen = _every_line if needless is None or not checked else needless.others
             for passed, begin, end in chosen(data, start, stop):
                 if passed:
+                    self._blank_ends()
+                    if account.closed:
+                        self._fault(number, offset, 0, _AFTER_THE_END)
                     account.closed = False
+                    self._after_comma = True
                     account.needless += passed if all_are_mine else self._mine(number, passed)
                     number += passed
+                place = number, offset + begin - start
                 # `_text` has nothing more to remove from most lines, and does not copy them again.
-                text = self._text(data[begin : end - data.endswith(b",", begin, end)])
+                comma = data.endswith(b",", begin, end)
+                text = self._text(data[begin : end - comma], place, comma)
                 if text and (all_are_mine or number // BLOCK % shards == shard):
-                    yield number, offset + begin - start, text
+                    yield *place, text
                 number += 1
+        self._blank_ends()
+        account.course = order.course()
+
+    def _blank_ends(self) -> None:
+        """Records the white space that came last, if it is so much that it must have replaced text."""
+        blank, self._blank = self._blank, None
+        if blank is not None and blank[2] >= BLANK_RUN:
+            self._fault(*blank, f"{blank[2]:,} bytes of white space in the place of text")
+
+    def _fault(self, line: int, offset: int, size: int, problem: str) -> None:
+        if self.account.divided or line // BLOCK % self._shards == self._shard:
+            self.account.faulty += 1
+            if len(self.account.faults) < FAULTS_NAMED:
+                self.account.faults.append(Fault(line, offset, size, problem))
 
     def _mine(self, number: int, lines: int) -> int:
         """How many of the `lines` lines from `number` on belong to this shard of an undivided file."""
@@ -133,15 +193,21 @@ class Share:
                 "compare its checksum"
             )
 
-    def _text(self, line: bytes) -> bytes:
+    def _text(self, line: bytes, place: tuple[int, int], comma: bool) -> bytes:
         """The text of a line without commas and brackets of the array; records whether it opens or closes it.
 
-        A bracket on the line of an entity counts only if the rest of the line is a whole entity: what is left
-        of a truncated line may begin or end with a bracket of its own.
+        `place`: its number and offset; `comma`: it ended in one that has been removed already. A bracket on
+        the line of an entity counts only if the rest of the line is a whole entity: what is left of a
+        truncated line may begin or end with a bracket of its own.
         """
         if self._awaits_bracket:
             line = line.removeprefix(_BYTE_ORDER_MARK)
         text = line.strip(_AROUND)
+        if len(text) < len(line) or not line:
+            self._check_around(line, text, place, comma)
+        else:
+            self._blank_ends()
+            self._after_comma = comma
         if text and self._awaits_bracket:
             self._awaits_bracket = False
             if text.startswith(b"["):
@@ -149,10 +215,32 @@ class Share:
                 self.account.opened = rest in (b"", b"]") or _is_json(rest) or _is_last(rest)
                 text = rest if self.account.opened else text
         if text:
+            if self.account.closed:
+                self._fault(*place, 0, _AFTER_THE_END)
             self.account.closed = text == b"]" or _is_last(text)
             if self.account.closed:
                 text = text[:-1].rstrip(_AROUND)
         return text
+
+    def _check_around(self, line: bytes, text: bytes, place: tuple[int, int], comma: bool) -> None:
+        """Records faults of the white space and commas around the text of a line, or in its place."""
+        number, offset = place
+        before = line[: len(line) - len(line.lstrip(_AROUND))]
+        after = line[len(before) + len(text) :]
+        first, begun, size = self._blank or (number, offset, 0)
+        self._blank = first, begun, size + len(before) + (not text)
+        commas = before.count(b",") + (comma and not text)
+        doubled = commas + self._after_comma > 1 if commas else False
+        self._after_comma = self._after_comma or commas > 0
+        if text:
+            self._blank_ends()
+            commas = comma + after.count(b",")
+            doubled = doubled or (commas > 1 and text.endswith(b"}"))
+            self._after_comma = commas > 0
+            if after:
+                self._blank = number, offset + len(before) + len(text), len(after) + 1
+        if doubled:
+            self._fault(number, offset, 0, "two commas with no entity between them")
 
     def _blocks(self) -> Iterator[_Block]:
         """The share's lines in blocks; fills in `stop`, `text_bytes` and `line_ends` of the account."""
@@ -163,7 +251,7 @@ class Share:
         ended = False  # the text of the share's own pieces
         beyond = 0  # bytes that have been read after it
         rest: list[bytes] = []  # of a line whose end has not come yet
-        rest_offset = 0
+        rest_offset = rest_piece = 0
         for piece, data in self._pieces.chunks(account.first, self._end):
             self.passed = min(max(piece - self._begin, 0), self.size)
             if not data:
@@ -184,27 +272,28 @@ class Share:
                 start = data.find(b"\n") + 1
                 if not start and not dropping:
                     if not rest:
-                        rest_offset = offset
+                        rest_offset, rest_piece = offset, piece
                     rest.append(data)
                 if not start:
                     continue
                 number += 1
                 if not dropping:
                     line = b"".join((*rest, data[:start]))
-                    yield _Block(number, rest_offset if rest else offset, line, 0, len(line))
+                    checked = self._is_archive and (not rest or rest_piece == piece)
+                    yield _Block(number, rest_offset if rest else offset, line, 0, len(line), checked)
                     rest = []
                 dropping = False
                 if ended:
                     return
             stop = data.rfind(b"\n") + 1
             if stop > start:
-                yield _Block(number + 1, offset + start, data, start, stop)
+                yield _Block(number + 1, offset + start, data, start, stop, self._is_archive)
             if max(stop, start) < len(data):
                 rest = [data[max(stop, start) :]]
-                rest_offset = offset + max(stop, start)
+                rest_offset, rest_piece = offset + max(stop, start), piece
         if rest:
             line = b"".join(rest)
-            yield _Block(account.line_ends + 1, rest_offset, line, 0, len(line))
+            yield _Block(account.line_ends + 1, rest_offset, line, 0, len(line), False)
 
 
 def _is_last(text: bytes) -> bool:
@@ -232,8 +321,8 @@ def _every_line(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, 
 def check_shares(path: Path, accounts: Sequence[Account]) -> None:
     """Checks that the shares of a dump, in their order, are the whole of it.
 
-    Raises InputError if a range of the file belongs to no share, or if the text has only one of the two
-    brackets of an array.
+    Raises DamagedDump if a range of the file belongs to no share, if the text has only one of the two
+    brackets of an array, or if it has neither but its lines end in commas.
     """
     size = file_size(path)
     reached = 0
@@ -249,6 +338,13 @@ def check_shares(path: Path, accounts: Sequence[Account]) -> None:
         raise DamagedDump(
             f"{path}, line 1: the beginning of the dump is missing, the text ends with the ] of an array but "
             "does not begin with [; download it again and compare its checksum"
+        )
+    brackets = accounts[0].opened or (closed and closed[-1])
+    if closed and not brackets and any(account.commas for account in accounts):
+        raise DamagedDump(
+            f"{path}: its lines end in commas, as those of an array, but the text has neither [ nor ]: it is "
+            "a piece from the middle of a dump; name the whole dump or, if you want the piece, remove the "
+            "commas at the ends of its lines"
         )
     if accounts[0].opened and not (closed and closed[-1]):
         counted = accounts if accounts[0].divided else accounts[:1]

@@ -117,7 +117,10 @@ def lines(
 
 
 def _change(record: Record, stream: TextIO) -> str:
-    """What became obsolete and what is new; of more than three objects the number."""
+    """What became obsolete and what is new, and when: the beginning of the new, else the end of the old.
+
+    Of more than three objects the number.
+    """
     parts = {
         decision: [value for value in record["objects"] if value["decision"] == decision]
         for decision in ("obsolete", "new")
@@ -129,13 +132,18 @@ def _change(record: Record, stream: TextIO) -> str:
         texts.append(styled(_shortened(labels), style, stream) + more if values else "")
     obsolete, new = texts
     change = f"{obsolete} → {new}" if obsolete and new else f"+ {new}" if new else f"- {obsolete}"
-    dates = [
+    dates = _written(parts["new"], "start", "point_in_time") or _written(parts["obsolete"], "end")
+    return f"{change} ({min(dates)})" if dates else change
+
+
+def _written(values: Sequence[Record], *names: str) -> list[str]:
+    """The dates of these names that are known, as text that begins with a year."""
+    return [
         value[name]
-        for value in parts["new"] or parts["obsolete"]
-        for name in ("start", "point_in_time", "end")
+        for value in values
+        for name in names
         if value[name] is not None and re.match(r"\d{4}", value[name])
     ]
-    return f"{change} ({min(dates)})" if dates else change
 
 
 def _shortened(text: str, most: int = 120) -> str:

@@ -1,0 +1,204 @@
+"""Dumps of which a part is missing are refused, or a warning names the place: never a silent loss."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import random
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.dumps import COMPRESS, zstd
+
+from factdrift.errors import InputError
+from factdrift.wikidata.course import Course, Reader, suspicious
+
+LAYOUTS = pytest.mark.parametrize("year", [2021, 2023])
+
+
+def line(number: int, year: int) -> bytes:
+    """An item as in dumps of a year, every twelfth with an English article."""
+    main = {
+        "snaktype": "value",
+        "property": "P9",
+        "datavalue": {"type": "string", "value": "x" * (number % 90)},
+    }
+    claims = {
+        f"P{each}": [{"mainsnak": main, "type": "statement", "id": f"Q{number}$A-{each}", "rank": "normal"}]
+        for each in (9, 21, 569)
+    }
+    site = "enwiki" if number % 12 == 0 else "dewiki"
+    entity = {
+        "type": "item",
+        "id": f"Q{number}",
+        "labels": {"de": {"language": "de", "value": f"A ${number}"}},
+        "claims": claims,
+        "sitelinks": {site: {"site": site, "title": f"Title {number}", "badges": []}}
+        if number % 3 == 0
+        else {},
+    }
+    page = {"pageid": number, "ns": 0, "title": f"Q{number}"} if year >= 2022 else {}
+    changed = {"modified": "2023-02-26T16:40:00Z"} if year >= 2022 else {}
+    return json.dumps(entity | page | {"lastrevid": number * 10} | changed, separators=(",", ":")).encode()
+
+
+def lines(number: int, year: int, step: int = 8) -> list[bytes]:
+    return [line(1000 + step * each, year) for each in range(number)]
+
+
+def whole(entities: Sequence[bytes]) -> bytes:
+    return b"[\n" + b",\n".join(entities) + b"\n]\n"
+
+
+def parts(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+@pytest.fixture
+def read(tmp_path: Path, take_snapshot: Any) -> Any:
+    """The counts of a dump of these bytes, most lines of which are skipped unparsed."""
+
+    def run(data: bytes, shards: int = 1, max_bad_lines: float = 0.0001) -> dict[str, Any]:
+        path = tmp_path / "dump"
+        path.write_bytes(data)
+        snapshot = take_snapshot(path, shards, scope="enwiki", names="held", max_bad_lines=max_bad_lines)
+        summary: dict[str, Any] = snapshot.summary
+        return summary
+
+    return run
+
+
+NOTICED = r"begin as one entity and end as another|lines .* cannot be used"
+ARCHIVES = {"gzip": gzip.compress, "bzip2": bz2.compress, "zstd": zstd, "none": bytes}
+
+
+@LAYOUTS
+@pytest.mark.parametrize("kind", ARCHIVES)
+@pytest.mark.parametrize("shards", [1, 3])
+def test_a_missing_member_stream_frame_or_part(read: Any, kind: str, year: int, shards: int) -> None:
+    pieces = parts(whole(lines(400, year)), 20_011)
+    missing = pieces[:4] + pieces[5:]
+    with pytest.raises(
+        InputError, match=r"1 lines begin as one entity and end as another.*Download .* again"
+    ):
+        read(b"".join(map(ARCHIVES[kind], missing)), shards)
+    assert read(b"".join(map(ARCHIVES[kind], pieces)), shards)["warnings"] == []
+
+
+@LAYOUTS
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_holes_at_random_places(read: Any, kind: str, year: int) -> None:
+    """Of plain text, and of text that was compressed after it was damaged.
+
+    In such an archive of before 2022, a hole that ends behind the statements of an item cannot be seen
+    without parsing all lines: later ones name the item once more, behind the links to sites.
+    """
+    text = whole(lines(300, year))
+    places = random.Random(year)
+    noticed = 0
+    for _ in range(12):
+        start = places.randrange(2, len(text) - 20_000)
+        stop = start + places.randrange(2000, 20_000)
+        behind = text.find(b'"id":"Q', stop) > text.find(b"\n", stop)
+        if kind == "none" or year == 2023 or not behind:
+            noticed += 1
+            with pytest.raises(InputError, match=NOTICED):
+                read(COMPRESS[kind](text[:start] + text[stop:]))
+    assert noticed > 5
+
+
+def test_a_hole_from_site_links_to_site_links(read: Any) -> None:
+    """Both ends are in a title, so what is left of the two lines is JSON."""
+    entities = lines(300, 2023)
+    text = whole(entities)
+    start, stop = (text.index(b"Title %d" % (1000 + 8 * each)) + 3 for each in (100, 202))
+    with pytest.raises(
+        InputError, match="begins as Q1800 and ends as Q2616: the text between them is missing"
+    ):
+        read(text[:start] + text[stop:])
+
+
+@LAYOUTS
+def test_a_missing_member_of_whole_lines(read: Any, year: int) -> None:
+    entities = lines(6000, year)
+    batches = [entities[start : start + 40] for start in range(0, 6000, 40)]
+    batches[60:90] = [[each for batch in batches[60:90] for each in batch]]
+    wikidata = [gzip.compress(b",\n".join(batch)) for batch in batches]
+    between, last = gzip.compress(b",\n"), gzip.compress(b"\n]\n")
+    own = [gzip.compress(b"".join(each + b",\n" for each in batch)) for batch in batches[:-1]]
+    own.append(gzip.compress(b",\n".join(batches[-1])))
+    jump = "the numbers of the items jump from Q(?:19|20)[0-9]{3} to Q29800 before line"
+
+    def said(members: Sequence[bytes], separator: bytes) -> list[str]:
+        data = gzip.compress(b"[\n") + separator.join(members) + last
+        warnings = read(data, max_bad_lines=0.01)["warnings"]
+        assert read(data, 3, 0.01)["warnings"] == warnings
+        return list(warnings)
+
+    assert said(wikidata, between) == said(own, b"") == []
+    doubled, jumped = said([*wikidata[:60], gzip.compress(b""), *wikidata[61:]], between)
+    assert "two commas with no entity between them" in doubled
+    [alone] = said(own[:60] + own[61:], b"")
+    for warning in (jumped, alone):
+        assert re.search(jump, warning)
+        assert re.search(r"some 1,[12]\d\d entities", warning)
+
+
+def test_a_piece_from_the_middle(read: Any) -> None:
+    piece = b"".join(each + b",\n" for each in lines(300, 2023)[50:250])
+    for data in (piece, gzip.compress(piece)):
+        with pytest.raises(InputError, match="a piece from the middle of a dump"):
+            read(data)
+
+
+@pytest.mark.parametrize("blank", [b" " * 3_000_000, b"\n" * 200_000])
+def test_megabytes_of_blanks(read: Any, blank: bytes) -> None:
+    text = whole(lines(300, 2023))
+    for at in (len(text) // 2, text.index(b"\n", len(text) // 2) + 1):
+        with pytest.raises(InputError, match=NOTICED):
+            read(gzip.compress(text[:at] + blank + text[at + 3000 :], 1))
+
+
+def test_bytes_count_as_lines_do(take_snapshot: Any, tmp_path: Path) -> None:
+    """One line of a thousand hides a tenth of the text."""
+    entities = lines(1000, 2023)
+    entities[500] = b'{"x":' + b"y" * (len(whole(entities)) // 10)
+    path = tmp_path / "dump"
+    path.write_bytes(whole(entities))
+    with pytest.raises(InputError, match=r"1 of 1,000 lines \([\d,]+ of [\d,]+ bytes\) cannot be used"):
+        take_snapshot(path, max_bad_lines=0.05)
+    assert take_snapshot(path, max_bad_lines=0.2).summary["bad_lines"] == 1
+
+
+def course(numbers: Sequence[int]) -> dict[str, Any]:
+    reader = Reader()
+    for place, number in enumerate(numbers):
+        reader.see(60 * place, number)
+    found: Course = reader.course()
+    return vars(found)
+
+
+def test_jumps_are_named_only_where_numbers_run_in_order() -> None:
+    rising = [480 * each + each % 7 for each in range(1, 2000)]
+    gap = [number + (number > 480_000) * 200_000 for number in rising]
+    [(part, jump, missing)] = suspicious([course(gap)])
+    assert (part, jump.after - jump.before) == (
+        0,
+        next(each for each in gap if each > 600_000) - max(each for each in gap if each < 600_000),
+    )
+    assert 24_000 < missing < 26_000
+    # Two of Wikidata's shards, items whose pages were restored, and a part of the shares of a file.
+    assert suspicious([course([*rising, *rising])]) == []
+    restored = [7 if each % 90 == 0 else number for each, number in enumerate(rising)]
+    assert suspicious([course(restored)]) == []
+    assert len(suspicious([course(gap[:1000]), course(gap[1000:])])) == 1
+    assert [each[1].line for each in suspicious([course(rising[:500]), course(rising[1500:])])] == [1]
+    # In any other order nothing can be said, nor of few lines, nor of a selection of items.
+    shuffled = random.Random(1).sample(gap, len(gap))
+    assert suspicious([course(shuffled)]) == []
+    assert suspicious([course(gap[950:1040])]) == []
+    assert suspicious([course(sorted(random.Random(2).sample(range(10**8), 2000)))]) == []

@@ -1,0 +1,119 @@
+"""Two dumps that cannot be what their dates say: one file twice, swapped ones, one that lacks a part."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factdrift.errors import InputError
+from factdrift.runs.costs import dump_entities
+from factdrift.statements.extract import extract
+from factdrift.statements.gather import gather_snapshot
+from factdrift.updates.dumps import check_dumps
+
+OLD, NEW = "2021-01-04", "2023-02-27"
+
+
+def items(number: int, revision: int | None, modified: str | None) -> bytes:
+    """A dump of some items, the last of which is the newest."""
+    fields = [{"lastrevid": 100} if revision else {} for _ in range(number)]
+    if revision:
+        fields[-1]["lastrevid"] = revision
+    entities = [{"type": "item", "id": f"Q{each + 1}"} | field for each, field in enumerate(fields)]
+    if modified:
+        for each, entity in enumerate(entities):
+            entity["modified"] = "2015-01-01T00:00:00Z" if each else f"{modified}T09:00:00Z"
+    return b"[\n" + b",\n".join(json.dumps(each).encode() for each in entities) + b"\n]\n"
+
+
+@pytest.fixture
+def counted(tmp_path: Path) -> Any:
+    def run(name: str, text: bytes) -> Path:
+        dump, folder = tmp_path / name, tmp_path / f"of-{name}"
+        dump.write_bytes(text)
+        extract(dump, 0, 1, 1, "all", folder / "shard")
+        outputs = [folder / each for each in ("p.parquet", "c.parquet", "snapshot.json")]
+        gather_snapshot([folder / "shard"], dump, 0.0, *outputs)
+        return outputs[-1]
+
+    return run
+
+
+@pytest.mark.parametrize("dated", [None, "2021-01-02"])
+def test_one_file_for_both_dates(counted: Any, dated: str | None) -> None:
+    text = items(9, dated and 500, dated)
+    for other in (text, gzip.compress(text), bz2.compress(text)):
+        pair = counted("a.json", text), counted("b.json", other)
+        if other == text or dated:
+            with pytest.raises(
+                InputError, match=r"2021-01-04 \(a.json\) and 2023-02-27 \(b.json\) are the same"
+            ):
+                check_dumps(*pair, OLD, NEW)
+        else:  # nothing in them says when they are from
+            assert check_dumps(*pair, OLD, NEW) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ((900, "2023-02-26"), (500, "2021-01-02")),
+        ((900, None), (500, None)),
+        ((900, "2023-02-26"), (None, None)),
+    ],
+)
+def test_swapped_dumps(counted: Any, old: Any, new: Any) -> None:
+    pair = counted("a.json", items(9, *old)), counted("b.json", items(10, *new))
+    with pytest.raises(
+        InputError, match=r"2021-01-04 \(a.json\) is newer than that of 2023-02-27 .* swapped"
+    ):
+        check_dumps(*pair, OLD, NEW)
+
+
+def test_good_pairs(counted: Any) -> None:
+    for number, (old, new) in enumerate(
+        [
+            ((500, "2021-01-02"), (900, "2023-03-05")),
+            ((500, None), (900, "2023-02-26")),
+            ((None, None), (None, None)),
+            # Made up, by the bundled sample.
+            ((10**13 + 9, None), (10**13 + 2, "2023-02-26")),
+        ]
+    ):
+        pair = counted(f"{number}a", items(9, *old)), counted(f"{number}b", items(10, *new))
+        assert check_dumps(*pair, OLD, NEW) == []
+
+
+def test_dumps_of_another_date_are_named(counted: Any) -> None:
+    pair = counted("a.json", items(9, 500, "2021-01-02")), counted("b.json", items(10, 900, "2024-01-02"))
+    [said] = check_dumps(*pair, OLD, NEW)
+    assert (
+        said == "the dump of 2023-02-27 (b.json) has revisions until 2024-01-02T09:00:00Z: is it a later one?"
+    )
+
+
+def test_a_dump_with_too_few_entities_is_named(counted: Any, tmp_path: Path) -> None:
+    pair = counted("a.json", items(100, 500, "2021-01-02")), counted("b.json", items(97, 900, "2023-02-26"))
+    [said] = check_dumps(*pair, OLD, NEW)
+    assert "b.json) has 97 entities, that of 2021-01-04 (a.json) 100" in said
+    assert check_dumps(*pair[:1], counted("c.json", items(98, 900, "2023-02-26")), OLD, NEW) == []
+
+    def whole(path: Path, lines: int) -> Path:
+        counts = json.loads(path.read_text()) | {"lines": lines}
+        (tmp_path / f"{lines}.json").write_text(json.dumps(counts))
+        return tmp_path / f"{lines}.json"
+
+    # Of a dump of Wikidata it is known how many there should be.
+    assert check_dumps(whole(pair[0], 91_000_000), whole(pair[1], 102_000_000), OLD, NEW) == []
+    [said] = check_dumps(whole(pair[0], 84_000_000), whole(pair[1], 102_000_000), OLD, NEW)
+    assert "Wikidata's of that date has about 90" in said
+
+
+def test_entities_of_a_date() -> None:
+    assert dump_entities("2022-01-15") == 95_980_335
+    assert dump_entities("2017-01-01") is None
+    assert 89e6 < (dump_entities(OLD) or 0) < 92e6

@@ -1,0 +1,117 @@
+"""The order of the items in a dump: where the numbers jump, a part of the dump may be missing.
+
+Wikidata writes its dumps in a few shards, each in the order of the pages, so the numbers of the items rise
+from one entity to the next, by about as many as there are shards. A part that is missing between two lines,
+as a lost member of an archive is, leaves no trace but a jump. So do many items in a row that were deleted
+from Wikidata, so a jump is no proof.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+JUMPS_KEPT = 20
+_LONG_STEPS = 30
+"""How many times as far as usual the numbers must rise to be called a jump."""
+
+LEAST_MISSING = 1000
+"""Entities that must seem to be missing for a jump to be named."""
+
+_LEAST_SEEN = 100
+"""Places of a dump that must have been looked at for its order to be known."""
+
+_IN_ORDER = 0.95
+"""Share of these places at which the number must rise; slices and lists of items are in another order."""
+
+_FALLS_OF_A_SHARD = 3
+
+
+class Jump(NamedTuple):
+    """The item numbers `before` and `after` on two lines, `lines` apart, the second of which is `line`."""
+
+    line: int
+    lines: int
+    before: int
+    after: int
+
+
+@dataclass
+class Course:
+    """The item numbers at some lines of one part of a dump.
+
+    `seen`: how many lines were looked at, `rises`: at how many the number rose. `step`: how far it usually
+    rises a line. `jumps`: where it rose most. `first`, `last`: the item at the first of these lines, and the
+    highest up to the last one.
+    """
+
+    seen: int = 0
+    rises: int = 0
+    step: float = 0.0
+    jumps: list[Jump] = field(default_factory=list)
+    first: int = 0
+    last: int = 0
+
+
+class Reader:
+    """Looks at the lines of one part of a dump, in their order."""
+
+    def __init__(self) -> None:
+        self._line = self._highest = self._low = self._first = 0
+        self._seen = self._rises = 0
+        self._steps: list[float] = []
+        self._jumps: list[Jump] = []
+
+    def see(self, line: int, item: int) -> None:
+        """Takes the number of the item on a line."""
+        if self._seen and item > self._highest:
+            lines = max(line - self._line, 1)
+            self._rises += 1
+            self._steps.append((item - self._highest) / lines)
+            self._jumps.append(Jump(line, lines, self._highest, item))
+            if len(self._jumps) > 10 * JUMPS_KEPT:
+                self._jumps = _longest(self._jumps)
+        elif self._seen:
+            # A page that was restored comes late; where Wikidata's next shard begins, all numbers are low.
+            self._low += 1
+            if self._low < _FALLS_OF_A_SHARD:
+                self._seen += 1
+                return
+        self._first = self._first or item
+        self._seen += 1
+        self._low = 0
+        self._line, self._highest = line, item
+
+    def course(self) -> Course:
+        step = statistics.median(self._steps) if self._steps else 0.0
+        return Course(
+            self._seen, self._rises, step, sorted(_longest(self._jumps)), self._first, self._highest
+        )
+
+
+def _longest(jumps: Sequence[Jump]) -> list[Jump]:
+    return sorted(jumps, key=lambda jump: (jump.before - jump.after, jump))[:JUMPS_KEPT]
+
+
+def suspicious(parts: Sequence[dict[str, Any]]) -> list[tuple[int, Jump, int]]:
+    """Part, jump and roughly how many entities may be missing there, for the courses of all parts of a dump.
+
+    Empty if the dump is too small or in another order than Wikidata's own.
+    """
+    seen, rises = sum(part["seen"] for part in parts), sum(part["rises"] for part in parts)
+    if seen < _LEAST_SEEN or rises < _IN_ORDER * seen:
+        return []
+    usual = statistics.median(part["step"] for part in parts if part["seen"] > 1)
+    found = []
+    last = 0
+    for number, part in enumerate(parts):
+        step = part["step"] if part["seen"] >= _LEAST_SEEN else usual
+        border = [Jump(1, 1, last, part["first"])] if 0 < last < part["first"] else []
+        last = part["last"] or last
+        for jump in (*border, *(Jump(*each) for each in part["jumps"])):
+            missing = int((jump.after - jump.before) / max(step, 1)) - jump.lines
+            if missing >= max(LEAST_MISSING, _LONG_STEPS * jump.lines):
+                found.append((number, jump, missing))
+    return found
