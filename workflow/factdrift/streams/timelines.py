@@ -108,11 +108,15 @@ def follow(
 def _continued(known: Sequence[Told], present: Sequence[Stated]) -> dict[int, Told]:
     """Place in `present` -> the statement of the dump before that it is.
 
-    It is the one with its id; else one that this dump lacks, with the same value, if that gives no end or no
+    Its value is the same, and so is its id; else it is one that this dump lacks, if that gives no end or no
     other start: it was written anew.
     """
-    by_id = {old.last.statement: old for old in known if old.last.statement is not None}
-    found = {place: by_id[row.statement] for place, row in enumerate(present) if row.statement in by_id}
+    by_id = {(old.last.statement, old.last.value): old for old in known if old.last.statement is not None}
+    found = {
+        place: by_id[row.statement, row.value]
+        for place, row in enumerate(present)
+        if (row.statement, row.value) in by_id
+    }
     taken = {id(old) for old in found.values()}
     left = [old for old in known if id(old) not in taken]
     for place, row in enumerate(present):
