@@ -62,7 +62,9 @@ def test_the_end_of_a_statement_that_gave_way_dates_its_end(tmp_path):
     gone = replace(coach, end="2016-03-01")
     between = Fact(1, SINGLE, 9, start="2016-03-10", end="2016-08-01", id="Q1$b")
     now = Fact(1, SINGLE, 8, start="2016-08-10", id="Q1$c", rank="preferred")
-    rows = chains(differences(tmp_path, [[ANCHOR, coach], [ANCHOR, gone, between, now]]), tmp_path / "c.parquet")
+    rows = chains(
+        differences(tmp_path, [[ANCHOR, coach], [ANCHOR, gone, between, now]]), tmp_path / "c.parquet"
+    )
     (update,) = rows
     assert [(each["date"], each["dated_by"]) for each in update["changes"]] == [
         ("2016-03-01", "end"),
@@ -78,7 +80,9 @@ def test_the_end_of_a_statement_that_gave_way_dates_its_end(tmp_path):
 
 def test_a_date_of_creation_keeps_its_precision(tmp_path):
     born = Fact(2, 571, Date("2016-10"))
-    rows = chains(differences(tmp_path, [[ANCHOR], [ANCHOR, born, Fact(2, PLAIN, 7)]]), tmp_path / "c.parquet")
+    rows = chains(
+        differences(tmp_path, [[ANCHOR], [ANCHOR, born, Fact(2, PLAIN, 7)]]), tmp_path / "c.parquet"
+    )
     made = {row["property"]: (row["date"], row["first_day"], row["last_day"], row["lag_min"]) for row in rows}
     assert made[PLAIN] == ("2016-10", 20161001, 20161031, -668)
 
