@@ -154,7 +154,7 @@ def expected(row: dict[str, Any], beside: list[dict[str, Any]], triples: Any, in
             if inside(time := row[f"{side}_{column}"]):
                 since = appeared(row["new_statement"], triples, interval)
                 return told(by, of(time["first"]), of(time["last"]), since)
-    elif (time := row["dropped_end"]) and of(time["first"]) <= end or inside(time := row[f"{side}_end"]):
+    elif ((time := row["dropped_end"]) and of(time["first"]) <= end) or inside(time := row[f"{side}_end"]):
         same = row["old_end"] and row["old_end"]["first"] == time["first"]
         same = same and row["old_end"]["last"] == time["last"]
         return told("end", of(time["first"]), of(time["last"]), None if same else interval)

@@ -111,7 +111,9 @@ def _continued(known: Sequence[Told], present: Sequence[Stated]) -> dict[int, To
     Its value is the same, and so is its id; else it is one that this dump lacks, if that gives no end or no
     other start: it was written anew.
     """
-    by_id = {(old.last.statement, old.last.value): old for old in known if old.last.statement is not None}
+    by_id: dict[tuple[str | None, int], Told] = {
+        (old.last.statement, old.last.value): old for old in known if old.last.statement is not None
+    }
     found = {
         place: by_id[row.statement, row.value]
         for place, row in enumerate(present)
