@@ -207,7 +207,7 @@ class Plain:
         self.values = {fact.o for dump_ in self.dumps for fact in dump_}
 
     def histories(self, value: int) -> list[list[tuple[int, Fact]]]:
-        """The dumps with a statement of a value, cut where it was away, or where a new one has another term."""
+        """The dumps with a statement of a value, cut where it was away or began again."""
         found: list[list[tuple[int, Fact]]] = []
         for place, dump_ in enumerate(self.dumps):
             for fact in (fact for fact in dump_ if fact.o == value):
@@ -230,12 +230,15 @@ class Plain:
         aside = self.functional and preferred and fact.rank == "normal"
         return fact.rank != "deprecated" and not aside
 
+    def is_aside(self, place: int, fact: Fact) -> bool:
+        return fact.rank != "deprecated" and not self.is_current(place, fact)
+
     def gave_way(self, history: list[tuple[int, Fact]]) -> tuple[int, int] | None:
         """The days on which what has no end ended by what took its place."""
         place, fact = history[-1]
         first_possible = min((each["first"] for each in dates_of(fact.start)), default=EVER)
         found = self.obsolete.get((place + 1, fact.o)) if place + 1 < len(self.dumps) else None
-        if fact.rank == "normal" and not self.is_current(place, fact):
+        if self.is_aside(place, fact):
             while (
                 len(history) > 1 and history[-2][1].rank != "deprecated" and not self.is_current(*history[-2])
             ):
@@ -284,7 +287,7 @@ DAYS_ASKED = [
 
 
 def doubtful_dumps(dice: Random, subjects: int) -> list[list[Fact]]:
-    """Dumps of random worlds with statements that are said to be false, or to have ended on an unknown day."""
+    """Dumps of random worlds with statements that are said to be false, or to have ended some day."""
     return [
         [
             replace(
