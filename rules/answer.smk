@@ -32,6 +32,8 @@ rule answer_unedited:
         gpu=gpus(),
     params:
         code=code("answer run"),
+        limit=config["answer"]["limit"],
+        seed=config["seed"],
         model=edited_model_options,
         weights=edited_weights,
         settings=lambda wildcards: ANSWER_SETTINGS,
@@ -41,6 +43,7 @@ rule answer_unedited:
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer run \
             --items {input.questions:q} \
+            --limit {params.limit} --seed {params.seed} \
             {params.model:q} \
             --settings {params.settings:q} --threads {threads} \
             --parts {params.parts:q} \
@@ -72,6 +75,8 @@ rule answer_edited:
         strict=STRICT,
     params:
         code=code("answer edited"),
+        limit=config["answer"]["limit"],
+        seed=config["seed"],
         model=edited_model_options,
         weights=edited_weights,
         settings=lambda wildcards: ANSWER_SETTINGS,
@@ -85,6 +90,7 @@ rule answer_edited:
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer edited \
             --items {input.questions:q} \
+            --limit {params.limit} --seed {params.seed} \
             --facts {input.facts:q} \
             {params.model:q} \
             --settings {params.settings:q} --threads {threads} \
@@ -111,6 +117,8 @@ rule answer_requests:
         **request("answer requests"),
     params:
         code=code("answer requests"),
+        limit=config["answer"]["limit"],
+        seed=config["seed"],
         prompt=lambda wildcards: config["answer"]["prompts"]["letter"],
         chat=lambda wildcards: chat_form(),
     shell:
@@ -118,6 +126,7 @@ rule answer_requests:
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer requests \
             --items {input.questions:q} \
+            --limit {params.limit} --seed {params.seed} \
             --prompt {params.prompt:q} \
             --settings {params.chat:q} \
             --output {output.requests:q}
@@ -140,6 +149,8 @@ rule answer_read:
         **request("answer read"),
     params:
         code=code("answer read"),
+        limit=config["answer"]["limit"],
+        seed=config["seed"],
         prompt=lambda wildcards: config["answer"]["prompts"]["letter"],
         chat=lambda wildcards: chat_form(),
     shell:
@@ -147,6 +158,7 @@ rule answer_read:
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer read \
             --items {input.questions:q} \
+            --limit {params.limit} --seed {params.seed} \
             --answers {input.answers:q} \
             --prompt {params.prompt:q} \
             --settings {params.chat:q} \
@@ -191,6 +203,7 @@ rule answer_clozes:
 rule answer_cloze_table:
     """The cloze tests of all models, and the shares that they complete."""
     input:
+        models=some_models,
         clozes=[f"results/{{pair}}/answer/{folder}/clozes.parquet" for folder in edited_models()],
         recall=bundled_folders(),
     output:
@@ -309,6 +322,8 @@ rule answer_dated:
         gpu=gpus(),
     params:
         code=code("answer run"),
+        limit=config["answer"]["limit"],
+        seed=config["seed"],
         model=edited_model_options,
         weights=edited_weights,
         settings=lambda wildcards: ANSWER_SETTINGS,
@@ -318,6 +333,7 @@ rule answer_dated:
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift answer run \
             --items {input.questions:q} \
+            --limit {params.limit} --seed {params.seed} \
             {params.model:q} \
             --settings {params.settings:q} --threads {threads} \
             --parts {params.parts:q} \
@@ -329,6 +345,7 @@ rule answer_dated:
 rule answer_dated_scores:
     """Accuracies by precision, and how often a right date makes an answer more likely than a wrong one."""
     input:
+        models=some_models,
         questions=f"{STREAM}/asof.parquet",
         predictions=[f"{STREAM}/answer/{folder}/unedited.parquet" for folder in edited_models()],
     output:

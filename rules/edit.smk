@@ -225,6 +225,7 @@ rule edit_run:
 rule edit_scores:
     """All models and methods: a row an edit with its metrics, a row a probe, what the jobs have cost."""
     input:
+        models=some_models,
         edits="results/{pair}/edit/edits.parquet",
         unaligned=of_models("unaligned.parquet"),
         base_probes=of_models("baseline.parquet"),

@@ -170,6 +170,7 @@ rule stream_run:
 rule stream_scores:
     """All models and methods: a row for each update, interval in which it is asked, and kind of probe."""
     input:
+        models=some_models,
         edits=f"{STREAM}/edit/edits.parquet",
         unaligned=of_stream_models("unaligned.parquet"),
         base_probes=of_stream_models("baseline.parquet"),

@@ -129,6 +129,7 @@ rule locate_gather:
 rule locate_scores:
     """All locators on all models: RSim and RSD with controls and intervals, a table and a figure for each subtask."""
     input:
+        models=some_models,
         examples=[f"results/{{pair}}/locate/klob_{name}.parquet" for name in "cru"],
         scores=of_locators("scores/scores.json"),
         arrays=of_locators("scores/units.npy"),
@@ -283,6 +284,7 @@ rule locate_edit_layers:
 rule locate_vs_edit:
     """Whether blocks with high scores are blocks at which edits succeed: rank correlations, a table and a figure."""
     input:
+        models=some_models,
         edits="results/{pair}/locate/edits.parquet",
         unaligned=of_models("unaligned.parquet"),
         base_probes=of_models("baseline.parquet"),

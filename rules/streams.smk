@@ -10,12 +10,14 @@ include: "inputs/streams.smk"
 
 
 rule stream_chains:
-    """The updates of each subject and relation of one bucket in all intervals, linked."""
+    """The updates of each subject and relation of one bucket in all intervals, linked, and when its values held."""
     input:
         updates=of_intervals("updates/{bucket}.parquet"),
         new_entities=of_intervals("new_entities/{bucket}.parquet"),
+        statements=of_dumps("filtered", "{bucket}.parquet"),
     output:
         chains=f"{STREAM}/chains/{{bucket}}.parquet",
+        timelines=f"{STREAM}/timelines/{{bucket}}.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/chains/{{bucket}}.txt",
     benchmark:
@@ -31,7 +33,9 @@ rule stream_chains:
         factdrift streams chains \
             --updates {input.updates:q} \
             --new-entities {input.new_entities:q} \
+            --statements {input.statements:q} \
             --dates {params.dates} \
+            --timelines {output.timelines:q} \
             --output {output.chains:q}
         """
 
@@ -64,10 +68,14 @@ rule stream:
 
 
 rule stream_questions:
-    """Questions about what held on a date, from the chains and all statements of their relations."""
+    """Questions about what held on a date, from what all statements of the chains prove."""
     input:
         stream=f"{STREAM}/stream.parquet",
-        updates=[path for bucket in of_intervals("updates/{bucket}.parquet") for path in buckets(bucket)],
+        timelines=buckets(f"{STREAM}/timelines/{{bucket}}.parquet"),
+        rows=buckets(f"{LAST}/tempripple/rows/{{bucket}}.parquet"),
+        classes=buckets(f"{LAST}/tempripple/classes/{{bucket}}.parquet"),
+        entities=buckets(f"{LAST}/entities/{{bucket}}.parquet"),
+        properties=f"{LAST}/properties.parquet",
     output:
         questions=f"{STREAM}/asof.parquet",
     log:
@@ -80,17 +88,18 @@ rule stream_questions:
         code=code("streams asof"),
         dates=STREAM_DATES,
         seed=config["seed"],
-        updates=lambda wildcards, input: [
-            word
-            for interval in range(len(STREAM_DATES) - 1)
-            for word in ("--updates", *input.updates[interval * BUCKETS : (interval + 1) * BUCKETS])
-        ],
+        alike=config["tempripple"]["distractors"]["alike"],
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift streams asof \
             --stream {input.stream:q} \
-            {params.updates:q} \
+            --timelines {input.timelines:q} \
+            --rows {input.rows:q} \
+            --classes {input.classes:q} \
+            --entities {input.entities:q} \
+            --properties {input.properties:q} \
+            --alike {params.alike:q} \
             --dates {params.dates} \
             --seed {params.seed} \
             --output {output.questions:q}

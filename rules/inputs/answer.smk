@@ -12,6 +12,11 @@ try:
 except ValueError as error:
     raise WorkflowError(f"configuration: {error}") from None
 
+if not config["models"] and not config["answer"]["chat"]:
+    raise WorkflowError(
+        "configuration: models: []: there is no model; name one, or ask a chat model: answer: {chat: true}"
+    )
+
 LM_EVAL_QUESTIONS = {
     "tempripple": f"{PAIR}/tempripple/tr_items.parquet",
     "asof": f"{STREAM}/asof.parquet",

@@ -18,6 +18,13 @@ def edited_models():
     return {folder_of(name): (name, revision) for name, revision in map(split_name, config["models"])}
 
 
+def some_models(wildcards):
+    """No file; raises WorkflowError where a table of models would have none."""
+    if not config["models"]:
+        raise WorkflowError("configuration: models: []: a chat model is asked letters only; name a model")
+    return []
+
+
 def edited_names():
     """The models as their rows name them."""
     return [name for name, _ in edited_models().values()]

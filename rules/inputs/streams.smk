@@ -14,11 +14,17 @@ STREAM_NAME = "_".join(
     ]
 )
 STREAM = f"results/streams/{STREAM_NAME}"
+LAST = f"results/snapshots/{STREAM_DATES[-1]}"
 
 
 def of_intervals(path):
     """A file of each pair of consecutive dates, in their order."""
     return [f"results/{old}_{new}/{path}" for old, new in pairwise(STREAM_DATES)]
+
+
+def of_dumps(table, path):
+    """A table of each dump: that of the first interval's old side, then those of all new sides."""
+    return of_intervals(f"{table}/old/{path}")[:1] + of_intervals(f"{table}/new/{path}")
 
 
 def may_be_empty(wildcards):

@@ -64,6 +64,14 @@ def test_from_a_model_to_the_tables(bench: Path, capsys: pytest.CaptureFixture[s
     assert main(["answer", "table", *read, "--output", str(bench)]) == 0
     said = capsys.readouterr().out
     assert "letter (items/asked facts: 3/3, 2/2, 3/3, 2/2)" in said
+    inline = [*read[:2], "--runs", (bench / "runs.json").read_text(encoding="utf-8")]
+    assert main(["answer", "table", *inline, "--output", str(bench)]) == 0
+    assert said.endswith(capsys.readouterr().out)
+    assert main(["answer", "table", "--scores", "none.parquet", *read[1:], "--output", str(bench)]) == 1
+    assert "factdrift: --scores: none.parquet: no such file" in capsys.readouterr().err
+    for runs in ("none.json", "@none.json"):
+        assert main(["answer", "table", *read[:2], f"--runs={runs}", "--output", str(bench)]) == 1
+        assert "factdrift: --runs: none.json: " in capsys.readouterr().err
     for table in ("table2", "table3"):
         text = (bench / f"{table}.txt").read_text(encoding="utf-8")
         assert "\nPROMPT skipped: it writes the fact before the question" in text
@@ -131,9 +139,9 @@ def test_a_method_that_cannot_edit_the_model_is_skipped_with_the_reason(
     about = json.loads((bench / "skipped.json").read_text(encoding="utf-8"))
     assert about["method"] == "ft"
     assert "batch is for memit" in about["skipped"]
-    write_runs([bench / "skipped.json"], bench / "all.json")
+    write_runs([json.loads((bench / "skipped.json").read_text())], bench / "all.json")
     with pytest.raises(CannotEdit, match="batch is for memit"):
-        write_runs([bench / "skipped.json"], bench / "none.json", strict=True)
+        write_runs([json.loads((bench / "skipped.json").read_text())], bench / "none.json", strict=True)
     assert asked(bench, "edited", "rag", *given[:2], "--method", "rag") == 0
     about = json.loads((bench / "rag.json").read_text(encoding="utf-8"))
     assert "the index of rag has one update" in about["skipped"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,10 @@ class Bench:
     def run(self, *words: str, **chat: Any) -> int:
         return main([*words, "--settings", json.dumps({**self.chat, **chat})])
 
-    def ask(self, **chat: Any) -> list[dict[str, Any]]:
+    def ask(self, named: Sequence[str] = (), **chat: Any) -> list[dict[str, Any]]:
         """The predictions, by the three commands of the workflow."""
         requests, answers = self.folder / "requests.parquet", self.folder / "answers.parquet"
-        named = ["--items", str(self.items), "--prompt", PROMPT]
+        named = ["--items", str(self.items), "--prompt", PROMPT, *named]
         assert self.run("answer", "requests", *named, "-o", str(requests), **chat) == 0
         store = ["--requests", str(requests), "--store", str(self.folder / "store"), "-o", str(answers)]
         assert self.run("chat", "ask", *store, **chat) == 0
@@ -76,6 +77,22 @@ def test_letters_are_read_from_the_answers(tmp_path: Path, server: ChatServer) -
     assert {row["run_id"] for row in rows.values()} == {about["run_id"]}
 
 
+def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, server: ChatServer) -> None:
+    bench = Bench(tmp_path, server.url)
+    everything = read_items(bench.items)
+    kinds = Counter((item["task"], item["hop"]) for item in everything)
+    assert max(kinds.values()) > 2
+    some = read_items(bench.items, 2)
+    assert Counter((item["task"], item["hop"]) for item in some) == {
+        kind: min(number, 2) for kind, number in kinds.items()
+    }
+    assert [item for item in everything if item in some] == some == read_items(bench.items, 2)
+    assert [item for item in read_items(bench.items, 1) if item in some] == read_items(bench.items, 1)
+    assert any(read_items(bench.items, 2, seed) != some for seed in range(1, 9))
+    asked = bench.ask(named=("--limit", "2", "--seed", "0"))
+    assert {row["item_id"] for row in asked} == {item["item_id"] for item in some}
+
+
 def test_stored_answers_are_read_again_without_a_server(tmp_path: Path, server: ChatServer) -> None:
     bench = Bench(tmp_path, server.url)
     first = bench.ask()
@@ -84,7 +101,9 @@ def test_stored_answers_are_read_again_without_a_server(tmp_path: Path, server: 
     assert sum(server.asked.values()) == asked
 
 
-def test_refusals_are_wrong_and_failures_do_not_count(tmp_path: Path, server: ChatServer) -> None:
+def test_refusals_are_wrong_and_failures_do_not_count(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fault(path: str, body: dict[str, Any], attempt: int) -> str | None:
         said = body["messages"][0]["content"]
         return "refusal" if "Atlantis" in said else "500" if "America" in said else None
@@ -92,6 +111,10 @@ def test_refusals_are_wrong_and_failures_do_not_count(tmp_path: Path, server: Ch
     server.fault = fault
     bench = Bench(tmp_path, server.url)
     rows = bench.ask()
+    failed = sum(row["reason"] == "failed" for row in rows)
+    # What begins so is shown in the terminal, too.
+    said = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("factdrift: "))
+    assert f"{failed} of 20 requests to tiny failed and have no answer" in said
     subject = {item["item_id"]: item["s"] for item in items()}
     for row in rows:
         match subject[row["item_id"]]:

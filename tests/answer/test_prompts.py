@@ -62,10 +62,44 @@ def test_other_questions_have_no_cloze() -> None:
         ("E", None),
         ("Äpfel, DNA", None),
         ("", None),
+        ("B.Paris", 1),
+        ("Option B. C is too old", 1),
+        ("Manchester City F.C.", None),
+        ("C. S. Lewis", None),
+        ("J. C. Penney", None),
+        ("Texas A&M", None),
     ],
 )
 def test_the_first_letter_that_stands_alone_is_the_answer(output: str, option: int | None) -> None:
-    assert parsed(output) == option
+    assert parsed(output, ["Ann", "Bo", "Cid", "Dan"]) == option
+
+
+@pytest.mark.parametrize(
+    ("output", "option"),
+    [
+        ("Chelsea F.C.", None),
+        ("The answer is Chelsea F.C.", None),
+        ("C. Chelsea F.C.", 2),
+        ("Chelsea F.C. (C)", 2),
+        ("Washington, D.C.", None),
+        ("Washington, D", None),
+        ("serie A is the answer", None),
+        ("Serie A, so B", 1),
+        ("B. Serie A", 1),
+        ("C.", 2),
+        ("C. S. Bo", None),
+    ],
+)
+def test_letters_of_the_options_own_texts_are_no_answer(output: str, option: int | None) -> None:
+    options = ["Washington, D.C.", "Serie A", "Chelsea F.C.", "C. S. Bo"]
+    assert parsed(output, options) == option
+    for letter, text in zip("ABCD", options, strict=True):
+        assert parsed(text, options) is None
+        assert parsed(f"{letter}. {text}", options) == "ABCD".index(letter)
+
+
+def test_options_of_one_letter_are_letters() -> None:
+    assert parsed("C", ["B", "C", "D", "A"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_letters_are_what_transformers_writes_one_by_one() -> None:
         ids = torch.tensor([align(loaded.tokenizer, filled(prompt, one.item, one.context)).ids])
         said = loaded.model.generate(ids, max_new_tokens=5, do_sample=False)[0, ids.shape[1] :]
         assert row["output"] == loaded.tokenizer.decode(said, skip_special_tokens=True)
-        assert row["parsed"] == parsed(row["output"])
+        assert row["parsed"] == parsed(row["output"], one.item["options"])
 
 
 def test_a_chat_template_makes_the_prompt_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,6 +238,13 @@ def test_the_commands_write_the_same(three: Scored, tmp_path: Path) -> None:
     assert (tmp_path / "scores.parquet").read_bytes() == three.scores.read_bytes()
     assert (tmp_path / "tests.json").read_bytes() == three.tests.read_bytes()
     assert main(["answer", "scores", *options, "--cutoffs", '{"m": "soon"}']) == 1
+    (folder / "cutoffs.json").write_text('{"m": "2017-01-01"}', encoding="utf-8")
+    written = []
+    for cutoffs in ('{"m": "2017-01-01"}', f"@{folder / 'cutoffs.json'}", str(folder / "cutoffs.json")):
+        assert main(["answer", "scores", *options, "--cutoffs", cutoffs]) == 0
+        written.append((tmp_path / "scores.parquet").read_bytes())
+    assert written[0] != three.scores.read_bytes()
+    assert written[0] == written[1] == written[2]
     read = ["--scores", str(three.scores), "--tests", str(three.tests), "--runs", str(tmp_path / "runs.json")]
     assert main(["answer", "table", *read, "--output", str(tmp_path)]) == 0
     assert "Table 2" in (tmp_path / "table2.txt").read_text(encoding="utf-8")

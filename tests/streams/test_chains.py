@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,7 +24,7 @@ from support.sequences import (
     differences,
     random_dumps,
 )
-from support.worlds import Date, Fact, World
+from support.worlds import Date, Fact, World, dump
 
 ANCHOR = Fact(1, 999, 5, start="2000-01-01")
 """A fact that never changes, so that the subject is not a new one."""
@@ -53,6 +54,37 @@ def test_successors_and_a_return(tmp_path):
     assert [row["superseded_by"] for row in rows] == [2, 3, None]
     # The date is exact and the statement is new, so only when it was added is not known to the day.
     assert (rows[0]["lag_min"], rows[0]["lag_max"]) == (-424, 306)
+
+
+def test_the_end_of_a_statement_that_gave_way_dates_its_end(tmp_path):
+    """The new dump keeps it, with its end, beside a preferred one; the filters drop it there."""
+    coach = Fact(1, SINGLE, 7, start="2010-01-01", id="Q1$a")
+    gone = replace(coach, end="2016-03-01")
+    between = Fact(1, SINGLE, 9, start="2016-03-10", end="2016-08-01", id="Q1$b")
+    now = Fact(1, SINGLE, 8, start="2016-08-10", id="Q1$c", rank="preferred")
+    rows = chains(
+        differences(tmp_path, [[ANCHOR, coach], [ANCHOR, gone, between, now]]), tmp_path / "c.parquet"
+    )
+    (update,) = rows
+    assert [(each["date"], each["dated_by"]) for each in update["changes"]] == [
+        ("2016-03-01", "end"),
+        ("2016-08-10", "start"),
+    ]
+    held = pq.read_table(tmp_path / "timelines.parquet", columns=["value", "certain_first", "certain_last"])
+    assert [tuple(row.values()) for row in held.to_pylist()] == [
+        (7, 20100101, 20160301),
+        (9, 20160310, 20160801),
+        (8, 20160810, 20170101),
+    ]
+
+
+def test_a_date_of_creation_keeps_its_precision(tmp_path):
+    born = Fact(2, 571, Date("2016-10"))
+    rows = chains(
+        differences(tmp_path, [[ANCHOR], [ANCHOR, born, Fact(2, PLAIN, 7)]]), tmp_path / "c.parquet"
+    )
+    made = {row["property"]: (row["date"], row["first_day"], row["last_day"], row["lag_min"]) for row in rows}
+    assert made[PLAIN] == ("2016-10", 20161001, 20161031, -668)
 
 
 def test_an_interval_without_an_update_is_no_link(tmp_path):
@@ -122,7 +154,7 @@ def expected(row: dict[str, Any], beside: list[dict[str, Any]], triples: Any, in
             if inside(time := row[f"{side}_{column}"]):
                 since = appeared(row["new_statement"], triples, interval)
                 return told(by, of(time["first"]), of(time["last"]), since)
-    elif inside(time := row[f"{side}_end"]):
+    elif ((time := row["dropped_end"]) and of(time["first"]) <= end) or inside(time := row[f"{side}_end"]):
         same = row["old_end"] and row["old_end"]["first"] == time["first"]
         same = same and row["old_end"]["last"] == time["last"]
         return told("end", of(time["first"]), of(time["last"]), None if same else interval)
@@ -139,6 +171,14 @@ def check_dates(rows: list[dict[str, Any]], pairs: list[Path]) -> None:
     """Dates and lags of all objects are those that the definitions give."""
     triples = [World.differences(pair) for pair in pairs]
     tables = [pq.read_table(pair / "updates.parquet").to_pylist() for pair in pairs]
+    stated = [
+        {
+            (row["statement"], row["key"]): row
+            for row in pq.read_table(dump(pair, "new").filtered).to_pylist()
+            if row["rank"] != "deprecated"
+        }
+        for pair in pairs
+    ]
     for row in rows:
         update = [
             each
@@ -153,6 +193,9 @@ def check_dates(rows: list[dict[str, Any]], pairs: list[Path]) -> None:
                 each["new_position"] or 0,
             )
         )
+        for each in update:
+            same = stated[row["interval"] - 1].get((each["old_statement"], each["key"]))
+            each["dropped_end"] = same and same["end"] if each["change"] == "F-" else None
         for each, said in zip(update, row["changes"], strict=True):
             wanted = expected(each, update, triples, row["interval"])
             days = [said[name] and of(said[name]) for name in ("first_day", "last_day")]

@@ -23,9 +23,9 @@ def span(text: str) -> Span:
 def seen(label: str, interval: int = 2, change: str = "F+", **given_: Any) -> Seen:
     plain: dict[str, Any] = dict.fromkeys(Seen._fields)
     plain |= {"interval": interval, "kept": True, "change": change, "value": ("string", "a"), "label": label}
-    spans = {name: span(text) for name, text in given_.items() if name not in ("old", "new", "created")}
+    spans = {name: span(text) for name, text in given_.items() if name not in ("old", "new")}
     plain |= {"functional": False, "old_statement": given_.get("old"), "new_statement": given_.get("new")}
-    return Seen(**plain | spans | {"created": given_.get("created")})
+    return Seen(**plain | spans)
 
 
 def date(*triples: Seen) -> list[tuple[str | None, str] | None]:
@@ -36,8 +36,8 @@ def test_what_began_is_dated_by_its_own_dates_first():
     assert date(seen("new", start="2018-03-05", pit="2018")) == [("2018-03-05", "start")]
     assert date(seen("new", start="2012", pit="2018-05")) == [("2018-05", "point_in_time")]
     assert date(seen("new", value_date="2017-02-01", pit="2018")) == [("2017-02-01", "value")]
-    assert date(seen("new", created=20180605)) == [("2018-06-05", "created")]
-    assert date(seen("new", created=20180605, start="2018")) == [("2018", "start")]
+    assert date(seen("new", created="2018-06-05")) == [("2018-06-05", "created")]
+    assert date(seen("new", created="2018-06-05", start="2018")) == [("2018", "start")]
 
 
 @pytest.mark.parametrize("start", ["2016", "2017-01-01", "2019-01-02", "2010s", "2018-01-01/8"])
@@ -59,6 +59,24 @@ def test_what_ended_is_dated_by_its_end_else_by_what_replaced_it():
     )
     assert date(seen("obsolete", change="F-"), seen("new"))[0] == (None, "interval")
     assert date(seen("static", start="2018"), new)[0] is None
+
+
+def test_an_end_given_with_a_statement_that_filters_drop_comes_before_other_dates():
+    new = seen("new", start="2018-03-05")
+    gone = seen("obsolete", change="F-", end="2018-07")
+    assert date(gone._replace(dropped_end=span("2017-06-14")), new)[0] == ("2017-06-14", "end")
+    # Wikidata was late: what replaced it began later, and nothing else says when it ended.
+    assert date(gone._replace(dropped_end=span("2016-11")), new)[0] == ("2016-11", "end")
+    for useless in ("2019-06-01", "2010s"):
+        assert date(gone._replace(dropped_end=span(useless)), new)[0] == ("2018-07", "end")
+
+
+def test_a_creation_is_no_finer_than_it_is_written():
+    assert late(seen("new", created="2018-10")) == (
+        days("2018-10-31", "2017-01-02"),
+        days("2018-10-01", "2019-01-01"),
+    )
+    assert date(seen("new", created="2018")) == [("2018", "created")]
 
 
 def days(first: str, last: str) -> int:

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import datetime
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from random import Random
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from support.worlds import time_of
+from support.examples import examples
+from support.sequences import AT, DATES, SINGLE, chains, differences, packed, random_dumps
+from support.worlds import UNKNOWN, Fact, dates_of, time_of
 
-from factdrift.streams.asof import Chain, questions, statements
-from factdrift.streams.changes import Dated, Span
-from factdrift.streams.timelines import EVER, NEVER_ENDS, Held, Told, dates_within, held, verdict
+from factdrift.streams.asof import Chain, Value, in_past, questions
+from factdrift.streams.changes import Span
+from factdrift.streams.timelines import (
+    EVER,
+    NEVER_ENDS,
+    UNNAMED,
+    Held,
+    Stated,
+    dates_within,
+    follow,
+    held,
+    verdict,
+)
+from factdrift.tempripple.distractors import Instance, Pool
 
 DAYS = [20150101, 20170101, 20190101, 20210104]
 
@@ -24,37 +42,115 @@ def span(text: str | None) -> Span | None:
     return Span(text, time["precision"], time["first"], time["last"])
 
 
-def told(start: str | None = None, end: str | None = None, **given_: Any) -> Told:
-    plain = {"start_unknown": False, "end_unknown": False, "measured": False, "first_dump": 1, "last_dump": 2}
-    return Told(7, span(start), span(end), **plain | {"removed": False, "ended": None} | given_)
+def stated(start: str | None = None, end: str | None = None, **given_: Any) -> Stated:
+    plain: dict[str, Any] = {"dump": 2, "statement": "a", "value": 7, "standing": "current"}
+    plain |= {"starts": _spans(start), "ends": _spans(end)}
+    return Stated(
+        **plain | {"start_unknown": False, "end_unknown": False, "measured": False, **given_}  # type: ignore[arg-type]
+    )
+
+
+def _spans(text: str | None) -> tuple[Span, ...]:
+    return tuple(found for each in (text or "").split() if (found := span(each)))
+
+
+def holds(*rows: Stated, obsolete: Any = None) -> list[Held]:
+    return [held(told, DAYS) for told in follow(rows, DAYS, obsolete or {})]
+
+
+def since(first: int, row: Stated, last: int = 2) -> list[Stated]:
+    """The same in each dump from `first` to `last`."""
+    return [row._replace(dump=dump) for dump in range(first, last + 1)]
 
 
 def test_a_statement_holds_between_its_dates_for_certain_and_around_them_perhaps():
-    assert held(told("2015-03", "2018"), DAYS) == Held(7, (20150331, 20180101), (20150301, 20181231))
+    assert holds(stated("2015-03", "2018")) == [Held(7, (20150331, 20180101), (20150301, 20181231))]
 
 
 def test_without_an_end_it_holds_up_to_the_last_dump_that_has_it():
-    assert held(told("2015-03-02"), DAYS) == Held(7, (20150302, 20190101), (20150302, NEVER_ENDS))
-    assert held(told("2015-03-02", removed=True), DAYS) == held(told("2015-03-02"), DAYS)
+    row = stated("2015-03-02")
+    assert holds(row) == [Held(7, (20150302, 20190101), (20150302, NEVER_ENDS))]
+    assert holds(*since(1, row, 3)) == [Held(7, (20150302, 20210104), (20150302, NEVER_ENDS))]
 
 
 def test_without_a_start_it_holds_from_the_first_dump_that_has_it():
-    assert held(told(end="2018-05-01"), DAYS) == Held(7, (20170101, 20180501), (EVER, 20180501))
+    assert holds(*since(1, stated(end="2018-05-01"))) == [Held(7, (20170101, 20180501), (EVER, 20180501))]
 
 
-def test_an_update_that_ends_it_tells_when():
-    ended = Dated("2018-03", 20180301, 20180331, "replacement")
-    assert held(told("2016", removed=True, ended=ended), DAYS) == Held(
-        7, (20161231, 20180301), (20160101, 20180331)
-    )
-    # Nobody says that a fact ended that the next dump still has.
-    assert held(told("2016", ended=ended), DAYS).possible[1] == NEVER_ENDS
+def test_a_statement_that_is_removed_held_till_the_last_dump_with_it_and_perhaps_till_the_update():
+    removed = since(1, stated("2016"))
+    assert holds(*removed, obsolete={(3, 7): (20200301, 20200331)}) == [
+        Held(7, (20161231, 20190101), (20160101, 20200331))
+    ]
+    # What is now known to have replaced it came before the dump that still has it.
+    assert holds(*removed, obsolete={(3, 7): (20180301, 20180331)})[0].certain == (20161231, 20180301)
+    # Nobody says that a fact ended that the next dump still has, or one of another interval.
+    for elsewhere in (removed + since(3, removed[0], 3), removed):
+        assert holds(*elsewhere, obsolete={(2, 7): (20180301, 20180331)})[0].possible[1] == NEVER_ENDS
+
+
+def test_an_explicit_end_counts_whatever_the_filters_do():
+    gave_way = stated("2016", "2017-06-14", standing="aside")
+    assert holds(stated("2016", dump=1), gave_way) == [Held(7, (20161231, 20170614), (20160101, 20170614))]
+    assert holds(gave_way, obsolete={(2, 7): (20170701, 20170701)})[0].possible == (20160101, 20170614)
+
+
+def test_what_gave_way_without_an_end_ended_when_the_other_began():
+    now = stated("2017-09", value=8, statement="b")
+    gave_way = stated("2016-02-01", standing="aside")
+    before = stated("2016-02-01", dump=1)
+    assert holds(before, gave_way, now)[0] == Held(7, (20160201, 20170101), (20160201, 20170930))
+    # By the dump that puts it aside, if the other has no start, and not at all if it is the later one.
+    undated = now._replace(starts=())
+    assert holds(before, gave_way, undated)[0].possible == (20160201, 20190101)
+    later = stated("2018-02-01", standing="aside")
+    assert holds(later, now)[0] == Held(7, None, (20180201, NEVER_ENDS))
+
+
+def test_several_terms_of_one_statement_leave_the_time_between_them_open():
+    assert holds(stated("2010-01-01 2015-01-01", "2012-01-01 2018-01-01")) == [
+        Held(7, (20150101, 20180101), (20100101, 20180101))
+    ]
+    assert holds(stated("2010-01-01", "2014-01-01 2012-01-01"))[0].certain == (20100101, 20120101)
+    again = holds(stated("2010-01-01 2015-01-01", "2012-01-01"))
+    assert again == [Held(7, None, (20100101, NEVER_ENDS))]
+
+
+def test_no_day_after_the_dump_is_certain():
+    assert holds(stated("2018-01-01", "2022-01-01"))[0] == Held(7, (20180101, 20190101), (20180101, 20220101))
+    assert holds(stated("2019-05-01"))[0].certain is None
 
 
 def test_what_is_not_said_proves_nothing():
-    assert held(told("2016", end_unknown=True), DAYS) == Held(7, None, (20160101, 20190101))
-    assert held(told(measured=True), DAYS) == Held(7, None, (EVER, NEVER_ENDS))
-    assert held(told("2019", "2019"), DAYS).certain is None
+    assert holds(stated("2016", end_unknown=True)) == [Held(7, None, (20160101, 20190101))]
+    assert holds(stated(measured=True)) == [Held(7, None, (EVER, NEVER_ENDS))]
+    assert holds(stated("2019", "2019"))[0].certain is None
+
+
+def test_what_is_true_in_part_or_said_to_be_false_proves_nothing():
+    partly = stated("2016-01-01", "2018-01-01", standing="in_part")
+    assert holds(partly) == [Held(7, None, (20160101, 20180101), True)]
+    false = partly._replace(standing="deprecated")
+    assert holds(false) == []
+    assert holds(partly._replace(dump=1, standing="current"), false) == holds(partly)
+
+
+def test_statements_are_followed_from_dump_to_dump():
+    def kept(*rows: Stated) -> list[tuple[str | None, int | None, int]]:
+        return [(told.last.statement, told.first_current, told.last.dump) for told in follow(rows, DAYS, {})]
+
+    one = stated("2016")
+    anew = one._replace(statement="b")
+    assert kept(*since(0, one, 1), *since(2, anew, 3)) == [("b", 0, 3)]
+    assert kept(one, anew) == [("a", 2, 2), ("b", 2, 2)]
+    # A second term is no correction of the first, and another value is another statement.
+    second = stated("2018", statement="b", dump=3)
+    assert kept(stated("2016", "2017"), second) == [("a", 2, 2), ("b", 3, 3)]
+    assert kept(one, second) == [("b", 2, 3)]
+    assert kept(one, anew._replace(dump=3, value=8)) == [("a", 2, 2), ("b", 3, 3)]
+    # The id stays where the dates change, and where a statement is given another value.
+    assert kept(*since(0, one, 1), stated("2017", "2018")) == [("a", 0, 2)]
+    assert kept(*since(0, one, 1), stated("2016", value=9)) == [("a", 0, 1), ("a", 2, 2)]
 
 
 def test_what_held_on_one_day_held_on_it_for_certain():
@@ -105,65 +201,237 @@ def test_dates_lie_in_the_interval_and_there_is_one_of_each_precision_that_fits(
     assert "month" not in found or length >= 27
 
 
-def row(interval: int, change: str, old: str | None, new: str | None, **given_: Any) -> dict[str, Any]:
-    sides = {f"{side}_{name}": None for side in ("old", "new") for name in ("start", "end")}
-    flags = {
-        f"{side}_{name}": False
-        for side in ("old", "new")
-        for name in ("start_unknown", "end_unknown", "measured")
-    }
-    plain = {"interval": interval, "object": 7, "change": change, "old_statement": old, "new_statement": new}
-    return plain | {"ended": None} | sides | flags | given_
+class Plain:
+    """What docs/streams.md says of one subject and relation, statement by statement, from all dumps as they
+    are written by hand; each value has at most one statement in a dump."""
+
+    def __init__(self, dumps: list[list[Fact]], group: tuple[int, int], obsolete: Any) -> None:
+        self.functional, self.obsolete = group[1] in (SINGLE, AT), obsolete
+        self.dumps = [[fact for fact in dump_ if (fact.s, fact.p) == group] for dump_ in dumps]
+        self.values = {fact.o for dump_ in self.dumps for fact in dump_}
+
+    def histories(self, value: int) -> list[list[tuple[int, Fact]]]:
+        """The dumps with a statement of a value, cut where it was away or began again."""
+        found: list[list[tuple[int, Fact]]] = []
+        for place, dump_ in enumerate(self.dumps):
+            for fact in (fact for fact in dump_ if fact.o == value):
+                before = found[-1][-1] if found else None
+                same = before is not None and before[0] == place - 1
+                if same and before and before[1].id != fact.id and before[1].end not in (None, UNKNOWN):
+                    same = None in (before[1].start, fact.start) or before[1].start == fact.start
+                if not same:
+                    found.append([])
+                found[-1].append((place, fact))
+        histories = []
+        for history in found:
+            while history and history[0][1].rank == "deprecated":
+                history = history[1:]
+            histories += [history] if history else []
+        return histories
+
+    def is_current(self, place: int, fact: Fact) -> bool:
+        preferred = any(each.rank == "preferred" for each in self.dumps[place])
+        aside = self.functional and preferred and fact.rank == "normal"
+        return fact.rank != "deprecated" and not aside
+
+    def is_aside(self, place: int, fact: Fact) -> bool:
+        return fact.rank != "deprecated" and not self.is_current(place, fact)
+
+    def gave_way(self, history: list[tuple[int, Fact]]) -> tuple[int, int] | None:
+        """The days on which what has no end ended by what took its place."""
+        place, fact = history[-1]
+        first_possible = min((each["first"] for each in dates_of(fact.start)), default=EVER)
+        found = self.obsolete.get((place + 1, fact.o)) if place + 1 < len(self.dumps) else None
+        if self.is_aside(place, fact):
+            while (
+                len(history) > 1 and history[-2][1].rank != "deprecated" and not self.is_current(*history[-2])
+            ):
+                history = history[:-1]
+            at = history[-1][0]
+            others = [each for each in self.dumps[at] if self.is_current(at, each)]
+            starts = [dates_of(each.start) for each in others]
+            day = packed(DATES[at])
+            if all(starts):
+                days = [each for dates in starts for each in dates]
+                found = min(day, *(each["first"] for each in days)), min(day, max(x["last"] for x in days))
+            else:
+                found = day, day
+        return found if found and found[1] >= first_possible else None
+
+    def days(self, history: list[tuple[int, Fact]]) -> tuple[tuple[int, int] | None, tuple[int, int]]:
+        """The days on which a statement held for certain and possibly."""
+        place, fact = history[-1]
+        if fact.pit and not fact.start:
+            return None, (EVER, NEVER_ENDS)
+        starts, ends = dates_of(fact.start), dates_of(fact.end)
+        current = [packed(DATES[at]) for at, each in history if self.is_current(at, each)]
+        begin = starts[0]["last"] if starts else min(current, default=NEVER_ENDS)
+        first, last, end = starts[0]["first"] if starts else EVER, NEVER_ENDS, max(current, default=EVER)
+        if fact.end == UNKNOWN:
+            last, end = packed(DATES[place]), EVER
+        elif ends:
+            last, end = ends[0]["last"], ends[0]["first"]
+            if starts and starts[0]["first"] > last:
+                last = NEVER_ENDS
+        elif gone := self.gave_way(history):
+            last, end = gone[1], min(end, gone[0])
+        end = min(end, packed(DATES[place]))
+        return ((begin, end) if begin <= end and fact.rank != "deprecated" else None), (first, last)
+
+    def says(self, value: int, day: int) -> str:
+        told = [self.days(history) for history in self.histories(value)]
+        if any(certain and certain[0] <= day <= certain[1] for certain, _ in told):
+            return "correct"
+        return "unclear" if any(first <= day <= last for _, (first, last) in told) else "wrong"
 
 
-def test_statements_are_followed_from_dump_to_dump():
-    end = {"text": "2020", "precision": 9, "first": 20200101, "last": 20201231}
-    found = statements(
-        iter(
-            [
-                row(1, "F+", None, "a"),
-                row(1, "F0", "b", "c"),
-                row(2, "F0", "a", "d"),
-                row(2, "F-", "c", None),
-                row(3, "F0", "d", "d", new_end=end),
-            ]
-        )
-    )
-    assert [(each.first_dump, each.last_dump, each.removed, each.end) for each in found] == [
-        (0, 1, True, None),
-        (1, 3, False, Span(**end)),
+DAYS_ASKED = [
+    packed(date) + step for date in ("2014-06-01", *DATES, "2018-03-10") for step in (-10_000, 0, 600)
+]
+
+
+def doubtful_dumps(dice: Random, subjects: int) -> list[list[Fact]]:
+    """Dumps of random worlds with statements that are said to be false, or to have ended some day."""
+    return [
+        [
+            replace(
+                fact,
+                rank="deprecated" if dice.random() < 0.1 else fact.rank,
+                end=UNKNOWN if dice.random() < 0.1 else fact.end,
+            )
+            for fact in dump_
+        ]
+        for dump_ in random_dumps(dice, 4, subjects)
     ]
 
 
-def chain(*timeline: Held, labels: dict[int, str] | None = None) -> Chain:
+def check(timeline: list[Held], told: Plain) -> None:
+    assert {each.value for each in timeline} <= told.values
+    for value in told.values:
+        for day in DAYS_ASKED:
+            assert verdict(timeline, value, day, day) == told.says(value, day), (value, day)
+
+
+@settings(max_examples=examples(400), phases=[Phase.explicit, Phase.generate])
+@given(st.integers(0, 2**32))
+def test_timelines_are_those_of_all_statements_one_by_one(seed: int):
+    dice = Random(seed)
+    dumps = doubtful_dumps(dice, 4)
+    for group in {(fact.s, fact.p) for dump_ in dumps for fact in dump_}:
+        obsolete = {
+            (interval, value): (dice.choice(DAYS_ASKED), dice.choice(DAYS_ASKED) + 10_000)
+            for interval in (1, 2, 3)
+            for value in range(600, 604)
+            if dice.random() < 0.5
+        }
+        told = Plain(dumps, group, obsolete)
+        rows = []
+        for place, dump_ in enumerate(told.dumps):
+            for fact in dump_:
+                standing = "deprecated" if fact.rank == "deprecated" else "aside"
+                spans_ = (
+                    tuple(
+                        Span("", each["precision"], each["first"], each["last"]) for each in dates_of(moment)
+                    )
+                    for moment in (fact.start, fact.end)
+                )
+                flags = fact.start == UNKNOWN, fact.end == UNKNOWN, bool(fact.pit and not fact.start)
+                standing = "current" if told.is_current(place, fact) else standing
+                rows.append(Stated(place, fact.id, fact.o, standing, *spans_, *flags))  # type: ignore[arg-type]
+        days = [packed(date) for date in DATES[:4]]
+        check([held(each, days) for each in follow(rows, days, obsolete)], told)
+
+
+@settings(max_examples=examples(2), phases=[Phase.explicit, Phase.generate])
+@given(st.integers(0, 2**32))
+def test_tables_give_the_timelines_of_the_dumps(seed: int):
+    dumps = doubtful_dumps(Random(seed), 40)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pairs = differences(folder, dumps)
+        links = chains(pairs, folder / "chains.parquet")
+        found = pq.read_table(folder / "timelines.parquet").to_pylist()
+        ended = ended_by_updates(links, pairs)
+    # Which of several dated values is kept is a filter's matter; none of them proves anything but its day.
+    groups = {(row["subject"], row["property"]) for row in links if row["property"] != AT}
+    assert len(groups) > 10
+    for group in groups:
+        timeline = [as_held(row) for row in found if (row["subject"], row["property"]) == group]
+        check(timeline, Plain(dumps, group, ended.get(group, {})))
+
+
+def as_held(row: dict[str, Any]) -> Held:
+    certain = None if row["certain_first"] is None else (row["certain_first"], row["certain_last"])
+    first, last = row["possible_first"], row["possible_last"]
+    possible = EVER if first is None else first, NEVER_ENDS if last is None else last
+    return Held(row["value"], certain, possible, row["doubted"])
+
+
+def ended_by_updates(links: list[dict[str, Any]], pairs: list[Path]) -> dict[tuple[int, int], Any]:
+    """(subject, property) -> (interval, value) -> the days on which an obsolete object changed."""
+    found: dict[tuple[int, int], Any] = {}
+    tables = [pq.read_table(pair / "updates.parquet").to_pylist() for pair in pairs]
+    for link in links:
+        group = link["subject"], link["property"]
+        update = [
+            row
+            for row in tables[link["interval"] - 1]
+            if (row["subject"], row["property"]) == group and row["dropped_by"] is None
+        ]
+        update.sort(
+            key=lambda row: (row["old_position"] is None, row["old_position"] or 0, row["new_position"] or 0)
+        )
+        for row, change in zip(update, link["changes"], strict=True):
+            if row["label"] == "obsolete":
+                when = change["first_day"], change["last_day"]
+                found.setdefault(group, {})[link["interval"], row["object"]] = when
+    return found
+
+
+HUMAN = (frozenset({"Q5"}),)
+
+
+def chain(*timeline: Held, labels: dict[int, str] | None = None, **given_: Any) -> Chain:
     named = labels or {1: "Ann", 2: "Bob", 3: "Cid"}
-    return Chain("Q9-P6", "The mayor of Town is ____", named, timeline)
+    values = {item: Value(label, (), HUMAN) for item, label in named.items()}
+    sentences = "The mayor of Town is ____", "The mayor of Town was ____"
+    plain = Chain("Q9-P6", *sentences, values, frozenset(values), timeline)
+    return plain._replace(**given_)
 
 
 ANN = Held(1, (20110101, 20141231), (20110101, 20150101))
 BOB = Held(2, (20150101, 20181231), (20150101, 20181231))
 CID = Held(3, (20190101, 20210104), (20190101, NEVER_ENDS))
-POOL = [(3, "Cid"), (4, "Dan"), (5, "Ann"), (6, "Eve")]
 
 
-def asked(*timeline: Held, **changes: Any) -> list[dict[str, Any]]:
-    return list(questions(chain(*timeline, **changes), POOL, DAYS, 0))
+def pool(*named: tuple[int, str], kind: str = "Q5") -> list[Instance]:
+    return [
+        Instance((f"Q{100 + item}", "P6"), f"Q{item}", label, None, (frozenset({kind}),))
+        for item, label in named
+    ]
+
+
+POOL = Pool(pool((3, "Cid"), (4, "Dan"), (5, "Ann"), (6, "Eve")))
+
+
+def asked(*timeline: Held, of: Pool = POOL, **changes: Any) -> list[dict[str, Any]]:
+    return list(questions(chain(*timeline, **changes), of, DAYS, 0))
 
 
 def test_questions_at_three_precisions():
     found = asked(ANN, BOB, CID)
     assert [(each["question"], each["answer_label"], each["holds"]) for each in found] == [
-        ("As of December 31, 2012, the mayor of Town is ____", "Ann", "then"),
-        ("As of December 2012, the mayor of Town is ____", "Ann", "then"),
-        ("As of 2012, the mayor of Town is ____", "Ann", "then"),
-        ("As of December 31, 2016, the mayor of Town is ____", "Bob", "before"),
-        ("As of December 2016, the mayor of Town is ____", "Bob", "before"),
-        ("As of 2016, the mayor of Town is ____", "Bob", "before"),
-        ("As of January 3, 2020, the mayor of Town is ____", "Cid", "now"),
-        ("As of January 2020, the mayor of Town is ____", "Cid", "now"),
-        ("As of 2020, the mayor of Town is ____", "Cid", "now"),
+        ("As of 31 December 2012, the mayor of Town was ____", "Ann", "then"),
+        ("As of December 2012, the mayor of Town was ____", "Ann", "then"),
+        ("As of 2012, the mayor of Town was ____", "Ann", "then"),
+        ("As of 31 December 2016, the mayor of Town was ____", "Bob", "before"),
+        ("As of December 2016, the mayor of Town was ____", "Bob", "before"),
+        ("As of 2016, the mayor of Town was ____", "Bob", "before"),
+        ("As of 3 January 2020, the mayor of Town was ____", "Cid", "now"),
+        ("As of January 2020, the mayor of Town was ____", "Cid", "now"),
+        ("As of 2020, the mayor of Town was ____", "Cid", "now"),
     ]
-    assert {each["context"] for each in found} == {"As of January 4, 2021, the mayor of Town is Cid"}
+    assert {each["context"] for each in found} == {"As of 4 January 2021, the mayor of Town is Cid."}
     for each in found:
         told_ = dict(zip(each["options"], each["option_verdicts"], strict=True))
         assert told_.pop(each["answer_label"]) == "correct"
@@ -174,15 +442,65 @@ def test_questions_at_three_precisions():
     assert len({each["item_id"] for each in found}) == len(found)
 
 
+def test_sentences_are_in_the_past_of_every_day_before_the_last_dump_and_end_with_one_full_stop():
+    retired = asked(ANN, BOB)
+    assert {each["context"] for each in retired} == {"As of 31 December 2018, the mayor of Town was Bob."}
+    club = asked(ANN, CID, labels={1: "Ann", 3: "Cid F.C."}, of=Pool(pool((4, "Dan"), (6, "Eve"))))
+    assert club[0]["context"].endswith(" is Cid F.C.")
+    (on_the_day,) = (each for each in asked(CID._replace(certain=(20210104, 20210104))) if each["first_day"])
+    assert on_the_day["question"] == "As of 4 January 2021, the mayor of Town is ____"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "label", "past"),
+    [
+        ("The head of state of What Is ____", "What Is", "The head of state of What Is ____"),
+        ("The head of What is is ____", "What is", "The head of What is was ____"),
+        ("Lyon plays for ____", "Lyon", "Lyon played for ____"),
+        ("The Beatles have their seat in ____", "Beatles", "The Beatles had their seat in ____"),
+        ("Georgia (sovereign state) borders ____", "Georgia", "Georgia (sovereign state) bordered ____"),
+        ("Lyon has works in ____", "Lyon", "Lyon had works in ____"),
+        ("Lyon frobnicates ____", "Lyon", "Lyon frobnicates ____"),
+    ],
+)
+def test_a_cloze_test_in_the_past(prompt: str, label: str, past: str):
+    assert in_past(prompt, label, "sovereign state") == past
+
+
 def test_a_date_on_which_another_may_have_held_is_not_asked_about():
     doubtful = Held(2, (20150101, 20181231), (EVER, 20181231))
     assert {each["answer_label"] for each in asked(ANN, doubtful, CID)} == {"Bob", "Cid"}
-    nameless = Held(8, None, (20100101, 20181231))
+    nameless = Held(UNNAMED, None, (20100101, 20181231))
     assert {each["answer_label"] for each in asked(ANN, BOB, CID, nameless)} == {"Cid"}
 
 
+def test_only_objects_of_updates_are_asked_for_and_others_of_the_chain_are_options():
+    found = asked(ANN, BOB, CID, asked=frozenset({3}))
+    assert {each["answer_label"] for each in found} == {"Cid"}
+    for each in found:
+        assert {"Ann", "Bob"} < set(each["options"])
+    # What was never said for certain is none, though the date excludes it.
+    false = asked(ANN._replace(certain=None, doubted=True), BOB, CID, asked=frozenset({3}))
+    assert all("Ann" not in each["options"] for each in false)
+
+
+def test_options_of_other_subjects_resemble_the_answer():
+    mixed = Pool(
+        [*pool((4, "Dan"), (6, "Eve")), *pool(*((n, f"Fox {n}") for n in range(10, 60)), kind="Q144")]
+    )
+    human = Value("Bob", ("Robert",), HUMAN)
+    values = {2: human, 3: Value("Cid", (), HUMAN)}
+    for each in asked(BOB, CID, values=values, asked=frozenset({2, 3}), of=mixed):
+        assert set(each["options"]) == {"Bob", "Cid", "Dan", "Eve"}
+        assert each["flags"] == []
+    (few,) = {tuple(each["flags"]) for each in asked(BOB, values={2: human}, asked=frozenset({2}), of=mixed)}
+    assert few == ("other_kind",)
+    named_so = Pool(pool((4, "Robert"), (6, "Eve"), (7, "Gil")))
+    assert all("Robert" not in each["options"] for each in asked(BOB, CID, values=values, of=named_so))
+
+
 def test_too_few_options_make_an_open_question():
-    found = list(questions(chain(BOB, CID), [], DAYS, 0))
+    found = list(questions(chain(BOB, CID), Pool(pool((2, "Bob"), (3, "Cid"))), DAYS, 0))
     assert {each["open_only"] for each in found} == {True}
     assert {each["pool_size"] for each in found} == {1}
 

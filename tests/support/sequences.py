@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.streams.chains import Bucket, write_chains
-from support.worlds import Fact, Property, World
+from support.worlds import Fact, Property, World, dump
 
 Row = dict[str, Any]
 DATES = ["2015-01-01", "2017-01-01", "2019-01-01", "2021-01-04", "2023-02-27"]
@@ -38,8 +38,11 @@ def differences(folder: Path, dumps: Sequence[list[Fact]]) -> list[Path]:
 
 
 def chains(pairs: Sequence[Path], output: Path) -> list[Row]:
-    bucket = Bucket(*([pair / f"{name}.parquet" for pair in pairs] for name in ("updates", "new_entities")))
-    write_chains(bucket, DATES[: len(pairs) + 1], output)
+    """The links of a sequence, in `output`; timelines.parquet is beside it."""
+    updates, entities = ([pair / f"{name}.parquet" for pair in pairs] for name in ("updates", "new_entities"))
+    statements = [dump(pairs[0], "old").filtered, *(dump(pair, "new").filtered for pair in pairs)]
+    bucket = Bucket(updates, entities, statements)
+    write_chains(bucket, DATES[: len(pairs) + 1], output, output.with_name("timelines.parquet"))
     rows: list[Row] = pq.read_table(output).to_pylist()
     return rows
 

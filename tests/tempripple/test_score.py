@@ -38,9 +38,9 @@ ITEMS = [
 ]
 
 
-def answered(path: Path, *rows: tuple[str, str, bool]) -> Path:
-    columns = dict(zip(("item_id", "condition", "correct"), map(list, zip(*rows, strict=True)), strict=True))
-    pq.write_table(pa.table(columns), path)
+def answered(path: Path, *given: tuple[str, str, bool], rows: int | None = None) -> Path:
+    columns = dict(zip(("item_id", "condition", "correct"), map(list, zip(*given, strict=True)), strict=True))
+    pq.write_table(pa.table(columns)[:rows], path)
     return path
 
 
@@ -145,9 +145,23 @@ def test_files_that_are_none_are_named(tmp_path: Path) -> None:
     wrong.write_text("item_id,correct\ni00,true\n")
     with pytest.raises(InputError, match="no column condition"):
         read_predictions(wrong, ITEMS)
-    wrong.write_text("item_id,condition,correct\ni00,with,perhaps\n")
-    with pytest.raises(InputError, match=r"wrong\.csv"):
-        read_predictions(wrong, ITEMS)
+    for nothing in ("", "item_id,condition,correct\n"):
+        wrong.write_text(nothing)
+        with pytest.raises(InputError, match=r"wrong\.csv: "):
+            read_predictions(wrong, ITEMS)
+    with pytest.raises(InputError, match=r"p\.parquet: no answer"):
+        read_predictions(answered(tmp_path / "p.parquet", *all_of("with", ""), rows=0), ITEMS)
+
+
+@pytest.mark.parametrize("correct", ["perhaps", "0.2", "-1", "7", "nan", ""])
+def test_right_is_1_or_true_and_wrong_is_0_or_false(correct: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("item_id,condition,correct\ni00,with,1\ni01,with,0\n")
+    (group,) = read_predictions(path, ITEMS).values()
+    assert [answer.correct for answer in group] == [True, False]
+    path.write_text(f"item_id,condition,correct\ni00,with,1\ni01,with,{correct}\n")
+    with pytest.raises(InputError, match=r"p\.csv, line 3: .*`correct` true or false, or 1 or 0"):
+        read_predictions(path, ITEMS)
 
 
 def test_edited_models_are_compared_with_both_conditions(tmp_path: Path) -> None:

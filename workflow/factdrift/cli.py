@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from pathlib import Path
 
 from factdrift import disk, memory
 from factdrift.errors import DAMAGED, DamagedDump, InputError
@@ -55,7 +56,17 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _missing(options: argparse.Namespace, error: Exception) -> str | None:
+    """Says which file of an option does not exist, if an error is about that."""
+    for name, given in vars(options).items():
+        for path in given if isinstance(given, list) else [given]:
+            if isinstance(path, Path) and str(path) in str(error) and not path.exists():
+                return f"--{name.replace('_', '-')}: {path}: no such file"
+    return None
+
+
 def main(arguments: list[str] | None = None) -> int:
+    options = argparse.Namespace()
     try:
         memory.warn_of_limit()
         options = parser().parse_args(arguments)
@@ -84,6 +95,8 @@ def main(arguments: list[str] | None = None) -> int:
             message = disk.full(error)
         elif memory.is_exhausted(error):
             message = memory.exhausted(error)
+        elif missing := _missing(options, error):
+            message = missing
         else:
             raise
         print(f"factdrift: {message}", file=sys.stderr)

@@ -56,17 +56,8 @@ def read_settings(text: str, kind: type[Settings], part: str) -> Settings:
     `text` is a JSON object, or `@` and the name of a file that holds one. Raises InputError that names the
     file or the key if it is not valid.
     """
-    source = "--settings"
-    if text.startswith("@"):
-        source = text[1:]
-        try:
-            text = Path(source).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"--settings: {source}: {error}") from error
-    try:
-        given = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source}: not JSON: {error}; give an object such as {{}}") from error
+    source = text[1:] if text.startswith("@") else "--settings"
+    given = read_json(text, "--settings")
     if not isinstance(given, dict):
         raise InputError(f"{source}: {type(given).__name__} where an object such as {{}} is wanted")
     try:
@@ -77,6 +68,24 @@ def read_settings(text: str, kind: type[Settings], part: str) -> Settings:
             f"{source}: {error}; the keys are those of {_place(part)}; --help lists them"
         ) from error
     return settings
+
+
+def read_json(text: str, option: str, form: str = "an object such as {}") -> Any:
+    """What an option gives as JSON, or as `@` and the name of a file that holds it.
+
+    Raises InputError that names the option or the file, and `form`, if it is not valid.
+    """
+    source = option
+    if text.startswith("@"):
+        source = text[1:]
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{option}: {source}: {error}") from error
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source}: not JSON: {error}; give {form}, or @FILE") from error
 
 
 def _refuse(constant: str) -> None:

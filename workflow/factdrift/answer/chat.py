@@ -64,7 +64,7 @@ def read_answers(
         row["item_id"] = item["item_id"]
         if answer["status"] == ANSWERED:
             row["output"] = answer["content"] or answer["refusal"] or ""
-            row["parsed"] = parsed(row["output"])
+            row["parsed"] = parsed(row["output"], item["options"])
             row["correct"] = row["parsed"] == item["answer_index"]
         else:
             row["reason"] = "failed"

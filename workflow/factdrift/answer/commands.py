@@ -17,12 +17,15 @@ from factdrift.edit.run_commands import add_method, add_strict
 from factdrift.edit.settings import check_regime
 from factdrift.models.bundled.known import add_recall
 from factdrift.models.options import PART, add_computing, add_model, loaded
-from factdrift.stage_settings import add_settings, read_settings
+from factdrift.stage_settings import add_settings, read_json, read_settings
 
 if TYPE_CHECKING:
     from factdrift.edit.job import Job
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+_OR_FILE = "JSON itself, or FILE or @FILE that holds it"
 
 
 def register(commands: Parsers) -> None:
@@ -97,12 +100,18 @@ def register(commands: Parsers) -> None:
     verb.add_argument(
         "--predictions", type=Path, required=True, nargs="+", metavar="PARQUET", help="of each job"
     )
-    verb.add_argument("--runs", type=Path, required=True, nargs="+", metavar="JSON", help="of each job")
+    verb.add_argument("--runs", required=True, nargs="+", metavar="JSON", help=f"of each job; {_OR_FILE}")
     verb.add_argument(
-        "--cutoffs", default="{}", metavar="JSON", help="model -> last day of its training data, 2021-01-04"
+        "--cutoffs",
+        default="{}",
+        metavar="JSON",
+        help=f"model -> last day of its training data, 2021-01-04; {_OR_FILE}",
     )
     verb.add_argument(
-        "--skipped", default="[]", metavar="JSON", help="[model, method, reason] of methods without a job"
+        "--skipped",
+        default="[]",
+        metavar="JSON",
+        help=f"[model, method, reason] of methods without a job; {_OR_FILE}",
     )
     verb.add_argument("--strict", action="store_true", help="fail if a method could not edit a model")
     verb.add_argument("--draws", type=int, default=2000, help="of the bootstrap (default %(default)s)")
@@ -125,7 +134,7 @@ def register(commands: Parsers) -> None:
     )
     verb.add_argument("--scores", type=Path, required=True, metavar="PARQUET")
     verb.add_argument("--tests", type=Path, required=True, metavar="JSON")
-    verb.add_argument("--runs", type=Path, required=True, metavar="JSON", help="of `answer scores`")
+    verb.add_argument("--runs", required=True, metavar="JSON", help=f"of `answer scores`; {_OR_FILE}")
     add_recall(verb)
     verb.add_argument("--output", type=Path, required=True, metavar="FOLDER")
     verb.set_defaults(run=_table)
@@ -136,8 +145,15 @@ def register(commands: Parsers) -> None:
     verb.set_defaults(run=_figure)
 
 
-def _add_job(verb: argparse.ArgumentParser) -> None:
+def _add_items(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--items", type=Path, required=True, metavar="PARQUET", help="tr_items")
+    each = "items of each task and number of hops, drawn with the seed; 0 for all"
+    verb.add_argument("--limit", type=int, default=0, help=each)
+    verb.add_argument("--seed", type=int, default=0)
+
+
+def _add_job(verb: argparse.ArgumentParser) -> None:
+    _add_items(verb)
     add_model(verb)
     add_computing(verb, Settings)
     verb.add_argument("--parts", type=Path, required=True, metavar="FOLDER", help="of finished batches")
@@ -146,7 +162,7 @@ def _add_job(verb: argparse.ArgumentParser) -> None:
 
 
 def _add_chat(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--items", type=Path, required=True, metavar="PARQUET", help="tr_items")
+    _add_items(verb)
     verb.add_argument("--prompt", required=True, help="the configuration's answer.prompts.letter")
     add_settings(verb, Chat, "chat")
 
@@ -173,7 +189,8 @@ def _run(options: argparse.Namespace) -> None:
         from factdrift.answer.items import read_items
         from factdrift.answer.run import ask_plain
 
-        about = ask_plain(job, settings, read_items(options.items), options.parts, options.output)
+        items = read_items(options.items, options.limit, options.seed)
+        about = ask_plain(job, settings, items, options.parts, options.output)
         _write(about, options.out_run)
 
 
@@ -193,7 +210,7 @@ def _edited(options: argparse.Namespace) -> None:
         from factdrift.edit.run_commands import artefacts
         from factdrift.tables import write_parquet
 
-        items = read_items(options.items)
+        items = read_items(options.items, options.limit, options.seed)
         try:
             check_asked(options.method, settings.regime)
             hyper = hyper_of(job.loaded, options.method, options.set, options.methods)
@@ -272,7 +289,8 @@ def _requests(options: argparse.Namespace) -> None:
     from factdrift.answer.items import read_items
 
     chat = chat_settings(options.settings)
-    rows = write_requests(read_items(options.items), options.prompt, chat, options.output)
+    items = read_items(options.items, options.limit, options.seed)
+    rows = write_requests(items, options.prompt, chat, options.output)
     print(f"{options.output}: {rows:,} requests")
 
 
@@ -281,7 +299,7 @@ def _read(options: argparse.Namespace) -> None:
     from factdrift.answer.items import read_items
 
     chat = chat_settings(options.settings)
-    items = read_items(options.items)
+    items = read_items(options.items, options.limit, options.seed)
     _write(read_answers(items, options.prompt, chat, options.answers, options.output), options.out_run)
 
 
@@ -289,8 +307,9 @@ def _scores(options: argparse.Namespace) -> None:
     from factdrift.answer.scores import write_runs, write_scores
     from factdrift.edit.skipped import Skipped
 
-    skipped = [Skipped(*each) for each in json.loads(options.skipped)]
-    write_runs(options.runs, options.out_runs, skipped, options.strict)
+    skipped = [Skipped(*each) for each in _json(options.skipped, "--skipped", "[]")]
+    runs = [_json(each, "--runs", "what `answer run` describes") for each in options.runs]
+    write_runs(runs, options.out_runs, skipped, options.strict)
     rows = write_scores(
         options.items,
         options.facts,
@@ -305,15 +324,21 @@ def _scores(options: argparse.Namespace) -> None:
     print(f"{options.output}: {rows:,} rows")
 
 
+def _json(text: str, option: str, form: str) -> Any:
+    """What an option gives: JSON, or a file that holds it, with `@` before its name or without."""
+    return read_json(text if text[:1] in ("{", "[", "@") else f"@{text}", option, form)
+
+
 def _cutoffs(text: str) -> dict[str, datetime.date]:
     from factdrift.errors import InputError
 
+    form = '{"sample-llama": "2021-01-04"}'
+    given = _json(text, "--cutoffs", form)
     try:
-        return {model: datetime.date.fromisoformat(day) for model, day in json.loads(text).items()}
+        return {model: datetime.date.fromisoformat(day) for model, day in given.items()}
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(
-            f"--cutoffs: {text!r} is no JSON object from models to days ({error}); give "
-            '{"sample-llama": "2021-01-04"}'
+            f"--cutoffs: {given!r} is no object from models to days ({error}); give {form}"
         ) from None
 
 
@@ -325,14 +350,13 @@ def _dated_scores(options: argparse.Namespace) -> None:
 
 def _table(options: argparse.Namespace) -> None:
     from factdrift.answer import table
-    from factdrift.edit.scores.table import read_skipped
+    from factdrift.edit.scores.table import skipped_among
     from factdrift.models.bundled.known import recall_lines
     from factdrift.owned import claim
     from factdrift.tempripple.score import SELECTIONS
 
     claim(options.output, (f"{name}.{form}" for name in ("table2", "table3") for form in ("txt", "csv")))
-    skipped = read_skipped(options.runs)
-
+    skipped = skipped_among(_json(options.runs, "--runs", "what `answer scores` wrote"))
     selections = [table.read_scores(options.scores, options.tests, name) for name in SELECTIONS]
     for name, lines, columns in (
         ("table2", table.by_task, table.TASK_COLUMNS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,14 @@ import pyarrow.parquet as pq
 from factdrift.edit.probes import read_updates
 from factdrift.errors import InputError
 from factdrift.streams.schemas import ASOF
-from factdrift.tempripple.schemas import TR_ITEMS, Row, read_rows
+from factdrift.tempripple.schemas import TR_ITEMS, Row, read_rows, row_id
 
 
-def read_items(path: Path) -> list[Row]:
+def read_items(path: Path, limit: int = 0, seed: int = 0) -> list[Row]:
     """The items that have options, by id, those of TempRIPPLE or those of a stream with a date.
 
-    Raises InputError if there are none.
+    `limit`: how many of each task and number of hops, drawn with the seed; 0 for all. Raises InputError if
+    there are none.
     """
     dated = pq.read_schema(path).names == ASOF.names
     items = [item for item in read_rows(path, ASOF if dated else TR_ITEMS) if not item["open_only"]]
@@ -27,6 +29,11 @@ def read_items(path: Path) -> list[Row]:
             if dated
             else f"{path}: no item has options; build TempRIPPLE for a longer period or more items"
         )
+    if limit:
+        kinds: dict[tuple[int, int], list[Row]] = defaultdict(list)
+        for item in sorted(items, key=lambda item: row_id("limit", str(seed), item["item_id"])):
+            kinds[item["task"], item["hop"]].append(item)
+        items = [item for kind in kinds.values() for item in kind[:limit]]
     return sorted(items, key=lambda item: str(item["item_id"]))
 
 

@@ -89,7 +89,7 @@ def _letters(job: Job, settings: Settings, asked: Sequence[Asked], made: Edited 
             yield _row(one, "letter", reason=reasons[place])
         else:
             output = job.opening(next(written), settings.answer_tokens)
-            yield _row(one, "letter", output=output, parsed=parsed(output))
+            yield _row(one, "letter", output=output, parsed=parsed(output, one.item["options"]))
 
 
 def _encoded(job: Job, settings: Settings, prompt: str) -> list[int]:

@@ -12,7 +12,10 @@ LETTERS = "ABCD"
 
 _SLOT = re.compile(r"\{context\}\s*|\{(\w+)\}")
 _QUESTION = re.compile(r"(As of [^,]+, )?(\w+) (is|was) (.+)\?", re.DOTALL)
-_LETTER = re.compile(rf"(?<!\w)([{LETTERS}])(?!\w)")
+_LETTER = re.compile(
+    # Not a letter of "F.C.", "D.C.", "C. S. Lewis" or "A&M"; "B.Paris" is one.
+    rf"(?<![\w&])(?<!\b[A-Z]\.)(?<!\b[A-Z]\. )([{LETTERS}])(?!\w|&|\.[A-Z]\b|\. [A-Z]\.)"
+)
 
 
 def filled(prompt: str, item: Mapping[str, object], context: str = "") -> str:
@@ -57,7 +60,19 @@ def cloze_of(question: str) -> str:
     return f"{day}{phrase} {verb}" if day else f"{phrase[0].upper()}{phrase[1:]} {verb}"
 
 
-def parsed(output: str) -> int | None:
-    """The option of the first stand-alone letter A to D in a model's output; None if there is none."""
+def parsed(output: str, options: Sequence[str]) -> int | None:
+    """The option of the first stand-alone letter A to D in a model's output; None if there is none.
+
+    Letters of abbreviations and of the options' own texts (`Chelsea F.C.`, `Serie A`) are none, also where
+    the output breaks off in such a text.
+    """
+    begun = output.strip().lower()
+    if re.search(r"\w\w", begun) and any(text.lower().startswith(begun) for text in options):
+        return None
+    texts = sorted({text.rstrip(".") for text in options if len(text.rstrip(".")) > 1}, key=len, reverse=True)
+    if texts:
+        output = re.sub(
+            rf"(?<!\w)(?:{'|'.join(map(re.escape, texts))})(?!\w)", "", output, flags=re.IGNORECASE
+        )
     found = _LETTER.search(output)
     return LETTERS.index(found[1]) if found else None

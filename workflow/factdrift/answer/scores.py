@@ -135,14 +135,17 @@ def _order(models: Sequence[str], conditions: Sequence[str]) -> Any:
 
 
 def write_runs(
-    runs: Sequence[Path], output: Path, without: Sequence[Skipped] = (), strict: bool = False
+    runs: Sequence[Mapping[str, Any]],
+    output: Path,
+    without: Sequence[Skipped] = (),
+    strict: bool = False,
 ) -> None:
     """Joins the descriptions of all runs, in their order, in one JSON file.
 
     `without`: the methods that have no run. Raises CannotEdit if `strict` and a method with a run was
     skipped, and InputError if runs of one model have different weights.
     """
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in runs]
+    found = list(runs)
     for each in found:
         if strict and "skipped" in each:
             raise CannotEdit(f"{each['method']} on {each['model']}: {each['skipped']}")

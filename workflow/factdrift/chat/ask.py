@@ -41,6 +41,12 @@ def ask(requests: Path, folder: Path, chat: Chat, output: Path, prices: Path) ->
 
         count = write_rows(rows(), ANSWERS, output)
     print(f"{output}: {count:,} requests, {failed:,} of them failed")
+    if failed:
+        # Lines that begin so reach the terminal of a run.
+        print(
+            f"factdrift: {output}: {failed:,} of {count:,} requests to {chat.model} failed and have no "
+            "answer; the column `error` says why; to ask them again, remove the file and run again"
+        )
 
 
 def _get(requests: Path, chat: Chat, store: Store, found: Survey, prices: Path) -> Tally:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,186 +11,233 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from factdrift.streams.chains import AS_TEXT
-from factdrift.streams.changes import Dated, Span, day_number
+from factdrift.streams.changes import day_number
 from factdrift.streams.schemas import ASOF
-from factdrift.streams.timelines import PRECISIONS, Asked, Held, Told, dates_within, held, verdict
+from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Asked, Held, dates_within, verdict
 from factdrift.tables import database, growing, sql
+from factdrift.tempripple.dates import Date
+from factdrift.tempripple.distractors import WRONG, Instance, Kinds, Pool
+from factdrift.tempripple.distractors import Asked as Drawn
+from factdrift.tempripple.kinds import Kinds as KindsOf
+from factdrift.tempripple.kinds import of_property
+from factdrift.tempripple.names import Names
+from factdrift.tempripple.phrases import contains, date_text, normal
 from factdrift.tempripple.schemas import row_id
-from factdrift.words.dates import MONTHS
+from factdrift.tempripple.table_source import TableSource
+from factdrift.tempripple.types import Types
+from factdrift.wikidata.time import DAY, MONTH, YEAR
+from factdrift.words.grammar import Marks, read_grammar
+from factdrift.words.templates import BLANK
 
-OPTIONS = 4
 _DAY_ONE = 719_163
 """The ordinal of 1970-01-01, from which Arrow counts days."""
+_MARKS = Marks("\0", BLANK)
+_PRECISIONS = {"day": DAY, "month": MONTH, "year": YEAR}
 
 Row = dict[str, Any]
+
+
+class Tables(NamedTuple):
+    """The stream, the timelines of all buckets, and tables of the last date's snapshot."""
+
+    stream: Path
+    timelines: Sequence[Path]
+    rows: Sequence[Path]
+    """What TempRIPPLE asks of the snapshot (`tempripple rows`), of all buckets."""
+    classes: Sequence[Path]
+    entities: Sequence[Path]
+    properties: Path
+
+
+class Value(NamedTuple):
+    """An item of a timeline."""
+
+    label: str
+    aliases: Sequence[str] = ()
+    kinds: Kinds = ()
 
 
 class Chain(NamedTuple):
     """What questions about a chain need."""
 
     name: str
-    prompt: str
-    """The cloze test of its last update."""
-    labels: Mapping[int, str]
-    """Item -> label, of the values that may be asked for."""
+    now: str
+    """The cloze test of its last update, in the present."""
+    then: str
+    """The same in the past."""
+    values: Mapping[int, Value]
+    """Those with a name that does not give the subject's or follow from it."""
+    asked: frozenset[int]
+    """Those that may be asked for: objects of updates."""
     timeline: Sequence[Held]
 
 
-def write_questions(
-    stream: Path,
-    updates: Sequence[Sequence[Path]],
-    dates: Sequence[str],
-    seed: int,
-    output: Path,
-    memory_mb: int = 3000,
-) -> int:
-    """Writes the questions of all chains in the order of subject and relation; returns their number.
+class Written(NamedTuple):
+    """What was written, and what was not."""
 
-    `updates`: for each interval its tables of all buckets.
+    questions: int
+    strange: int
+    """Questions without an option that held at another time."""
+    unsaid: Counter[str]
+    """Relation -> chains left out, because no verb of the cloze test is known to be in the past."""
+
+
+def write_questions(
+    tables: Tables, dates: Sequence[str], alike: Sequence[str], seed: int, output: Path, memory_mb: int = 3000
+) -> Written:
+    """Writes the questions of all chains in the order of subject and relation.
+
+    `alike`: properties by which options resemble the answer (`tempripple.distractors.alike`).
     """
     days = [int(date.replace("-", "")) for date in dates]
-    rows = 0
-    with database(memory_mb) as words, database(memory_mb) as facts, growing(output, ASOF) as add:
-        pools = _pools(words, stream)
-        told = _timelines(facts, stream, updates, days)
-        for chain in _chains(words, stream, told):
+    written, strange, unsaid = 0, 0, Counter[str]()
+    with database(memory_mb) as db, database(memory_mb) as snapshot, growing(output, ASOF) as add:
+        db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(tables.stream)})")
+        db.execute(f"CREATE TEMP TABLE objects AS {_OBJECTS}")
+        db.execute(f"CREATE TEMP TABLE timelines AS {_timelines(tables.timelines)}")
+        source = TableSource(snapshot, tables.rows, tables.classes, tables.entities, tables.properties)
+        words = _Words(db, source, alike)
+        pools = words.pools()
+        for chain in _chains(db, words):
+            if not read_grammar().is_past(chain.then):
+                unsaid[chain.name.partition("-")[2]] += 1
+                continue
             found = list(questions(chain, pools[chain.name.partition("-")[2]], days, seed))
-            rows += len(found)
+            written += len(found)
+            strange += sum("wrong" not in (row.get("option_verdicts") or ()) for row in found)
             if found:
                 add(pa.RecordBatch.from_pylist(found, schema=ASOF))
-    return rows
+    return Written(written, strange, unsaid)
 
 
-def _items(columns: str) -> str:
-    """SQL: the items among a row's objects that may be asked for, unnested as `o`."""
-    return f"SELECT {columns} FROM (SELECT *, unnest(objects) AS o FROM told) WHERE o.id LIKE 'Q%'"
+_OBJECTS = """
+    SELECT chain, relation, subject, subject_name, link, update_prompt, substr(o.id, 2)::INTEGER AS item,
+        o.label AS label, o.leaks AS leaks
+    FROM (
+        SELECT chain, relation.id AS relation, substr(subject.id, 2)::INTEGER AS subject,
+            {'label': subject.label, 'description': subject.description} AS subject_name,
+            link, update_prompt, unnest(objects) AS o FROM told
+    ) WHERE o.id LIKE 'Q%'"""
+"""SQL: the items among the objects of all updates."""
 
 
-def _pools(db: duckdb.DuckDBPyConnection, stream: Path) -> dict[str, list[tuple[int, str]]]:
-    """Relation -> its objects (item, label), by item."""
-    db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(stream)})")
-    found = db.sql(
-        f"""SELECT relation, item, min(label) FROM ({
-            _items("relation.id AS relation, substr(o.id, 2)::INTEGER AS item, o.label AS label")
-        }) GROUP BY ALL ORDER BY relation, item"""
-    ).fetchall()
-    return {
-        relation: [(item, label) for _, item, label in rows]
-        for relation, rows in itertools.groupby(found, key=lambda row: str(row[0]))
-    }
+def _timelines(paths: Sequence[Path]) -> str:
+    """SQL: the timelines of chains with such items."""
+    return f"""SELECT subject, property, coalesce(value, {UNNAMED}) AS value, certain_first, certain_last,
+        coalesce(possible_first, {EVER}) AS possible_first,
+        coalesce(possible_last, {NEVER_ENDS}) AS possible_last, doubted
+    FROM (SELECT *, 'Q' || subject || '-P' || property AS chain FROM read_parquet({sql(list(paths))}))
+    SEMI JOIN objects USING (chain)"""
 
 
-def _chains(
-    db: duckdb.DuckDBPyConnection, stream: Path, timelines: Iterator[tuple[str, list[Held]]]
-) -> Iterator[Chain]:
-    """The chains with items among their values, in the order of subject and relation."""
+class _Words:
+    """Names and kinds of subjects and values: the stream's own labels before those of the snapshot."""
+
+    def __init__(self, db: duckdb.DuckDBPyConnection, source: TableSource, alike: Sequence[str]) -> None:
+        self._db, self._alike = db, alike
+        values = "SELECT value FROM timelines WHERE value > 0 UNION SELECT item FROM objects"
+        items = {item for (item,) in db.sql(values).fetchall()}
+        subjects = {item for (item,) in db.sql("SELECT DISTINCT subject FROM objects").fetchall()}
+        self._names = Names(source, {}, None)
+        self._names.fetch(items)
+        self._kinds = KindsOf(source, Types(source, [], 0))
+        self._kinds.fetch(items | subjects)
+
+    def kinds(self, subject: int, item: int) -> Kinds:
+        found = self._kinds.of(subject, item)
+        return tuple(of_property(found, name) for name in self._alike)
+
+    def value(self, subject: int, item: int, label: str | None) -> Value | None:
+        """An item as a value of a subject; None if it has no label."""
+        label = label or self._names.label(item)
+        return None if label is None else Value(label, self._names.aliases(item), self.kinds(subject, item))
+
+    def pools(self) -> dict[str, Pool]:
+        """Relation -> its objects in all chains."""
+        instances: dict[str, list[Instance]] = defaultdict(list)
+        self._db.execute(
+            """SELECT relation, subject, item, min(label) FROM objects GROUP BY ALL
+            ORDER BY relation, subject, item"""
+        )
+        for relation, subject, item, label in _fetched(self._db):
+            asked = f"Q{subject}", relation
+            instances[relation].append(Instance(asked, f"Q{item}", label, None, self.kinds(subject, item)))
+        return {relation: Pool(found) for relation, found in instances.items()}
+
+
+def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
+    """The chains with items among their objects, in the order of subject and relation."""
     db.execute(
-        f"""SELECT chain, max_by(update_prompt, link) AS prompt,
-            list(DISTINCT {{'item': substr(o.id, 2)::INTEGER, 'label': o.label, 'leaks': o.leaks}}) AS objects
-        FROM ({_items("*")}) GROUP BY chain
-        ORDER BY split_part(chain, '-', 1)[2:]::INTEGER, split_part(chain, '-', 2)[2:]::INTEGER"""
+        """SELECT subject, property, name, subject_name, prompt, objects, timeline FROM (
+            SELECT chain AS name, subject, substr(relation, 2)::INTEGER AS property,
+                max_by(update_prompt, link) AS prompt, max_by(subject_name, link) AS subject_name,
+                list(DISTINCT {'item': item, 'label': label, 'leaks': leaks}) AS objects
+            FROM objects GROUP BY ALL
+        ) JOIN (
+            SELECT subject, property, list({'value': value, 'certain_first': certain_first,
+                'certain_last': certain_last, 'possible': [possible_first, possible_last], 'doubted': doubted}
+                ORDER BY value, possible_first, possible_last, certain_first, certain_last, doubted
+            ) AS timeline
+            FROM timelines GROUP BY ALL
+        ) USING (subject, property) ORDER BY subject, property"""
     )
-    while batch := db.fetchmany(1000):
-        for name, prompt, objects in batch:
-            ours, timeline = next(timelines)
-            assert ours == name, f"{ours} is not {name}"
-            leaking = {each["item"] for each in objects if each["leaks"]}
-            named = sorted((each["item"], each["label"]) for each in objects if each["item"] not in leaking)
-            labels = dict(reversed(named))  # of several labels of an item the first
-            yield Chain(name, prompt, labels, timeline)
+    for subject, _, name, called, prompt, objects, told in _fetched(db):
+        timeline = [_held(row) for row in told]
+        leaking = {each["item"] for each in objects if each["leaks"]}
+        own = sorted((each["item"], each["label"]) for each in objects if each["item"] not in leaking)
+        labels = dict(reversed(own))  # of several labels of an item the first
+        known = {each.value for each in timeline} - leaking - {UNNAMED}
+        values = {item: words.value(subject, item, labels.get(item)) for item in sorted(known)}
+        named = {
+            item: value
+            for item, value in values.items()
+            if value and (item in labels or not contains(called["label"], value.label))
+        }
+        then = in_past(prompt, called["label"], called["description"])
+        yield Chain(name, prompt, then, named, frozenset(labels) & known, timeline)
 
 
-def _timelines(
-    db: duckdb.DuckDBPyConnection, stream: Path, updates: Sequence[Sequence[Path]], days: Sequence[int]
-) -> Iterator[tuple[str, list[Held]]]:
-    """Each chain with items among its values, and when these held, in the order of subject and relation."""
-    db.execute(AS_TEXT)
-    db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(stream)})")
-    triples = " UNION ALL ".join(
-        f"SELECT {interval} AS interval, * FROM read_parquet({sql(list(tables))})"
-        for interval, tables in enumerate(updates, start=1)
-    )
-    sides = ", ".join(
-        f"span({which}_{name}) AS {which}_{name}" for which in ("old", "new") for name in ("start", "end")
-    )
-    flags = ", ".join(
-        f"{which}_{name}" for which in ("old", "new") for name in ("start_unknown", "end_unknown")
-    )
-    db.execute(
-        f"""SELECT chain, interval, object, change, old_statement, new_statement, {sides}, {flags},
-            old_pit IS NOT NULL AND old_start IS NULL AS old_measured,
-            new_pit IS NOT NULL AND new_start IS NULL AS new_measured, ended
-        FROM (SELECT *, 'Q' || subject || '-P' || property AS chain FROM ({triples}) WHERE object > 0)
-        SEMI JOIN (SELECT DISTINCT chain FROM ({_items("chain")})) USING (chain)
-        LEFT JOIN (
-            SELECT chain, interval, substr(o.id, 2)::INTEGER AS object, any_value({{'date': c.date,
-                'first': c.first_day, 'last': c.last_day, 'by': c.dated_by}}) AS ended
-            FROM (SELECT *, unnest(objects) AS o, unnest(changes) AS c FROM told)
-            WHERE o.id LIKE 'Q%' AND o.decision = 'obsolete' GROUP BY ALL
-        ) USING (chain, interval, object)
-        ORDER BY subject, property, interval, old_position IS NULL, old_position, new_position,
-            old_statement, new_statement"""
-    )
-    names = [column[0] for column in db.description]
-    rows = (dict(zip(names, row, strict=True)) for row in _fetched(db))
-    for chain, group in itertools.groupby(rows, key=lambda row: str(row["chain"])):
-        yield chain, [held(told, days) for told in statements(group)]
+def _held(row: Mapping[str, Any]) -> Held:
+    first, last = row["certain_first"], row["certain_last"]
+    certain = None if first is None else (first, last)
+    return Held(row["value"], certain, tuple(row["possible"]), row["doubted"])
 
 
 def _fetched(db: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
-    while batch := db.fetchmany(10_000):
+    while batch := db.fetchmany(1000):
         yield from batch
 
 
-def statements(triples: Iterator[Row]) -> list[Told]:
-    """The statements of one chain as the last dump that has them tells, from its triples in their order."""
-    known: dict[str, Told] = {}
-    gone: list[Told] = []
-    for row in triples:
-        interval, change = row["interval"], row["change"]
-        before = known.pop(row["old_statement"], None) if change != "F+" else None
-        first = before.first_dump if before else interval - (change != "F+")
-        side, last = ("old", interval - 1) if change == "F-" else ("new", interval)
-        told = Told(
-            value=row["object"],
-            start=_span(row[f"{side}_start"]),
-            end=_span(row[f"{side}_end"]),
-            start_unknown=bool(row[f"{side}_start_unknown"]),
-            end_unknown=bool(row[f"{side}_end_unknown"]),
-            measured=row[f"{side}_measured"],
-            first_dump=first,
-            last_dump=last,
-            removed=change == "F-",
-            ended=Dated(**row["ended"]) if row["ended"] else None,
-        )
-        if change == "F-":
-            gone.append(told)
-        else:
-            known[row["new_statement"]] = told
-    return gone + list(known.values())
+def in_past(prompt: str, label: str, description: str | None = None) -> str:
+    """A cloze test in the past, but for its subject's name; the same if no verb of it is known."""
+    names = (f"{label} ({description})", label)
+    name = next((name for name in names if re.search(_alone(name), prompt)), None)
+    if name is None:
+        return read_grammar().past(prompt)
+    marked = re.sub(_alone(name), _MARKS.subject, prompt, count=1)
+    return read_grammar().past(marked, _MARKS).replace(_MARKS.subject, name)
 
 
-def _span(value: Mapping[str, Any] | None) -> Span | None:
-    return Span(**value) if value else None
+def _alone(name: str) -> str:
+    return rf"(?<!\w){re.escape(name)}(?!\w)"
 
 
-def questions(chain: Chain, pool: Sequence[tuple[int, str]], days: Sequence[int], seed: int) -> Iterator[Row]:
+def questions(chain: Chain, pool: Pool, days: Sequence[int], seed: int) -> Iterator[Row]:
     """The questions about one chain, by value, interval and precision.
 
     `pool`: the objects of its relation. A date is asked about if exactly one value certainly held then, and
-    every other value of the chain that has a label certainly did not.
+    every other value of the chain, with a name or not, certainly did not.
     """
-    timeline, labels = chain.timeline, chain.labels
+    timeline, values = chain.timeline, chain.values
     newest = max((each for each in timeline if each.certain), key=_end, default=None)
-    if newest is None or newest.value not in labels:
+    if newest is None or newest.value not in values:
         return
     roles = _roles(timeline, days[-1])
     known = {each.value for each in timeline}
-    known_labels = {labels[value] for value in known if value in labels}
-    strangers = [(item, label) for item, label in pool if item not in known and label not in known_labels]
-    context = _sentence(chain.prompt, _words_of_day(_end(newest)[0])).replace("____", labels[newest.value])
-    for value in sorted(labels):
+    day = _end(newest)[0]
+    context = _sentence(chain, Asked("day", day, day, ""), days[-1]).removesuffix(BLANK)
+    context = f"{context}{values[newest.value].label.removesuffix('.')}."
+    for value in sorted(chain.asked & values.keys()):
         longest = max(
             (each.certain for each in timeline if each.value == value and each.certain),
             key=lambda span: (day_number(span[1]) - day_number(span[0]), -span[0]),
@@ -200,21 +248,11 @@ def questions(chain: Chain, pool: Sequence[tuple[int, str]], days: Sequence[int]
             if said[value] != "correct" or any(said[other] != "wrong" for other in known - {value}):
                 continue
             item_id = row_id(chain.name, f"Q{value}", date.precision, date.text)
-            wrong = [
-                (other, labels[other], "wrong")
-                for other in sorted(labels, key=lambda other: _chance(seed, item_id, other))
-                if other != value and labels[other] != labels[value] and other in known
-            ]
-            wrong += [
-                (item, label, "never")
-                for item, label in sorted(strangers, key=lambda each: _chance(seed, item_id, each[0]))
-            ]
-            wrong = _distinct(wrong)
             yield {
                 **_asked(chain, value, date, roles[value], item_id),
-                **_options((value, labels[value], "correct"), wrong, seed, item_id),
+                **_options(chain, value, pool, seed, item_id),
                 "context": context,
-                "answer_label": labels[value],
+                "question": _sentence(chain, date, days[-1]),
                 "discriminates": value != newest.value,
             }
 
@@ -235,11 +273,6 @@ def _roles(timeline: Sequence[Held], last: int) -> dict[int, str]:
     return roles | ({before: "before"} if before is not None else {})
 
 
-def _distinct(options: Sequence[tuple[int, str, str]]) -> list[tuple[int, str, str]]:
-    """The options, of those with one label the first."""
-    return list({label: (item, label, said) for item, label, said in reversed(options)}.values())[::-1]
-
-
 def _asked(chain: Chain, value: int, date: Asked, role: str, item_id: str) -> Row:
     subject, _, relation = chain.name.partition("-")
     return {
@@ -249,9 +282,8 @@ def _asked(chain: Chain, value: int, date: Asked, role: str, item_id: str) -> Ro
         **{"s": subject, "p": relation, "asked_s": subject, "asked_p": relation},
         "fact_id": row_id(chain.name, f"Q{value}"),
         "as_of": day_number(date.last) - _DAY_ONE,
-        "question": _sentence(chain.prompt, _words(date)),
-        "answer_aliases": [],
-        "flags": [],
+        "answer_label": chain.values[value].label,
+        "answer_aliases": list(chain.values[value].aliases),
         "chain": chain.name,
         "precision": date.precision,
         "date": date.text,
@@ -261,40 +293,51 @@ def _asked(chain: Chain, value: int, date: Asked, role: str, item_id: str) -> Ro
     }
 
 
-def _options(
-    answer: tuple[int, str, str], wrong: Sequence[tuple[int, str, str]], seed: int, item_id: str
-) -> Row:
-    if len(wrong) < OPTIONS - 1:
-        return {"pool_size": len(wrong), "open_only": True}
-    chosen = sorted(
-        [answer, *wrong[: OPTIONS - 1]], key=lambda each: _chance(seed, f"order {item_id}", each[0])
+def _options(chain: Chain, value: int, pool: Pool, seed: int, item_id: str) -> Row:
+    """Wrong ones are what held at other times, then objects of other subjects that resemble the answer."""
+    answer, (subject, _, relation) = chain.values[value], chain.name.partition("-")
+    refused = {normal(name) for name in (answer.label, *answer.aliases)}
+    held = {each.value for each in chain.timeline if not each.doubted} - {value}
+    others: dict[str, int] = {}
+    for other in sorted(held & chain.values.keys(), key=lambda other: _chance(seed, item_id, other)):
+        name = normal(chain.values[other].label)
+        if name not in refused:
+            others.setdefault(name, other)
+    wrong = [(f"Q{other}", chain.values[other].label, "wrong") for other in others.values()][:WRONG]
+    drawn = pool.choose(
+        Drawn(
+            item_id,
+            Instance((subject, relation), f"Q{value}", answer.label, None, answer.kinds),
+            [*answer.aliases, *(each.label for each in chain.values.values())],
+            frozenset(f"Q{each.value}" for each in chain.timeline),
+            frozenset(),
+        ),
+        seed,
+        WRONG - len(wrong),
     )
+    wrong += [(item, label, "never") for item, label in drawn.options]
+    size = len(others) + drawn.pool_size
+    if len(wrong) < WRONG:
+        return {"pool_size": size, "open_only": True, "flags": []}
+    right = (f"Q{value}", answer.label, "correct")
+    chosen = sorted([right, *wrong], key=lambda each: _chance(seed, f"order {item_id}", int(each[0][1:])))
     return {
-        "pool_size": len(wrong),
+        "pool_size": size,
         "open_only": False,
         "options": [label for _, label, _ in chosen],
-        "option_ids": [f"Q{item}" for item, _, _ in chosen],
+        "option_ids": [item for item, _, _ in chosen],
         "option_verdicts": [said for _, _, said in chosen],
-        "answer_index": chosen.index(answer),
+        "answer_index": chosen.index(right),
+        "flags": [] if drawn.alike == len(drawn.options) else ["other_kind"],
     }
 
 
-def _sentence(prompt: str, when: str) -> str:
-    """`As of March 2018, the head of government of X is ____`."""
+def _sentence(chain: Chain, date: Asked, last: int) -> str:
+    """`As of March 2018, the head of government of X was ____`; `is` on the last dump's day."""
+    prompt = chain.then if date.last < last else chain.now
     first, space, rest = prompt.partition(" ")
+    when = date_text(Date(date.first, _PRECISIONS[date.precision]))
     return f"As of {when}, {first.lower() if first in ('The', 'A', 'An') else first}{space}{rest}"
-
-
-def _words(date: Asked) -> str:
-    """March 5, 2018; March 2018; 2018."""
-    if date.precision == PRECISIONS[0]:
-        return _words_of_day(date.first)
-    year, month = date.first // 10_000, date.first // 100 % 100
-    return str(year) if date.precision == "year" else f"{MONTHS[month]} {year}"
-
-
-def _words_of_day(packed: int) -> str:
-    return f"{MONTHS[packed // 100 % 100]} {packed % 100}, {packed // 10_000}"
 
 
 def _chance(seed: int, purpose: str, item: int) -> str:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from factdrift.streams.changes import Dated, Seen, Span, dated, lag
 from factdrift.streams.links import Link, fates, superseded
+from factdrift.streams.stated import ITEM, Ended, create_stated, write_timelines
 from factdrift.tables import database, sql, write_parquet
 
 _CHANGE = [
@@ -39,47 +40,49 @@ CHAINS = pa.schema(
 )
 """One row an update. `changes`: its objects in the order of the dataset's `objects`."""
 
-AS_TEXT = """
-    CREATE TEMP MACRO span(t) AS CASE WHEN t IS NOT NULL THEN {
-        'text': CASE WHEN t.year < 0 THEN '-' ELSE '' END || printf('%04d', abs(t.year)) || CASE
-            WHEN t.precision >= 11 THEN printf('-%02d-%02d', t.month, t.day)
-            WHEN t.precision = 10 THEN printf('-%02d', t.month) ELSE '' END
-            || CASE WHEN t.julian THEN ' julian' ELSE '' END,
-        'precision': t.precision, 'first': t.first, 'last': t.last} END;
-"""
-
 
 class Bucket(NamedTuple):
     """The tables of one bucket, each a list with an entry per interval."""
 
     updates: Sequence[Path]
     new_entities: Sequence[Path]
+    statements: Sequence[Path]
+    """All statements of each dump with the filter that drops them: one entry more."""
 
 
-def write_chains(bucket: Bucket, dates: Sequence[str], output: Path, memory_mb: int = 1000) -> int:
+def write_chains(
+    bucket: Bucket, dates: Sequence[str], output: Path, timelines: Path, memory_mb: int = 1000
+) -> int:
     """Writes one row per update (CHAINS), sorted by interval, subject and property; returns their number.
 
-    `dates`: one more than there are intervals, ascending, as 2021-01-04.
+    `dates`: one more than there are intervals, ascending, as 2021-01-04. `timelines`: a second file, with
+    TIMELINES of these subjects and relations.
     """
     days = [int(date.replace("-", "")) for date in dates]
     with database(memory_mb) as db:
-        db.execute(AS_TEXT)
+        create_stated(db, bucket.updates, bucket.statements)
         db.execute(f"CREATE TEMP VIEW seen AS {_seen(bucket)}")
         # Some hundred bytes an update; triples, of which there are far more, are read as they come.
-        linked = pa.Table.from_batches(_tables(db, days), CHAINS)
+        ended: Ended = {}
+        linked = pa.Table.from_batches(_tables(db, days, ended), CHAINS)
+        write_timelines(db, days, ended, timelines)
     order = [(name, "ascending") for name in ("interval", "subject", "property")]
     return write_parquet(linked.sort_by(order), output)
 
 
 def _seen(bucket: Bucket) -> str:
-    """SQL: the triples of all groups that have an update in some interval."""
+    """SQL: the triples of all groups, and of new subjects the date that makes them new."""
     parts = []
     for interval, (updates, entities) in enumerate(
         zip(bucket.updates, bucket.new_entities, strict=True), start=1
     ):
+        dates = f"""SELECT e.id, arg_min(s.time, s.position) AS created
+            FROM read_parquet({sql(entities)}) e JOIN read_parquet({sql(bucket.statements[interval])}) s
+            ON s.subject = e.id AND s.property = e.property AND e.created IN (s.time.first, s.time.written)
+            WHERE s.rank <> 'deprecated' GROUP BY e.id"""
         parts.append(
             f"""SELECT {interval} AS interval, t.*, e.created FROM read_parquet({sql(updates)}) t
-            LEFT JOIN read_parquet({sql(entities)}) e ON e.id = t.subject"""
+            LEFT JOIN ({dates}) e ON e.id = t.subject"""
         )
     return " UNION ALL ".join(parts)
 
@@ -90,20 +93,26 @@ _SIDES = ", ".join(
 )
 
 
-def _tables(db: duckdb.DuckDBPyConnection, days: Sequence[int]) -> Iterator[pa.RecordBatch]:
+def _tables(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended) -> Iterator[pa.RecordBatch]:
     db.execute(
         f"""SELECT subject, property, interval, dropped_by IS NULL AS kept, change, datatype, key, label,
             relation_is_temp_func, old_statement, new_statement, {_SIDES},
             span(CASE WHEN rule = 'death' THEN time END) AS value_date,
-            CASE WHEN rule = 'new_subject' THEN created END AS created, span(old_end) AS old_end
-        FROM seen SEMI JOIN (SELECT subject, property FROM seen WHERE dropped_by IS NULL) asked
-            USING (subject, property)
+            span(CASE WHEN rule = 'new_subject' THEN created END) AS created, span(old_end) AS old_end,
+            CASE WHEN change = 'F-' THEN dropped_end END AS dropped_end
+        FROM seen SEMI JOIN linked USING (subject, property)
+        LEFT JOIN (
+            SELECT subject, dump AS interval, key, statement AS old_statement, last_end AS dropped_end
+            FROM stated WHERE rank <> 'deprecated'
+        ) USING (subject, interval, key, old_statement)
         ORDER BY subject, property, interval, old_position IS NULL, old_position, new_position,
             old_statement, new_statement"""
     )
     groups = itertools.groupby(_fetched(db), key=lambda row: row[:2])
     linked = (
-        row for (subject, relation), group in groups for row in linked_rows(subject, relation, group, days)
+        row
+        for (subject, relation), group in groups
+        for row in linked_rows(subject, relation, group, days, ended)
     )
     while held := list(itertools.islice(linked, 10_000)):
         yield pa.RecordBatch.from_pylist(held, schema=CHAINS)
@@ -115,9 +124,12 @@ def _fetched(rows: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
 
 
 def linked_rows(
-    subject: int, relation: int, group: Iterator[tuple[Any, ...]], days: Sequence[int]
+    subject: int, relation: int, group: Iterator[tuple[Any, ...]], days: Sequence[int], ended: Ended
 ) -> Iterator[dict[str, Any]]:
-    """The rows of one subject and relation, from its triples in the order of `interval` and of objects."""
+    """The rows of one subject and relation, from its triples in the order of `interval` and of objects.
+
+    Adds to `ended` when its obsolete items changed.
+    """
     triples = [_triple(row[2:]) for row in group]
     updates = [
         list(update) for _, update in itertools.groupby((t for t in triples if t.kept), lambda t: t.interval)
@@ -131,6 +143,9 @@ def linked_rows(
         objects = []
         for triple, change in zip(update, dated(update, days), strict=True):
             own = fate[triple.value]
+            if change and triple.label == "obsolete" and triple.value[0] == ITEM:
+                item = int(triple.value[1].removeprefix("Q"))
+                ended.setdefault((subject, relation), {})[interval, item] = (change.first, change.last)
             said = _said(change, lag(triple, change, before, days))
             objects.append({**said, "reverts": own.reverts, "superseded_by": own.superseded_by})
         labels = [triple.label for triple in update]
@@ -167,7 +182,7 @@ def _said(change: Dated | None, late: tuple[int, int] | None) -> dict[str, Any]:
 
 def _triple(row: Sequence[Any]) -> Seen:
     interval, kept, change, datatype, key, label, functional, old, new, *spans = row
-    start, end, pit, value_date, created, old_end = spans
+    start, end, pit, value_date, created, old_end, dropped_end = (each and Span(**each) for each in spans)
     return Seen(
         interval,
         kept,
@@ -177,10 +192,5 @@ def _triple(row: Sequence[Any]) -> Seen:
         bool(functional),
         old,
         new,
-        start and Span(**start),
-        end and Span(**end),
-        pit and Span(**pit),
-        value_date and Span(**value_date),
-        created,
-        old_end and Span(**old_end),
+        *(start, end, pit, value_date, created, old_end, dropped_end),
     )

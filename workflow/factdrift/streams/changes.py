@@ -42,10 +42,12 @@ class Seen(NamedTuple):
     pit: Span | None
     value_date: Span | None
     """The value itself, of a relation whose value is the day of the change."""
-    created: int | None
-    """Packed day on which a new subject came into being."""
+    created: Span | None
+    """When a new subject came into being."""
     old_end: Span | None
     """The end that the old dump gave."""
+    dropped_end: Span | None
+    """The end that the new dump gives with the same statement, which the filters drop there."""
 
 
 class Dated(NamedTuple):
@@ -84,8 +86,8 @@ def dated(triples: Sequence[Seen], days: Sequence[int]) -> list[Dated | None]:
             found.append(began[place])
         elif triple.label != "obsolete":
             found.append(None)
-        elif triple.end is not None and _inside(triple.end, triple.interval, days):
-            found.append(Dated(triple.end.text, triple.end.first, triple.end.last, "end"))
+        elif end := _ended(triple, days):
+            found.append(Dated(end.text, end.first, end.last, "end"))
         elif told:
             found.append(told[0]._replace(by="replacement"))
         else:
@@ -93,12 +95,22 @@ def dated(triples: Sequence[Seen], days: Sequence[int]) -> list[Dated | None]:
     return found
 
 
+def _ended(triple: Seen, days: Sequence[int]) -> Span | None:
+    """The end that is given for an obsolete object: by the new dump, if it does not lie after that, else by
+    the old one, if it may lie in the interval."""
+    later = triple.dropped_end
+    if later is not None and later.precision >= YEAR and later.first <= days[triple.interval]:
+        return later
+    end = triple.end
+    return end if end is not None and _inside(end, triple.interval, days) else None
+
+
 def _began(triple: Seen, days: Sequence[int]) -> Dated:
     candidates = (
         ("value", triple.value_date),
         ("start", triple.start),
         ("point_in_time", triple.pit),
-        ("created", _day(triple.created)),
+        ("created", triple.created),
     )
     for by, span in candidates:
         if span is not None and _inside(span, triple.interval, days):
@@ -113,13 +125,6 @@ def _inside(span: Span, interval: int, days: Sequence[int]) -> bool:
 
 def _undated(interval: int, days: Sequence[int]) -> Dated:
     return Dated(None, next_day(days[interval - 1]), days[interval], "interval")
-
-
-def _day(packed: int | None) -> Span | None:
-    if packed is None:
-        return None
-    year, month, day = unpack(packed)
-    return Span(f"{year:04d}-{month:02d}-{day:02d}", 11, packed, packed)
 
 
 def lag(

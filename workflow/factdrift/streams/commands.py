@@ -18,14 +18,26 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     verb.add_argument("--updates", type=Path, nargs="+", required=True, help="a table per interval")
     verb.add_argument("--new-entities", type=Path, nargs="+", required=True, help="a table per interval")
 
+    each = "all statements of a dump with the filter that drops them; a table per date"
+    verb.add_argument("--statements", type=Path, nargs="+", required=True, help=each)
+    verb.add_argument("--timelines", type=Path, required=True, help="output: when their values held")
+
     verb = _verb(verbs, "assemble", _assemble, "write the updates of all intervals in one table")
     verb.add_argument("--datasets", type=Path, nargs="+", required=True, help="a table per interval")
     verb.add_argument("--chains", type=Path, nargs="+", required=True, help="the tables of all buckets")
 
     verb = _verb(verbs, "asof", _asof, "write questions about what held on a date")
     verb.add_argument("--stream", type=Path, required=True, help="what `assemble` wrote")
-    each = "all buckets of an interval; once for each"
-    verb.add_argument("--updates", type=Path, nargs="+", required=True, action="append", help=each)
+    verb.add_argument("--timelines", type=Path, nargs="+", required=True, help="of all buckets")
+    for option in ("rows", "classes"):
+        verb.add_argument(
+            f"--{option}", type=Path, nargs="+", required=True, help="of `tempripple rows`, last date"
+        )
+    verb.add_argument("--entities", type=Path, nargs="+", required=True, help="of the last date")
+    verb.add_argument("--properties", type=Path, required=True, help="of the last date")
+    verb.add_argument(
+        "--alike", nargs="*", default=[], metavar="PID", help="the key tempripple.distractors.alike"
+    )
     verb.add_argument("--seed", type=int, default=0)
 
     verb = _verb(verbs, "figure", _figure, "draw the updates of each month by scenario")
@@ -63,7 +75,10 @@ def _chains(options: argparse.Namespace) -> None:
     dates = _dates(options, options.updates)
     if len(options.new_entities) != len(options.updates):
         raise InputError("--new-entities: give one table for each interval, as for --updates")
-    rows = write_chains(Bucket(options.updates, options.new_entities), dates, options.output)
+    if len(options.statements) != len(dates):
+        raise InputError(f"--statements: give one table for each of the {len(dates)} dates")
+    bucket = Bucket(options.updates, options.new_entities, options.statements)
+    rows = write_chains(bucket, dates, options.output, options.timelines)
     print(f"{rows:,} updates linked")
 
 
@@ -75,11 +90,28 @@ def _assemble(options: argparse.Namespace) -> None:
 
 
 def _asof(options: argparse.Namespace) -> None:
-    from factdrift.streams.asof import write_questions
+    from factdrift.streams.asof import Tables, write_questions
 
-    dates = _dates(options, options.updates)
-    rows = write_questions(options.stream, options.updates, dates, options.seed, options.output)
-    print(f"{rows:,} questions with a date")
+    tables = Tables(
+        options.stream,
+        options.timelines,
+        options.rows,
+        options.classes,
+        options.entities,
+        options.properties,
+    )
+    written = write_questions(tables, _dates(options), options.alike, options.seed, options.output)
+    print(f"{written.questions:,} questions with a date")
+    if written.strange:
+        print(
+            f"{written.strange:,} of them have no option that held at another time: of their subject and "
+            "relation the dumps name no other value"
+        )
+    for relation, chains in sorted(written.unsaid.items()):
+        print(
+            f"{relation}: {chains:,} subjects are not asked about: resources/words/grammar.tsv has no past "
+            "of the verb of its template"
+        )
 
 
 def _figure(options: argparse.Namespace) -> None:

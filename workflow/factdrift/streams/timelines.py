@@ -7,37 +7,52 @@ day that its end may be, and *possibly* from the first day of its start to the l
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from factdrift.streams.changes import Dated, Span, day_number
+from factdrift.streams.changes import Span, day_number
 
 EVER, NEVER_ENDS = -(10**15), 10**15
 """Before all days and after them."""
+
+UNNAMED = 0
+"""The value of a statement that names no item: an unknown holder, or nobody."""
 
 Verdict = Literal["correct", "wrong", "unclear"]
 Precision = Literal["day", "month", "year"]
 PRECISIONS: tuple[Precision, ...] = ("day", "month", "year")
 
+Standing = Literal["current", "aside", "in_part", "deprecated"]
+"""What a dump makes of a statement: it is one of the values; a preferred one or a later date takes its place,
+where there is one value at a time; it is true in part or on a condition; it is said to be false."""
 
-class Told(NamedTuple):
-    """What the last dump that has a statement tells of it."""
 
+class Stated(NamedTuple):
+    """A statement as one dump has it."""
+
+    dump: int
+    """Place of the dump in the sequence, from 0."""
+    statement: str | None
     value: int
-    start: Span | None
-    end: Span | None
+    standing: Standing
+    starts: tuple[Span, ...]
+    ends: tuple[Span, ...]
     start_unknown: bool
     end_unknown: bool
     measured: bool
     """It has a point in time and no start: it was true then, and nothing is known of other days."""
-    first_dump: int
-    """Place of the first dump that has it."""
-    last_dump: int
-    """Place of the last dump that has it."""
-    removed: bool
-    """The next dump does not have it."""
-    ended: Dated | None
-    """When it changed, if an update says that it is obsolete."""
+
+
+class Told(NamedTuple):
+    """A statement as the last dump that has it tells of it, and what the other dumps add."""
+
+    last: Stated
+    first_current: int | None
+    """Place of the first dump in which it is current; None if there is none."""
+    last_current: int | None
+    ended: tuple[int, int] | None
+    """The first and the last day on which it ended, if it gives no end, by what took its place; None if
+    nothing did."""
 
 
 class Held(NamedTuple):
@@ -46,6 +61,8 @@ class Held(NamedTuple):
     value: int
     certain: tuple[int, int] | None
     possible: tuple[int, int]
+    doubted: bool = False
+    """The last dump that says so calls it false, or true in part only."""
 
 
 class Asked(NamedTuple):
@@ -57,25 +74,126 @@ class Asked(NamedTuple):
     text: str
 
 
+def follow(
+    rows: Iterable[Stated], days: Sequence[int], obsolete: Mapping[tuple[int, int], tuple[int, int]]
+) -> list[Told]:
+    """The statements of one subject and relation, each from its first dump to its last.
+
+    `rows`: those of each dump in their order; `days`: the dates of all dumps; `obsolete`: (interval, value)
+    -> first and last day of the change, of what an update says has ended. Interval i ends with dump i.
+    What every dump that has it says is false is left out.
+    """
+    stated: list[list[Stated]] = [[] for _ in days]
+    for row in rows:
+        stated[row.dump].append(row)
+    known: list[Told] = []
+    gone: list[Told] = []
+    for dump, present in enumerate(stated):
+        earlier = _continued(known, present)
+        going_on = {id(old) for old in earlier.values()}
+        gone += [
+            old._replace(ended=old.ended or obsolete.get((dump, old.last.value)))
+            for old in known
+            if id(old) not in going_on
+        ]
+        taken = _taken(present, days[dump])
+        known = [
+            _next(earlier.get(place), row, taken)
+            for place, row in enumerate(present)
+            if place in earlier or row.standing != "deprecated"
+        ]
+    return gone + known
+
+
+def _continued(known: Sequence[Told], present: Sequence[Stated]) -> dict[int, Told]:
+    """Place in `present` -> the statement of the dump before that it is.
+
+    Its value is the same, and so is its id; else it is one that this dump lacks, if that gives no end or no
+    other start: it was written anew.
+    """
+    by_id: dict[tuple[str | None, int], Told] = {
+        (old.last.statement, old.last.value): old for old in known if old.last.statement is not None
+    }
+    found = {
+        place: by_id[row.statement, row.value]
+        for place, row in enumerate(present)
+        if (row.statement, row.value) in by_id
+    }
+    taken = {id(old) for old in found.values()}
+    left = [old for old in known if id(old) not in taken]
+    for place, row in enumerate(present):
+        if place in found:
+            continue
+        for old in left:
+            same_start = not old.last.starts or not row.starts or old.last.starts == row.starts
+            if old.last.value == row.value and (same_start or not old.last.ends):
+                found[place] = old
+                left = [each for each in left if each is not old]
+                break
+    return found
+
+
+def _taken(present: Sequence[Stated], day: int) -> tuple[int, int]:
+    """The first and the last day on which what is put aside in a dump ended: when the current values began,
+    or by the day of the dump."""
+    current = [row for row in present if row.standing == "current"]
+    if not current or any(row.start_unknown or not row.starts for row in current):
+        return day, day
+    first = min(span.first for row in current for span in row.starts)
+    return min(first, day), min(max(span.last for row in current for span in row.starts), day)
+
+
+def _next(before: Told | None, row: Stated, taken: tuple[int, int]) -> Told:
+    dump = row.dump if row.standing == "current" else None
+    first = before.first_current if before else None
+    ended = None
+    if row.standing == "aside":
+        ended = before.ended if before and before.last.standing == "aside" else taken
+    return Told(
+        row,
+        dump if first is None else first,
+        dump if dump is not None or before is None else before.last_current,
+        ended,
+    )
+
+
 def held(told: Told, days: Sequence[int]) -> Held:
     """When the value of one statement held; `days` are those of the dumps."""
-    seen = days[told.last_dump]
-    possible_first = told.start.first if told.start else EVER
-    if told.measured:
-        return Held(told.value, None, (EVER, NEVER_ENDS))
-    certain_first = told.start.last if told.start and not told.start_unknown else days[told.first_dump]
-    certain_last: int | None
-    if told.end:
-        certain_last, possible_last = told.end.first, told.end.last
-    elif told.end_unknown:
-        certain_last, possible_last = None, seen
-    elif told.removed and told.ended:
-        certain_last, possible_last = told.ended.first, told.ended.last
+    said = told.last
+    doubted = said.standing in ("in_part", "deprecated")
+    if said.measured:
+        return Held(said.value, None, (EVER, NEVER_ENDS), doubted)
+    possible_first = min((span.first for span in said.starts), default=EVER)
+    begin: int | None
+    if said.starts and not said.start_unknown:
+        begin = max(span.last for span in said.starts)
     else:
+        begin = None if told.first_current is None else days[told.first_current]
+    end, possible_last = _end(told, days, begin, possible_first)
+    certain = None
+    if begin is not None and end is not None and not doubted:
+        # A dump knows no more than plans of the days after it.
+        end = min(end, days[said.dump])
+        certain = (begin, end) if begin <= end else None
+    return Held(said.value, certain, (possible_first, possible_last), doubted)
+
+
+def _end(told: Told, days: Sequence[int], begin: int | None, possible_first: int) -> tuple[int | None, int]:
+    """The last day on which a statement certainly held, if any, and the last on which it possibly did."""
+    said = told.last
+    if said.ends:
+        # Of several terms only the last is certain: between two of them it did not hold.
+        later = [span.first for span in said.ends if begin is not None and begin <= span.first]
+        last = max(span.last for span in said.ends)
+        begun_again = any(span.first > last for span in said.starts)
+        return min(later, default=None), NEVER_ENDS if begun_again else last
+    if said.end_unknown:
+        return None, days[said.dump]
+    seen = None if told.last_current is None else days[told.last_current]
+    if told.ended is None or told.ended[1] < possible_first:
         # Removed without an update, or still stated: nothing tells of an end.
-        certain_last, possible_last = seen, NEVER_ENDS
-    certain = None if certain_last is None or certain_last < certain_first else (certain_first, certain_last)
-    return Held(told.value, certain, (possible_first, possible_last))
+        return seen, NEVER_ENDS
+    return None if seen is None else min(seen, told.ended[0]), told.ended[1]
 
 
 def verdict(timeline: Iterable[Held], value: int, first: int, last: int) -> Verdict:

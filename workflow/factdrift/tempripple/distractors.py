@@ -62,20 +62,20 @@ class Pool:
         dated = [each for precision, group in by_precision.items() if precision for each in group]
         self._years = _Group([_in_year(each) for each in dated])
 
-    def choose(self, asked: Asked, seed: int) -> Choice:
-        """Distractors drawn without replacement, weighted by the number of their instances.
+    def choose(self, asked: Asked, seed: int, number: int = WRONG) -> Choice:
+        """`number` distractors drawn without replacement, weighted by the number of their instances.
 
         Those of the answer's kind come first. Dates are of the answer's precision; all options are cut to
-        their years if that gives three of the answer's kind, or three at all, where the precision does not.
+        their years if that gives enough of the answer's kind, or enough at all, where the precision does not.
         """
         answer = asked.answer
-        choice = self._groups[answer.precision].draw(asked, seed)
-        if choice.alike == WRONG or answer.precision is None:
+        choice = self._groups[answer.precision].draw(asked, seed, number)
+        if choice.alike == number or answer.precision is None:
             return choice
         never = frozenset(year(value)[0] for value in asked.never)
         in_years = Asked(asked.item_id, _in_year(answer), (), never, frozenset())
-        years = self._years.draw(in_years, seed)._replace(year_only=True)
-        return choice if len(choice.options) == WRONG and years.alike < WRONG else years
+        years = self._years.draw(in_years, seed, number)._replace(year_only=True)
+        return choice if len(choice.options) == number and years.alike < number else years
 
 
 class _Group:
@@ -104,8 +104,8 @@ class _Group:
                     places[kind].add(self._places[instance.value])
         self._has_kind = [self._marked(set().union(*places.values())) for places in self._by_kind]
 
-    def draw(self, asked: Asked, seed: int) -> Choice:
-        """Of the answer's kind first, the three smallest of -ln(chance) / weight; no two share a name."""
+    def draw(self, asked: Asked, seed: int, wanted: int) -> Choice:
+        """Of the answer's kind first, the smallest of -ln(chance) / weight; no two share a name."""
         refused = {normal(text) for text in (asked.answer.label, *asked.aliases)}
         weights, out = self._weights, {self._places.get(asked.answer.value)}
         out |= {self._places.get(value) for value in asked.never - asked.always}
@@ -122,19 +122,22 @@ class _Group:
         left = Counter(self._names[place] for place in out if place is not None)
         gone = {name for name, number in left.items() if number == self._named[name]}
         pool_size = len(self._named) - len(gone | (refused & self._named.keys()))
+        answer = asked.answer.value, asked.answer.label
+        if not wanted:
+            return Choice([], answer, pool_size, 0)
         chances = self._chances(f"{seed}|{asked.item_id}|".encode())
         ranks = self._ranks(asked.answer.kinds)
         drawn: dict[str, int] = {}
         for place in self._ordered(chances, weights, ranks):
+            if len(drawn) == wanted:
+                break
             name = self._names[place]
             if place not in out and name not in refused:
                 drawn.setdefault(name, place)
-            if len(drawn) == WRONG:
-                break
         places = sorted(drawn.values(), key=lambda place: (chances[place], self._values[place]))
         options = [(self._values[place], self._labels[self._values[place]]) for place in places]
         alike = sum(not self._by_kind or ranks[place] < len(self._by_kind) for place in places)
-        return Choice(options, (asked.answer.value, asked.answer.label), pool_size, int(alike))
+        return Choice(options, answer, pool_size, int(alike))
 
     def _ranks(self, kinds: Kinds) -> NDArray[np.int64]:
         """[values] how near each is to `kinds`, smaller is nearer.

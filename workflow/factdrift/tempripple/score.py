@@ -33,7 +33,8 @@ CONDITIONS = ("without", "with")
 
 _CONDITION = re.compile(r"without|with|edited(-\w+)?")
 
-_COLUMNS = {"item_id": pa.string(), "condition": pa.string(), "correct": pa.bool_()}
+_COLUMNS = ("item_id", "condition", "correct")
+_CORRECT = {"1": True, "true": True, "0": False, "false": False}
 
 Key = tuple[str, str, int, int]
 """Model, condition, task, hop."""
@@ -66,46 +67,60 @@ SELECTIONS: Mapping[str, Callable[[Row], bool]] = {
 def read_predictions(path: Path, items: Iterable[Row]) -> Answers:
     """Answers by model, condition, task and hop, from a Parquet or CSV file.
 
-    Its columns: `item_id`, `condition` (`without`, `with`, `edited` or `edited-METHOD`), `correct`, and
-    `model` if there are several.
-    Raises InputError that names the file and the row if an item is unknown or answered twice.
+    Its columns: `item_id`, `condition` (`without`, `with`, `edited` or `edited-METHOD`), `correct` (true or
+    false, or 1 or 0), and `model` if there are several.
+    Raises InputError that names the file and the row if an item is unknown or answered twice, or if `correct`
+    is anything else; and if there is no row.
     """
     try:
         table = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pq.read_table(path)
     except (OSError, pa.ArrowInvalid) as error:
         raise InputError(f"{path}: {error}; give a Parquet or .csv file of {', '.join(_COLUMNS)}") from error
-    missing = _COLUMNS.keys() - set(table.column_names)
+    missing = set(_COLUMNS) - set(table.column_names)
     if missing:
         raise InputError(f"{path}: no column {', '.join(sorted(missing))}")
-    try:
-        columns = [table[name].cast(kind).to_pylist() for name, kind in _COLUMNS.items()]
-    except pa.ArrowInvalid as error:
-        raise InputError(f"{path}: {error}; the columns are item_id, condition and correct (bool)") from error
+    if not table.num_rows:
+        raise InputError(f"{path}: no answer; give a row for each item that was asked")
+    names, conditions = (table[name].cast(pa.string()).to_pylist() for name in ("item_id", "condition"))
+    correct = [_as_bool(value) for value in table["correct"].to_pylist()]
     models = table["model"].to_pylist() if "model" in table.column_names else [""] * table.num_rows
-    return grouped(zip(*columns, models, strict=True), items, str(path))
+    header = 1 if path.suffix == ".csv" else None
+    return grouped(zip(names, conditions, correct, models, strict=True), items, str(path), header)
+
+
+def _as_bool(value: Any) -> bool | None:
+    """A bool, a number or a text as whether an answer is right; None for anything but the two."""
+    if isinstance(value, str):
+        return _CORRECT.get(value.strip().lower())
+    return bool(value) if value in (0, 1) else None
 
 
 def grouped(
-    predictions: Iterable[tuple[str, str, bool | None, str]], items: Iterable[Row], source: str
+    predictions: Iterable[tuple[str, str, bool | None, str]],
+    items: Iterable[Row],
+    source: str,
+    header: int | None = None,
 ) -> Answers:
     """Answers by model, condition, task and hop, from (item id, condition, correct, model).
 
-    `source` names the predictions in the message of an InputError; see `read_predictions`.
+    `source` names the predictions in the message of an InputError, `header` the lines before the first of
+    them, if they are lines of a text; see `read_predictions`.
     """
     by_id = {item["item_id"]: item for item in items}
     seen: set[tuple[str, str, str]] = set()
     found: dict[Key, list[Answer]] = defaultdict(list)
     for place, (name, condition, correct, model) in enumerate(predictions, start=1):
         item = by_id.get(name)
+        where = f"{source}, " + (f"row {place}" if header is None else f"line {place + header}")
         if item is None:
-            raise InputError(f"{source}, row {place}: {name!r} is no item of this benchmark")
+            raise InputError(f"{where}: {name!r} is no item of this benchmark")
         if correct is None or not _CONDITION.fullmatch(condition or ""):
             raise InputError(
-                f"{source}, row {place}: `condition` must be without, with, edited or edited-METHOD, "
-                "`correct` true or false"
+                f"{where}: `condition` must be without, with, edited or edited-METHOD, "
+                "`correct` true or false, or 1 or 0"
             )
         if (model, condition, name) in seen:
-            raise InputError(f"{source}, row {place}: {name} is answered twice (condition {condition})")
+            raise InputError(f"{where}: {name} is answered twice (condition {condition})")
         seen.add((model, condition, name))
         found[model, condition, item["task"], item["hop"]].append(Answer(item, correct))
     for answers in found.values():

@@ -4,7 +4,7 @@ The words that decide are in `resources/words/grammar.tsv`, by `kind`:
 
 * `clause`: words that a clause follows whose subject comes first ("the state that {subject} belongs to");
 * `plural`: a verb in the third person singular, and its plural;
-* `past`: a verb in the present, and its past, of which templates about the dead are made;
+* `past`: a verb in the present, and its past, of which templates about the dead and about past days are made;
 * `possessive`: a word that refers to the subject, and its plural;
 * `article_after`: words that a name follows with its article. After others it is named without: "the party
   {object}", "a team called {object}".
@@ -29,6 +29,7 @@ COLUMNS = ("language", "kind", "word", "other")
 KINDS = ("clause", "plural", "past", "possessive", "article_after")
 
 
+_ALWAYS_VERBS = ("is", "are", "has", "have")
 _AS_OF = re.compile(r"As of (?:[A-Z][a-z]+ (?:\d{1,2}, )?)?[\d,]*\d(?: BC| AD)?, ")
 
 
@@ -49,6 +50,10 @@ class Grammar:
         """`words`: kind -> word -> its other form, empty where the kind has none."""
         self._plurals = words.get("plural", {})
         self._past = words.get("past", {})
+        self._pasts = frozenset(self._past.values())
+        self._past_of_plurals = {
+            self._plurals[verb]: past for verb, past in self._past.items() if verb in self._plurals
+        }
         self._possessives = words.get("possessive", {})
         self._article_after = frozenset(words.get("article_after", {}))
         clauses = "|".join(map(re.escape, words.get("clause", {})))
@@ -80,8 +85,28 @@ class Grammar:
         return f"{before}{mark} {self._plurals[verb[1]]}{rest}"
 
     def past(self, template: str, marks: Marks = MARKS) -> str:
-        """The template for one who has died: `{subject} is employed by {object}` -> `was employed by`."""
-        return " ".join(word if word in marks else self._past.get(word, word) for word in template.split(" "))
+        """The template for one who has died, or for a day in the past.
+
+        `{subject} is employed by {object}` -> `{subject} was employed by {object}`.
+        """
+        words = template.split(" ")
+        return " ".join(
+            word if word in marks else self._in_past(word, before, before == marks.subject)
+            for before, word in zip(["", *words], words, strict=False)
+        )
+
+    def _in_past(self, word: str, before: str, after_subject: bool) -> str:
+        # "The results of" and "has works in" have nouns.
+        if word not in _ALWAYS_VERBS and not after_subject and before not in ("that", "which", "who"):
+            return word
+        other = self._past.get(word)
+        if other is None and after_subject:
+            other = self._past_of_plurals.get(word)
+        return other or word
+
+    def is_past(self, template: str) -> bool:
+        """Whether a template has a verb that is known to be in the past."""
+        return not self._pasts.isdisjoint(template.split(" "))
 
     def article_before_object(self, template: str, marks: Marks = MARKS) -> bool:
         """Whether the name of the object has its article in this template."""

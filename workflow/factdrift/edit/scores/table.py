@@ -6,7 +6,7 @@ import csv
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,7 +106,11 @@ def read_groups(scores: Path, costs: Path, known_only: bool = False) -> list[Gro
 
 def read_skipped(costs: Path) -> list[Skipped]:
     """The methods that could not edit a model, with the reason."""
-    entries = json.loads(costs.read_text(encoding="utf-8"))
+    return skipped_among(json.loads(costs.read_text(encoding="utf-8")))
+
+
+def skipped_among(entries: Iterable[Mapping[str, Any]]) -> list[Skipped]:
+    """Those of the descriptions of runs that say why a method was skipped."""
     return [Skipped(*(each[key] for key in Skipped._fields)) for each in entries if "skipped" in each]
 
 
