@@ -45,7 +45,7 @@ VS_EDIT = pa.schema(
 metric of edits at a block. Spearman's rank correlations of both: `rank_of_means` over the blocks, of means
 over the facts; `rank_per_fact` over the blocks, a mean over the facts; `rank_at_layer` over the facts, at one
 block (Hase et al.). `low`, `high`: 95 %, by resampling facts, or normal for means. `n`: facts. `left_out`:
-facts that were located or edited and have no value: an edit failed, its output is not finite, or ranks tie."""
+facts located or edited that have no value: an edit failed, output is not finite, or all ranks tie."""
 
 
 class Located(NamedTuple):
@@ -112,9 +112,9 @@ def compare(
 ) -> Iterator[dict[str, Any]]:
     """Rows of VS_EDIT of one model."""
     for one in located:
-        scores = np.array(list(one.scores.values()))
+        whole = np.array(list(one.scores.values()))
         named = {"model": model, "locator": one.locator, "granularity": one.granularity}
-        yield from _by_layer(named | {"measure": "located"}, scores)
+        yield from _by_layer(named | {"measure": "located"}, whole)
     for method, metrics in edited.items():
         for metric, values in metrics.items():
             named = {"model": model, "method": method, "metric": metric}
@@ -122,7 +122,11 @@ def compare(
     for one in located:
         for method, metrics in edited.items():
             for metric, values in metrics.items():
-                both = [name for name in one.scores if name in values and np.isfinite(values[name]).all()]
+                both = [
+                    name
+                    for name, scores in one.scores.items()
+                    if name in values and np.isfinite(scores).all() and np.isfinite(values[name]).all()
+                ]
                 named = {"model": model, "locator": one.locator, "granularity": one.granularity}
                 named |= {"method": method, "metric": metric}
                 every = len(one.scores.keys() | values.keys())
