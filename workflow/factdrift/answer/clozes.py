@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from factdrift.answer.schemas import CLOZES
 from factdrift.edit.job import Job, cut
-from factdrift.edit.scores.metrics import NOT_FINITE
-from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.scoring import score
 from factdrift.progress import Progress
 from factdrift.tables import write_parquet

@@ -11,8 +11,7 @@ from factdrift.answer.prompts import filled, parsed
 from factdrift.answer.settings import Scoring, Settings
 from factdrift.edit.job import Job
 from factdrift.edit.methods.interface import Edited
-from factdrift.edit.scores.metrics import NOT_FINITE
-from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.scoring import score
 from factdrift.tempripple.schemas import Row
 

@@ -25,9 +25,8 @@ from factdrift.edit.methods.interface import Artefacts, Edited
 from factdrift.edit.methods.regimes import Maker, at_a_time, maker
 from factdrift.edit.probes import Update
 from factdrift.edit.scores.fluency import fluency
-from factdrift.edit.scores.metrics import NOT_FINITE
 from factdrift.fingerprint import of_module
-from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.memory import in_batches
 from factdrift.models.scoring import score
 from factdrift.progress import Progress

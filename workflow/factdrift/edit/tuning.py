@@ -23,7 +23,8 @@ from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.probes import Update
 from factdrift.edit.run import write_run
-from factdrift.edit.scores.metrics import NOT_FINITE, Runs, write_scores
+from factdrift.edit.scores.metrics import Runs, write_scores
+from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.moments import Moments
 
 Counted = Callable[[Sequence[int]], Mapping[int, Moments]]

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.edit.lifelong.plan import PLAN, plan_table
-from factdrift.edit.scores.metrics import BLEEDOVER, NOT_FINITE, typed
+from factdrift.edit.scores.metrics import BLEEDOVER, typed
+from factdrift.models.alignment import NOT_FINITE
 from factdrift.tables import database, sql, write_parquet, write_query
 
 _FROM = [

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from factdrift.edit.ability import read_ability
 from factdrift.edit.scores.intervals import Interval, grid, interval
-from factdrift.edit.scores.metrics import NOT_FINITE
 from factdrift.edit.scores.table import TITLES, skipped_lines
 from factdrift.edit.skipped import Skipped
+from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.bundled.known import recall_lines
 from factdrift.tables import atomic_path
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from factdrift.edit.scores.metrics import NOT_FINITE
 from factdrift.edit.scores.table import TITLES
+from factdrift.models.alignment import NOT_FINITE
 from factdrift.tables import atomic_path
 
 BINS = 8

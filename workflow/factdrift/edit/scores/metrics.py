@@ -20,10 +20,8 @@ import pyarrow.parquet as pq
 
 from factdrift.edit.ability import read_ability
 from factdrift.errors import InputError
+from factdrift.models.alignment import NOT_FINITE
 from factdrift.tables import database, sql, write_query
-
-NOT_FINITE = "not_finite"
-"""Why a probability is missing: the model's output is not finite."""
 
 _FROM = [
     *(
