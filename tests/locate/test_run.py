@@ -155,7 +155,11 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
         assert all(name in text for name in names)
         if subtask == "c":
             assert text.count("above permuted  ") == 4
-            assert "constant" in text.splitlines()[-1]
+            control = frame[(frame["measure"] == "rsim") & (frame["population"] == "permuted")]
+            control = control[(control["subtask"] == "c") & (control["k"] == 1) & (control["value"] > 0.1)]
+            high = set(control["locator"]) & set(names)
+            said = [line for line in text.splitlines() if line.startswith("RSim of permuted sentences")]
+            assert {name for line in said for name in line.partition(": ")[2].split(", ")} == high
         draw(found, subtask, [tmp_path / f"{subtask}.svg"])
         assert "tiny-llama, 168 neurons" in (tmp_path / f"{subtask}.svg").read_text(encoding="utf-8")
 

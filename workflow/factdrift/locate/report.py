@@ -12,8 +12,8 @@ from factdrift.locate.table import Group, recalled
 from factdrift.tables import atomic_path
 
 TITLES = {
-    "c": "KLoB-c, consistency: RSim between three wordings of a fact, above that of permuted sentences",
-    "r": "KLoB-r, relevance: RSim between a chain of two facts and its first fact, above permuted",
+    "c": "KLoB-c, consistency: RSim between three wordings of a fact",
+    "r": "KLoB-r, relevance: RSim between a chain of two facts and its first fact",
     "u": "KLoB-u, unbiasedness: RSD of random words against sentences with facts",
 }
 CONTROLS = {"c": ("same_relation", "same_subject", "permuted"), "r": ("cross", "same_relation", "permuted")}
@@ -36,9 +36,10 @@ def lines(groups: Sequence[Group], subtask: str, headline: float) -> Iterator[st
 
 
 def _warnings(group: Group, subtask: str, headline: float) -> Iterator[str]:
-    """Lines on excluded sentences, on subtasks without scores, and on high controls."""
+    """Lines on the methods' excluded sentences, on subtasks without scores, and on high controls."""
     high = []
-    for found in (*group.found, *group.references):
+    asked = any(row["subtask"] == subtask for found in group.references for row in found.measures)
+    for found in group.found:
         mine = [row for row in found.measures if row["subtask"] == subtask]
         for row in mine:
             if row["measure"] == "excluded_sentences" and row["value"]:
@@ -46,7 +47,7 @@ def _warnings(group: Group, subtask: str, headline: float) -> Iterator[str]:
                     f"{_name(found)}: {row['value']:,.0f} of {row['n']:,} sentences left out: they could not "
                     "be scored, or a score is not finite"
                 )
-        if subtask != "u" and not any(row["measure"] == "rsim" for row in mine):
+        if subtask != "u" and asked and not any(row["measure"] == "rsim" for row in mine):
             yield f"{_name(found)}: not scored"
         if high_control([row for row in mine if row["k"] in (headline, None)]):
             high.append(_name(found))
@@ -70,12 +71,14 @@ def _heading(group: Group, subtask: str) -> str:
 
 def _rows(group: Group, subtask: str, headline: float) -> Iterator[list[str]]:
     if subtask == "u":
-        yield ["", "RSD", "not clipped", "by SD/|mean|", "paired", "p"]
+        yield ["", "RSD", "not clipped", "by SD/|mean|", "paired", "p", "n", "pairs"]
         names = ("rsd", "rsd_unclipped", "rsd_cv", "rsd_paired", "rsd_paired_p_value")
         for found in (*group.found, *group.references):
             values = {row["measure"]: row for row in found.measures if row["subtask"] is None}
             if values:
-                yield [_name(found), *(_cell(values.get(name)) for name in names)]
+                numbers = [values.get(name, {}).get("n", 0) for name in ("rsd", "rsd_paired")]
+                counts = [f"{number:,}" for number in numbers]
+                yield [_name(found), *(_cell(values.get(name)) for name in names), *counts]
         return
     header = ["", "K", "above permuted", "RSim", "permuted", "of means", "raw"]
     yield [*header, *(f"raw, {name}" for name in CONTROLS[subtask]), "n", "left out", "degenerate"]
@@ -151,7 +154,7 @@ def _curves(axis: Any, group: Group, subtask: str) -> None:
     span = (min(asked, default=1), max(asked, default=1))
     for found in (*group.found, *group.references):
         curve(axis, found, subtask, "--" if found in group.references else "-", span)
-    axis.set(xscale="log", xlabel="k, % of the units", ylabel="RSim above permuted", ylim=(-0.33, 1.03))
+    axis.set(xscale="log", xlabel="k, % of the units", ylabel="RSim above permuted", ylim=(-0.33, 1.13))
     axis.grid(alpha=0.3)
     legend = {"title": "dotted: RSim of permuted", "title_fontsize": "x-small"}
     axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5), **legend)

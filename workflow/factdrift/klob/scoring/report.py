@@ -141,7 +141,7 @@ def draw(found: Sequence[Evaluation], references: Sequence[Evaluation], path: Pa
     for axis, (subtask, title) in zip(axes, _TITLES.items(), strict=True):
         for evaluation in (*found, *references):
             curve(axis, evaluation, subtask, "--" if evaluation in references else "-", span)
-        axis.set(title=title, xscale="log", xlabel="k, % of the units", ylim=(-0.33, 1.03))
+        axis.set(title=title, xscale="log", xlabel="k, % of the units", ylim=(-0.33, 1.13))
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("RSim above permuted")
     axes[1].legend(fontsize="small", title="dotted: RSim of permuted", title_fontsize="small")
