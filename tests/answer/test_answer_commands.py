@@ -63,7 +63,7 @@ def test_from_a_model_to_the_tables(bench: Path, capsys: pytest.CaptureFixture[s
     read.append(f"--runs={bench / 'runs.json'}")
     assert main(["answer", "table", *read, "--output", str(bench)]) == 0
     said = capsys.readouterr().out
-    assert "letter (items/asked facts: 3/3, 2/2, 3/3, 2/2)" in said
+    assert "letter\nn (items/asked facts): 3/3, 2/2, 3/3, 2/2\n" in said
     inline = [*read[:2], "--runs", (bench / "runs.json").read_text(encoding="utf-8")]
     assert main(["answer", "table", *inline, "--output", str(bench)]) == 0
     assert said.endswith(capsys.readouterr().out)

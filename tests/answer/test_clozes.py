@@ -84,8 +84,10 @@ def test_shares_are_by_model_benchmark_and_role() -> None:
     named = {"model": "m", "benchmark": "klob_c", "role": "expr"}
     rows = [named | {"exact": exact} for exact in (True, True, True, False, None)]
     rows.append(named | {"benchmark": "wikifactdiff", "role": "update, new", "reason": "too_long"})
+    rows.append(named | {"role": "chain", "exact": False, "reason": "not_finite"})
     table = pa.Table.from_pylist(rows, schema=CLOZES)
-    assert [each[3:] for each in shares(table)] == [(4, 3, 1), (0, 0, 1)]
+    assert [each[3:] for each in shares(table)] == [(4, 3, 1, 0), (0, 0, 1, 0), (1, 0, 0, 1)]
     text = list(lines(table))
-    assert "0.750 [0.30, 0.95]  (1 not answered)" in text[3]
-    assert text[4].endswith("-")
+    assert "0.750 [0.30, 0.95]  (1 left out)" in text[3]
+    assert text[4].endswith("-  (1 left out)")
+    assert "0.000 [0.00, 0.79]  (1 not finite, not completed)" in text[5]

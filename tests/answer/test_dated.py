@@ -35,8 +35,13 @@ def items(tmp_path: Path) -> Path:
     return tmp_path / "asof.parquet"
 
 
-def scores(items: Path, likely: dict[tuple[str, str], float]) -> dict[tuple[str, str], dict[str, Any]]:
-    """The scores where an option has the log-probability of (date, label), else -9."""
+def scores(
+    items: Path, likely: dict[tuple[str, str], float], without: dict[str, str] | None = None
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The scores where an option has the log-probability of (date, label), else -9.
+
+    `without`: date -> why there is no answer.
+    """
     predictions = []
     for item in pq.read_table(items).to_pylist():
         logprobs = [likely.get((item["date"], label), -9.0) for label in item["options"]]
@@ -44,6 +49,9 @@ def scores(items: Path, likely: dict[tuple[str, str], float]) -> dict[tuple[str,
         correct = best == item["answer_index"]
         named = {"run_id": "r", "model": "m", "scoring": "loglik", "condition": "without"}
         own = {"item_id": item["item_id"], "parsed": best, "correct": correct, "logprobs": logprobs}
+        if reason := (without or {}).get(item["date"]):
+            right = False if reason == "not_finite" else None
+            own = {"item_id": item["item_id"], "reason": reason, "correct": right}
         predictions.append(named | own)
     path, output = items.with_name("predictions.parquet"), items.with_name("scores.parquet")
     write_parquet(pa.Table.from_pylist(predictions, PREDICTIONS), path)
@@ -67,6 +75,19 @@ def test_accuracy_wins_and_robustness(items: Path):
     assert found["year", "before"]["win_rate"] == 0.5
     assert found["day", "all"]["won"] == 0
     assert list(found)[:4] == [("day", name) for name in ("all", "before", "now", "then")]
+
+
+def test_what_has_no_answer_is_counted_and_output_that_is_not_finite_is_wrong(items: Path):
+    likely = {("2012", "Ann"): -1.0, ("2017", "Bob"): -1.0, ("2020", "Cid"): -1.0}
+    row = scores(items, likely, {"2012": "not_finite"})["year", "all"]
+    assert (row["n"], row["right"], row["unanswered"]) == (3, 2, 0)
+    # Ann's two pairs, and those of the others with 2012, are not won.
+    assert (row["pairs"], row["won"], row["pairs_left_out"], row["facts"], row["robust"]) == (6, 2, 0, 3, 0)
+    row = scores(items, likely, {"2012": "too_long"})["year", "all"]
+    assert (row["n"], row["right"], row["unanswered"]) == (2, 2, 1)
+    assert (row["pairs"], row["won"], row["pairs_left_out"], row["facts"], row["robust"]) == (2, 2, 4, 2, 1)
+    rows = scores(items, likely, {item["date"]: "too_long" for item in pq.read_table(items).to_pylist()})
+    assert {(row["n"], row["accuracy"], row["win_rate"]) for row in rows.values()} == {(0, None, None)}
 
 
 def test_a_dated_sentence_with_a_blank_is_a_cloze():

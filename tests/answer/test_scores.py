@@ -19,7 +19,7 @@ from factdrift.answer.scores import write_scores
 from factdrift.answer.table import by_hop, by_task, p_value, read_scores, write_csv
 from factdrift.cli import main
 from factdrift.tempripple.metrics import clustered_interval, mcnemar, wilson
-from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, write_rows
+from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, write_rows
 
 Row = dict[str, Any]
 
@@ -146,7 +146,19 @@ def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_p
     new, old = rows["new", 0], rows["old", 0]
     assert (new["n"], new["right"], new["unparsed"], new["unanswered"]) == (3, 2, 1, 0)
     assert (old["n"], old["right"], old["unparsed"], old["unanswered"]) == (2, 2, 0, 1)
-    assert all(row["unparsed"] is None for row in found.rows if row["items"] != "all")
+    other = {(row["task"], row["hop"]): row for row in found.of(items="discriminating")}
+    discriminating = [item for item in items() if item["discriminates"] and not item["open_only"]]
+    for (task, hop), row in rows.items():
+        mine = [item for item in discriminating if (TASKS[item["task"] - 1], item["hop"]) == (task, hop)]
+        lost = {reason: [item["item_id"][1] for item in mine].count(reason) for reason in "01"}
+        if mine:
+            left = other[task, hop]
+            assert (left["n"], left["unparsed"], left["unanswered"]) == (
+                len(mine) - lost["1"],
+                lost["0"],
+                lost["1"],
+            )
+        assert row["beyond_cutoff"] == 0
 
 
 def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -192,14 +204,24 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Scored:
     return Scored(tmp_path_factory.mktemp("three"), rows, items(), facts())
 
 
+def test_the_table_says_which_conditions_have_fewer_items(tmp_path: Path) -> None:
+    rows = predicted("m", "without", items(), right)
+    rows += predicted("m", "edited-rome", items(), lambda item: "edit_failed" if item["hop"] else right(item))
+    scored = Scored(tmp_path, rows, items(), facts())
+    lines = list(by_task(read_scores(scored.scores, scored.tests)))
+    assert "w/o ctx: n (items/asked facts): 3/3, 2/2, 3/3, 2/2" in lines
+    assert "ROME: n (items/asked facts): 3/3, 0/0, 3/3, 0/0" in lines
+    assert "ROME: 4 could not be asked and do not count" in lines
+
+
 def test_the_table_by_task(three: Scored) -> None:
     lines = list(by_task(read_scores(three.scores, three.tests)))
-    assert "m, letter (items/asked facts: 3/3, 2/2, 3/3, 2/2)" in lines
+    assert lines[lines.index("m, letter") + 1] == "n (items/asked facts): 3/3, 2/2, 3/3, 2/2"
     rows = [line.split() for line in lines if line.startswith(("w/", "ROME  "))]
     assert [row[0] for row in rows[:3]] == ["w/o", "w/", "ROME"]
     assert rows[1][2:] == ["1.000", "[1.00,", "1.00]", ".250", "1.000", "[1.00,", "1.00]", ".500"] * 2
     assert rows[2][1:5] == ["0.000", "[0.00,", "0.00]", "1.000"]
-    assert "ROME: 6 answers have no letter and count as wrong" in lines
+    assert "ROME: 6 answers have no letter, or no finite likelihood, and count as wrong" in lines
 
 
 def test_the_table_by_hop(three: Scored) -> None:
@@ -254,7 +276,9 @@ def test_a_group_without_any_answer_has_a_row(tmp_path: Path) -> None:
     rows = predicted("m", "with", items(), lambda item: "too_long")
     found = Scored(tmp_path, rows, items(), facts())
     assert {(row["n"], row["accuracy"]) for row in found.rows} == {(0, None)}
-    assert sum(row["unanswered"] for row in found.rows) == 10
+    assert sum(row["unanswered"] for row in found.of()) == 10
+    discriminating = [item for item in items() if item["discriminates"] and not item["open_only"]]
+    assert sum(row["unanswered"] for row in found.of(items="discriminating")) == len(discriminating)
     lines = list(by_task(read_scores(found.scores, found.tests)))
     assert "w/ ctx: 10 could not be asked and do not count" in lines
     assert any(line.split() == ["w/", "ctx"] + ["-"] * 8 for line in lines)

@@ -238,6 +238,33 @@ def test_the_baseline_is_the_model_as_loaded(world: Path, tmp_path: Path) -> Non
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in files]
 
 
+def test_output_that_is_not_finite_is_named_and_never_exact(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def huge(loaded: Loaded, given: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+        found = shifted(loaded, given, hyper, artefacts)
+        (delta,) = found.deltas.values()
+        assert isinstance(delta, LowRank)
+        for factor in (delta.read, delta.write):
+            factor *= 1e30
+        return found
+
+    monkeypatch.setitem(methods.METHODS, "shifted", huge)
+    made(world, tmp_path)
+    found = rows(tmp_path / "probes.parquet")
+    assert found
+    for row in found:
+        assert (row["logprob"], row["exact"], row["reason"]) == (None, False, "not_finite")
+        assert row["tokens"] > 0
+    job = job_of(world)
+    broken = job.loaded.model.model.norm.weight
+    monkeypatch.setattr(broken, "data", torch.full_like(broken.data, torch.nan))
+    files = (tmp_path / "base.parquet", tmp_path / "clozes.parquet")
+    write_baseline(job, read_updates(world / "edits.parquet"), tmp_path / "parts", *files)
+    for row in rows(files[0]):
+        assert (row["logprob"], row["exact"], row["tokens"] > 0) == (None, False, True)
+
+
 class Merging:
     """A tokenizer one of whose tokens holds the end of `is` and the begin of a target."""
 

@@ -78,15 +78,21 @@ def test_failed_edits_count_as_failures_and_neighbours_by_what_is_left_of_them()
     alone = row | {"generalization_s": None, "generalization_d": None}
     chances = [("nearest", 0.8, 0.4), ("random", 0.1, 0.2), ("nearest", 0.1, 0.05), ("update", 0.9, 0.1)]
     probes: list[dict[str, Any]] = [
-        {"role": role, "logprob_before": math.log(before), "logprob": math.log(after)}
+        {"role": role, "logprob_before": math.log(before), "logprob": math.log(after), "reason": None}
         for role, before, after in chances
     ]
-    probes.append({"role": "nearest", "logprob_before": None, "logprob": None})
+    probes.append({"role": "nearest", "logprob_before": None, "logprob": None, "reason": "unaligned"})
+    probes.append({"role": "nearest", "logprob_before": None, "logprob": -1.0, "reason": None})
     made = judged(hyper(), [row, failed, alone], probes)
     assert (made.efficacy, made.generalization) == (pytest.approx(2 / 3), pytest.approx(0.25))
     assert made.kept == pytest.approx((0.4 + 0.1 + 0.05) / 1.0)
     assert made.difference == pytest.approx(((0.8 + 0.8) / 3 + 0.2 / 2) / 2)
     assert judged(hyper(), [row], []).kept == 1
+    # A neighbour for which the output is not finite has lost everything.
+    probes.append(
+        {"role": "nearest", "logprob_before": math.log(0.6), "logprob": None, "reason": "not_finite"}
+    )
+    assert judged(hyper(), [row], probes).kept == pytest.approx((0.4 + 0.1 + 0.05) / 1.6)
 
 
 @pytest.fixture(scope="module")

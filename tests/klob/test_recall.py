@@ -209,6 +209,11 @@ def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built: Build, meth
         ("C++ and C", ["C++"], True),
         ("東京です", ["東京"], False),
         ("東京。", ["東京"], True),
+        ("Marta Kowalska-Nowak of", ["Marta Kowalska"], False),
+        ("Marta Kowalska - a", ["Marta Kowalska"], True),
+        ("Marta Kowalska's", ["Marta Kowalska"], True),
+        ("1,000 people", ["1"], False),
+        ("1.", ["1"], True),
     ],
 )
 def test_matching(output: str, wanted: list[str], matched: bool) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.klob_scores import row
+from support.klob_scores import dense, row
 
-from factdrift.klob.scoring.evaluate import Choices, evaluate, lexical
+from factdrift.klob.score_commands import CONTROLLED
+from factdrift.klob.scoring.evaluate import ABOVE, Choices, evaluate, lexical
 from factdrift.klob.scoring.examples import Examples, of_rows
 from factdrift.klob.scoring.locator import Scores
 from factdrift.klob.scoring.reference import reference
+from factdrift.klob.scoring.report import high_control, summary
 from factdrift.klob.scoring.selection import locate
 
 APPROX = pytest.approx
@@ -52,6 +54,69 @@ def test_reference_locators(population: dict[str, Examples]) -> None:
     assert random["c", "rsim", "all"] < 0.05
     assert abs(oracle["c", "rsim_raw", "permuted"]) < 0.05
     assert oracle[None, "rsd", None] < 0.05
+
+
+def test_a_locator_that_mostly_names_one_unit_is_no_better_than_its_control() -> None:
+    """RSim rewards it, also among permuted sentences; the leading measure does not."""
+    examples = of_rows([row(example, "eee") for example in range(400)], "c")
+    dice = np.random.default_rng(1)
+    units = np.where(dice.random(1200) < 0.9, 0, dice.integers(1, 4, 1200))
+    for scores in (
+        dense(*map(tuple, np.eye(4)[units].tolist()), sentences=examples.sentences),
+        reference("mostly_constant", [examples], 4),
+    ):
+        found = evaluate(scores, {"c": examples}, Choices((Fraction(1),))).measures
+        rows = {(row["measure"], row["population"]): row for row in found if row["relation"] is None}
+        assert rows["rsim", "all"]["value"] > 0.7
+        assert rows["rsim", "permuted"]["value"] > 0.6
+        leading = rows[ABOVE, "all"]
+        assert leading["low"] < 0 < leading["high"]
+        assert leading["n"] == 400
+        both = [rows["rsim_raw", name]["value"] for name in ("all", "permuted")]
+        assert leading["value"] == APPROX(both[0] - both[1])
+        assert high_control(found).startswith("warning: RSim of permuted sentences is 0.")
+    names = reference("mostly_constant", [examples], 4).signed(slice(None)).argmax(1)
+    assert 0.85 < np.bincount(names).max() / 1200 < 0.97
+
+
+def test_noise_is_not_significant_above_its_control() -> None:
+    """At four units clipped RSim of noise is above 0, often far above that of its permuted sentences."""
+    examples = of_rows([row(example, "eee") for example in range(96)], "c")
+    outside = 0
+    for seed in range(60):
+        scores = reference("random", [examples], 4, seed)
+        found = evaluate(scores, {"c": examples}, Choices((Fraction(1),), seed=seed), CONTROLLED).measures
+        (leading,) = (row for row in found if row["measure"] == ABOVE)
+        outside += not leading["low"] < 0 < leading["high"]
+        (clipped,) = (
+            row
+            for row in found
+            if (row["measure"], row["population"], row["relation"]) == ("rsim", "all", None)
+        )
+        assert clipped["low"] > 0
+    assert outside <= 8
+
+
+def test_scores_that_are_all_not_finite_have_rows_that_say_so() -> None:
+    examples = {"c": of_rows([row(example, "eee") for example in range(4)], "c")}
+    scores = dense(*[(float("nan"),) * 5] * 12, sentences=examples["c"].sentences)
+    found = evaluate(scores, examples, Choices((Fraction(20),)))
+    rows = {(row["measure"], row["population"]): row for row in found.measures if row["relation"] is None}
+    assert (rows["excluded_sentences", None]["value"], rows["excluded_sentences", None]["n"]) == (12, 12)
+    assert (rows["rsim", "all"]["value"], rows["rsim", "all"]["n"]) == (None, 0)
+    assert (rows["left_out", "all"]["value"], rows["left_out", "all"]["n"]) == (4, 4)
+    assert (rows[ABOVE, "all"]["value"], rows[ABOVE, "all"]["n"]) == (None, 0)
+    text = summary(found, 20)
+    assert "RSim above permuted at k = 20 % (K = 1, 20 % of the units): undefined (n = 0)" in text
+    assert "12 sentences were excluded: their scores are not finite" in text
+
+
+def test_equal_values_have_no_interval(population: dict[str, Examples]) -> None:
+    scores = reference("constant", list(population.values()), 400)
+    found = evaluate(scores, population, Choices((Fraction(5),))).measures
+    mine = [row for row in found if row["measure"] in ("rsim", ABOVE) and row["population"] == "all"]
+    assert mine
+    assert {(row["value"], row["low"], row["high"]) for row in mine} == {(0, None, None)}
 
 
 WORDINGS = (

@@ -140,9 +140,10 @@ def test_the_run_is_repeatable_with_figure_and_references(
     for name in ("measures.parquet", "examples.parquet", "rsim.svg"):
         assert outputs[0].joinpath(name).read_bytes() == outputs[1].joinpath(name).read_bytes()
     locators = set(pq.read_table(outputs[0] / "measures.parquet")["locator"].to_pylist())
-    assert locators == {"dense", "random", "oracle", "lexical"}
+    assert locators == {"dense", "mostly_constant", "random", "oracle", "lexical"}
     said = capsys.readouterr().out
     assert "RSim of random at k = 1 %: KLoB-c 0.0" in said
+    assert "RSim above permuted of mostly_constant at k = 1 %: KLoB-c " in said
     assert "RSim of lexical: KLoB-c 0." in said
     figure = outputs[0].joinpath("rsim.svg").read_text(encoding="utf-8")
     assert figure.startswith("<?xml")

@@ -91,10 +91,22 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     ranks = frame[(frame["locator"] == "causal_tracing") & (frame["measure"] == "rank_per_fact")]
     assert (len(ranks), set(ranks["n"])) == (len(METRICS), {18})
     assert (ranks["value"] > 0.8).all()
+    # One of 20 located facts was not edited, and the edit of another has no number.
+    assert set(ranks["left_out"]) == {2}
     located = frame[frame["measure"] == "located"]
     assert located[located["locator"] == "causal_tracing"]["value"].tolist() == pytest.approx(left.mean(0))
-    assert frame[frame["measure"] == "edited"]["n"].unique().tolist() == [18]
+    by_block = frame[frame["measure"] == "edited"]
+    assert (by_block["n"].unique().tolist(), by_block["left_out"].unique().tolist()) == ([18], [1])
     text = "\n".join(lines(rows))
+    assert text.endswith("\nn = 18 facts, 2 left out")
+    # A fact whose scores are not finite does not take the others with it.
+    lost = Located("causal_tracing", "layer", one.scores | {"e7": np.full(5, np.nan)})
+    found = [row for row in compare("m", [lost, constant], edited, 0) if row["measure"] == "rank_of_means"]
+    assert [(row["n"], row["left_out"]) for row in found[:1]] == [(17, 3)]
+    assert found[0]["value"] > 0.8
+    assert "causal_tracing: n = 17 facts, 3 left out" in lines(
+        list(compare("m", [lost, constant], edited, 0))
+    )
     assert "m, rome; efficacy_d by block" in text
     assert "causal_tracing" in text
     draw(rows, [tmp_path / "f.svg"])

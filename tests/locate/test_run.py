@@ -152,19 +152,27 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
     assert table.schema.equals(SCORES)
     assert len(table) == rows
     frame = table.to_pandas()
-    assert set(frame[frame["kind"] == "reference"]["locator"]) == {"random", "oracle", "constant", "lexical"}
+    references = {"random", "oracle", "constant", "mostly_constant", "lexical"}
+    assert set(frame[frame["kind"] == "reference"]["locator"]) == references
     main = frame[(frame["measure"] == "rsim") & (frame["population"] == "all") & frame["relation"].isna()]
     oracle = main[
         (main["locator"] == "oracle") & (main["granularity"] == "neuron") & (main["subtask"] == "c")
     ]
     assert oracle["value"].tolist() == [1, 1]
-    assert set(main["locator"]) == {*names, "random", "oracle", "constant", "lexical"}
+    assert set(main["locator"]) == {*names, *references}
     known = frame[(frame["measure"] == "known") & (frame["locator"] == "activation")]
     assert known["subtask"].tolist() == ["c", "r"]
     assert json.loads(frame[frame["locator"] == "causal_tracing"]["hyper"].iloc[0])["samples"] == 2
     for subtask in "cru":
         text = "\n".join(lines(found, subtask, 1.0))
         assert all(name in text for name in names)
+        if subtask == "c":
+            assert text.count("above permuted  ") == 4
+            control = frame[(frame["measure"] == "rsim") & (frame["population"] == "permuted")]
+            control = control[(control["subtask"] == "c") & (control["k"] == 1) & (control["value"] > 0.1)]
+            high = set(control["locator"]) & set(names)
+            said = [line for line in text.splitlines() if line.startswith("RSim of permuted sentences")]
+            assert {name for line in said for name in line.partition(": ")[2].split(", ")} == high
         draw(found, subtask, [tmp_path / f"{subtask}.svg"])
         assert "tiny-llama, 168 neurons" in (tmp_path / f"{subtask}.svg").read_text(encoding="utf-8")
 

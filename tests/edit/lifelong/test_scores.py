@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -153,6 +154,38 @@ def test_against_plain_python(runs: StreamRuns, tmp_path: Path) -> None:
     )
     assert (one["made_in"], one["superseded_in"], one["interval"]) == (3, 4, 4)
     assert (one["model_digest"], one["source"], one["chain"], one["link"]) == ("d", "given", "Q4-P6", 1)
+
+
+def test_output_that_is_not_finite_counts_as_the_worst(runs: StreamRuns, tmp_path: Path) -> None:
+    rows = pq.read_table(runs.run_probes[0]).to_pylist()
+    for row in rows:
+        row |= {"logprob": None, "exact": False, "reason": "not_finite"}
+    pq.write_table(pa.Table.from_pylist(rows, schema=STREAM_PROBES), tmp_path / "lost.parquet")
+    given = replace(runs, run_probes=[tmp_path / "lost.parquet"], methods=["ft"])
+    found = [row for row in scored(given, tmp_path) if row["failed"] is None]
+    known = pq.read_table(runs.base_probes[0]).to_pylist()
+    assert {row["probe"] for row in found} == {"current", "retention", "staleness", "neighbors"}
+    for row in found:
+        assert row["not_finite"] > 0
+        assert row["d"] is row["generalization_d"] is None
+        if row["probe"] == "neighbors":
+            assert row["bleedover_nearest"] > 0
+            assert (row["nearest_exact"], row["random_exact"]) == (0, 0)
+        else:
+            assert (row["s"], row["exact"]) == (row["probe"] == "staleness", 0)
+    whole = [row["bleedover_nearest"] for row in found if row["bleedover_nearest"] is not None]
+    assert max(whole) <= max(math.exp(row["logprob"]) for row in known)
+    (tmp_path / "costs.json").write_text("[]", encoding="utf-8")
+    read = Stream.read(
+        tmp_path / "scores.parquet", tmp_path / "intervals.parquet", tmp_path / "costs.json", [], []
+    )
+    write_report(read, tmp_path / "table.txt", tmp_path / "table.csv")
+    for line in csv.DictReader((tmp_path / "table.csv").open(encoding="utf-8")):
+        assert int(line["not_finite"]) == read.not_finite("tiny", "ft", int(line["interval"])) > 0
+        assert line["efficacy_d_n"] == ""
+        assert int(line["efficacy_s_n"] or 0) == int(
+            read.asked("tiny", "ft", int(line["interval"])).split("/")[0]
+        )
 
 
 def test_the_table_says_what_the_scores_say(runs: StreamRuns, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factdrift.cli import main
-from factdrift.edit.scores.figures import binned
+from factdrift.edit.scores.figures import binned, neighbors
 from factdrift.edit.scores.metrics import PROBES
 
 
@@ -36,6 +36,16 @@ def test_every_value_is_in_one_class_and_equal_ones_in_the_same(
     assert y.min() <= mean.min()
     assert mean.max() <= y.max()
     assert (half >= 0).all()
+
+
+def test_a_neighbour_whose_output_is_not_finite_has_lost_everything(tmp_path: Path) -> None:
+    rows = [
+        {"model": "m", "method": "ft", "role": "random", "logprob_before": np.log(0.5)}
+        | {"logprob": logprob, "reason": reason}
+        for logprob, reason in ((np.log(0.4), None), (None, "not_finite"), (None, "unaligned"))
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=PROBES), tmp_path / "probes.parquet")
+    assert neighbors(tmp_path / "probes.parquet")["bleedover"].tolist() == pytest.approx([0.1, 0.5])
 
 
 @pytest.mark.parametrize("missing", [("dist",), ("dist", "popularity"), ()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from pathlib import Path
 from statistics import fmean, stdev
@@ -66,6 +67,10 @@ class World:
         self.excluded: list[str] = []
         self.exact: set[tuple[str, str]] = set()
         self.said: dict[str, list[str]] = {}
+        self.never: set[tuple[str, str]] = set()
+        """What the unedited model gives no finite number."""
+        self.lost: set[tuple[str, int]] = set()
+        """Probes after the edit whose output is not finite."""
 
     def write(self, methods: list[str] | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Scores and probes of `none` and of one method, `x`."""
@@ -75,7 +80,7 @@ class World:
                 "model": "m",
                 "prompt": prompt,
                 "target": target,
-                "logprob": math.log(self.before[prompt, target]),
+                "logprob": None if (prompt, target) in self.never else math.log(self.before[prompt, target]),
             }
             | {"tokens": 1, "exact": (prompt, target) in self.exact}
             for prompt, target in sorted(asked)
@@ -83,7 +88,11 @@ class World:
         ]
         after = [
             {"model": "m", "method": "x", "edit": edit["edit"], "number": number, "tokens": 1, "exact": False}
-            | {"logprob": math.log(self.after[edit["edit"], number])}
+            | (
+                {"logprob": None, "reason": "not_finite"}
+                if (edit["edit"], number) in self.lost
+                else {"logprob": math.log(self.after[edit["edit"], number])}
+            )
             for edit in self.edits
             if edit["edit"] not in self.failed
             for number in range(len(edit["probes"]))
@@ -177,6 +186,84 @@ def test_metrics_by_hand(tmp_path: Path) -> None:
     assert (x["exact"], none["random_exact_before"], x["model_digest"]) == (0, 0, "d")
     assert [row["number"] for row in probes] == [*range(9), *range(9)]
     assert all(row["logprob"] == row["logprob_before"] for row in probes[:9])
+
+
+def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
+    rows = [one_update() | {"subject": {"id": f"Q{n}", "label": "Atlantis"}} for n in range(1, 7)]
+    world = World(tmp_path, rows, ["replacement"])
+    for edit in world.edits:
+        for number, probe in enumerate(edit["probes"]):
+            world.before[probe["prompt"], probe["target"]] = 0.5
+            world.after[edit["edit"], number] = 0.9 if number % 2 == 0 else 0.3
+    names = [edit["edit"] for edit in world.edits]
+    # Four of six edits destroy the model; of a fifth one cloze and one neighbour are lost.
+    world.lost = {(name, number) for name in names[:4] for number in range(9)}
+    world.lost |= {(names[4], 2), (names[4], 6)}
+    scores, _ = world.write(["x"])
+    assert [row["efficacy_s"] for row in scores] == [0, 0, 0, 0, 1, 1]
+    assert [row["efficacy_d"] is None for row in scores] == [True] * 4 + [False] * 2
+    assert [row["generalization_s"] for row in scores] == [0, 0, 0, 0, 0.5, 1]
+    assert scores[4]["generalization_d"] == pytest.approx(0.6)
+    assert [row["exact"] for row in scores] == [0] * 6
+    assert [row["bleedover_random"] for row in scores] == pytest.approx([0.5] * 4 + [0] * 2)
+    assert scores[4]["bleedover_nearest"] == pytest.approx((0.5 + 0.2) / 2)
+    assert scores[5]["bleedover_nearest"] == pytest.approx((0 + 0.2) / 2)
+    assert [row["nearest_exact"] for row in scores] == [0] * 6
+    assert [row["generalizations"] for row in scores] == [2] * 6
+    assert [row["nearests"] for row in scores] == [2] * 6
+    assert [row["not_finite"] for row in scores] == [9, 9, 9, 9, 2, 0]
+    (tmp_path / "costs.json").write_text("[]")
+    (group,) = read_groups(tmp_path / "scores.parquet", tmp_path / "costs.json")
+    assert group.not_finite == 5
+    assert group.value("efficacy_s").mean == pytest.approx(100 / 3)  # type: ignore[union-attr]
+    text = list(lines([group], "Title"))
+    assert [line.split()[-2:] for line in text if line.startswith("x ")][1] == ["0", "5"]
+    assert "x: 2 edits in Efficacy D, General. D" in text
+    write_table([group], "Title", tmp_path / "t.txt", tmp_path / "t.csv")
+    (found,) = csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8"))
+    assert [found[name] for name in ("efficacy_s_n", "efficacy_d_n", "failed", "not_finite")] == list("6205")
+
+
+def test_an_unedited_model_whose_output_is_not_finite_is_no_better(tmp_path: Path) -> None:
+    world = World(tmp_path, [one_update()], ["replacement"])
+    (edit,) = world.edits
+    for number, probe in enumerate(edit["probes"]):
+        world.before[probe["prompt"], probe["target"]] = 0.5
+        world.after[edit["edit"], number] = 0.4
+    world.never = {(probe["prompt"], probe["target"]) for probe in edit["probes"][:7]}
+    (none, x), probes = world.write()
+    assert {row["reason"] for row in probes[:7]} == {"not_finite"}
+    assert (none["efficacy_s"], none["efficacy_d"], none["not_finite"]) == (0, None, 7)
+    # What a neighbour had is not known, so it is no loss of 0.
+    assert (x["bleedover_nearest"], x["nearests"], x["not_finite"]) == (pytest.approx(0.1), 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (" Dan McKee, governor", 1),
+        (" Dan McKee's", 1),
+        (" Dan McKee - the", 1),
+        (" Dan McKee.", 1),
+        (" Dan McKee-Martin", 0),
+        (" Dan McKee\u2011Martin", 0),
+        (" Dan McKeen", 0),
+        (" Dan McKee\u0301", 0),
+        (" Dan McKee.5", 0),
+    ],
+)
+def test_greedy_wants_the_object_to_end_at_the_end_of_a_name(text: str, said: int, tmp_path: Path) -> None:
+    objects = [
+        {"label": "Dan McKee", "decision": "new"},
+        {"label": "Marta Kowalska", "decision": "obsolete"},
+    ]
+    world = World(tmp_path, [one_update(objects=objects)], ["replacement"])
+    (edit,) = world.edits
+    for number, probe in enumerate(edit["probes"]):
+        world.before[probe["prompt"], probe["target"]] = world.after[edit["edit"], number] = 0.5
+    world.said = {edit["edit"]: [text, text, " Marta"]}
+    (row,), _ = world.write(["x"])
+    assert (row["greedy"], row["generalization_greedy"]) == (said, said / 2)
 
 
 def test_one_sided_scenarios(tmp_path: Path) -> None:
@@ -277,11 +364,20 @@ def test_intervals() -> None:
     assert found == pytest.approx((fmean(values), 1.96 * stdev(values) / math.sqrt(3), 3))
     assert interval([]) is None
     assert str(interval([7.0])) == "7.0"
+    # Edits in one model are a cluster: two models whose means are 0 and 1 are two values, by Student's t.
+    together = interval([0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [1, 1, 1, 2, 2, 2])
+    assert together == pytest.approx((0.5, 12.7062047 * 0.5, 6))
+    assert interval(values, [1, 2, 3]) == interval(values, [1, 1, 1]) == found
+    # Wilson's interval of 0 of 10 reaches to .2775, that of 10 of 10 down to .7225.
+    assert interval([0.0] * 10, top=1) == pytest.approx((0, 0.27753, 10), abs=1e-4)
+    assert interval([100.0] * 10, top=100) == pytest.approx((100, 27.753, 10), abs=1e-2)
+    assert interval([0.0] * 10, [1] * 5 + [2] * 5, top=1) == pytest.approx((0, 0.65765, 10), abs=1e-4)
+    assert interval([0.0] * 10) == (0, 0, 10)
     assert str(found) == "2.3 ±1.7"
 
 
 def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
-    row = {"failed": None, "template": "none", "known_before": True, "fluency": 5.2}
+    row = {"failed": None, "template": "none", "known_before": True, "fluency": 5.2, "state": 0}
     row |= {"efficacy_d": 0.5, "efficacy_s": 1.0}
     row |= dict.fromkeys(
         ("generalization_d", "generalization_s", "bleedover_random", "bleedover_nearest"), 0.25
@@ -289,11 +385,11 @@ def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
     row |= dict.fromkeys(("exact", "greedy", "generalization_exact", "generalization_greedy"), 1.0)
     row |= dict.fromkeys(("nearest_exact_before", "nearest_exact"), 0.5) | {"fluency_full": 10.4}
     cost = {"edits": 4, "edit_seconds": 1.0, "peak_mb": 100.0}
-    groups = [Group("m", "replace", "ft_l", [row, row | {"efficacy_d": 0.3}], cost)]
+    groups = [Group("m", "replace", "ft_l", [row, row | {"efficacy_d": 0.3, "state": 1}], cost)]
     text = "\n".join(lines(groups, "Title"))
     assert "m, 2 replacements" in text
     first = next(line.split() for line in text.splitlines() if line.startswith("FT+L"))
-    assert first[:7] == ["FT+L", "40.0", "±19.6", "100.0", "±0.0", "25.0", "±0.0"]
+    assert first[:8] == ["FT+L", "2", "40.0", "±19.6", "100.0", "±65.8", "25.0", "±0.0"]
     assert first[-3:] == ["5.2", "±0.0", "0.25"]
     write_table(groups, "Title", tmp_path / "t.txt", tmp_path / "t.csv", below=["m knows it all"])
     header, values = (line.split(",") for line in (tmp_path / "t.csv").read_text().splitlines())
@@ -302,6 +398,11 @@ def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
     assert float(found["efficacy_d_ci95"]) == pytest.approx(19.6)
     assert found["seconds_per_edit"] == "0.25"
     assert (tmp_path / "t.txt").read_text() == text + "\nm knows it all\n"
+    # Edits that are in one model together.
+    both = [Group("m", "replace", "ft", [row, row], cost)]
+    assert "FT: all edits are in one model, and intervals are over its edits only" in lines(both, "Title")
+    both[0].rows.append(row | {"state": 1})
+    assert "FT: intervals are by edited model, of which there are 2" in lines(both, "Title")
     # Below the table: over which texts second moments were counted, by method.
     assert "second moments" not in text
     more = [Group("m", "replace", name, [row], cost | {"moments": "my.txt"}) for name in ("rome", "memit")]
@@ -314,9 +415,9 @@ def test_a_table_without_rows_says_why() -> None:
         ("add", "an addition has no obsolete object"),
     ):
         text = list(lines([Group("m", kind, "ft", [], {}), Group("m", kind, "rome", [], {})], "Title"))
-        assert text[3].startswith("m, 0 ")
-        assert reason in text[4]
-        assert len(text) == 5
+        assert text[4].startswith("m, 0 ")
+        assert reason in text[5]
+        assert len(text) == 6
 
 
 def test_two_objects_of_equal_probability_are_no_success(tmp_path: Path) -> None:

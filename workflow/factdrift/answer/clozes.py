@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from factdrift.answer.schemas import CLOZES
 from factdrift.edit.job import Job, cut
-from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.scoring import score
 from factdrift.progress import Progress
 from factdrift.tables import write_parquet
@@ -24,7 +24,8 @@ CHUNK = 4096
 def ask_clozes(job: Job, rows: Sequence[dict[str, Any]], output: Path) -> int:
     """Scores the object of each cloze test after its prompt, and writes CLOZES; returns their number.
 
-    `exact`: every token of the object is the most probable one after those before it.
+    `exact`: every token of the object is the most probable one after those before it; of output that is not
+    finite none is.
     """
     progress = Progress(f"cloze tests of {job.loaded.name}", len(rows), "cloze tests")
     found: list[dict[str, Any]] = []
@@ -45,7 +46,10 @@ def ask_clozes(job: Job, rows: Sequence[dict[str, Any]], output: Path) -> int:
             asked.append(row)
         scores = score(job.loaded, sentences, budget=job.budget)
         for row, logprob, exact in zip(asked, scores.logprob.tolist(), scores.exact.tolist(), strict=True):
-            row |= {"logprob": logprob, "exact": exact} if np.isfinite(logprob) else {"reason": "not_finite"}
+            if np.isfinite(logprob):
+                row |= {"logprob": logprob, "exact": exact}
+            else:
+                row |= {"exact": False, "reason": NOT_FINITE}
         progress.advance(len(chunk))
     progress.say()
     return write_parquet(pa.Table.from_pylist(found, schema=CLOZES), output)
@@ -60,28 +64,33 @@ class Share(NamedTuple):
     asked: int
     exact: int
     unanswered: int
+    not_finite: int
+    """Of those asked."""
 
     def __str__(self) -> str:
         if not self.asked:
-            return f"{self.model:<16}  {self.benchmark:<12}  {self.role:<20}  {0:>7,}  -"
-        low, high = wilson(self.exact, self.asked)
-        share = self.exact / self.asked
-        left = f"  ({self.unanswered:,} not answered)" if self.unanswered else ""
+            said = "-"
+        else:
+            low, high = wilson(self.exact, self.asked)
+            said = f"{self.exact / self.asked:.3f} [{low:.2f}, {high:.2f}]"
+        counts = {"left out": self.unanswered, "not finite, not completed": self.not_finite}
+        notes = ", ".join(f"{number:,} {text}" for text, number in counts.items() if number)
         return (
-            f"{self.model:<16}  {self.benchmark:<12}  {self.role:<20}  {self.asked:>7,}  "
-            f"{share:.3f} [{low:.2f}, {high:.2f}]{left}"
+            f"{self.model:<16}  {self.benchmark:<12}  {self.role:<20}  {self.asked:>7,}  {said}"
+            f"{f'  ({notes})' if notes else ''}"
         )
 
 
 def shares(table: pa.Table) -> Iterator[Share]:
     """A share for each model, benchmark and role, in the order of the rows."""
     counts: dict[tuple[str, str, str], list[int]] = {}
-    columns = (table[name].to_pylist() for name in ("model", "benchmark", "role", "exact"))
-    for *key, exact in zip(*columns, strict=True):
-        asked = counts.setdefault((key[0], key[1], key[2]), [0, 0, 0])
+    columns = (table[name].to_pylist() for name in ("model", "benchmark", "role", "exact", "reason"))
+    for *key, exact, reason in zip(*columns, strict=True):
+        asked = counts.setdefault((key[0], key[1], key[2]), [0, 0, 0, 0])
         asked[0] += exact is not None
         asked[1] += bool(exact)
         asked[2] += exact is None
+        asked[3] += reason == NOT_FINITE
     for (model, benchmark, role), numbers in counts.items():
         yield Share(model, benchmark, role, *numbers)
 

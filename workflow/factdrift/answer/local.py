@@ -11,7 +11,7 @@ from factdrift.answer.prompts import filled, parsed
 from factdrift.answer.settings import Scoring, Settings
 from factdrift.edit.job import Job
 from factdrift.edit.methods.interface import Edited
-from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.scoring import score
 from factdrift.tempripple.schemas import Row
 
@@ -33,10 +33,15 @@ def answers(job: Job, settings: Settings, asked: Sequence[Asked], made: Edited |
 
 
 def _row(one: Asked, scoring: Scoring, **found: Any) -> Row:
-    """A row with `correct` by `parsed`, unless there is a reason why the item was not answered."""
+    """A row with `correct` by `parsed`, unless there is a reason why the item was not answered.
+
+    A model whose output is not finite was asked and gave no answer, which is wrong.
+    """
     row: Row = {"scoring": scoring, "condition": one.condition, "item_id": one.item["item_id"], **found}
     if "reason" not in found:
         row["correct"] = found["parsed"] == one.item["answer_index"]
+    elif found["reason"] == NOT_FINITE:
+        row["correct"] = False
     return row
 
 
@@ -68,7 +73,7 @@ def _likelihoods(job: Job, settings: Settings, asked: Sequence[Asked], made: Edi
         if np.isfinite(logprobs).all():
             yield _row(one, "loglik", parsed=int(np.argmax(logprobs)), logprobs=logprobs)
         else:
-            yield _row(one, "loglik", reason="not_finite")
+            yield _row(one, "loglik", reason=NOT_FINITE)
 
 
 def _letters(job: Job, settings: Settings, asked: Sequence[Asked], made: Edited | None) -> Iterator[Row]:

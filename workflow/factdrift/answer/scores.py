@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,9 @@ from factdrift.errors import CannotEdit
 from factdrift.models.names import check_same_weights
 from factdrift.tables import atomic_path, write_parquet
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
-from factdrift.tempripple.score import SELECTIONS, Answers, Key, grouped, report, within_cutoff
+from factdrift.tempripple.score import SELECTIONS, Key, grouped, report, within_cutoff
 
 _INTERVALS = ("wilson", "by_timeline", "by_asked_fact")
-_WHOLE = next(iter(SELECTIONS))
-"""The selection that leaves no item out; only its rows have counts of what was left out for other reasons."""
 
 
 def write_scores(
@@ -59,28 +57,24 @@ def write_scores(
             asked,
             str(out_predictions),
         )
-        counted, beyond = within_cutoff(found, dated, cutoffs)
+        counted, _ = within_cutoff(found, dated, cutoffs)
         tables = report(counted, dated, seed, draws)
-        unanswered = [row for row in mine if row["correct"] is None]
-        counts = {
-            "unparsed": _tallied(_counting(answered, counted, by_id), by_id),
-            "unanswered": _tallied(unanswered, by_id),
-            "beyond_cutoff": beyond,
-        }
-        for row in tables.pop("accuracy"):
-            key: Key = (row["model"], row["condition"], TASKS.index(row["task"]) + 1, row["hop"])
-            whole = row["items"] == _WHOLE
-            scores.append({"scoring": scoring, **_flat(row), **_of_key(counts, key if whole else None)})
-        for model, condition, task, hop in {*counts["unanswered"], *counts["beyond_cutoff"]} - counted.keys():
-            row = {
-                "items": _WHOLE,
-                "model": model,
-                "condition": condition,
-                "task": TASKS[task - 1],
-                "hop": hop,
-            }
-            row |= {"scoring": scoring, "n": 0, "right": 0, "asked_facts": 0}
-            scores.append(row | _of_key(counts, (model, condition, task, hop)))
+        kept = {(key, answer.item["item_id"]) for key, group in counted.items() for answer in group}
+        accuracies = tables.pop("accuracy")
+        for selection, wanted in SELECTIONS.items():
+            chosen = [row for row in mine if wanted(by_id[row["item_id"]])]
+            counts = _counts(chosen, kept, by_id)
+            there: set[Key] = set()
+            for row in accuracies:
+                if row["items"] == selection:
+                    key: Key = (row["model"], row["condition"], TASKS.index(row["task"]) + 1, row["hop"])
+                    there.add(key)
+                    scores.append({"scoring": scoring, **_flat(row), **_of_key(counts, key)})
+            for key in {*counts["unanswered"], *counts["beyond_cutoff"]} - there:
+                model, condition, task, hop = key
+                named: Row = {"items": selection, "model": model, "condition": condition}
+                named |= {"task": TASKS[task - 1], "hop": hop, "scoring": scoring}
+                scores.append(named | {"n": 0, "right": 0, "asked_facts": 0} | _of_key(counts, key))
         tests[scoring] = tables
     scores.sort(key=_order([row["model"] for row in rows], [row["condition"] for row in rows]))
     with atomic_path(out_tests) as partial:
@@ -88,16 +82,24 @@ def write_scores(
     return write_parquet(pa.Table.from_pylist(scores, schema=SCORES), output)
 
 
-def _of_key(counts: Mapping[str, Mapping[Key, int]], key: Key | None) -> Row:
-    return {name: None if key is None else each.get(key, 0) for name, each in counts.items()}
+def _of_key(counts: Mapping[str, Mapping[Key, int]], key: Key) -> Row:
+    return {name: each.get(key, 0) for name, each in counts.items()}
 
 
-def _counting(rows: Sequence[Row], counted: Answers, items: Mapping[str, Row]) -> Iterator[Row]:
-    """The rows without a letter, of items that the cutoff leaves."""
-    kept = {(key, answer.item["item_id"]) for key, group in counted.items() for answer in group}
-    for row in rows:
-        if row["parsed"] is None and (_key(row, items), row["item_id"]) in kept:
-            yield row
+def _counts(
+    rows: Sequence[Row], kept: Set[tuple[Key, str]], items: Mapping[str, Row]
+) -> dict[str, Counter[Key]]:
+    """What is wrong because there is no answer, and what does not count, by key.
+
+    `kept`: the answers that the cutoff leaves, by key and item.
+    """
+    answered = [row for row in rows if row["correct"] is not None]
+    within = [row for row in answered if (_key(row, items), row["item_id"]) in kept]
+    return {
+        "unparsed": _tallied((row for row in within if row["parsed"] is None), items),
+        "unanswered": _tallied((row for row in rows if row["correct"] is None), items),
+        "beyond_cutoff": _tallied(answered, items) - _tallied(within, items),
+    }
 
 
 def _key(row: Row, items: Mapping[str, Row]) -> Key:

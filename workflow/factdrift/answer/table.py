@@ -99,25 +99,29 @@ def by_task(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
                 cells.append(p_value(found["p"] if found else None))
             rows.append(cells)
         header = [cell for name in TASK_COLUMNS for cell in (name, "p")]
-        yield from ("", f"{model}, {scoring}{_sizes(scores, model, scoring, TASK_COLUMNS)}")
+        yield from ("", f"{model}, {scoring}", *_sizes(scores, model, scoring, TASK_COLUMNS))
         yield from grid(["", *header], rows)
         yield from _left_out(scores, model, scoring)
         yield from _durations(scores, model, scoring)
         yield from skipped_lines(skipped, model)
 
 
-def _sizes(scores: Scores, model: str, scoring: str, columns: Mapping[str, tuple[str, int]]) -> str:
-    """The numbers of items and of asked facts of each column."""
-    condition = scores.conditions(model, scoring)[0]
-    found = [scores.rows.get((model, scoring, condition, *key)) for key in columns.values()]
-    counts = [f"{row['n']:,}/{row['asked_facts']:,}" if row else "0" for row in found]
-    return f" (items/asked facts: {', '.join(counts)})"
+def _sizes(scores: Scores, model: str, scoring: str, columns: Mapping[str, tuple[str, int]]) -> Iterator[str]:
+    """A line with the numbers of items and asked facts of each column, for conditions with the same ones."""
+    sizes: dict[str, list[str]] = {}
+    for condition in scores.conditions(model, scoring):
+        found = [scores.rows.get((model, scoring, condition, *key)) for key in columns.values()]
+        counts = ", ".join(f"{row['n']:,}/{row['asked_facts']:,}" if row else "0" for row in found)
+        sizes.setdefault(counts, []).append(title(condition))
+    for counts, conditions in sizes.items():
+        of = f"{', '.join(conditions)}: " if len(sizes) > 1 else ""
+        yield f"{of}n (items/asked facts): {counts}"
 
 
 def _left_out(scores: Scores, model: str, scoring: str) -> Iterator[str]:
     """What is wrong because no letter could be read, and what does not count."""
     texts = {
-        "unparsed": "answers have no letter and count as wrong",
+        "unparsed": "answers have no letter, or no finite likelihood, and count as wrong",
         "unanswered": "could not be asked and do not count",
         "beyond_cutoff": "do not count because of the model's cutoff",
     }
@@ -160,7 +164,7 @@ def by_hop(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
         header = [
             cell for name, (_, hop) in HOP_COLUMNS.items() for cell in ((name, "p") if hop else (name,))
         ]
-        yield from ("", f"{model}, {scoring}{_sizes(scores, model, scoring, HOP_COLUMNS)}")
+        yield from ("", f"{model}, {scoring}", *_sizes(scores, model, scoring, HOP_COLUMNS))
         yield from grid(["", *header], rows)
         yield from skipped_lines(skipped, model)
 

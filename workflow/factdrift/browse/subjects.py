@@ -27,7 +27,7 @@ _SCORE = (
     "subject, relation, edit, model, method, kind, failed, p_new_before, p_obsolete_before, p_new, "
     "p_obsolete, efficacy_d, exact, said"
 )
-_ANSWER = "model, method, edit, number, role, object, prompt, target, logprob_before, logprob, exact"
+_ANSWER = "model, method, edit, number, role, object, prompt, target, logprob_before, logprob, exact, reason"
 _ASKED = ("update", "generalization")
 """Roles of the probes that are shown; those of neighbours are summed up in the scores."""
 

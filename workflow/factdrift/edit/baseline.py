@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from factdrift.edit.checkpoints import Parts
@@ -28,7 +29,10 @@ BASE_PROBES = pa.schema(
         ("exact", pa.bool_()),
     ]
 )
-"""One row for each aligned sentence with a target, sorted by prompt and target."""
+"""One row for each aligned sentence with a target, sorted by prompt and target.
+
+`logprob` is null and `exact` false where the model's output is not finite.
+"""
 
 BASE_CLOZES = pa.schema(
     [
@@ -78,8 +82,13 @@ def write_baseline(
 def _base_probes(job: Job, pairs: Sequence[tuple[str, str]]) -> pa.Table:
     scores = score(job.loaded, [job.sentences[pair] for pair in pairs], budget=job.budget)
     prompts, targets = zip(*pairs, strict=True)
-    columns = [[job.loaded.name] * len(pairs), prompts, targets, scores.logprob, scores.tokens, scores.exact]
-    return pa.table([pa.array(column) for column in columns], schema=BASE_PROBES)
+    finite = np.isfinite(scores.logprob)
+    columns = [
+        *(pa.array(column) for column in ([job.loaded.name] * len(pairs), prompts, targets)),
+        pa.array(scores.logprob, mask=~finite),
+        *(pa.array(column) for column in (scores.tokens, scores.exact & finite)),
+    ]
+    return pa.table(columns, schema=BASE_PROBES)
 
 
 def _base_clozes(

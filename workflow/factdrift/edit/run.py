@@ -26,7 +26,7 @@ from factdrift.edit.methods.regimes import Maker, at_a_time, maker
 from factdrift.edit.probes import Update
 from factdrift.edit.scores.fluency import fluency
 from factdrift.fingerprint import of_module
-from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.memory import in_batches
 from factdrift.models.scoring import score
 from factdrift.progress import Progress
@@ -42,7 +42,10 @@ RUN_PROBES = pa.schema(
         ("reason", pa.string()),
     ]
 )
-"""One row for each probe of an edit that did not fail; `number` is its index in the edit's probes."""
+"""One row for each probe of an edit that did not fail; `number` is its index in the edit's probes.
+
+`logprob` is null, `exact` false and `reason` NOT_FINITE where the edited model's output is not finite.
+"""
 
 RUN_EDITS = pa.schema(
     [
@@ -195,7 +198,8 @@ def probe_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[di
         if math.isfinite(logprob):
             rows[place] |= {"logprob": logprob, "tokens": tokens, "exact": exact}
         else:
-            rows[place]["reason"] = "not_finite"
+            # Such a model gives the object no probability, and writes nothing.
+            rows[place] |= {"tokens": tokens, "exact": False, "reason": NOT_FINITE}
     yield from rows
 
 

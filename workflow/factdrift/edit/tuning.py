@@ -24,6 +24,7 @@ from factdrift.edit.methods.plan import needs
 from factdrift.edit.probes import Update
 from factdrift.edit.run import write_run
 from factdrift.edit.scores.metrics import Runs, write_scores
+from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.moments import Moments
 
 Counted = Callable[[Sequence[int]], Mapping[int, Moments]]
@@ -107,10 +108,13 @@ def judged(hyper: Hyper, scores: Sequence[Mapping[str, Any]], probes: Iterable[M
 
     before, left = 0.0, 0.0
     for probe in probes:
-        if probe["role"] in ("nearest", "random") and probe["logprob"] is not None:
+        lost = probe["reason"] == NOT_FINITE
+        if probe["role"] not in ("nearest", "random") or probe["logprob_before"] is None:
+            continue
+        if lost or probe["logprob"] is not None:
             chance = math.exp(probe["logprob_before"])
             before += chance
-            left += min(chance, math.exp(probe["logprob"]))
+            left += 0.0 if lost else min(chance, math.exp(probe["logprob"]))
     return Trial(
         hyper=hyper,
         efficacy=mean("efficacy_s"),

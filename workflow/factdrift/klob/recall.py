@@ -88,11 +88,17 @@ def _bare(text: str) -> str:
     return text[outer[0] : outer[-1] + 1] if outer else ""
 
 
+_GOES_ON = re.compile(r"\w|[-\u2010\u2011]\w|[.,]\d")
+
+
 def matches(output: str, answers: Iterable[str]) -> bool:
-    """Whether a normalised output begins with a normalised answer that ends at a word boundary."""
+    """Whether a normalised output begins with a normalised answer that ends where its word or number does.
+
+    A double name (`Kowalska-Nowak`) or a longer number (`1,000`) goes on after the answer.
+    """
     said = normalised(output)
     wanted = {normalised(answer) for answer in answers} - {""}
-    return any(said.startswith(answer) and not re.match(r"\w", said[len(answer) :]) for answer in wanted)
+    return any(said.startswith(answer) and not _GOES_ON.match(said[len(answer) :]) for answer in wanted)
 
 
 def read_demonstrations(path: Path | None) -> Mapping[int, str]:

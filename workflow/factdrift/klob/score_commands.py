@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 SWEEP = ("0.1", "0.5", "1", "2", "5", "10", "20")
 """k in percent."""
 
+CONTROLLED = ("all", "permuted")
+"""The populations of the reference locators."""
+
 REFERENCE_UNITS = 10_000
 """The most units of the reference locators in the figure; their RSim hardly depends on it."""
 
@@ -41,7 +44,7 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     score.set_defaults(run=_score)
 
     locate = verbs.add_parser("locate", help="write the scores of a reference locator, to try `score` on")
-    locate.add_argument("kind", choices=("constant", "random", "oracle"))
+    locate.add_argument("kind", choices=("constant", "mostly_constant", "random", "oracle"))
     _add_examples(locate)
     locate.add_argument("--units", type=int, default=1000, help="default %(default)s")
     _add_seed(locate)
@@ -118,13 +121,14 @@ def _score(options: argparse.Namespace) -> None:
 
 def _references(subtasks: dict[str, Examples], choices: Choices, units: int) -> list[Evaluation]:
     from factdrift.klob.scoring.evaluate import evaluate, lexical
-    from factdrift.klob.scoring.reference import reference
+    from factdrift.klob.scoring.reference import REFERENCES, reference
 
     own = choices._replace(ties="index", sim_all="exact", unit="results", device=None)
     parts = list(subtasks.values())
     drawn = [
-        evaluate(reference(kind, parts, min(units, REFERENCE_UNITS), choices.seed), subtasks, own, ("all",))
-        for kind in ("random", "oracle")
+        evaluate(reference(kind, parts, min(units, REFERENCE_UNITS), choices.seed), subtasks, own, CONTROLLED)
+        for kind in REFERENCES
+        if kind != "constant"
     ]
     return [*drawn, lexical(subtasks, choices.exclude, choices.seed)]
 

@@ -38,12 +38,14 @@ VS_EDIT = pa.schema(
         ("low", pa.float64()),
         ("high", pa.float64()),
         ("n", pa.int64()),
+        ("left_out", pa.int64()),
     ]
 )
 """One row for each measure (docs/tables/locate_vs_edit.md). `located`: mean score of a block; `edited`: mean
 metric of edits at a block. Spearman's rank correlations of both: `rank_of_means` over the blocks, of means
 over the facts; `rank_per_fact` over the blocks, a mean over the facts; `rank_at_layer` over the facts, at one
-block (Hase et al.). `low`, `high`: 95 %, by resampling facts, or normal for means. `n`: facts."""
+block (Hase et al.). `low`, `high`: 95 %, by resampling facts, or normal for means. `n`: facts. `left_out`:
+facts located or edited that have no value: an edit failed, output is not finite, or all ranks tie."""
 
 
 class Located(NamedTuple):
@@ -112,9 +114,9 @@ def compare(
 ) -> Iterator[dict[str, Any]]:
     """Rows of VS_EDIT of one model."""
     for one in located:
-        scores = np.array(list(one.scores.values()))
+        whole = np.array(list(one.scores.values()))
         named = {"model": model, "locator": one.locator, "granularity": one.granularity}
-        yield from _by_layer(named | {"measure": "located"}, scores)
+        yield from _by_layer(named | {"measure": "located"}, whole)
     for method, metrics in edited.items():
         for metric, values in metrics.items():
             named = {"model": model, "method": method, "metric": metric}
@@ -122,19 +124,26 @@ def compare(
     for one in located:
         for method, metrics in edited.items():
             for metric, values in metrics.items():
-                both = [name for name in one.scores if name in values and np.isfinite(values[name]).all()]
+                both = [
+                    name
+                    for name, scores in one.scores.items()
+                    if name in values and np.isfinite(scores).all() and np.isfinite(values[name]).all()
+                ]
                 named = {"model": model, "locator": one.locator, "granularity": one.granularity}
                 named |= {"method": method, "metric": metric}
+                every = len(one.scores.keys() | values.keys())
                 if both:
                     left = np.array([one.scores[name] for name in both])
                     right = np.array([values[name] for name in both])
-                    yield from ({**named, **row} for row in correlations(left, right, seed))
+                    for row in correlations(left, right, seed):
+                        yield {**named, **row, "left_out": every - row["n"]}
 
 
 def _by_layer(named: dict[str, Any], values: NDArray[np.float64]) -> Iterator[dict[str, Any]]:
     """Means over the facts [facts, blocks] of each block."""
     for layer, column in enumerate(values.T):
-        yield {**named, "layer": layer, **_mean(column)}
+        found = _mean(column)
+        yield {**named, "layer": layer, **found, "left_out": len(column) - found["n"]}
 
 
 def _mean(values: NDArray[np.float64]) -> dict[str, Any]:
@@ -221,6 +230,13 @@ def lines(rows: Sequence[dict[str, Any]], metric: str = "efficacy_d") -> Iterato
             ]
             span = f"{min(at):.2f} to {max(at):.2f}" if at else "-"
             yield f"{name:{width}}  {_cell(means):>22}  {_cell(facts):>22}  {span:>16}"
+        counts: dict[tuple[int, int], list[str]] = {}
+        for row in mine:
+            if (row["measure"], row.get("metric")) == ("rank_of_means", metric):
+                counts.setdefault((row["n"], row["left_out"]), []).append(row["locator"])
+        for (n, left), locators in counts.items():
+            of = f"{', '.join(locators)}: " if len(counts) > 1 else ""
+            yield f"{of}n = {n:,} facts" + (f", {left:,} left out" if left else "")
 
 
 def _cell(row: dict[str, Any]) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from factdrift.klob.scoring.evaluate import Evaluation
+from factdrift.klob.scoring.evaluate import ABOVE, Evaluation
+from factdrift.klob.scoring.report import HIGH, curve, high_control
 from factdrift.locate.table import Group, recalled
 from factdrift.tables import atomic_path
 
@@ -20,7 +21,7 @@ CONTROLS = {"c": ("same_relation", "same_subject", "permuted"), "r": ("cross", "
 
 
 def lines(groups: Sequence[Group], subtask: str, headline: float) -> Iterator[str]:
-    """The table of one subtask; intervals are 95 %."""
+    """The table of one subtask; intervals are 95 %. Below each part: what its numbers do not say."""
     yield TITLES[subtask]
     for group in groups:
         yield ""
@@ -31,6 +32,30 @@ def lines(groups: Sequence[Group], subtask: str, headline: float) -> Iterator[st
             name, *cells = row
             padded = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
             yield "  ".join([name.ljust(widths[0]), *padded]).rstrip()
+        yield from _warnings(group, subtask, headline)
+
+
+def _warnings(group: Group, subtask: str, headline: float) -> Iterator[str]:
+    """Lines on the methods' excluded sentences, on subtasks without scores, and on high controls."""
+    high = []
+    asked = any(row["subtask"] == subtask for found in group.references for row in found.measures)
+    for found in group.found:
+        mine = [row for row in found.measures if row["subtask"] == subtask]
+        for row in mine:
+            if row["measure"] == "excluded_sentences" and row["value"]:
+                yield (
+                    f"{_name(found)}: {row['value']:,.0f} of {row['n']:,} sentences left out: they could not "
+                    "be scored, or a score is not finite"
+                )
+        if subtask != "u" and asked and not any(row["measure"] == "rsim" for row in mine):
+            yield f"{_name(found)}: not scored"
+        if high_control([row for row in mine if row["k"] in (headline, None)]):
+            high.append(_name(found))
+    if high:
+        yield (
+            f"RSim of permuted sentences is above {HIGH}, so read RSim above permuted, not RSim: "
+            f"{', '.join(high)}"
+        )
 
 
 def _heading(group: Group, subtask: str) -> str:
@@ -46,14 +71,17 @@ def _heading(group: Group, subtask: str) -> str:
 
 def _rows(group: Group, subtask: str, headline: float) -> Iterator[list[str]]:
     if subtask == "u":
-        yield ["", "RSD", "not clipped", "by SD/|mean|", "paired", "p"]
+        yield ["", "RSD", "not clipped", "by SD/|mean|", "paired", "p", "n", "pairs"]
         names = ("rsd", "rsd_unclipped", "rsd_cv", "rsd_paired", "rsd_paired_p_value")
         for found in (*group.found, *group.references):
             values = {row["measure"]: row for row in found.measures if row["subtask"] is None}
             if values:
-                yield [_name(found), *(_cell(values.get(name)) for name in names)]
+                numbers = [values.get(name, {}).get("n", 0) for name in ("rsd", "rsd_paired")]
+                counts = [f"{number:,}" for number in numbers]
+                yield [_name(found), *(_cell(values.get(name)) for name in names), *counts]
         return
-    yield ["", "K", "RSim", "raw", *(f"raw, {name}" for name in CONTROLS[subtask]), "left out"]
+    header = ["", "K", "above permuted", "RSim", "permuted", "of means", "raw"]
+    yield [*header, *(f"raw, {name}" for name in CONTROLS[subtask]), "n", "left out", "degenerate"]
     for found in (*group.found, *group.references):
         mine = {
             (row["measure"], row["population"]): row
@@ -63,11 +91,19 @@ def _rows(group: Group, subtask: str, headline: float) -> Iterator[list[str]]:
         main = mine.get(("rsim", "all"))
         if main is None:
             continue
-        left = mine[("left_out", "all")]["value"] + mine[("degenerate", "all")]["value"]
-        controls = [_cell(mine.get(("rsim_raw", name)), False) for name in CONTROLS[subtask]]
+        left, degenerate = (mine[(name, "all")]["value"] for name in ("left_out", "degenerate"))
         chosen = "" if main["chosen"] is None else f"{main['chosen']:,}"
-        raw = _cell(mine[("rsim_raw", "all")], False)
-        yield [_name(found), chosen, _cell(main), raw, *controls, f"{left:.0f}"]
+        # All results are alike, so that no number says anything.
+        alike = degenerate == main["n"]
+        cells = [
+            _cell(mine.get((ABOVE, "all"))),
+            _cell(main),
+            _cell(mine.get(("rsim", "permuted")), False),
+            _cell(mine.get(("rsim_of_means", "all")), False),
+            *(_cell(mine.get(("rsim_raw", name)), False) for name in ("all", *CONTROLS[subtask])),
+        ]
+        counts = [f"{main['n']:,}", f"{left:.0f}", f"{degenerate:.0f}"]
+        yield [_name(found), chosen, *(["-"] * len(cells) if alike else cells), *counts]
 
 
 def _name(found: Evaluation) -> str:
@@ -117,27 +153,11 @@ def _curves(axis: Any, group: Group, subtask: str) -> None:
     asked = [row["k"] for found in group.found for row in found.measures if row["k"] is not None]
     span = (min(asked, default=1), max(asked, default=1))
     for found in (*group.found, *group.references):
-        line = "--" if found in group.references else "-"
-        rows = [
-            row
-            for row in found.measures
-            if (row["subtask"], row["measure"], row["population"], row["relation"])
-            == (subtask, "rsim", "all", None)
-            and row["value"] is not None
-        ]
-        if not rows:
-            continue
-        if rows[0]["k"] is None:
-            axis.plot(span, [rows[0]["value"]] * 2, line, color="black", linewidth=1, label=_name(found))
-            continue
-        ks, values = [row["k"] for row in rows], [row["value"] for row in rows]
-        (drawn,) = axis.plot(ks, values, line, marker=".", label=_name(found))
-        if rows[0]["low"] is not None:
-            low, high = ([row[bound] for row in rows] for bound in ("low", "high"))
-            axis.fill_between(ks, low, high, alpha=0.15, color=drawn.get_color())
-    axis.set(xscale="log", xlabel="k, % of the units", ylabel="RSim", ylim=(-0.03, 1.03))
+        curve(axis, found, subtask, "--" if found in group.references else "-", span)
+    axis.set(xscale="log", xlabel="k, % of the units", ylabel="RSim above permuted", ylim=(-0.33, 1.13))
     axis.grid(alpha=0.3)
-    axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
+    legend = {"title": "dotted: RSim of permuted", "title_fontsize": "x-small"}
+    axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5), **legend)
 
 
 def _bars(axis: Any, group: Group) -> None:

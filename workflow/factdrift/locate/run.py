@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -210,8 +211,11 @@ def _worker(job: Job, scale: float) -> Work:
     return built_in
 
 
-Part = tuple[Sequence[Sentence], Sequence[tuple[int, float, bool]], Found]
-"""Sentences; of each the target, its probability and whether it is the likeliest token; the results."""
+About = Sequence[tuple[int, float | None, bool]]
+"""Of each sentence the target, its probability (None: not finite), and whether it is the likeliest token."""
+
+Part = tuple[Sequence[Sentence], About, Found]
+"""Sentences, what is known of their targets, and the results."""
 
 
 def _located(job: Job, batch: Sequence[Sentence], work: Work) -> list[Part]:
@@ -228,8 +232,9 @@ def _located(job: Job, batch: Sequence[Sentence], work: Work) -> list[Part]:
             one.answer[0] if one.answer else top for one, top in zip(sentences, likeliest, strict=True)
         ]
         chances = probability(logits, targets).tolist()
+        # Of output that is not finite no token is the likeliest, and the answer has no probability.
         about = [
-            (target, chance, target == top)
+            (target, chance, target == top) if math.isfinite(chance) else (target, None, False)
             for target, chance, top in zip(targets, chances, likeliest, strict=True)
         ]
         return sentences, about, work(sentences, targets)
@@ -237,9 +242,7 @@ def _located(job: Job, batch: Sequence[Sentence], work: Work) -> list[Part]:
     return in_batches(list(groups.values()), len(groups), run)
 
 
-def _table(
-    job: Job, sentences: Sequence[Sentence], about: Sequence[tuple[int, float, bool]], found: Found
-) -> pa.Table:
+def _table(job: Job, sentences: Sequence[Sentence], about: About, found: Found) -> pa.Table:
     tokens = job.loaded.tokenizer.convert_ids_to_tokens([target for target, _, _ in about])
     layers = [None] * len(sentences) if found.layers is None else list(found.layers)
     columns = {

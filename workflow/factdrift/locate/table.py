@@ -135,6 +135,8 @@ def write_table(groups: Sequence[Group], output: Path) -> int:
 def recalled(folder: Path, found: Evaluation) -> list[dict[str, Any]]:
     """Rows of MEASURES: how often the answer's first token is the likeliest one, and its mean probability.
 
+    The mean is over the sentences for which the model's output is finite; the others count as not known.
+
     Of folders that others have written nothing is known.
     """
     path = folder / "known.parquet"
@@ -146,7 +148,7 @@ def recalled(folder: Path, found: Evaluation) -> list[dict[str, Any]]:
         mine = [row for row in table if row["subtask"] == subtask and row["known"] is not None]
         for measure, values in (
             ("known", [float(row["known"]) for row in mine]),
-            ("probability", [row["probability"] for row in mine]),
+            ("probability", [row["probability"] for row in mine if row["probability"] is not None]),
         ):
             value = sum(values) / len(values) if values else None
             named = {"locator": found.measures[0]["locator"], "subtask": subtask, "measure": measure}

@@ -14,6 +14,9 @@ from typing import Any
 from factdrift.errors import InputError
 from factdrift.models.templated import Templated
 
+NOT_FINITE = "not_finite"
+"""A word for the tables: an aligned sentence has no probability, because the output is not finite."""
+
 
 class AlignmentError(ValueError):
     """The tokens of a sentence do not separate subject or target; `reason` is a word for the tables."""

@@ -36,6 +36,7 @@ def editing(build: Build) -> Section | None:
     if path is not None:
         frame = pd.read_csv(path)
         shown = {name: name for name in ("model", "method", "edits", "failed")} | {
+            "not_finite": "not finite",
             "efficacy_d": "efficacy D",
             "efficacy_s": "efficacy S",
             "generalization_d": "general. D",
@@ -50,7 +51,7 @@ def editing(build: Build) -> Section | None:
             title: "text"
             if name in ("model", "method")
             else "number"
-            if name in ("edits", "failed")
+            if name in ("edits", "failed", "not_finite")
             else "share"
             for name, title in present.items()
         }

@@ -1,6 +1,7 @@
 """Metrics of a stream: a row for each update, interval in which it is asked, method, model and kind of probe.
 
-They are those of `edit/scores/metrics.py`, in SQL from log-probabilities. No model runs here.
+They are those of `edit/scores/metrics.py`, in SQL from log-probabilities, with the same rule for output that
+is not finite; S of a superseded fact, which should be low, is then 1. No model runs here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.edit.lifelong.plan import PLAN, plan_table
-from factdrift.edit.scores.metrics import typed, weights_of
+from factdrift.edit.scores.metrics import BLEEDOVER, typed, weights_of
+from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.names import check_same_weights
 from factdrift.tables import database, sql, write_parquet, write_query
 
@@ -38,6 +40,7 @@ STREAM_SCORES = pa.schema(
         *((name, pa.string()) for name in ("subject", "relation", "scenario", "kind", "split")),
         ("failed", pa.string()),
         *((name, pa.float64()) for name in _NUMBERS),
+        (NOT_FINITE, pa.int32()),
         *((name, pa.string()) for name in _FROM),
     ]
 )
@@ -115,16 +118,17 @@ _PREPARED = f"""
         WHERE failed IS NOT NULL;
     CREATE TEMP TABLE probes AS
         SELECT r.model, r.method, interval, edit, r.kind AS probe, number, role, place, object,
-            base.logprob AS logprob_before, base.exact AS exact_before, r.logprob, r.exact
+            base.logprob AS logprob_before, base.exact AS exact_before, r.logprob, r.exact, r.reason
         FROM (
-            SELECT model, method, interval, edit, kind, number, logprob, exact FROM after
+            SELECT model, method, interval, edit, kind, number, logprob, exact, reason FROM after
             UNION ALL BY NAME
-            SELECT plan.model, 'none' AS method, interval, edit, kind, number, base.logprob, base.exact
+            SELECT plan.model, 'none' AS method, interval, edit, kind, number, base.logprob, base.exact,
+                CASE WHEN base.tokens IS NOT NULL AND base.logprob IS NULL THEN '{NOT_FINITE}' END AS reason
             FROM plan JOIN asked USING (edit, number) LEFT JOIN base USING (model, prompt, target)
             WHERE 'none' IN (SELECT name FROM methods)
         ) r JOIN asked USING (edit, number) LEFT JOIN base USING (model, prompt, target)"""
 
-_SCORES = """
+_SCORES = f"""
     WITH pairs AS (
         SELECT model, method, interval, edit, probe, role IN ('update', 'later') AS own,
             CASE role WHEN 'later' THEN 0 ELSE place END AS cloze,
@@ -133,6 +137,7 @@ _SCORES = """
             max(logprob_before) FILTER (object = 'new') AS new_before,
             max(logprob_before) FILTER (object = 'obsolete') AS other_before,
             bool_or(exact) FILTER (object = 'new') AS exact,
+            coalesce(bool_or(reason = '{NOT_FINITE}'), false) AS lost,
             max(place) FILTER (object = 'later') AS later_link
         FROM probes WHERE probe <> 'neighbors' GROUP BY ALL
     ), judged AS (
@@ -140,7 +145,8 @@ _SCORES = """
             CASE WHEN probe = 'staleness' OR kind = 'replace' THEN exp(pairs.new) - exp(other)
                 WHEN kind = 'add' THEN exp(pairs.new) - exp(new_before)
                 ELSE exp(other_before) - exp(other) END AS d,
-            CASE WHEN probe = 'staleness' OR kind = 'replace' THEN pairs.new > other
+            CASE WHEN lost THEN probe = 'staleness'
+                WHEN probe = 'staleness' OR kind = 'replace' THEN pairs.new > other
                 WHEN kind = 'add' THEN pairs.new > new_before
                 ELSE other < other_before END::INTEGER AS s
         FROM pairs JOIN edits USING (edit)
@@ -159,10 +165,14 @@ _SCORES = """
             favg(exact::INTEGER) FILTER (role = 'random') AS random_exact,
             favg(exact_before::INTEGER) FILTER (role = 'nearest') AS nearest_exact_before,
             favg(exact::INTEGER) FILTER (role = 'nearest') AS nearest_exact
-        FROM (SELECT *, greatest(exp(logprob_before) - exp(logprob), 0) AS bleedover FROM probes)
-        WHERE probe = 'neighbors' AND logprob IS NOT NULL GROUP BY ALL
+        FROM (SELECT *, {BLEEDOVER} AS bleedover FROM probes)
+        WHERE probe = 'neighbors' AND exact IS NOT NULL GROUP BY ALL
+    ), lost AS (
+        SELECT model, method, interval, edit, probe, count(*) FILTER (reason = '{NOT_FINITE}') AS {NOT_FINITE}
+        FROM probes GROUP BY ALL
     ), numbers AS (
-        SELECT * FROM facts UNION ALL BY NAME SELECT * FROM others
+        SELECT * FROM (SELECT * FROM facts UNION ALL BY NAME SELECT * FROM others)
+        JOIN lost USING (model, method, interval, edit, probe)
     ), asking AS (
         -- A superseded fact has failed, too, if the edit has failed that should have replaced it.
         SELECT n.model, n.method, n.interval, n.probe, n.edit, coalesce(f.failed, l.failed) AS failed

@@ -15,6 +15,7 @@ from factdrift.edit.ability import read_ability
 from factdrift.edit.scores.intervals import Interval, grid, interval
 from factdrift.edit.scores.table import TITLES, skipped_lines
 from factdrift.edit.skipped import Skipped
+from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.bundled.known import recall_lines
 from factdrift.tables import atomic_path
 
@@ -33,6 +34,10 @@ COLUMNS = {
     "nearest_exact": ("Nearest", "neighbors", "nearest_exact"),
 }
 """Name -> title, kind of probe, and column of STREAM_SCORES; shares times 100."""
+
+PROBES = ("current", "retention", "staleness", "neighbors")
+_SHARES = ("s", "exact", "generalization_s", "nearest_exact")
+"""Columns whose values are shares, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ class Stream:
         rows: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
         dates: dict[int, tuple[str, str]] = {}
         columns = [*dict.fromkeys(column for _, _, column in COLUMNS.values()), "probe", "failed", "edit"]
+        columns.append(NOT_FINITE)
         named = ["model", "method", "interval", "old_date", "new_date"]
         for row in pq.read_table(scores, columns=[*named, *columns]).to_pylist():
             rows.setdefault((row["model"], row["method"], row["interval"]), []).append(row)
@@ -98,9 +104,18 @@ class Stream:
         """The mean of a column of COLUMNS over the edits that did not fail, times 100."""
         _, probe, column = COLUMNS[name]
         rows = self.scores.get((model, method, number), [])
-        return interval(
-            [100 * row[column] for row in rows if row["probe"] == probe and row[column] is not None]
-        )
+        values = [100 * row[column] for row in rows if row["probe"] == probe and row[column] is not None]
+        return interval(values, top=100 if column in _SHARES else None)
+
+    def asked(self, model: str, method: str, number: int) -> str:
+        """The edits whose probes of each kind are scored after an interval, in the order of PROBES."""
+        rows = self.scores.get((model, method, number), [])
+        kinds = [row["probe"] for row in rows if row["failed"] is None]
+        return "/".join(f"{kinds.count(kind):,}" for kind in PROBES)
+
+    def not_finite(self, model: str, method: str, number: int) -> int:
+        """Of these, those with a probe for which the output is not finite."""
+        return sum(bool(row[NOT_FINITE]) for row in self.scores.get((model, method, number), []))
 
     def surprise(self, model: str, method: str, number: int) -> float | None:
         """The perplexity after an interval."""
@@ -123,7 +138,7 @@ def write_report(stream: Stream, text: Path, table: Path) -> list[str]:
     with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         bounds = [name for column in COLUMNS for name in (column, f"{column}_ci95", f"{column}_n")]
-        last = ("perplexity", "tasks", "failed", "entries", "state_bytes", "seconds_per_edit")
+        last = ("perplexity", "tasks", "failed", NOT_FINITE, "entries", "state_bytes", "seconds_per_edit")
         writer.writerow(["model", "method", "interval", "old_date", "new_date", "so_far", *bounds, *last])
         for model, method in stream.groups:
             for number, dates in stream.dates.items():
@@ -136,7 +151,9 @@ def write_report(stream: Stream, text: Path, table: Path) -> list[str]:
                     [
                         *(model, method, number, *dates, stream.edits(model, number), *numbers),
                         "" if surprise is None else f"{surprise:.6g}",
-                        *(_given(made.get(name)) for name in ("tasks", "failed", "entries", "state_bytes")),
+                        *(_given(made.get(name)) for name in ("tasks", "failed")),
+                        stream.not_finite(model, method, number),
+                        *(_given(made.get(name)) for name in ("entries", "state_bytes")),
                         "" if seconds is None else f"{seconds:.6g}",
                     ]
                 )
@@ -147,7 +164,10 @@ def lines(stream: Stream) -> Iterator[str]:
     """The table as text: for each model a block for each method, in it a line for each interval."""
     yield "Edits of a stream, interval by interval, each on top of all earlier ones"
     yield "Means with 95 % confidence intervals (1.96 sd / sqrt(n)), times 100; Kept: bytes beside the model."
-    header = ["", "Edits", *(title for title, _, _ in COLUMNS.values()), "Perplexity", "Kept", "Failed"]
+    yield "n: facts asked: new/earlier/superseded/with neighbours; intervals are over the facts of one model."
+    yield "Not finite: of these, those for which the output of the model is not finite."
+    header = ["", "Edits", "n", *(title for title, _, _ in COLUMNS.values())]
+    header += ["Perplexity", "Kept", "Failed", "Not finite"]
     for model in dict.fromkeys(model for model, _ in stream.groups):
         for method in [method for one, method in stream.groups if one == model]:
             yield ""
@@ -168,10 +188,12 @@ def _line(stream: Stream, model: str, method: str, number: int) -> list[str]:
     return [
         stream.dates[number][1],
         f"{stream.edits(model, number):,}",
+        stream.asked(model, method, number),
         *(str(stream.value(model, method, number, name) or "-") for name in COLUMNS),
         "-" if surprise is None else f"{surprise:.4g}",
         "-" if made.get("state_bytes") is None else f"{made['state_bytes']:,}",
         str(made.get("failed", 0)),
+        str(stream.not_finite(model, method, number)),
     ]
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from factdrift.edit.scores.table import TITLES
+from factdrift.models.alignment import NOT_FINITE
 from factdrift.tables import atomic_path
 
 BINS = 8
@@ -38,6 +40,20 @@ PANELS = {
 """Column of the probes -> what is drawn of it, and the label of its axis."""
 
 
+def neighbors(probes: Path) -> pd.DataFrame:
+    """The probes of neighbours' facts after edits whose `bleedover` is known, with their `similarity`."""
+    columns = ["model", "method", "role", "dist", "popularity", "logprob_before", "logprob", "reason"]
+    rows: pd.DataFrame = pq.read_table(
+        probes, columns=columns, filters=[("role", "in", ["nearest", "random"]), ("method", "!=", "none")]
+    ).to_pandas()
+    # As in the tables: with output that is not finite a fact has lost all of its probability.
+    rows.loc[rows["reason"] == NOT_FINITE, "logprob"] = -np.inf
+    rows = rows.dropna(subset=["logprob_before", "logprob"])
+    rows["bleedover"] = np.maximum(np.exp(rows["logprob_before"]) - np.exp(rows["logprob"]), 0)
+    rows["similarity"] = 1 - rows["dist"]
+    return rows
+
+
 def draw(probes: Path, path: Path) -> list[str]:
     """Draws two panels for each model: the mean bleedover of each method by class, relative to its mean.
 
@@ -50,13 +66,7 @@ def draw(probes: Path, path: Path) -> list[str]:
     matplotlib.rcParams["svg.hashsalt"] = "factdrift"
     from matplotlib import pyplot
 
-    columns = ["model", "method", "role", "dist", "popularity", "logprob_before", "logprob"]
-    rows = pq.read_table(
-        probes, columns=columns, filters=[("role", "in", ["nearest", "random"]), ("method", "!=", "none")]
-    ).to_pandas()
-    rows = rows.dropna(subset=["logprob_before", "logprob"])
-    rows["bleedover"] = np.maximum(np.exp(rows["logprob_before"]) - np.exp(rows["logprob"]), 0)
-    rows["similarity"] = 1 - rows["dist"]
+    rows = neighbors(probes)
     models = list(dict.fromkeys(rows["model"])) or [""]
     missing = [column for column in PANELS if rows[column].isna().all()]
     figure, axes = pyplot.subplots(

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+_Z = 1.96
+
 
 class Interval(NamedTuple):
     """A mean, half the width of its 95 % confidence interval, and the number of values."""
@@ -19,12 +21,39 @@ class Interval(NamedTuple):
         return f"{self.mean:.1f}" + ("" if math.isnan(self.half) else f" ±{self.half:.1f}")
 
 
-def interval(values: Sequence[float]) -> Interval | None:
-    """Mean and 1.96 sd / sqrt(n), which is NaN for a single value; None if there are no values."""
+def interval(
+    values: Sequence[float], models: Sequence[object] = (), top: float | None = None
+) -> Interval | None:
+    """Mean and 1.96 sd / sqrt(n), which is NaN for a single value; None if there are no values.
+
+    `models`: of each value the edited model that it is of. Values of one model are not independent, so the
+    interval is then that of clusters, by Student's t; with one model it is over that model's values alone.
+    `top`: the values are shares of it, from 0 to `top`. If all are 0, or all `top`, half the width is the
+    distance to the other end of their Wilson interval, because the sample has no spread.
+    """
     if not values:
         return None
-    half = 1.96 * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return Interval(fmean(values), half, len(values))
+    mean, clusters = fmean(values), len(set(models))
+    clustered = 1 < clusters < len(values)
+    if top is not None and set(values) in ({0.0}, {top}):
+        half = top * _Z**2 / ((clusters if clustered else len(values)) + _Z**2)
+    elif clustered:
+        half = _clustered(values, models)
+    else:
+        half = _Z * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return Interval(mean, half, len(values))
+
+
+def _clustered(values: Sequence[float], models: Sequence[object]) -> float:
+    """Half the 95 % interval of the mean of values of which those of one model are one cluster."""
+    from scipy import stats
+
+    mean, sums = fmean(values), dict.fromkeys(models, 0.0)
+    for value, model in zip(values, models, strict=True):
+        sums[model] += value - mean
+    count = len(sums)
+    variance = math.fsum(each**2 for each in sums.values()) / len(values) ** 2 * count / (count - 1)
+    return float(stats.t.ppf(0.975, count - 1)) * math.sqrt(variance)
 
 
 def geometric(values: Sequence[float]) -> Interval | None:

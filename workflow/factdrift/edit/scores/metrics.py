@@ -2,6 +2,9 @@
 
 The metrics are those of the WikiFactDiff paper, computed in SQL from log-probabilities: P = exp(mean
 log-probability of an object's tokens). No model runs here.
+
+A probe after an edit that is not finite counts as the worst: S is 0, Exact is 0, and a neighbour loses all of
+its probability. What D would be is not defined, so it is left out and counted.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import pyarrow.parquet as pq
 
 from factdrift.edit.ability import read_ability
 from factdrift.errors import InputError
+from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.names import check_same_weights
 from factdrift.tables import database, sql, write_query
 
@@ -52,7 +56,7 @@ SCORES = pa.schema(
         ("steps", pa.int32()),
         ("loss", pa.float64()),
         *((name, pa.float64()) for name in _NUMBERS),
-        *((name, pa.int32()) for name in ("generalizations", "randoms", "nearests")),
+        *((name, pa.int32()) for name in ("generalizations", "randoms", "nearests", NOT_FINITE)),
         ("said", pa.string()),
         ("state", pa.int32()),
         ("text", pa.string()),
@@ -213,18 +217,27 @@ _UNEDITED = f"""
     GROUP BY {_META}, c.edit"""
 """Rows of RUN_EDITS for the method `none`: continuations of the unedited model."""
 
-_PROBES = """
+_PROBES = f"""
     SELECT m, k, e, made.model, made.method, edit, number, role, asked.place, object, prompt, target, dist,
         popularity, base.tokens, base.logprob AS logprob_before, base.exact AS exact_before,
         CASE made.method WHEN 'none' THEN base.logprob ELSE after.logprob END AS logprob,
         CASE made.method WHEN 'none' THEN base.exact ELSE after.exact END AS exact,
-        CASE WHEN base.logprob IS NULL THEN 'unaligned' ELSE after.reason END AS reason
+        CASE WHEN base.tokens IS NULL THEN 'unaligned'
+            WHEN made.method <> 'none' THEN after.reason
+            WHEN base.logprob IS NULL THEN '{NOT_FINITE}' END AS reason
     FROM made JOIN asked USING (edit)
     LEFT JOIN base USING (model, prompt, target)
     LEFT JOIN after USING (model, method, edit, number)
     WHERE failed IS NULL"""
 
-_SCORES = r"""
+LOST = f"exp(logprob_before) - CASE reason WHEN '{NOT_FINITE}' THEN 0 ELSE exp(logprob) END"
+BLEEDOVER = f"CASE WHEN {LOST} < 0 THEN 0 ELSE {LOST} END"
+"""SQL: what a neighbour's fact has lost of its probability, of a row of probes; null if that is unknown."""
+
+_GOES_ON = r"^([\p{L}\p{M}\p{N}_]|[-\x{2010}\x{2011}][\p{L}\p{N}]|[.,]\p{N})"
+"""Matches what goes on with the last word or number of an object: the rest of a double name, decimals."""
+
+_SCORES = f"""
     WITH known AS (
         SELECT model, edit, bool_or(exact) AS known_before FROM asked JOIN base USING (prompt, target)
         WHERE role = 'update' AND object = 'obsolete' GROUP BY model, edit
@@ -234,15 +247,17 @@ _SCORES = r"""
             max(logprob) FILTER (object = 'obsolete') AS obsolete,
             max(logprob_before) FILTER (object = 'new') AS new_before,
             max(logprob_before) FILTER (object = 'obsolete') AS obsolete_before,
-            bool_or(exact) FILTER (object = 'new') AS exact
+            bool_or(exact) FILTER (object = 'new') AS exact,
+            coalesce(bool_or(reason = '{NOT_FINITE}'), false) AS lost
         FROM probes WHERE role IN ('update', 'generalization') GROUP BY model, method, edit, role, place
     ), judged AS (
         SELECT pairs.*,
             CASE kind WHEN 'replace' THEN exp(pairs.new) - exp(pairs.obsolete)
                 WHEN 'add' THEN exp(pairs.new) - exp(new_before)
                 ELSE exp(obsolete_before) - exp(pairs.obsolete) END AS d,
-            CASE kind WHEN 'replace' THEN pairs.new > pairs.obsolete
-                WHEN 'add' THEN pairs.new > new_before
+            CASE WHEN lost THEN false
+                WHEN kind = 'replace' THEN pairs.new > pairs.obsolete
+                WHEN kind = 'add' THEN pairs.new > new_before
                 ELSE pairs.obsolete < obsolete_before END::INTEGER AS s
         FROM pairs JOIN edits USING (edit)
     ), own AS (
@@ -257,16 +272,20 @@ _SCORES = r"""
             favg(s) FILTER (role = 'generalization') AS generalization_s,
             max(exact::INTEGER) FILTER (role = 'update') AS exact,
             favg(exact::INTEGER) FILTER (role = 'generalization') AS generalization_exact,
-            count(d) FILTER (role = 'generalization') AS generalizations
+            count(s) FILTER (role = 'generalization') AS generalizations
         FROM judged GROUP BY model, method, edit
     ), others AS (
-        SELECT model, method, edit, role, favg(greatest(exp(logprob_before) - exp(logprob), 0)) AS bleedover,
-            favg(exact_before::INTEGER) AS exact_before, favg(exact::INTEGER) AS exact, count(logprob) AS n
-        FROM probes WHERE role IN ('nearest', 'random') AND logprob IS NOT NULL
+        SELECT model, method, edit, role, favg(bleedover) AS bleedover,
+            favg(exact_before::INTEGER) AS exact_before, favg(exact::INTEGER) AS exact, count(bleedover) AS n
+        FROM (SELECT *, {BLEEDOVER} AS bleedover FROM probes)
+        WHERE role IN ('nearest', 'random') AND exact IS NOT NULL
         GROUP BY model, method, edit, role
+    ), lost AS (
+        SELECT model, method, edit, (count(*) FILTER (reason = '{NOT_FINITE}'))::INTEGER AS {NOT_FINITE}
+        FROM probes GROUP BY model, method, edit
     ), says AS (
         SELECT model, method, edit, role, starts_with(text, new)
-            AND NOT regexp_matches(substr(text, length(new) + 1), '^[\p{L}\p{N}_]') AS said_new
+            AND NOT regexp_matches(substr(text, length(new) + 1), '{_GOES_ON}') AS said_new
         FROM (SELECT model, method, edit, generate_subscripts(said, 1) AS c, ltrim(unnest(said)) AS text
             FROM made)
         JOIN clozes USING (edit, c) JOIN edits USING (edit)
@@ -280,8 +299,10 @@ _SCORES = r"""
         greedy, generalization_greedy, r.bleedover AS bleedover_random, r.exact AS random_exact,
         r.exact_before AS random_exact_before, coalesce(r.n, 0) AS randoms, n.bleedover AS bleedover_nearest,
         n.exact AS nearest_exact, n.exact_before AS nearest_exact_before, coalesce(n.n, 0) AS nearests,
+        lost.{NOT_FINITE},
         said[1] AS said, text, perplexity_before, tasks_before
     FROM made JOIN edits USING (edit) LEFT JOIN known USING (model, edit) LEFT JOIN abilities USING (model)
     LEFT JOIN own USING (model, method, edit) LEFT JOIN greedy USING (model, method, edit)
+    LEFT JOIN lost USING (model, method, edit)
     LEFT JOIN (FROM others WHERE role = 'random') r USING (model, method, edit)
     LEFT JOIN (FROM others WHERE role = 'nearest') n USING (model, method, edit)"""

@@ -52,6 +52,8 @@ TITLES = {
     "rag": "RAG",
 }
 _PLAIN = ("fluency", "fluency_full")
+_SHARES = ("efficacy_s", "generalization_s", *(name for name in ACCURACIES if name not in _PLAIN))
+"""Columns whose values are shares, from 0 to 1."""
 
 
 class Group(NamedTuple):
@@ -77,16 +79,36 @@ class Group(NamedTuple):
     def failed(self) -> int:
         return sum(row["failed"] is not None for row in self.rows)
 
+    @property
+    def not_finite(self) -> int:
+        """The edits that did not fail, but after which the output for a probe is not finite."""
+        return sum(bool(row.get("not_finite")) for row in self.lasting)
+
+    @property
+    def models(self) -> int:
+        """The number of edited models; 1 for the unedited one."""
+        return len({row.get("state") for row in self.lasting})
+
     def seconds(self) -> float | None:
         """Seconds for each edit, without evaluation."""
         edits = self.cost.get("edits", 0)
         return self.cost["edit_seconds"] / edits if edits else None
 
     def value(self, column: str) -> Interval | None:
-        """The interval of a column over the edits that did not fail."""
+        """The interval of a column over the edits that did not fail, which allows for edits in one model."""
         factor = 1 if column in _PLAIN else 100
-        found = [row[column] for row in self.lasting if row[column] is not None]
-        return interval([factor * value for value in found])
+        found = [row for row in self.lasting if row[column] is not None]
+        top = 100 if column in _SHARES else None
+        return interval([factor * row[column] for row in found], [row.get("state") for row in found], top)
+
+    def fewer(self) -> str:
+        """The columns whose means are over fewer edits than did not fail, with their number."""
+        titles: dict[int, list[str]] = {}
+        for column, title in {**COLUMNS, **ACCURACIES}.items():
+            found = self.value(column)
+            if found is not None and found.n < len(self.lasting):
+                titles.setdefault(found.n, []).append(title)
+        return "; ".join(f"{n:,} edits in {', '.join(named)}" for n, named in titles.items())
 
 
 def read_groups(scores: Path, costs: Path, known_only: bool = False) -> list[Group]:
@@ -135,6 +157,7 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
     """The table as text, with the methods that could not edit a model."""
     yield title
     yield "Means with 95 % confidence intervals (1.96 sd / sqrt(n)); all but fluency and seconds times 100."
+    yield "n: edits that did not fail. Not finite: of these, edits after which the output for a probe is not."
     for model, kind in dict.fromkeys((group.model, group.kind) for group in groups):
         mine = [group for group in groups if (group.model, group.kind) == (model, kind)]
         edits = max(len(group.rows) for group in mine)
@@ -145,9 +168,10 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
             yield UNKNOWN[kind]
             yield from skipped_lines(skipped, model)
             continue
-        yield from grid(["", *COLUMNS.values(), "Seconds"], [_cells(group, COLUMNS) for group in mine])
+        yield from grid(["", "n", *COLUMNS.values(), "Seconds"], [_cells(group, COLUMNS) for group in mine])
         yield ""
-        yield from grid(["", *ACCURACIES.values(), "Failed"], [_more(group) for group in mine])
+        yield from grid(["", *ACCURACIES.values(), "Failed", "Not finite"], [_more(group) for group in mine])
+        yield from _about(mine)
         yield from measured_lines({group.title: group.lasting for group in mine})
         yield from skipped_lines(skipped, model)
         for group in mine:
@@ -174,11 +198,27 @@ def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
 def _cells(group: Group, columns: Sequence[str] | dict[str, str]) -> list[str]:
     seconds = group.seconds()
     values = [str(group.value(column) or "-") for column in columns]
-    return [group.title, *values, "-" if seconds is None else f"{seconds:.3g}"]
+    last = "-" if seconds is None else f"{seconds:.3g}"
+    return [group.title, f"{len(group.lasting):,}", *values, last]
 
 
 def _more(group: Group) -> list[str]:
-    return [*_cells(group, ACCURACIES)[:-1], str(group.failed)]
+    values = [str(group.value(column) or "-") for column in ACCURACIES]
+    return [group.title, *values, str(group.failed), str(group.not_finite)]
+
+
+def _about(groups: Sequence[Group]) -> Iterator[str]:
+    """Lines on means over fewer edits, and on intervals of edits that are in one model together."""
+    for text in dict.fromkeys(group.fewer() for group in groups):
+        if text:
+            yield f"{', '.join(group.title for group in groups if group.fewer() == text)}: {text}"
+    for group in groups:
+        if group.method == "none" or group.models == len(group.lasting) or len(group.lasting) < 2:
+            continue
+        if group.models == 1:
+            yield f"{group.title}: all edits are in one model, and intervals are over its edits only"
+        else:
+            yield f"{group.title}: intervals are by edited model, of which there are {group.models:,}"
 
 
 def write_table(
@@ -196,21 +236,23 @@ def write_table(
     columns = [*COLUMNS, *ACCURACIES]
     with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        bounds = [name for column in columns for name in (column, f"{column}_ci95")]
-        writer.writerow(["model", "kind", "method", "edits", "failed", *bounds, *_LAST])
+        bounds = [name for column in columns for name in (column, f"{column}_ci95", f"{column}_n")]
+        writer.writerow(["model", "kind", "method", "edits", "failed", "not_finite", *bounds, *_LAST])
         for group in groups:
             found = [group.value(column) for column in columns]
-            numbers = [number for one in found for number in (_number(one, 0), _number(one, 1))]
+            numbers = [
+                number for one in found for number in (*(_number(one, place) for place in (0, 1)), _n(one))
+            ]
             seconds = group.seconds()
             end: list[Any] = ["" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")]
-            named = [group.model, group.kind, group.method, len(group.rows), group.failed]
+            named = [group.model, group.kind, group.method, len(group.rows), group.failed, group.not_finite]
             general = measured_values(group.lasting)
             perplexity = general.pop("Perplexity", None)
             tasks = json.dumps({name: each.mean for name, each in general.items()}) if general else ""
             end += [_number(perplexity, 0), _number(perplexity, 1), tasks]
             writer.writerow([*named, *numbers, *end, group.cost.get("source", ""), ""])
         for each in skipped:
-            row = [each.model, "", each.method, 0, 0, *[""] * (len(bounds) + len(_LAST) - 1), each.skipped]
+            row = [each.model, "", each.method, 0, 0, 0, *[""] * (len(bounds) + len(_LAST) - 1), each.skipped]
             writer.writerow(row)
 
 
@@ -223,6 +265,10 @@ _LAST = (
 
 def _number(found: Interval | None, place: int) -> str:
     return "" if found is None or math.isnan(found[place]) else f"{found[place]:.6g}"
+
+
+def _n(found: Interval | None) -> int:
+    return 0 if found is None else found.n
 
 
 def unaligned_lines(paths: Sequence[Path]) -> Iterator[str]:

@@ -38,7 +38,11 @@ MEASURES = pa.schema(
 """One row a measure (docs/tables/klob_measures.md): of one subtask (null: all), one `population` (null if
 the measure has none) and one `relation` (null: all). `k`: the percentage that was asked for; `chosen`: the K
 units that this is; `effective_k`: 100 K / N. All three are null for `lexical`, whose K is each sentence's
-number of words. `low`, `high`: the 95 % interval. `n`: the number of examples, sentences or pairs."""
+number of words. `low`, `high`: the 95 % interval; null if all values are equal, which says nothing of their
+spread. `n`: the number of examples, sentences or pairs."""
+
+ABOVE = "rsim_above_permuted"
+"""The leading measure: RSim against all results, not clipped, less that of the permuted sentences."""
 
 EXAMPLES = pa.schema(
     [
@@ -112,16 +116,16 @@ def evaluate(
         usable[usable >= 0] = np.where(found.usable[usable[usable >= 0]], usable[usable >= 0], -1)
         lost = int((rows[name] >= 0).sum() - (usable >= 0).sum())
         result.measures.append(_row(scores.name, name, "excluded_sentences", value=lost, n=len(usable)))
-        if name == "u" or not (usable >= 0).any():
+        if name == "u" or not (rows[name] >= 0).any():
             continue
         for percent, selection, fair in zip(choices.percents, found.selections, shared, strict=True):
             results = Results(examples, selection, usable)
             common = {"k": float(percent), "chosen": selection.chosen}
             common["effective_k"] = 100 * selection.chosen / selection.units
             shares = selection.tie_share[usable[usable >= 0]]
-            tied = {"tie_share": np.mean(shares), "tied_sentences": np.sum(shares > 0)}
-            for measure, value in tied.items():
-                if not np.isnan(shares).any():
+            if len(shares) and not np.isnan(shares).any():
+                tied = {"tie_share": np.mean(shares), "tied_sentences": np.sum(shares > 0)}
+                for measure, value in tied.items():
                     result.measures.append(
                         _row(scores.name, name, measure, **common, value=value, n=len(shares))
                     )
@@ -133,6 +137,7 @@ def evaluate(
                 result.examples.append(
                     _per_example(scores.name, examples, population, similar, float(percent))
                 )
+            result.measures.extend(_above_permuted(scores.name, examples, dict(compared), common))
     result.measures.extend(_of_rsd(scores, subtasks, rows, found, choices.pool))
     return result
 
@@ -144,10 +149,13 @@ def lexical(subtasks: Mapping[str, Examples], exclude: str = "fact", seed: int =
         if name == "u" or not examples.sentences:
             continue
         results = Results(examples, word_sets(examples), np.arange(len(examples.sentences)))
-        for population in POPULATIONS[name]:
-            similar = similarity(results, population, exclude, seed)
+        compared = {
+            population: similarity(results, population, exclude, seed) for population in POPULATIONS[name]
+        }
+        for population, similar in compared.items():
             result.measures.extend(_of_rsim("lexical", examples, population, similar, {}))
             result.examples.append(_per_example("lexical", examples, population, similar, None))
+        result.measures.extend(_above_permuted("lexical", examples, compared, {}))
     return result
 
 
@@ -188,8 +196,7 @@ def _of_rsim(
     locator: str, examples: Examples, population: str, similar: Similarity, common: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Rows of MEASURES: means over the examples, whose intervals allow for several examples of a fact."""
-    first = np.searchsorted(examples.example, np.arange(len(examples.names)))
-    facts = examples.fact[first]
+    facts = _facts(examples)
     raw, clipped = similar.raw(), similar.rsim()
     known = ~np.isnan(raw)
     rows = []
@@ -223,14 +230,39 @@ def _of_rsim(
     return rows
 
 
+def _facts(examples: Examples) -> NDArray[np.int64]:
+    """The fact of each example, [examples]."""
+    return examples.fact[np.searchsorted(examples.example, np.arange(len(examples.names)))]
+
+
+def _above_permuted(
+    locator: str, examples: Examples, compared: Mapping[str, Similarity], common: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """A row of MEASURES, if both populations were compared: the mean of the examples' paired differences.
+
+    A locator that chooses nearly the same units whatever the sentence says has a high RSim, also among
+    permuted sentences. Clipped values of noise are above 0 by chance, so the values are not clipped.
+    """
+    if not {"all", "permuted"} <= compared.keys():
+        return []
+    gain = compared["all"].raw() - compared["permuted"].raw()
+    known = ~np.isnan(gain)
+    value, bounds = _mean(gain[known], _facts(examples)[known])
+    about = {"population": "all", **common}
+    return [_row(locator, examples.subtask, ABOVE, **about, value=value, n=int(known.sum()), **bounds)]
+
+
 def _mean(values: NDArray[np.float64], clusters: NDArray[np.int64]) -> tuple[float | None, dict[str, float]]:
-    """The mean of `values` and its 95 % interval; values with equal `clusters` are not independent."""
+    """The mean of `values` and its 95 % interval; values with equal `clusters` are not independent.
+
+    There is no interval if all values are equal: then the sample has no spread to judge by.
+    """
     if not len(values):
         return None, {}
     mean = float(values.mean())
     _, place = np.unique(clusters, return_inverse=True)
     sums = np.bincount(place, values - mean)
-    if len(sums) < 2:
+    if len(sums) < 2 or not np.ptp(values):
         return mean, {}
     variance = float((sums**2).sum()) / len(values) ** 2 * len(sums) / (len(sums) - 1)
     return mean, {"low": mean - 1.96 * variance**0.5, "high": mean + 1.96 * variance**0.5}

@@ -1,4 +1,4 @@
-"""Reference locators to compare with: constant, random, oracle, lexical."""
+"""Reference locators to compare with: constant, mostly constant, random, oracle, lexical."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from factdrift.klob.scoring.examples import Examples
 from factdrift.klob.scoring.locator import Scores
 from factdrift.klob.scoring.selection import Selection
 
-REFERENCES = ("constant", "random", "oracle")
+REFERENCES = ("constant", "mostly_constant", "random", "oracle")
 """The locators that score any number of units; the lexical one is `word_sets`."""
+
+SAME = 0.9
+"""The probability with which the mostly constant locator has the same scores for a sentence."""
 
 
 def reference(
@@ -23,9 +26,10 @@ def reference(
 ) -> Scores:
     """The scores of a reference locator for all sentences of some subtasks, [sentences x units].
 
-    `constant`: 1 for every unit. `random`: uniform, drawn for each sentence. `oracle`: uniform, drawn for
-    each fact, so that all wordings of a fact and the chains that begin with it have equal scores. `like`: the
-    method whose model and granularity the scores name.
+    `constant`: 1 for every unit. `mostly_constant`: the same scores with the probability SAME, whatever the
+    sentence says, else random ones: a locator that mostly names one unit. `random`: uniform, drawn for each
+    sentence. `oracle`: uniform, drawn for each fact, so that all wordings of a fact and the chains that begin
+    with it have equal scores. `like`: the method whose model and granularity the scores name.
     """
     facts: dict[str, str] = {}
     for part in examples:
@@ -35,11 +39,18 @@ def reference(
             facts[sentence] = fact
     sentences = list(facts)
     keys = list(facts.values()) if kind == "oracle" else sentences
+    if kind == "mostly_constant":
+        keys = ["the same" if _chance(f"{seed}:same:{name}") < SAME else name for name in sentences]
     dense = _Drawn(keys, units, seed, constant=kind == "constant")
     model, revision, granularity = (
         (like.model, like.revision, like.granularity) if like else ("", "", "neuron")
     )
     return Scores(kind, model, revision, granularity, units, "as_given", sentences, dense=dense)
+
+
+def _chance(key: str) -> float:
+    """A number from 0 to 1 that depends on the key alone."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]) / 2**64
 
 
 class _Drawn:

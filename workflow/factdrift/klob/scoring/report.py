@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from factdrift.klob.scoring.evaluate import EXAMPLES, MEASURES, Evaluation
+from factdrift.klob.scoring.evaluate import ABOVE, EXAMPLES, MEASURES, Evaluation
 from factdrift.tables import atomic_path, write_parquet
 
 _TITLES = {"c": "KLoB-c, consistency", "r": "KLoB-r, relevance"}
@@ -23,7 +23,7 @@ def write(found: Sequence[Evaluation], folder: Path) -> None:
 
 
 def summary(found: Evaluation, k: float) -> str:
-    """The results of one method as text: RSim at k with its controls, the sweep over k, RSD."""
+    """The results of one method as text: RSim at k, above the permuted control first, the sweep, RSD."""
     rows = found.measures
     lines = [f"{rows[0]['locator']}"]
     for subtask, title in _TITLES.items():
@@ -34,6 +34,12 @@ def summary(found: Evaluation, k: float) -> str:
             lines.append("    not scored")
             continue
         chosen = f"K = {at_k[0]['chosen']:,}, {at_k[0]['effective_k']:.3g} % of the units"
+        lines += [
+            f"    RSim above permuted at k = {k:g} % ({chosen}): {_value(row)}"
+            for row in at_k
+            if row["measure"] == ABOVE
+        ]
+        lines += [f"    {text}" for text in [high_control(at_k)] if text]
         for row in at_k:
             if row["measure"] == "rsim":
                 against = "" if row["population"] == "all" else f" against {row['population']}"
@@ -42,10 +48,11 @@ def summary(found: Evaluation, k: float) -> str:
             for row in at_k:
                 if row["measure"] == name and row["population"] in ("all", None):
                     lines.append(f"    {text}: {_value(row)}")
-        sweep = [row for row in mine if _headline(row)]
-        lines.append(
-            "    RSim by k: " + ", ".join(f"{row['k']:g} %: {_number(row['value'])}" for row in sweep)
-        )
+        for measure, text in ((ABOVE, "RSim above permuted"), ("rsim", "RSim")):
+            sweep = [row for row in mine if _headline(row, measure)]
+            lines.append(
+                f"    {text} by k: " + ", ".join(f"{row['k']:g} %: {_number(row['value'])}" for row in sweep)
+            )
         relations = [row for row in mine if row["k"] == k and row["relation"] and row["population"] == "all"]
         lines += [f"      {row['relation']:<14} {_value(row)}" for row in relations]
     lines.append("  KLoB-u, unbiasedness")
@@ -62,12 +69,28 @@ def comparison(references: Sequence[Evaluation], k: float) -> str:
     """RSim of the reference locators at k, as text; the lexical one has no k."""
     lines = ["Reference locators"]
     for evaluation in references:
-        rows = [row for row in evaluation.measures if _headline(row) and row["k"] in (k, None)]
-        at = f" at k = {k:g} %" if any(row["k"] for row in rows) else ""
-        values = ", ".join(f"KLoB-{row['subtask']} {_value(row)}" for row in rows)
-        if rows:
-            lines.append(f"  RSim of {rows[0]['locator']}{at}: {values}")
+        for measure, text in ((ABOVE, "RSim above permuted"), ("rsim", "RSim")):
+            rows = [row for row in evaluation.measures if _headline(row, measure) and row["k"] in (k, None)]
+            at = f" at k = {k:g} %" if any(row["k"] for row in rows) else ""
+            values = ", ".join(f"KLoB-{row['subtask']} {_value(row)}" for row in rows)
+            if rows:
+                lines.append(f"  {text} of {rows[0]['locator']}{at}: {values}")
     return "\n".join(lines)
+
+
+HIGH = 0.1
+"""RSim among permuted sentences above which a locator chooses the same units whatever the sentence says."""
+
+
+def high_control(rows: Sequence[dict[str, Any]]) -> str:
+    """A warning if RSim of permuted sentences is above HIGH, of rows of one subtask and k; else empty."""
+    for row in rows:
+        if _headline(row, "rsim", "permuted") and (row["value"] or 0) > HIGH:
+            return (
+                f"warning: RSim of permuted sentences is {row['value']:.3f}, above {HIGH}; RSim alone says "
+                "little, read RSim above permuted"
+            )
+    return ""
 
 
 _ALSO = {
@@ -90,8 +113,8 @@ _SPREAD = {
 }
 
 
-def _headline(row: dict[str, Any]) -> bool:
-    return row["measure"] == "rsim" and row["population"] == "all" and row["relation"] is None
+def _headline(row: dict[str, Any], measure: str = "rsim", population: str = "all") -> bool:
+    return (row["measure"], row["population"], row["relation"]) == (measure, population, None)
 
 
 def _number(value: float | None) -> str:
@@ -104,7 +127,7 @@ def _value(row: dict[str, Any]) -> str:
 
 
 def draw(found: Sequence[Evaluation], references: Sequence[Evaluation], path: Path) -> None:
-    """Draws RSim against k for both subtasks, reference locators dashed, as SVG or PNG."""
+    """Draws RSim above permuted against k for both subtasks, reference locators dashed, as SVG or PNG."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -117,27 +140,43 @@ def draw(found: Sequence[Evaluation], references: Sequence[Evaluation], path: Pa
     figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
     for axis, (subtask, title) in zip(axes, _TITLES.items(), strict=True):
         for evaluation in (*found, *references):
-            rows = [row for row in evaluation.measures if row["subtask"] == subtask and _headline(row)]
-            rows = [row for row in rows if row["value"] is not None]
-            if not rows:
-                continue
-            line = "--" if evaluation in references else "-"
-            if rows[0]["k"] is None:  # The lexical locator: the same for each k.
-                axis.plot(span, [rows[0]["value"]] * 2, line, label=rows[0]["locator"])
-                continue
-            rows = sorted(rows, key=lambda row: row["k"])
-            ks = [row["k"] for row in rows]
-            (drawn,) = axis.plot(
-                ks, [row["value"] for row in rows], line, marker=".", label=rows[0]["locator"]
-            )
-            if evaluation not in references and rows[0]["low"] is not None:
-                low, high = ([row[bound] for row in rows] for bound in ("low", "high"))
-                axis.fill_between(ks, low, high, alpha=0.2, color=drawn.get_color())
-        axis.set(title=title, xscale="log", xlabel="k, % of the units", ylim=(-0.03, 1.03))
+            curve(axis, evaluation, subtask, "--" if evaluation in references else "-", span)
+        axis.set(title=title, xscale="log", xlabel="k, % of the units", ylim=(-0.33, 1.13))
         axis.grid(alpha=0.3)
-    axes[0].set_ylabel("RSim")
-    axes[1].legend(fontsize="small")
+    axes[0].set_ylabel("RSim above permuted")
+    axes[1].legend(fontsize="small", title="dotted: RSim of permuted", title_fontsize="small")
     with atomic_path(path) as partial:
         metadata = {"Date": None} if path.suffix == ".svg" else None
         figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
     pyplot.close(figure)
+
+
+def curve(axis: Any, found: Evaluation, subtask: str, line: str, span: tuple[float, float]) -> None:
+    """One locator in one panel: RSim above permuted with its interval, and dotted RSim of the control.
+
+    `span`: the least and the greatest k, for a locator that has none.
+    """
+    rows = _curve(found, subtask, ABOVE, "all")
+    if not rows:
+        return
+    if rows[0]["k"] is None:  # The lexical locator: the same for each k.
+        axis.plot(span, [rows[0]["value"]] * 2, line, color="black", linewidth=1, label=rows[0]["locator"])
+        return
+    ks = [row["k"] for row in rows]
+    (drawn,) = axis.plot(ks, [row["value"] for row in rows], line, marker=".", label=rows[0]["locator"])
+    # Without a spread there is no interval.
+    low, high = ([row["value"] if row[end] is None else row[end] for row in rows] for end in ("low", "high"))
+    axis.fill_between(ks, low, high, alpha=0.15, color=drawn.get_color())
+    control = _curve(found, subtask, "rsim", "permuted")
+    values = [row["value"] for row in control]
+    axis.plot([row["k"] for row in control], values, ":", linewidth=0.8, color=drawn.get_color())
+
+
+def _curve(found: Evaluation, subtask: str, measure: str, population: str) -> list[dict[str, Any]]:
+    """The rows of a measure over all relations that have a value, by k."""
+    rows = [
+        row
+        for row in found.measures
+        if row["subtask"] == subtask and _headline(row, measure, population) and row["value"] is not None
+    ]
+    return sorted(rows, key=lambda row: row["k"] or 0)
