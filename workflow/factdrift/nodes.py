@@ -7,6 +7,8 @@ import errno
 import fcntl
 import os
 import re
+import stat
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -24,6 +26,26 @@ def node() -> str:
 def writer() -> str:
     """`NODE-PID`: names this process among those of all machines, in the names of its unfinished files."""
     return f"{node()}-{os.getpid()}"
+
+
+def lock_folder(name: str, behind: str = "") -> Path:
+    """The folder `factdrift-NAME-USER` for locks in the temporary directory, which only this user can write.
+
+    `behind`: what follows the number of the user.
+
+    Raises InputError if another user has made something of this name there: links in it would be followed.
+    """
+    folder = Path(tempfile.gettempdir()) / f"factdrift-{name}-{os.getuid()}{behind}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise InputError(
+            f"{folder} is a link or another user's, so locks in it are not safe; remove it, or let TMPDIR "
+            "name another folder"
+        )
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder
 
 
 @contextlib.contextmanager

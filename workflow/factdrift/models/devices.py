@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import IO
 import torch
 
 from factdrift.errors import InputError
-from factdrift.nodes import node, try_lock
+from factdrift.nodes import lock_folder, node, try_lock
 
 WAIT = 1.0
 """Seconds between two attempts to lock a GPU."""
@@ -34,8 +33,7 @@ def held(device: str, gpus: int = 1) -> Iterator[str]:
     names = _names()
     if gpus > len(names):
         raise InputError(f"edit.gpus: {gpus} GPUs are wanted for a model, and a job sees {len(names)} here")
-    folder = Path(tempfile.gettempdir()) / f"factdrift-gpus-{os.getuid()}-{node()}"
-    folder.mkdir(exist_ok=True)
+    folder = lock_folder("gpus", f"-{node()}")
     with contextlib.ExitStack() as stack:
         files = {folder / name: stack.enter_context((folder / name).open("w")) for name in names}
         while not (places := _free(files, gpus)):

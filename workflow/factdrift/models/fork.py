@@ -160,8 +160,8 @@ def check_logits(loaded: Loaded) -> None:
             raise InputError(
                 f"models: {loaded.name}: the logits that factdrift computes from its hidden states differ "
                 f"from the model's own by {difference / size:.2g} of their size (rounding gives "
-                f"{bound:.1g}). Models of the family {spec.family!r} compute something in a way of their own, "
-                "such as a scale of the logits, so that every loss would be wrong; they are not supported"
+                f"{bound:.1g}). Models of the family {spec.family!r} compute something in a way of their "
+                "own, such as a scale of the logits, so that every loss would be wrong; it is not supported"
             )
 
 

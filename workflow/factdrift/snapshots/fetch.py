@@ -7,14 +7,11 @@ download after a fault, and to wait as long as a server asks.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
@@ -24,7 +21,7 @@ import urllib3.exceptions
 from factdrift.addresses import AccessToken
 from factdrift.chat.redaction import Redactor
 from factdrift.errors import InputError
-from factdrift.nodes import file_lock
+from factdrift.nodes import file_lock, lock_folder
 from factdrift.retry import Retries, RetryPolicy, TransientError, retry_after, say
 from factdrift.settings import contact_of
 
@@ -320,8 +317,6 @@ def _total(content_range: str) -> int | None:
 def _turn(url: str) -> Iterator[None]:
     """Waits for the lock of a host: all processes of a user on a machine share one connection to it."""
     host = urlsplit(url).netloc
-    folder = Path(tempfile.gettempdir()) / f"factdrift-connections-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    lock = folder / re.sub(r"[^\w.-]", "_", host)
+    lock = lock_folder("connections") / re.sub(r"[^\w.-]", "_", host)
     with file_lock(lock, lambda: say(url, f"waits for another download from {host}")):
         yield
