@@ -339,6 +339,12 @@ def test_what_a_method_must_not_do_is_named(world: Path, tmp_path: Path) -> None
         made(world, tmp_path, code(tmp_path, CHANGE), regime="batch")
     with pytest.raises(InputError, match="it returned tuple; a plain method returns None or a model"):
         made(world, tmp_path, code(tmp_path, "return model, 1", name="pair"))
+    shorter = "return lambda **given: type('X', (), {'logits': model(**given).logits[:, 1:]})"
+    said = r"shorter\.py:edit: .* gives logits of shape \(1, 15, 340\) for a text of 16 tokens"
+    with pytest.raises(InputError, match=said):
+        made(world, tmp_path, code(tmp_path, shorter, name="shorter"))
+    with pytest.raises(InputError, match=r"nothing\.py:edit: .* cannot be run as it is probed, .* attribute"):
+        made(world, tmp_path, code(tmp_path, "return lambda **given: 1", name="nothing"))
     with pytest.raises(InputError, match=r"mine\.layer: tiny-llama has no block 7"):
         made(world, tmp_path, f"{world}/mine.py:edit", {"layer": 7})
 

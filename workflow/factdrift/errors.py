@@ -10,3 +10,10 @@ class CannotEdit(InputError):
 
     A run of several methods skips this one and reports the reason, unless `strict` is configured.
     """
+
+
+class Unsupported(CannotEdit):
+    """No method can edit a model, because it cannot be run here as it would have to be; the message says why.
+
+    A run of several models skips this one, with all of its methods.
+    """

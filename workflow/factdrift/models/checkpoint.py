@@ -77,7 +77,7 @@ def load_checkpoint(
     _, wanted = without_weights(config, base, trust_remote_code)
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(
-            str(folder), dtype=kind, trust_remote_code=trust_remote_code, **spreading(places)
+            str(folder), dtype=kind, trust_remote_code=trust_remote_code, **spreading(places, config)
         )
     except UNREADABLE as error:
         raise InputError(unloadable(str(folder), "main", error)) from None

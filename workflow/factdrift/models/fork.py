@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from factdrift.errors import InputError
+from factdrift.errors import Unsupported
 from factdrift.models.hooks import hooked
 from factdrift.models.padding import padded
 from factdrift.models.precise import in_float32, is_quantized
@@ -140,13 +140,13 @@ def check_logits(loaded: Loaded) -> None:
     A family may scale its logits, or run its blocks, in a way of its own; every loss would then be wrong. In
     half precision rounding would hide that, so the model is run in float32. Where that fails, as it does for
     quantized weights, the differences' root mean square is compared, which rounding changes less than the
-    largest one. Raises InputError with the difference if it is more than rounding can explain.
+    largest one. Raises Unsupported with the difference if it is more than rounding can explain.
     """
     spec = loaded.spec
     kind = torch.finfo(loaded.dtype)
     # GPT-J attends in float32 whatever the type of its weights.
     rounding, found = max(kind.eps, torch.finfo(torch.float32).eps), None
-    if kind.bits < 32 and not is_quantized(loaded.model):
+    if kind.bits < 32 and not is_quantized(loaded.model.config):
         with contextlib.suppress(Exception), in_float32(loaded.model):
             rounding, found = torch.finfo(torch.float32).eps, _logits(loaded)
     exact = found is not None or kind.bits >= 32
@@ -157,7 +157,7 @@ def check_logits(loaded: Loaded) -> None:
         order = torch.inf if exact else 2
         difference, size = (value.norm(order).item() for value in (apart, whole))
         if not difference <= bound * size:
-            raise InputError(
+            raise Unsupported(
                 f"models: {loaded.name}: the logits that factdrift computes from its hidden states differ "
                 f"from the model's own by {difference / size:.2g} of their size (rounding gives "
                 f"{bound:.1g}). Models of the family {spec.family!r} compute something in a way of their "
@@ -166,7 +166,7 @@ def check_logits(loaded: Loaded) -> None:
 
 
 def _logits(loaded: Loaded) -> Logits:
-    """Logits to be compared; raises InputError if the blocks of an unlisted family cannot be run alone."""
+    """Logits to be compared; raises Unsupported if the blocks of an unlisted family cannot be run alone."""
     model, spec = loaded.model, loaded.spec
     ids = [place % spec.vocabulary for place in range(1, min(PROBE, spec.positions) + 1)]
     start = len(ids) // 2
@@ -179,7 +179,7 @@ def _logits(loaded: Loaded) -> Logits:
     except Exception as error:
         if spec.listed:
             raise
-        raise InputError(
+        raise Unsupported(
             f"models: {loaded.name}: blocks of the family {spec.family!r}, which is not in families.yaml, "
             f"cannot be run alone ({type(error).__name__}: {error}); it is not supported"
         ) from error
@@ -215,7 +215,12 @@ class Call:
 
 
 def of_tables(tables: Any, function: Callable[[Tensor], Tensor]) -> Any:
-    """`function` of each table of rotary embeddings, given as a tuple or as one tensor."""
+    """`function` of each table of rotary embeddings, given as a tuple or as one tensor; None for None.
+
+    Hybrids of recurrent blocks and attention, such as Granite 4, may have no positions at all.
+    """
+    if tables is None:
+        return None
     return function(tables) if isinstance(tables, Tensor) else tuple(function(table) for table in tables)
 
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 
-def is_quantized(model: Any) -> bool:
-    """Whether the weights of a model are kept in a form that only its own modules can compute with."""
-    return getattr(model.config, "quantization_config", None) is not None
+def is_quantized(config: Any) -> bool:
+    """Whether a model with this configuration keeps its weights in a form of their own, such as 4 bits."""
+    return getattr(config, "quantization_config", None) is not None
 
 
 @contextmanager

@@ -88,6 +88,8 @@ class InPlace:
             alone = model is not self._loaded.model or not self._start.only_weights()
             if isinstance(model, nn.Module):
                 model.eval()
+            if alone and len(failed) < len(edits):
+                self._check_logits(model, edits[0].prompt)
             return replace(self._loaded, model=model, alone=alone), Edited(failed=failed)
 
         try:
@@ -113,6 +115,27 @@ class InPlace:
                 f"or a model that is probed instead of the one it was given ({DOCUMENT})"
             )
         return given
+
+    @torch.no_grad()
+    def _check_logits(self, model: Any, prompt: str) -> None:
+        """Raises InputError if the model cannot be probed, since it does not give logits for each token."""
+        ids = torch.tensor([self._tokenizer(prompt).input_ids], device=self._loaded.device)
+        try:
+            found = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+            shape = tuple(found.shape)
+        except Exception as error:
+            raise InputError(
+                f"methods: {self._given}: the model that it left or returned cannot be run as it is probed, "
+                f"model(input_ids=..., attention_mask=..., use_cache=False).logits: {type(error).__name__}: "
+                f"{error} ({DOCUMENT})"
+            ) from error
+        tokens, vocabulary = ids.shape[1], min(len(self._tokenizer), self._loaded.spec.vocabulary)
+        if shape[:2] != (1, tokens) or len(shape) != 3 or shape[2] < vocabulary:
+            raise InputError(
+                f"methods: {self._given}: the model that it left or returned gives logits of shape {shape} "
+                f"for a text of {tokens} tokens; (1, {tokens}, {self._loaded.spec.vocabulary}) is expected "
+                f"({DOCUMENT})"
+            )
 
     def _named(self) -> list[str]:
         """The patterns of `changes`, with hyper-parameters filled in; all names if there are none."""
