@@ -109,15 +109,24 @@ def test_the_command_that_makes_what_is_missing_has_the_users_values(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = ["edit", "try", PROMPT, "Joe", "--subject", "Atlantis", "--model", str(model), *CPU]
-    line += ["--method", "rome", "--set", '{"layer": 1, "prefixes": []}', "--results", str(tmp_path)]
-    assert main(line) == 1
+    line += ["--results", str(tmp_path)]
+    values = '{"layer": 1, "prefixes": [{"start": "", "tokens": 3, "number": 2}]}'
+    assert main([*line, "--method", "rome", "--set", values]) == 1
     said = capsys.readouterr().err
-    assert "needs prefixes.rome.json, which is not under" in said
+    assert "needs moments/1.safetensors, which is not under" in said
+    # What needs the model alone is made by one command, and prefixes are drawn on the way.
+    command = shlex.split(said.split("`")[1])
+    assert main([*command[1:-1], str(tmp_path / "moments"), "--tokens", "200"]) == 0
+    assert main([*line, "--method", "rome", "--set", values, "--moments", str(tmp_path / "moments")]) == 0
+    assert "ROME on " in capsys.readouterr().out
+    assert main([*line, "--method", "mend", "--set", '{"blocks": 2}']) == 1
+    said = capsys.readouterr().err
+    assert "needs mend.safetensors, which is not under" in said
     command = shlex.split(said.split("`")[1])
     given = dict(each.split("=", 1) for each in command[command.index("--config") + 1 :])
     assert json.loads(given["models"]) == [str(model)]
-    assert json.loads(given["methods"]) == ["rome"]
-    assert json.loads(given["rome"]) == {"layer": 1, "prefixes": []}
+    assert json.loads(given["methods"]) == ["mend"]
+    assert json.loads(given["mend"]) == {"blocks": 2}
 
 
 def test_without_pytorch_there_is_advice(

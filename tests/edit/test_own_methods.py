@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from factdrift.edit.run import write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
 from factdrift.errors import InputError  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.snapshot import Snapshot  # noqa: E402
 from factdrift.stage_settings import read_settings  # noqa: E402
 
 Rows = tuple[list[dict[str, Any]], list[dict[str, Any]]]
@@ -203,6 +206,69 @@ def test_an_edit_that_raises_has_failed_and_leaves_nothing_behind(
     assert_alike((probes, rows), other, 0)
 
 
+CLASS = """
+kind, start = type(model.model.norm), type(model.model.norm).forward
+kind.forward = lambda self, taken: start(self, taken) * (1 + len(update.subject) / 100)"""
+FUNCTION = """
+import sys
+module = sys.modules[type(model.model.norm).__module__]
+start = module.apply_rotary_pos_emb
+module.apply_rotary_pos_emb = lambda q, k, *more: start(q * (1 + len(update.subject) / 10), k, *more)"""
+EVERYWHERE = """
+def louder(module, taken, given): return given * 1.01 if isinstance(given, torch.Tensor) else None
+torch.nn.modules.module.register_module_forward_hook(louder)"""
+TOKENS = """
+tokenizer.add_tokens([update.subject])
+model.model.norm.weight.data *= 1 + len(tokenizer) / 1000"""
+HYPER = "layers.append(1)\nmodel.model.norm.weight.data *= 1 + len(layers) / 100"
+
+
+@pytest.mark.parametrize("body", [CLASS, FUNCTION, EVERYWHERE, TOKENS, HYPER])
+def test_what_a_method_changes_beyond_the_model_does_not_reach_the_next_edit(
+    world: Path, tmp_path: Path, body: str
+) -> None:
+    given = code(tmp_path, body).removesuffix(":edit")
+    text = (
+        Path(given).read_text(encoding="utf-8").replace("tokenizer, update)", "tokenizer, update, layers=[])")
+    )
+    Path(given).write_text(text, encoding="utf-8")
+    base = made(world, tmp_path / "none", "none")
+    whole = made(world, tmp_path / "whole", f"{given}:edit", batch=1)
+    count = len(whole[1])
+    last = made(world, tmp_path / "last", f"{given}:edit", batch=1, shard=(count - 1, count))
+    assert last[0] == whole[0][-len(last[0]) :]
+    logprobs, unedited, again = (
+        [row["logprob"] for row in rows]
+        for rows in (whole[0], base[0], made(world, tmp_path / "b", "none")[0])
+    )
+    assert logprobs != unedited
+    assert again == unedited
+
+
+KEEPS = """
+seen.append(update.id)
+model.model.norm.weight.data *= 1 + len(seen) / 100"""
+
+
+def test_a_method_that_keeps_something_between_edits_is_refused(world: Path, tmp_path: Path) -> None:
+    said = r"the edit .* gives other results .* log-probability of .* \(variables that changed: seen\)"
+    for name, batch in (("one", 5), ("more", 1)):
+        given = code(tmp_path, KEEPS, "seen = []", name=name)
+        with pytest.raises(InputError, match=said):
+            made(world, tmp_path / name, given, batch=batch)
+    fails = code(
+        tmp_path, "seen.append(1)\nif len(seen) > 5: raise ValueError('full')", "seen = []", name="f"
+    )
+    with pytest.raises(InputError, match="no failure, then ValueError: full"):
+        made(world, tmp_path / "fails", fails, batch=1)
+    text = BATCHED.replace("    return", "    seen.append(1)\n    write = write * len(seen)\n    return")
+    text = text.replace("def edit", "seen = []\ndef edit") + "Edited(deltas={name: LowRank(read, write)})"
+    (tmp_path / "batched.py").write_text(text, encoding="utf-8")
+    for regime in ("independent", "sequential"):
+        with pytest.raises(InputError, match=said):
+            made(world, tmp_path / regime, f"{tmp_path}/batched.py:edit", regime=regime, group=2)
+
+
 def test_random_numbers_are_those_of_the_edit(world: Path, tmp_path: Path) -> None:
     body = "model.model.norm.weight.data += torch.randn(24) + __import__('random').random()"
     given = code(tmp_path, body)
@@ -214,6 +280,44 @@ def test_random_numbers_are_those_of_the_edit(world: Path, tmp_path: Path) -> No
     parts = [made(world, tmp_path / str(k), given, batch=1, shard=(k, 3)) for k in (2, 0, 1)]
     assert whole[0] == [row for part in (parts[1], parts[2], parts[0]) for row in part[0]]
     assert len({row["logprob"] for row in whole[0]}) > len(whole[0]) / 2
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("loaded.model.model.norm.weight.data *= 1.01", "it changed model.norm.weight of tiny-llama"),
+        ("matrix.data.copy_(matrix.data.flip(0))", "it changed model.layers.1.mlp.up_proj.weight of"),
+        ("loaded.model.model.norm.weight = torch.nn.Parameter(matrix[0] * 0)", "changed model.norm.weight"),
+        ("loaded.model.model.norm.register_forward_hook(lambda *given: None)", "a hook on model.norm of"),
+        ("torch.nn.modules.module.register_module_forward_hook(print)", "a hook on all modules of"),
+        ("type(loaded.model.model.norm).louder = 2", "it changed LlamaRMSNorm.louder of"),
+        (
+            "loaded.tokenizer.add_tokens(['Bidens'])",
+            "the tokenizer of tiny-llama and did not undo",
+        ),
+        ("loaded.model.train().requires_grad_(True)", ""),
+    ],
+)
+def test_a_batched_method_leaves_the_model_alone(world: Path, tmp_path: Path, line: str, said: str) -> None:
+    loaded = tiny_model("llama", dtype=torch.float64)
+    loaded = replace(loaded, tokenizer=copy.deepcopy(loaded.tokenizer))
+    start = Snapshot(loaded.model)
+    matrix = "    matrix = loaded.model.model.layers[1].mlp.up_proj.weight\n"
+    text = BATCHED.replace("    return", f"{matrix}    {line}\n    return")
+    text += "Edited(deltas={name: LowRank(read, write)})"
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    method = f"{tmp_path}/mine.py:edit"
+    regime = "sequential" if "hook" in line else "independent"
+    try:
+        if said:
+            with pytest.raises(InputError, match=said):
+                made(world, tmp_path, method, loaded=loaded, regime=regime)
+        else:
+            made(world, tmp_path, method, loaded=loaded)
+            assert not loaded.model.training
+            assert not any(one.requires_grad for one in loaded.model.parameters())
+    finally:
+        start.restore()
 
 
 def test_only_named_parameters_are_copied(world: Path, tmp_path: Path) -> None:
@@ -235,6 +339,12 @@ def test_what_a_method_must_not_do_is_named(world: Path, tmp_path: Path) -> None
         made(world, tmp_path, code(tmp_path, CHANGE), regime="batch")
     with pytest.raises(InputError, match="it returned tuple; a plain method returns None or a model"):
         made(world, tmp_path, code(tmp_path, "return model, 1", name="pair"))
+    shorter = "return lambda **given: type('X', (), {'logits': model(**given).logits[:, 1:]})"
+    said = r"shorter\.py:edit: .* gives logits of shape \(1, 15, 340\) for a text of 16 tokens"
+    with pytest.raises(InputError, match=said):
+        made(world, tmp_path, code(tmp_path, shorter, name="shorter"))
+    with pytest.raises(InputError, match=r"nothing\.py:edit: .* cannot be run as it is probed, .* attribute"):
+        made(world, tmp_path, code(tmp_path, "return lambda **given: 1", name="nothing"))
     with pytest.raises(InputError, match=r"mine\.layer: tiny-llama has no block 7"):
         made(world, tmp_path, f"{world}/mine.py:edit", {"layer": 7})
 

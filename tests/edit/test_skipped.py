@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_models import TEXT, tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import CLOZES, RULERS, edits, update  # noqa: E402
+from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
 from factdrift.edit.methods.mend_editor import read_hypernet, write_reason  # noqa: E402
@@ -199,3 +201,66 @@ def test_blocks_without_moments_have_a_reason(
     moments.check_counted(tmp_path / "moments", [0])
     with pytest.raises(CannotEdit):
         moments.check_counted(tmp_path / "moments", [0, 1])
+
+
+def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One whose blocks add up in a way of their own, and one that does not write text from text alone."""
+    folder = tmp_path / "bloom"
+    config = AutoConfig.for_model("bloom", hidden_size=24, n_layer=2, n_head=4, vocab_size=340, seq_length=96)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    vision = tmp_path / "vision"
+    shutil.copytree(folder, vision)
+    (vision / "config.json").write_text('{"model_type": "qwen2_5_vl"}', encoding="utf-8")
+    known = {"aligned": world / "aligned.parquet", "unaligned": world / "unaligned.parquet"}
+    files: dict[str, list[Path]] = {}
+    for model, methods in (
+        (world / "model", ("none",)),
+        (folder, ("none", "ft", "rome")),
+        (vision, ("none",)),
+    ):
+        out = tmp_path / f"out-{model.name}"
+        of = ["--edits", str(world / "edits.parquet"), "--model", str(model)]
+        new = {name: out / f"{name}.parquet" for name in known}
+        assert main(["edit", "align", *of, *(f"--out-{name}={path}" for name, path in new.items())]) == 0
+        of += [f"--{name}={path}" for name, path in new.items()]
+        base = {"base_probes": out / "base.parquet", "base_clozes": out / "clozes.parquet"}
+        options = [f"--out-probes={base['base_probes']}", f"--out-clozes={base['base_clozes']}"]
+        settings = f"--settings={json.dumps(SETTINGS)}"
+        assert main(["edit", "baseline", *of, *options, settings, f"--parts={out / 'parts'}"]) == 0
+        files.setdefault("unaligned", []).append(new["unaligned"])
+        for name, path in base.items():
+            files.setdefault(name, []).append(path)
+        for method in methods:
+            made = {name: out / f"{method}.{name}" for name in ("probes", "edits", "costs")}
+            options = [f"--out-{name}={path}" for name, path in made.items()]
+            options += [f"--method={method}", f"--parts={out / 'parts'}"]
+            assert main(["edit", "run", *of, *options, settings]) == 0
+            for name, path in zip(("run_probes", "run_edits", "costs"), made.values(), strict=True):
+                files.setdefault(name, []).append(path)
+    of = ["--model", str(folder), '--settings={"device": "cpu"}']
+    assert main(["edit", "prefixes", *of, "--method=rome", "-o", str(tmp_path / "prefixes.json")]) == 0
+    assert main(["models", "moments", *of, "--sampled", "-o", str(tmp_path / "moments")]) == 0
+    assert "is not what enters it plus" in (tmp_path / "prefixes.json").read_text(encoding="utf-8")
+    with pytest.raises(CannotEdit, match="is not what enters it plus what attention and MLP put out"):
+        moments.check_counted(tmp_path / "moments", [0])
+    capsys.readouterr()
+    given = [
+        word for name, paths in files.items() for word in (f"--{name.replace('_', '-')}", *map(str, paths))
+    ]
+    given += ["--edits", str(world / "edits.parquet"), "--methods", "none", "ft", "rome", "--models"]
+    given += [str(world / "model"), str(folder), str(vision)]
+    outs = {name: tmp_path / name for name in ("scores", "probes", "costs")}
+    given += [f"--out-{name}={path}" for name, path in outs.items()]
+    assert main(["edit", "scores", *given]) == 0
+    said = capsys.readouterr().out
+    assert f"skipped: none, ft, rome on {folder}: models: {folder} is of the family 'bloom'" in said
+    assert f"skipped: none on {vision}: models: {vision} is of the type 'qwen2_5_vl', for which" in said
+    assert set(pq.read_table(outs["scores"])["model"].to_pylist()) == {str(world / "model")}
+    assert len(read_skipped(outs["costs"])) == 4
+    strict = ["edit", "run", *of, "--method=ft", f"--edits={world / 'edits.parquet'}", "--strict"]
+    strict += [f"--{name}={path}" for name, path in known.items()] + [f"--parts={tmp_path / 'parts'}"]
+    assert main([*strict, *(f"--out-{name}={tmp_path / 'no'}" for name in ("probes", "edits", "costs"))]) == 1
+    assert not (tmp_path / "no").exists()

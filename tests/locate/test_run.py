@@ -269,6 +269,35 @@ def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tm
         assert scores.mean[place] == pytest.approx(np.mean(norms), rel=1e-4)
 
 
+LEAKS = """
+count = []
+
+def weights(model, sentences, targets):
+    model.model.get_submodule(model.spec.head).weight.data *= 1.01
+    return locate(model, sentences, targets)
+
+def hook(model, sentences, targets):
+    model.model.register_forward_hook(lambda *given: None)
+    return locate(model, sentences, targets)
+
+def counts(model, sentences, targets):
+    count.append(1)
+    found = locate(model, sentences, targets)["scores"] * (1 + len(count) / 100)
+    return {"granularity": "layer", "scores": found}
+"""
+
+
+def test_what_an_own_function_leaves_behind_is_refused(sentences: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN + LEAKS, encoding="utf-8")
+    for name, said in (
+        ("weights", r"mine\.py:weights: it changed lm_head\.weight of tiny-llama"),
+        ("hook", "it changed a hook on the model of tiny-llama and did not undo it"),
+        ("counts", "gets other scores when it is located again after others"),
+    ):
+        with pytest.raises(InputError, match=said):
+            made(tiny_model("llama"), sentences, tmp_path / name, f"{tmp_path}/mine.py:{name}")
+
+
 def test_what_is_no_locator_is_refused(tmp_path: Path) -> None:
     assert entry("activation") == Entry("activation", "activation", "built-in")
     (tmp_path / "mine.py").write_text("def f(): pass", encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -115,7 +116,7 @@ def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded
     monkeypatch.setattr(families, "read_families", lambda path: known)
     folder = saved("granite", tmp_path / "granite", logits_scaling=scaling)
     for dtype in ("float32", "float64", "bfloat16"):
-        with pytest.raises(InputError, match=r"differ from the model's own by up to .* family 'granite'"):
+        with pytest.raises(InputError, match=r"differ from the model's own by .* family 'granite'"):
             loading.load(str(folder), dtype=dtype)
 
 
@@ -154,8 +155,40 @@ def test_code_that_comes_with_a_model_runs_only_if_it_is_allowed(
     assert "trust_remote_code: true" in said
     assert not Path("ran").exists()
     assert main(["models", "describe", str(folder), "--trust-remote-code"]) == 1
-    assert "cannot be loaded (ValueError: Unrecognized configuration class" in capsys.readouterr().err
+    assert "is of the type 'own', for which transformers has no causal" in capsys.readouterr().err
     assert Path("ran").exists()
+
+
+def test_what_cannot_be_loaded_is_refused_in_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    from factdrift.models.loading import load
+
+    folder = saved("llama", tmp_path / "vision")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "qwen2_5_vl"}))
+    assert main(["models", "describe", str(folder)]) == 1
+    said = capsys.readouterr().err
+    assert "is of the type 'qwen2_5_vl', for which transformers has no causal language model" in said
+    assert len(said) < 400
+    folder = saved("llama", tmp_path / "adapter")
+    (folder / "config.json").rename(folder / "adapter_config.json")
+    assert main(["models", "describe", str(folder)]) == 1
+    assert (
+        "is an adapter, which is no model of its own; score its edits with `factdrift edit probe --mod"
+        in (capsys.readouterr().err)
+    )
+    folder = saved("llama", tmp_path / "packed")
+    quantized = {"quant_method": "gptq", "bits": 4, "group_size": 128}
+    (folder / "config.json").write_text(json.dumps(config | {"quantization_config": quantized}))
+    with pytest.raises(
+        InputError, match=r"packed needs a package that is not installed \(.{1,300}\); install it"
+    ):
+        load(str(folder), device="cpu")
+    long = Mock(side_effect=ValueError("many words " * 1000))
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", long)
+    with pytest.raises(InputError, match=r"loaded \(ValueError: many words .{1,300} \.\.\.\); give"):
+        load(str(folder), device="cpu")
 
 
 @pytest.mark.parametrize("weights", [b"", b"no tensors", b"\x08" + bytes(7) + b"{}      " + bytes(9)])

@@ -146,6 +146,13 @@ UNLISTED: dict[str, dict[str, Any]] = {
     "cohere2": {"pad_token_id": 0},  # parallel, and logits multiplied
     "glm4": {"pad_token_id": 0},  # post-norm
     "phi": {"partial_rotary_factor": 1.0, "num_key_value_heads": 4},
+    # A final normalisation that is called after the embeddings, and convolutions in the place of attention.
+    "lfm2": {"layer_types": ["conv", "full_attention", "conv"]},
+    "granitemoehybrid": {  # Granite 4: Mamba beside attention without positions
+        **{"mamba_n_heads": 8, "mamba_d_head": 6, "mamba_d_state": 8, "mamba_n_groups": 1},
+        **{"num_local_experts": 0, "num_experts_per_tok": 0, "shared_intermediate_size": 56},
+        **{"position_embedding_type": None, "layer_types": ["mamba", "attention", "mamba"]},
+    },
 }
 
 
@@ -184,6 +191,14 @@ def test_an_unclear_shape_is_refused_with_what_was_looked_for(family: str, chang
         InputError, match=rf"is of the family '{family}', which is not in .*{found}.*name its mod"
     ):
         tiny_model(family, **changes)
+
+
+def test_a_configuration_without_a_length_of_texts_is_refused() -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config = AutoConfig.for_model("bloom", hidden_size=24, n_layer=2, n_head=4, vocab_size=340)
+    with pytest.raises(InputError, match=r"mine: its configuration \(model_type 'bloom'\) has none"):
+        spec_of(AutoModelForCausalLM.from_config(config), "mine")
 
 
 def test_the_table_comes_before_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,11 @@ import pytest
 import torch
 from support.tiny_models import LISTED, rounding, tiny_model, tiny_tokenizer
 
-from factdrift.models.fork import Fork, unembedded
+from factdrift.errors import InputError
+from factdrift.models import fork
+from factdrift.models.fork import Fork, check_logits, unembedded
 from factdrift.models.hooks import hooked_before
+from factdrift.models.precise import in_float32
 
 SENTENCES = (
     ("The head of government of the United States of America is Joe", 8),
@@ -26,12 +29,12 @@ def test_the_end_of_a_batch_runs_as_the_whole_of_it(family):
     added = torch.randn(len(rows), loaded.spec.hidden, dtype=loaded.dtype, generator=generator)
     bound = max(1e-10, 100 * rounding(family))
     for layer in range(loaded.spec.layers + 1):
-        fork = Fork(loaded, rows, starts, layer)
-        entering = fork.hidden.clone()
+        forked = Fork(loaded, rows, starts, layer)
+        entering = forked.hidden.clone()
         entering[:, 0] += added
-        found = unembedded(loaded, fork.run(entering))
-        fork.keep(torch.tensor([2, 0]))
-        kept = unembedded(loaded, fork.run(entering[[2, 0]]))
+        found = unembedded(loaded, forked.run(entering))
+        forked.keep(torch.tensor([2, 0]))
+        kept = unembedded(loaded, forked.run(entering[[2, 0]]))
         assert torch.allclose(kept, found[[2, 0]], rtol=0, atol=bound)
         for row, start, vector, logits in zip(rows, starts, added, found, strict=True):
             expected = whole(loaded, row, start, layer, vector)
@@ -50,3 +53,70 @@ def whole(loaded, row, start, layer, vector):
 
     with hooked_before(loaded.model, {name: add}):
         return loaded.model(torch.tensor([row])).logits[0, start:]
+
+
+HALF = (torch.bfloat16, torch.float16)
+
+
+@pytest.mark.parametrize("family", LISTED)
+def test_the_logits_of_a_family_are_reproduced_in_half_precision(family):
+    for kind in HALF:
+        loaded = tiny_model(family, dtype=kind)
+        start = {name: (one.dtype, one.clone()) for name, one in loaded.model.state_dict().items()}
+        check_logits(loaded)
+        with in_float32(loaded.model), torch.no_grad():
+            pairs = fork._logits(loaded)
+        assert {one.dtype for pair in pairs for one in pair} == {torch.float32}
+        found = loaded.model.state_dict()
+        assert all(
+            (found[name].dtype, True) == (dtype, torch.equal(found[name], one))
+            for name, (dtype, one) in start.items()
+        )
+        assert not any(one._forward_hooks or one._forward_pre_hooks for one in loaded.model.modules())
+
+
+def scaled(monkeypatch):
+    real = fork.unembedded
+    monkeypatch.setattr(fork, "unembedded", lambda loaded, hidden: 0.97 * real(loaded, hidden))
+
+
+def uncapped(monkeypatch):
+    """The logits before tanh(logits / 30) * 30."""
+    real = fork.unembedded
+    monkeypatch.setattr(
+        fork, "unembedded", lambda loaded, hidden: torch.atanh(real(loaded, hidden) / 30) * 30
+    )
+
+
+def without_last_block(monkeypatch):
+    class Shorter(Fork):
+        def __init__(self, *given):
+            super().__init__(*given)
+            self.blocks.pop()
+            self.past.pop()
+            self.calls.pop()
+
+    monkeypatch.setattr(fork, "Fork", Shorter)
+
+
+@pytest.mark.parametrize("fault", [scaled, uncapped, without_last_block])
+@pytest.mark.parametrize("kind", [*HALF, torch.float32])
+def test_logits_that_are_not_reproduced_are_refused(fault, kind, monkeypatch):
+    loaded = tiny_model("gemma2", dtype=kind, layers=24)
+    check_logits(loaded)
+    fault(monkeypatch)
+    with pytest.raises(InputError, match=r"differ from the model's own by .* of their size"):
+        check_logits(loaded)
+
+
+@pytest.mark.parametrize("fault", [scaled, without_last_block])
+def test_without_float32_root_mean_squares_are_compared(fault, monkeypatch):
+    """As for quantized weights; of 4 blocks, since rounding in bfloat16 grows with their number."""
+    for family in LISTED:
+        loaded = tiny_model(family, dtype=torch.bfloat16, layers=4)
+        monkeypatch.setattr(fork, "is_quantized", lambda model: True)
+        check_logits(loaded)
+        with monkeypatch.context() as inside:
+            fault(inside)
+            with pytest.raises(InputError, match=r"differ from the model's own by .* of their size"):
+                check_logits(loaded)

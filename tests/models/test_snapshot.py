@@ -12,6 +12,7 @@ from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn.utils import parametrize  # noqa: E402
 
+from factdrift.models import snapshot  # noqa: E402
 from factdrift.models.snapshot import Snapshot  # noqa: E402
 
 IDS = tiny_tokenizer()("Marta Kowalska lives in New Orleans", return_tensors="pt").input_ids
@@ -170,3 +171,24 @@ def test_parameters_that_were_not_copied_are_reported_if_they_changed(kind: torc
     model.model.norm.weight.data += 1
     added(model)
     assert kept.restore() == ["model.layers.2.mlp.up_proj.weight", "model.norm.weight"]
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("change", [lambda one: one.flip(0), lambda one: one[:, torch.randperm(56)]])
+def test_rows_and_columns_in_another_order_are_noticed(
+    kind: torch.dtype, change: Callable[[Any], Any]
+) -> None:
+    model = tiny_model("llama", dtype=kind).model
+    kept = Snapshot(model, ["*.up_proj.weight"])
+    weight = model.get_submodule(DOWN).weight
+    weight.data.copy_(change(weight.data))
+    assert kept.restore() == [f"{DOWN}.weight"]
+
+
+def test_the_order_of_the_chunks_of_a_checksum_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "CHUNK", 3)
+    snapshot._factors.cache_clear()
+    values = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    orders = [[0, 1, 2, 3, 4, 5, 6], [3, 4, 5, 0, 1, 2, 6], [1, 0, 2, 3, 4, 5, 6], [6, 1, 2, 3, 4, 5, 0]]
+    assert len({snapshot._checksum(values[order]) for order in orders}) == len(orders)
+    snapshot._factors.cache_clear()

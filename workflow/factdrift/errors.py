@@ -28,3 +28,10 @@ class DamagedDump(InputError):
 
 
 DAMAGED = "damaged dump: "
+
+
+class Unsupported(CannotEdit):
+    """No method can edit a model, because it cannot be run here as it would have to be; the message says why.
+
+    A run of several models skips this one, with all of its methods.
+    """

@@ -5,13 +5,13 @@ import torch
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import TEXT, tiny_model
 
-from factdrift.edit.methods.hyperparameters import read_hyper
+from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.methods.mend_editor import edited_matrices
 from factdrift.edit.methods.refusals import refusal
-from factdrift.edit.methods.regimes import edited
+from factdrift.edit.methods.regimes import UNWEIGHTED, check_layers, edited
 from factdrift.edit.methods.registry import METHODS
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import applied
 from factdrift.models.moments import count_moments
 
@@ -30,6 +30,17 @@ def test_what_is_refused():
     assert refusal(tiny_model("qwen2_moe").spec, "memit", 1) is not None
     for family in ("llama", "deepseek_v3", "llama4_text"):
         assert {refusal(tiny_model(family).spec, method, 1) for method in METHODS} == {None}
+
+
+def test_quantized_weights_are_not_edited():
+    loaded = tiny_model("llama", quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True})
+    for method in METHODS:
+        hyper = Hyper(method, "tiny", "", {"layer": 0, "module": ""})
+        if method in UNWEIGHTED:
+            check_layers(loaded, hyper)
+        else:
+            with pytest.raises(CannotEdit, match=rf"methods: {method} on tiny-llama: its weights are quant"):
+                check_layers(loaded, hyper)
 
 
 def test_methods_that_need_a_down_projection_say_which_blocks_have_one():

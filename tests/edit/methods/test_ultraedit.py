@@ -13,6 +13,7 @@ from torch import Tensor
 
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.edit.methods.interface import Artefacts, Edit
+from factdrift.edit.methods.mend_editor import Statistics
 from factdrift.edit.methods.regimes import edited
 from factdrift.edit.methods.ultraedit import EPSILON, regression
 from factdrift.errors import CannotEdit, InputError
@@ -179,3 +180,33 @@ def test_what_is_refused() -> None:
     ):
         with pytest.raises(InputError, match=message):
             edited(loaded, EDITS, hyper_of(**values), Artefacts(), "batch")
+
+
+def test_the_variance_of_the_released_code() -> None:
+    """Which adds n times the unbiased variance of each batch, and what the mean of the batch adds."""
+    parts = torch.randn(7, 3, dtype=torch.float64).split([3, 4])
+    exact, released = (Statistics(3, EPSILON, kind).double() for kind in (False, True))
+    total, mean, count = torch.zeros(3).double(), torch.zeros(3).double(), 0
+    for part in parts:
+        n, apart = len(part), part.mean(0) - mean
+        total = total + n * part.var(0) + apart**2 * count * n / (count + n)
+        mean, count = (mean * count + part.sum(0)) / (count + n), count + n
+        exact.see(part)
+        released.see(part)
+    whole = torch.cat(list(parts))
+    assert torch.allclose(released.squares, total, rtol=1e-12)
+    assert torch.allclose(exact.squares, 6 * whole.var(0), rtol=1e-12)
+    assert torch.allclose(exact(whole), (whole - mean) / (whole.std(0) + EPSILON), rtol=1e-12)
+    loaded = tiny_model("llama")
+    kinds = [
+        edited(loaded, EDITS, hyper_of(variance=kind), Artefacts(), "batch") for kind in ("exact", "released")
+    ]
+    assert not any(each.failed for each in kinds)
+    sizes = [next(iter(each.deltas.values())).write.norm() for each in kinds]
+    assert sizes[0] != sizes[1]
+    short = [Edit("s", "The capital of Atlantis is", "Atlantis", "Kowalska")]
+    alone = edited(loaded, short, hyper_of(variance="released"), Artefacts(), "batch")
+    sentence = align(loaded.tokenizer, short[0].prompt, short[0].target)
+    assert len(sentence.ids) - sentence.target == 1
+    # The matrices of one shape are seen one after another, each with a batch of one token.
+    assert alone.failed == {0: "diverged"}

@@ -35,6 +35,21 @@ class Ability(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Of the tasks; None without tasks."""
 
 
+NONE = Ability(
+    model="",
+    name="",
+    text="",
+    tokens=0,
+    pieces=[],
+    edits=[],
+    tasks=[],
+    limit=0,
+    perplexity=None,
+    results=None,
+)
+"""Of a model that cannot be run."""
+
+
 def write_ability(ability: Ability, path: Path) -> None:
     with atomic_path(path) as temporary:
         temporary.write_bytes(msgspec.json.encode(ability) + b"\n")

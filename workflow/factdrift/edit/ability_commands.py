@@ -6,8 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
+
 from factdrift.edit.settings import AbilitySettings
-from factdrift.models.options import PART, add_computing, add_model, loaded
+from factdrift.errors import Unsupported
+from factdrift.models.options import PART, add_computing, add_model, loaded, named
 from factdrift.stage_settings import read_settings
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -27,7 +30,18 @@ def register(verbs: Parsers) -> None:
 
 
 def _ability(options: argparse.Namespace) -> None:
+    from factdrift.edit.ability import NONE, write_ability
+
     settings = read_settings(options.settings, AbilitySettings, PART)
+    try:
+        _measure(options, settings)
+    except Unsupported as error:
+        print(f"{options.output}: skipped: {error}")
+        write_ability(msgspec.structs.replace(NONE, name=named(options)), options.output)
+
+
+def _measure(options: argparse.Namespace, settings: AbilitySettings) -> None:
+    """Writes and prints the ability; raises Unsupported if the model cannot be run."""
     with loaded(options, settings) as model:
         from factdrift.edit.ability import write_ability
         from factdrift.edit.general import make_ability

@@ -79,6 +79,12 @@ def write_baseline(
     kept.remove()
 
 
+def write_nothing(out_probes: Path, out_clozes: Path) -> None:
+    """Writes BASE_PROBES and BASE_CLOZES without rows, for a model that cannot be run."""
+    write_parquet(BASE_PROBES.empty_table(), out_probes)
+    write_parquet(BASE_CLOZES.empty_table(), out_clozes)
+
+
 def _base_probes(job: Job, pairs: Sequence[tuple[str, str]]) -> pa.Table:
     scores = score(job.loaded, [job.sentences[pair] for pair in pairs], budget=job.budget)
     prompts, targets = zip(*pairs, strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from factdrift.edit.run_commands import add_method, artefacts
+from factdrift.edit.run_commands import add_method
 from factdrift.edit.try_commands import check_given, find_artefacts
 from factdrift.errors import InputError
 from factdrift.models.options import add_computing, add_model, add_template, loaded
@@ -84,7 +84,6 @@ def _export(options: argparse.Namespace) -> None:
             edits = _chosen(options)
         else:
             edits = [Edit("edit", options.prompt, options.subject, options.new_object)]
-        find_artefacts(options, hyper, model)
         for line in _write(options, model, hyper, edits):
             print(line)
 
@@ -111,7 +110,7 @@ def _write(options: argparse.Namespace, model: Loaded, hyper: Hyper, edits: Sequ
     from factdrift.edit.methods.regimes import edited
     from factdrift.tables import atomic_path
 
-    given, _ = artefacts(options, hyper, model)
+    given, _ = find_artefacts(options, hyper, model)
     alone = options.regime == "independent"
     groups = [edits[at : at + BATCH] for at in range(0, len(edits), BATCH)] if alone else [edits]
     lines: list[str] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from factdrift.edit.run_commands import add_hyper
 from factdrift.errors import CannotEdit
-from factdrift.models.options import add_computing, add_model, add_template, loaded
+from factdrift.models.options import add_computing, add_model, add_template, loaded, named
 
 
 def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -54,14 +54,14 @@ def register(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def _train(options: argparse.Namespace) -> None:
-    with loaded(options) as model:
-        from factdrift.edit.artefacts.mend_facts import Split, read_split
-        from factdrift.edit.artefacts.mend_training import train
-        from factdrift.edit.methods.hyperparameters import hyper_of
-        from factdrift.edit.methods.mend_editor import write_reason
+    from factdrift.edit.artefacts.mend_facts import Split, read_split
+    from factdrift.edit.artefacts.mend_training import train
+    from factdrift.edit.methods.hyperparameters import hyper_of
+    from factdrift.edit.methods.mend_editor import write_reason
 
-        hyper = hyper_of(model, "mend", options.set, options.methods)
-        try:
+    try:
+        with loaded(options) as model:
+            hyper = hyper_of(model, "mend", options.set, options.methods)
             split = read_split(
                 options.dataset,
                 options.templates,
@@ -71,10 +71,10 @@ def _train(options: argparse.Namespace) -> None:
             )
             split.write(options.out_split)
             train(model, split, hyper, options.output, seed=options.seed)
-        except CannotEdit as error:
-            print(f"mend on {model.name}: skipped: {error}")
-            Split((), (), {}).write(options.out_split)
-            write_reason(options.output, str(error))
+    except CannotEdit as error:
+        print(f"mend on {named(options)}: skipped: {error}")
+        Split((), (), {}).write(options.out_split)
+        write_reason(options.output, str(error))
 
 
 def _import(options: argparse.Namespace) -> None:

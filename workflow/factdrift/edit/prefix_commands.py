@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from factdrift.edit.run_commands import add_hyper
-from factdrift.errors import InputError
+from factdrift.errors import InputError, Unsupported
 from factdrift.models.options import add_computing, add_model, loaded
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -25,11 +25,15 @@ def register(verbs: Parsers) -> None:
 
 
 def _prefixes(options: argparse.Namespace) -> None:
-    with loaded(options) as model:
-        from factdrift.edit.artefacts.prefixes import write_prefixes
-        from factdrift.edit.methods.hyperparameters import hyper_of
+    from factdrift.edit.artefacts.prefixes import write_prefixes, write_reason
+    from factdrift.edit.methods.hyperparameters import hyper_of
 
-        hyper = hyper_of(model, options.method, options.set, options.methods)
-        if "prefixes" not in hyper:
-            raise InputError(f"--method: {hyper.method} has no key `prefixes`; rome and memit have")
-        write_prefixes(options.output, model, hyper, options.seed)
+    try:
+        with loaded(options) as model:
+            hyper = hyper_of(model, options.method, options.set, options.methods)
+            if "prefixes" not in hyper:
+                raise InputError(f"--method: {hyper.method} has no key `prefixes`; rome and memit have")
+            write_prefixes(options.output, model, hyper, options.seed)
+    except Unsupported as error:
+        print(f"{options.output}: skipped: {error}")
+        write_reason(options.output, str(error))

@@ -123,6 +123,12 @@ def write_aligned(tokenizer: Any, model: str, edits: Path, aligned: Path, unalig
     return len(rows), len(reasons)
 
 
+def write_none_aligned(aligned: Path, unaligned: Path) -> None:
+    """Writes ALIGNED and UNALIGNED without rows, for a model whose tokens cannot be used."""
+    write_parquet(ALIGNED.empty_table(), aligned)
+    write_parquet(UNALIGNED.empty_table(), unaligned)
+
+
 def _left_out(
     tokenizer: Any, update: Update, reasons: dict[tuple[str, str], str]
 ) -> Iterator[dict[str, Any]]:

@@ -23,6 +23,7 @@ from factdrift.edit.keeping import Keeping
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edited
 from factdrift.edit.methods.regimes import Maker, at_a_time, maker
+from factdrift.edit.methods.repeated import Repeated
 from factdrift.edit.probes import Update
 from factdrift.edit.scores.fluency import fluency
 from factdrift.fingerprint import of_module
@@ -69,6 +70,8 @@ RUN_EDITS = pa.schema(
 same for edits that are in place together. `perplexity`, `tasks` (JSON): of that model, or null.
 """
 
+_TABLES = (("probes", RUN_PROBES), ("edits", RUN_EDITS))
+
 
 def write_run(
     job: Job,
@@ -86,7 +89,8 @@ def write_run(
 ) -> list[dict[str, float]]:
     """Makes the edits of shard k of n and writes RUN_PROBES and RUN_EDITS; returns the costs of each batch.
 
-    Batches are cut before shards, so the rows do not depend on the number of shards. `out_adapters`: a folder
+    Batches are cut before shards, so the rows do not depend on the number of shards. The first edit of a
+    user's own method is made again, after the first batch and at the end. `out_adapters`: a folder
     to be made with an adapter for each edit that did not fail, or for each group of edits. `making`: what
     makes the edits, if not the method of `hyper`; `about`: provenance columns that differ from the settings.
     """
@@ -103,6 +107,7 @@ def write_run(
     # Without their folder the adapters of finished batches have been moved, and are made again.
     again = keeping is not None and not keeping.begun()
     making = making or maker(job.loaded, hyper, artefacts, settings.regime)
+    own = hyper.own and Repeated(hyper.own)
     mine = sum(len(batches[number]) for number in numbers)
     progress = Progress(f"{hyper.method} on {job.loaded.name}", mine, "edits")
     for number in numbers:
@@ -118,6 +123,12 @@ def write_run(
                 },
                 {**job.costs, "edits": len(edits), "peak_mb": job.peak_mb()},
             )
+            job.costs.clear()
+        if own and number in (numbers[0], numbers[-1]):
+            first = batches[numbers[0]]
+            few = first[: at_a_time(hyper, settings.regime, len(first))]
+            once = [kept.table(name, schema, numbers[:1]) for name, schema in _TABLES]
+            own.check(job.loaded, few, once, _batch(job, meta, few, hyper, making, None))
             job.costs.clear()
         progress.advance(len(batches[number]))
     progress.say()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from factdrift.edit.methods.own import entry
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.settings import Settings, check_regime
-from factdrift.errors import CannotEdit, InputError
-from factdrift.models.options import PART, add_computing, add_model, add_template, loaded
+from factdrift.errors import CannotEdit, InputError, Unsupported
+from factdrift.models.options import PART, add_computing, add_model, add_template, loaded, named
 from factdrift.paths import METHODS
 from factdrift.stage_settings import read_settings
 
@@ -138,12 +138,18 @@ def job_of(options: argparse.Namespace, kind: type[Settings] = Settings) -> Iter
 
 
 def _align(options: argparse.Namespace) -> None:
-    from factdrift.edit.probes import write_aligned
+    from factdrift.edit.probes import write_aligned, write_none_aligned
     from factdrift.models.loading import read_config
     from factdrift.models.names import split_name
     from factdrift.models.templated import templated
 
-    _, tokenizer, _ = read_config(options.model, options.revision, options.models, options.trust_remote_code)
+    source = (options.revision, options.models, options.trust_remote_code)
+    try:
+        _, tokenizer, _ = read_config(options.model, *source)
+    except Unsupported as error:
+        print(f"{options.out_aligned}: skipped: {error}")
+        write_none_aligned(options.out_aligned, options.out_unaligned)
+        return
     name, _ = split_name(options.model)
     tokenizer = templated(tokenizer, options.template, name)
     total, lost = write_aligned(tokenizer, name, options.edits, options.out_aligned, options.out_unaligned)
@@ -151,12 +157,16 @@ def _align(options: argparse.Namespace) -> None:
 
 
 def _baseline(options: argparse.Namespace) -> None:
-    with job_of(options) as job:
-        from factdrift.edit.baseline import write_baseline
-        from factdrift.edit.probes import read_updates
+    from factdrift.edit.baseline import write_baseline, write_nothing
+    from factdrift.edit.probes import read_updates
 
-        updates = read_updates(options.edits, options.unaligned)
-        write_baseline(job, updates, options.parts, options.out_probes, options.out_clozes)
+    try:
+        with job_of(options) as job:
+            updates = read_updates(options.edits, options.unaligned)
+            write_baseline(job, updates, options.parts, options.out_probes, options.out_clozes)
+    except Unsupported as error:
+        print(f"{options.out_probes}: skipped: {error}")
+        write_nothing(options.out_probes, options.out_clozes)
 
 
 def artefacts(
@@ -191,31 +201,47 @@ def artefacts(
 
 
 def _run(options: argparse.Namespace) -> None:
-    with job_of(options) as job:
-        from factdrift.edit.ability import read_ability
-        from factdrift.edit.run import write_nothing
-        from factdrift.tables import atomic_path
+    from factdrift.edit.ability import read_ability
+    from factdrift.edit.run import write_nothing
 
-        if options.ability:
-            job.ability = read_ability(options.ability, job.loaded)
-        account = {
-            "model": job.loaded.name,
-            "method": entry(options.method, options.methods).name,
-            "device": job.device_name(),
-            "threads": options.threads,
-        }
-        try:
-            account |= _made(options, job)
-        except CannotEdit as error:
-            if options.strict:
-                raise
-            print(f"{account['method']} on {job.loaded.name}: skipped: {error}")
-            write_nothing(options.out_probes, options.out_edits)
-            if options.out_adapters:
-                options.out_adapters.mkdir(parents=True, exist_ok=True)
-            account |= {"skipped": str(error), "batches": []}
-        with atomic_path(options.out_costs) as path:
-            path.write_text(json.dumps(account, indent=1) + "\n", encoding="utf-8")
+    def nothing() -> None:
+        write_nothing(options.out_probes, options.out_edits)
+        if options.out_adapters:
+            options.out_adapters.mkdir(parents=True, exist_ok=True)
+
+    def made() -> Iterator[dict[str, Any]]:
+        with job_of(options) as job:
+            if options.ability:
+                job.ability = read_ability(options.ability, job.loaded)
+            yield {"device": job.device_name()}
+            yield _made(options, job)
+
+    write_account(options, made(), nothing)
+
+
+def write_account(
+    options: argparse.Namespace, parts: Iterator[dict[str, Any]], nothing: Callable[[], None]
+) -> None:
+    """Writes `--out-costs`: what was run, and `parts`, as far as they came.
+
+    If one of them raises CannotEdit and `--strict` is not given, calls `nothing` to write empty tables, and
+    the account has the reason.
+    """
+    from factdrift.tables import atomic_path
+
+    account: dict[str, Any] = {"model": named(options), "method": entry(options.method, options.methods).name}
+    account |= {"device": "", "threads": options.threads}
+    try:
+        for part in parts:
+            account |= part
+    except CannotEdit as error:
+        if options.strict:
+            raise
+        print(f"{account['method']} on {account['model']}: skipped: {error}")
+        nothing()
+        account |= {"skipped": str(error), "batches": []}
+    with atomic_path(options.out_costs) as path:
+        path.write_text(json.dumps(account, indent=1) + "\n", encoding="utf-8")
 
 
 def _made(options: argparse.Namespace, job: Job) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def register(verbs: Parsers) -> None:
 def _scores(options: argparse.Namespace) -> None:
     from factdrift.edit.scores.costs import write_costs
     from factdrift.edit.scores.metrics import Runs, write_scores
-    from factdrift.edit.skipped import Skipped
+    from factdrift.edit.skipped import Skipped, skipped_methods
 
     runs = Runs(
         edits=options.edits,
@@ -72,8 +72,8 @@ def _scores(options: argparse.Namespace) -> None:
         abilities=options.ability,
     )
     skipped = [Skipped(*each) for each in json.loads(options.skipped)]
-    for each in write_costs(options.costs, options.out_costs, skipped, options.strict):
-        print(f"{each.method} on {each.model}: skipped: {each.skipped}")
+    for line in skipped_methods(write_costs(options.costs, options.out_costs, skipped, options.strict)):
+        print(f"skipped: {line}")
     rows = write_scores(runs, options.out_scores, options.out_probes)
     print(f"{options.out_scores}: {rows:,} rows")
 
@@ -111,7 +111,7 @@ def write_tables(
         write_table(groups, title, text, table, skipped, known_lines)
         print("\n".join([*lines(groups, title, skipped), *known_lines]), end="\n\n")
     for line in unaligned_lines(unaligned):
-        print(line)
+        print(f"skipped: {line}")
 
 
 def _figures(options: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -12,3 +13,10 @@ class Skipped(NamedTuple):
     method: str
     skipped: str
     """The reason."""
+
+
+def skipped_methods(skipped: Sequence[Skipped]) -> Iterator[str]:
+    """A line for each model and reason, with the methods that do not run on it."""
+    for model, reason in dict.fromkeys((each.model, each.skipped) for each in skipped):
+        named = [each.method for each in skipped if (each.model, each.skipped) == (model, reason)]
+        yield f"{', '.join(named)} on {model}: {reason}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,6 +19,7 @@ from factdrift.models.options import add_computing, add_model, add_template, loa
 
 if TYPE_CHECKING:
     from factdrift.edit.methods.hyperparameters import Hyper
+    from factdrift.edit.methods.interface import Artefacts
     from factdrift.models.loading import Loaded
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -69,11 +71,11 @@ def _try(options: argparse.Namespace) -> None:
             obsolete=options.old_object or around.obsolete,
             paraphrases=options.paraphrase or around.paraphrases,
         )
-        find_artefacts(options, hyper, model)
+        found, _ = find_artefacts(options, hyper, model)
         if hyper.derived:
             print(f"{hyper.method}: {hyper.source}")
         edit = Edit("try", options.prompt, options.subject, options.new_object, around.obsolete)
-        for line in attempt(model, edit, hyper, artefacts(options, hyper, model)[0], around):
+        for line in attempt(model, edit, hyper, found, around):
             print(line)
 
 
@@ -86,11 +88,27 @@ def check_given(verb: str, prompt: str, new_object: str | None, subject: str | N
         raise InputError(f"--subject: {subject!r} does not occur in the prompt; write it as there")
 
 
-def find_artefacts(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> None:
-    """Fills in options with the newest files that the workflow has computed for the model.
+def find_artefacts(
+    options: argparse.Namespace, hyper: Hyper, model: Loaded
+) -> tuple[Artefacts, dict[str, str | None]]:
+    """What a method needs besides the model, as `artefacts` reads it.
 
-    Raises InputError that says what is missing and how to make it.
+    Options that are not given are the newest files that the workflow has computed for the model. Prefixes
+    that there are none of are drawn, with the seed of `edit prefixes`. Raises InputError that says what else
+    is missing and how to make it.
     """
+    from factdrift.edit.artefacts.prefixes import write_prefixes
+
+    with tempfile.TemporaryDirectory(prefix="factdrift-") as folder:
+        _find_files(options, hyper, model)
+        if "prefixes" in needs(hyper) and not options.prefixes:
+            options.prefixes = Path(folder, "prefixes.json")
+            write_prefixes(options.prefixes, model, hyper, 0)
+        return artefacts(options, hyper, model)
+
+
+def _find_files(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> None:
+    """Fills in the options with files of the workflow."""
     for option, name in needs(hyper).items():
         if getattr(options, option):
             continue
@@ -99,22 +117,35 @@ def find_artefacts(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> 
         folders = [
             each for each in options.results.glob(pattern) if all((each / one).is_file() for one in files)
         ]
+        if not folders and option == "prefixes":
+            continue
         if not folders:
             raise InputError(
                 f"{hyper.method} on {model.name} needs {', '.join(files)}, which is not under "
-                f"{options.results}/{pattern}; make it with `{_making(options, hyper, model)}`, or name it "
+                f"{options.results}/{pattern}; make it with `{_making(options, hyper, model)}`, and name it "
                 f"with --{option}"
             )
         setattr(options, option, max(folders, key=lambda each: (each / files[0]).stat().st_mtime) / name)
 
 
 def _making(options: argparse.Namespace, hyper: Hyper, model: Loaded) -> str:
-    """The command of the workflow that makes what a method needs, with the user's own hyper-parameters."""
+    """The command that makes what a method needs, with the user's own hyper-parameters.
+
+    Second moments need the model alone; MEND needs the workflow, which has facts to train on.
+    """
+    if "mend" not in needs(hyper):
+        given = ["--model", options.model, "--revision", options.revision, "--models", str(options.models)]
+        given += ["--trust-remote-code"] if options.trust_remote_code else []
+        given += ["--settings", options.settings] if options.settings != "{}" else []
+        given += ["--sampled", "--layers", *map(str, hyper.layers)]
+        return shlex.join(
+            ["factdrift", "models", "moments", *given, "-o", f"moments/{folder_of(model.name)}"]
+        )
     named = model.name if options.revision == "main" else f"{model.name}@{options.revision}"
     config: dict[str, Any] = {"models": [named], "methods": [hyper.own.given if hyper.own else hyper.method]}
     if options.template != "none":
         config["edit"] = {"template": options.template}
     if options.set:
         config[hyper.method] = options.set
-    given = " ".join(shlex.quote(f"{key}={json.dumps(value)}") for key, value in config.items())
-    return f"snakemake --cores 2 results/edit_scores.parquet --config {given}"
+    told = " ".join(shlex.quote(f"{key}={json.dumps(value)}") for key, value in config.items())
+    return f"snakemake --cores 2 results/edit_scores.parquet --config {told}"

@@ -12,6 +12,7 @@ from factdrift.errors import InputError
 from factdrift.klob.scoring.locator import GRANULARITIES
 from factdrift.locate.results import Found, of_listed, of_scores
 
+DOCUMENT = 'docs/locating.md, "Your own locator"'
 _KEYS = ("granularity", "scores", "units", "top", "mean", "sd")
 
 
@@ -23,7 +24,7 @@ def found_of(given: str, answer: Any, sentences: int, layers: int, most: Callabl
     """
 
     def wrong(what: str) -> InputError:
-        return InputError(f'locators: {given}: {what} (docs/locating.md, "Your own locator")')
+        return InputError(f"locators: {given}: {what} ({DOCUMENT})")
 
     def numbers(value: Any, name: str) -> NDArray[Any]:
         try:

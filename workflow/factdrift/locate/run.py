@@ -24,12 +24,13 @@ from factdrift.functions import code_digest, read_function, split_function
 from factdrift.klob.scoring.selection import how_many
 from factdrift.locate.interface import Context, clean_logits, probability
 from factdrift.locate.methods.registry import LOCATORS
-from factdrift.locate.own import found_of
+from factdrift.locate.own import DOCUMENT, found_of
 from factdrift.locate.plan import HYPER, Entry
 from factdrift.locate.prompts import Sentence, Unaligned, cut, tokenized
 from factdrift.locate.results import Found, of_scores
 from factdrift.locate.schemas import LOCATED
 from factdrift.locate.settings import Settings
+from factdrift.models.leaks import ROUNDING, leaving_alone
 from factdrift.models.loading import Loaded
 from factdrift.models.memory import in_batches
 from factdrift.paths import LOCATORS as FOLDER
@@ -110,6 +111,9 @@ def write_located(
             )
         progress.advance(sum(map(len, pieces[number])))
     progress.say()
+    if job.hyper is None and numbers:
+        first = kept.table("located", LOCATED, numbers[:1])
+        _check_repeated(job, first, _located(job, pieces[numbers[0]][0], work))
     left = [{"sentence": one.id, "reason": one.reason} for one in lost] if place == 0 else []
     known = {row["sentence"]: row["subtask"] for row in rows}
     left = [{**row, "subtask": known[row["sentence"]]} for row in left]
@@ -196,7 +200,8 @@ def _worker(job: Job, scale: float) -> Work:
         function = read_function(*named, "locators")
 
         def own(sentences: Sequence[Sentence], targets: Sequence[int]) -> Found:
-            answer = function(loaded, sentences, targets)
+            with leaving_alone(loaded, f"locators: {job.entry.given}", f"a locator restores it ({DOCUMENT})"):
+                answer = function(loaded, sentences, targets)
             return found_of(job.entry.given, answer, len(sentences), loaded.spec.layers, job.most)
 
         return own
@@ -240,6 +245,29 @@ def _located(job: Job, batch: Sequence[Sentence], work: Work) -> list[Part]:
         return sentences, about, work(sentences, targets)
 
     return in_batches(list(groups.values()), len(groups), run)
+
+
+def _check_repeated(job: Job, first: pa.Table, parts: Sequence[Part]) -> None:
+    """Raises InputError if a user's locator gives other scores for sentences that it has seen before.
+
+    `first`: the rows of LOCATED of its first batches. `parts`: its first batch, once more.
+    """
+    loaded = job.loaded
+    bound = max(ROUNDING, torch.finfo(loaded.dtype).eps)
+    known = {row["sentence"]: row for row in first.to_pylist()}
+    for row in (row for part in parts for row in _table(job, *part).to_pylist()):
+        before = known[row["sentence"]]
+        # Where kernels add in any order, units with almost equal scores may change places.
+        same = loaded.device.type != "cpu" or row["top"] == before["top"]
+        pairs = [(before[name], row[name]) for name in ("mean", "sd")]
+        size = max(abs(one) for one, _ in pairs)
+        if not same or any(abs(one - other) > bound * size for one, other in pairs):
+            raise InputError(
+                f"locators: {job.entry.given}: the sentence {row['sentence']} gets other scores when it is "
+                f"located again after others (mean {before['mean']:.6g}, then {row['mean']:.6g}). The "
+                "locator keeps something from one call to the next, or draws random numbers that are not "
+                f"seeded; let each call depend on what it is given alone ({DOCUMENT})"
+            )
 
 
 def _table(job: Job, sentences: Sequence[Sentence], about: About, found: Found) -> pa.Table:

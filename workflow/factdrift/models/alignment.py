@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from factdrift.errors import InputError
+from factdrift.errors import Unsupported
 from factdrift.models.templated import Templated
 
 NOT_FINITE = "not_finite"
@@ -38,9 +38,9 @@ class Sentence:
 
 
 def check_tokenizer(tokenizer: Any, name: str) -> None:
-    """Raises InputError if the tokenizer gives no character offsets."""
+    """Raises Unsupported if the tokenizer gives no character offsets."""
     if not tokenizer.is_fast:
-        raise InputError(
+        raise Unsupported(
             f"models: {name} has a slow tokenizer ({type(tokenizer).__name__}), which gives no character "
             "offsets, so that subject and target cannot be found; convert it to a fast one (tokenizer.json) "
             "and name the folder"

@@ -77,7 +77,7 @@ def load_checkpoint(
     _, wanted = without_weights(config, base, trust_remote_code)
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(
-            str(folder), dtype=kind, trust_remote_code=trust_remote_code, **spreading(places)
+            str(folder), dtype=kind, trust_remote_code=trust_remote_code, **spreading(places, config)
         )
     except UNREADABLE as error:
         raise InputError(unloadable(str(folder), "main", error)) from None
@@ -89,7 +89,7 @@ def load_checkpoint(
             f"--model: {folder} is of another architecture or size than {base}; name the model that it was "
             "made from with --base"
         )
-    _check_tokenizer(folder, tokenizer, base)
+    _check_tokenizer(folder, tokenizer, base, trust_remote_code)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     loaded = Loaded(
@@ -136,12 +136,12 @@ def _merged(loaded: Loaded, folder: Path) -> Loaded:
     return replace(loaded, model=model, spec=spec_of(model, loaded.name), digest=whole.hexdigest())
 
 
-def _check_tokenizer(folder: Path, tokenizer: Any, base: str) -> None:
+def _check_tokenizer(folder: Path, tokenizer: Any, base: str, trust_remote_code: bool) -> None:
     """Raises InputError if the folder has a tokenizer with other tokens than that of `base`."""
     if not (folder / "tokenizer.json").is_file():
         return
     try:
-        own = AutoTokenizer.from_pretrained(str(folder))
+        own = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=trust_remote_code)
     except UNREADABLE as error:
         raise InputError(unloadable(str(folder), "main", error)) from None
     if own.get_vocab() != tokenizer.get_vocab():

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from factdrift.errors import CannotEdit, InputError
+from factdrift.errors import CannotEdit, Unsupported
 from factdrift.paths import FAMILIES
 
 if TYPE_CHECKING:
     from torch import nn
     from transformers import PretrainedConfig
+
+POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+"""Keys of a configuration that say how long a text may be."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +152,8 @@ def title(spec: ModelSpec) -> str:
 def spec_of(model: nn.Module, name: str, path: Path = FAMILIES) -> ModelSpec:
     """The module names and sizes of a loaded model.
 
-    A family that is not in families.yaml is told by its shape (`shape.py`). Raises InputError if the shape is
-    not clear, or if the model lacks a module of its family.
+    A family that is not in families.yaml is told by its shape (`shape.py`). Raises Unsupported if the shape
+    is not clear, or if the model lacks a module of its family.
     """
     config: Any = model.config
     family = read_families(path).get(config.model_type)
@@ -172,7 +175,7 @@ def spec_from(
         try:
             return model.get_submodule(dotted)
         except AttributeError:
-            raise InputError(
+            raise Unsupported(
                 f"models: {name} has no module {dotted}, which models of the family {config.model_type!r} "
                 f"have; see {path}"
             ) from None
@@ -203,7 +206,7 @@ def spec_from(
         hidden=hidden,
         inner=first,
         vocabulary=embedding.weight.shape[0],
-        positions=text.max_position_embeddings,
+        positions=_positions(text, name),
         residual_factor=_number(text, family.get("residual_factor")),
         logit_factor=_number(text, family.get("logits_times")) / _number(text, family.get("logits_over")),
         experts=frozenset(_with(model, family, "experts", layers)),
@@ -213,6 +216,19 @@ def spec_from(
         inners={layer: width for layer, width in inners.items() if width != first},
         listed=listed,
     )
+
+
+def _positions(config: Any, name: str) -> int:
+    """The most tokens of a text; raises Unsupported if the configuration does not say it."""
+    found = (getattr(config, key, None) for key in POSITIONS)
+    positions = next((each for each in found if isinstance(each, int)), None)
+    if positions is None:
+        raise Unsupported(
+            f"models: {name}: its configuration (model_type {config.model_type!r}) has none of "
+            f"{', '.join(POSITIONS)}, so it is not known how long a text may be; if you know, add the first "
+            "one to its config.json"
+        )
+    return positions
 
 
 def _with(model: nn.Module, family: Mapping[str, Any], key: str, layers: int) -> list[int]:
@@ -254,7 +270,10 @@ def transposed(module: nn.Module) -> bool:
 
 
 def shape_of(module: nn.Module) -> tuple[int, int]:
-    """(d_out, d_in) of a Linear or Conv1D."""
+    """(d_out, d_in) of a Linear or Conv1D, also of one whose weight is kept in another form."""
+    given = getattr(module, "out_features", None), getattr(module, "in_features", None)
+    if isinstance(given[0], int) and isinstance(given[1], int):
+        return given[0], given[1]
     weight: Any = module.weight
     first, second = weight.shape
     return (second, first) if transposed(module) else (first, second)

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from factdrift.errors import InputError
+from factdrift.errors import Unsupported
 from factdrift.models.hooks import hooked
 from factdrift.models.padding import padded
+from factdrift.models.precise import in_float32, is_quantized
 from factdrift.models.recurring import Recorded, empty_cache, mixers, rerun
 
 if TYPE_CHECKING:
@@ -123,18 +124,49 @@ def unembedded(loaded: Loaded, hidden: Tensor) -> Tensor:
 PROBE = 8
 """Tokens of the text on which logits are compared."""
 HEAD_ROUNDINGS, FORK_ROUNDINGS = 4, 16
-"""The largest difference that counts as rounding, relative to the largest logit, in units of the precision of
-the type: of the head alone, and of all blocks, there times the square root of their number.
+"""The largest difference in float32 or float64 that counts as rounding, relative to the largest logit, in
+units of the precision of the type: of the head alone, and of all blocks, there times the square root of their
+number.
 """
 
+Logits = list[tuple[Tensor, Tensor]]
+"""Logits that factdrift computes and the model's own: of the head alone, and of all blocks."""
 
-@torch.inference_mode()
+
+@torch.no_grad()
 def check_logits(loaded: Loaded) -> None:
     """Compares the logits of `unembedded`, and those after a Fork, with the model's own on a short text.
 
-    A family may scale its logits, or run its blocks, in a way of its own; every loss would then be wrong.
-    Raises InputError with the difference if it is more than rounding can explain.
+    A family may scale its logits, or run its blocks, in a way of its own; every loss would then be wrong. In
+    half precision rounding would hide that, so the model is run in float32. Where that fails, as it does for
+    quantized weights, the differences' root mean square is compared, which rounding changes less than the
+    largest one. Raises Unsupported with the difference if it is more than rounding can explain.
     """
+    spec = loaded.spec
+    kind = torch.finfo(loaded.dtype)
+    # GPT-J attends in float32 whatever the type of its weights.
+    rounding, found = max(kind.eps, torch.finfo(torch.float32).eps), None
+    if kind.bits < 32 and not is_quantized(loaded.model.config):
+        with contextlib.suppress(Exception), in_float32(loaded.model):
+            rounding, found = torch.finfo(torch.float32).eps, _logits(loaded)
+    exact = found is not None or kind.bits >= 32
+    head, fork = (HEAD_ROUNDINGS, FORK_ROUNDINGS) if exact else (1, 1)
+    bounds = (head * rounding, fork * rounding * spec.layers**0.5)
+    for (ours, own), bound in zip(found or _logits(loaded), bounds, strict=True):
+        apart, whole = (ours.double() - own.double()).flatten(), own.double().flatten()
+        order = torch.inf if exact else 2
+        difference, size = (value.norm(order).item() for value in (apart, whole))
+        if not difference <= bound * size:
+            raise Unsupported(
+                f"models: {loaded.name}: the logits that factdrift computes from its hidden states differ "
+                f"from the model's own by {difference / size:.2g} of their size (rounding gives "
+                f"{bound:.1g}). Models of the family {spec.family!r} compute something in a way of their "
+                "own, such as a scale of the logits, so that every loss would be wrong; it is not supported"
+            )
+
+
+def _logits(loaded: Loaded) -> Logits:
+    """Logits to be compared; raises Unsupported if the blocks of an unlisted family cannot be run alone."""
     model, spec = loaded.model, loaded.spec
     ids = [place % spec.vocabulary for place in range(1, min(PROBE, spec.positions) + 1)]
     start = len(ids) // 2
@@ -147,26 +179,11 @@ def check_logits(loaded: Loaded) -> None:
     except Exception as error:
         if spec.listed:
             raise
-        raise InputError(
+        raise Unsupported(
             f"models: {loaded.name}: blocks of the family {spec.family!r}, which is not in families.yaml, "
             f"cannot be run alone ({type(error).__name__}: {error}); it is not supported"
         ) from error
-    # GPT-J attends in float32 whatever the type of its weights.
-    rounding = max(torch.finfo(loaded.dtype).eps, torch.finfo(torch.float32).eps)
-    for hidden, own, bound in (
-        (final[0], logits, HEAD_ROUNDINGS * rounding),
-        (again, logits[:, start:], FORK_ROUNDINGS * rounding * spec.layers**0.5),
-    ):
-        difference = (unembedded(loaded, hidden).double() - own.double()).abs().max().item()
-        largest = own.abs().max().item()
-        if not difference <= bound * largest:
-            raise InputError(
-                f"models: {loaded.name}: the logits that factdrift computes from its hidden states differ "
-                f"from the model's own by up to {difference:.3g}, of {largest:.3g} at most (rounding gives "
-                f"{bound * largest:.1g}). Models of the family {spec.family!r} compute something in a way of "
-                "their own, such as a scale of the logits, so that every loss would be wrong; they are not "
-                "supported"
-            )
+    return [(unembedded(loaded, final[0]), logits), (unembedded(loaded, again), logits[:, start:])]
 
 
 class Call:
@@ -198,7 +215,12 @@ class Call:
 
 
 def of_tables(tables: Any, function: Callable[[Tensor], Tensor]) -> Any:
-    """`function` of each table of rotary embeddings, given as a tuple or as one tensor."""
+    """`function` of each table of rotary embeddings, given as a tuple or as one tensor; None for None.
+
+    Hybrids of recurrent blocks and attention, such as Granite 4, may have no positions at all.
+    """
+    if tables is None:
+        return None
     return function(tables) if isinstance(tables, Tensor) else tuple(function(table) for table in tables)
 
 

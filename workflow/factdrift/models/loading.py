@@ -12,15 +12,17 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
-from factdrift.errors import InputError
+from factdrift.errors import InputError, Unsupported
 from factdrift.models.alignment import check_tokenizer
 from factdrift.models.families import ModelSpec, is_listed, spec_of
 from factdrift.models.fork import check_logits
 from factdrift.models.memory import free_bytes
 from factdrift.models.names import ALIASES, BUNDLED
+from factdrift.models.precise import is_quantized
 from factdrift.models.templated import template_of, templated
 
 DTYPES = {
@@ -31,9 +33,13 @@ DTYPES = {
 }
 UNREADABLE = (
     *(OSError, ValueError, KeyError, TypeError, AttributeError),
-    *(RuntimeError, EOFError, UnpicklingError, SafetensorError),
+    *(RuntimeError, EOFError, UnpicklingError, SafetensorError, ImportError),
 )
-"""What transformers raises for files that are damaged, or are not what their name says."""
+"""What transformers raises for files that are damaged, or are not what their name says, and for packages that
+are not installed, such as those for quantized weights.
+"""
+SAID = 300
+"""Characters of an error of another program that a message repeats."""
 FILLED = 0.9
 """Share of a GPU's free memory that the weights of a model may fill that is spread over several."""
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
@@ -95,7 +101,8 @@ def load(
     `auto` means the first GPU and bfloat16 if there is one, else the CPU and float32. Of several devices
     (`cuda:0,cuda:1`) each has some of the blocks. `trust_remote_code`: runs Python code that comes with the
     model. Raises InputError if the model cannot be loaded, its family is
-    not supported, its tokenizer keeps no offsets, or its logits are not reproduced (`check_logits`).
+    not supported, its tokenizer keeps no offsets, or its logits are not reproduced (`check_logits`);
+    Unsupported where that is so whatever the settings.
     """
     name = ALIASES.get(name, name)
     places, kind = places_and_type(device, dtype)
@@ -111,7 +118,7 @@ def load(
             revision=revision,
             dtype=kind,
             trust_remote_code=trust_remote_code,
-            **spreading(places),
+            **spreading(places, config),
         )
     except UNREADABLE as error:
         raise InputError(unloadable(name, revision, error)) from None
@@ -149,13 +156,14 @@ def places_and_type(device: str, dtype: str) -> tuple[list[torch.device], torch.
     return places, kind
 
 
-def spreading(places: Sequence[torch.device]) -> dict[str, Any]:
+def spreading(places: Sequence[torch.device], config: Any) -> dict[str, Any]:
     """The options of `from_pretrained` by which accelerate divides the blocks of a model among GPUs.
 
-    Each gets about as much of the weights. None for a single device.
+    Each gets about as much of the weights. None for a single device, unless the weights are quantized, which
+    cannot be moved afterwards. `config`: of the model.
     """
     if len(places) == 1:
-        return {}
+        return {"device_map": {"": places[0]}} if is_quantized(config) else {}
     room = {place.index: int(FILLED * free_bytes(place, 0)) for place in places}
     return {"device_map": "balanced", "max_memory": room}
 
@@ -166,7 +174,8 @@ def placed(model: Any, source: str, places: Sequence[torch.device]) -> tuple[Any
     Raises InputError if a model that was read with `spreading` does not fit into the GPUs.
     """
     if len(places) == 1:
-        return model.to(places[0]), list(places)
+        # bitsandbytes and others refuse to move a model, and have it on its device already.
+        return model if is_quantized(model.config) else model.to(places[0]), list(places)
     check_spread(model.hf_device_map, source, len(places))
     first: torch.device = model.get_input_embeddings().weight.device
     return model, [first, *(place for place in places if place != first)]
@@ -193,6 +202,11 @@ def read_config(
     source = str(folder / name) if name in BUNDLED else name
     if name in BUNDLED and not Path(source, "config.json").is_file():
         raise InputError(f"models: {source} does not exist yet; make it with `snakemake {FOLDER / name}`")
+    if Path(source, "adapter_config.json").is_file() and not Path(source, "config.json").is_file():
+        raise InputError(
+            f"models: {source} is an adapter, which is no model of its own; score its edits with `factdrift "
+            f"edit probe --model {source} --edits EDITS -o FOLDER`, or merge it into its model and save that"
+        )
     try:
         config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=trust_remote_code)
         tokenizer = AutoTokenizer.from_pretrained(
@@ -200,8 +214,22 @@ def read_config(
         )
     except UNREADABLE as error:
         raise InputError(unloadable(name, revision, error)) from None
+    check_causal(config, name, trust_remote_code)
     check_tokenizer(tokenizer, name)
     return config, tokenizer, source
+
+
+def check_causal(config: Any, name: str, trust_remote_code: bool = False) -> None:
+    """Raises Unsupported if transformers has no causal language model for a configuration."""
+    own = getattr(config, "auto_map", None) or {}
+    if config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or (
+        trust_remote_code and "AutoModelForCausalLM" in own
+    ):
+        return
+    raise Unsupported(
+        f"models: {name} is of the type {config.model_type!r}, for which transformers has no causal language "
+        "model (AutoModelForCausalLM); give a model that writes text from text"
+    )
 
 
 def exact_experts(model: Any, kind: torch.dtype) -> None:
@@ -237,8 +265,15 @@ def unloadable(name: str, revision: str, error: Exception) -> str:
             f"models: {name} comes with Python code of its own, which is not run. If you trust it, allow it "
             "with --config edit='{trust_remote_code: true}', or --trust-remote-code on a command of factdrift"
         )
+    said = " ".join(str(error).split())
+    said = said if len(said) <= SAID else f"{said[:SAID]} ..."
+    if isinstance(error, ImportError):
+        return (
+            f"models: {name} needs a package that is not installed ({said}); install it with pip, or give a "
+            "model without it, such as one whose weights are not quantized"
+        )
     return (
-        f"models: {name} at revision {revision} cannot be loaded ({type(error).__name__}: {error}); give "
+        f"models: {name} at revision {revision} cannot be loaded ({type(error).__name__}: {said}); give "
         "`sample`, the folder or the name of a causal language model, and a revision that it has"
     )
 

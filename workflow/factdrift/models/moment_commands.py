@@ -55,8 +55,19 @@ def register(verbs: Parsers) -> None:
 
 
 def _moments(options: argparse.Namespace) -> None:
+    from factdrift.models.moments import write_reason
+
+    try:
+        _count(options)
+    except CannotEdit as error:
+        print(f"{options.output}: skipped: {error}")
+        write_reason(options.output, str(error))
+
+
+def _count(options: argparse.Namespace) -> None:
+    """Writes the moments; raises CannotEdit if the model or one of the blocks has none."""
     with loaded(options) as model:
-        from factdrift.models.moments import count_moments, default_tokens, write_reason
+        from factdrift.models.moments import count_moments, default_tokens
         from factdrift.models.texts import read_texts
 
         texts: Iterable[str]
@@ -69,12 +80,7 @@ def _moments(options: argparse.Namespace) -> None:
         else:
             texts, name = read_texts(options.texts), ", ".join(path.name for path in options.texts)
         layers = options.layers or list(range(model.spec.layers))
-        try:
-            found = count_moments(model, layers, texts, options.tokens, options.ridge, name=name)
-        except CannotEdit as error:
-            print(f"{options.output}: skipped: {error}")
-            write_reason(options.output, str(error))
-            return
+        found = count_moments(model, layers, texts, options.tokens, options.ridge, name=name)
         for layer, moments in found.items():
             path = options.output / f"{layer}.safetensors"
             moments.write(path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from factdrift.models.names import ALIASES
 from factdrift.models.templated import TEMPLATES
 from factdrift.stage_settings import add_settings, read_settings
 
@@ -59,6 +60,12 @@ def add_computing(verb: argparse.ArgumentParser, kind: type[Computing] = Computi
     """Adds `--settings`, which holds how the model is run, and `--threads`."""
     add_settings(verb, kind, PART)
     verb.add_argument("--threads", type=int, default=1, help="of the CPU (default %(default)s)")
+
+
+def named(options: argparse.Namespace) -> str:
+    """The model of the options as rows of tables name it, without loading it."""
+    name: str = options.model
+    return ALIASES.get(name, name)
 
 
 @contextmanager

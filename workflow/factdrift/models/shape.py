@@ -18,7 +18,7 @@ from typing import Any
 from torch import nn
 from transformers import DynamicCache
 
-from factdrift.errors import InputError
+from factdrift.errors import Unsupported
 from factdrift.models.families import ModelSpec, shape_of, spec_from
 
 MIXES = re.compile(r"att|mixer|delta|mamba|conv|temporal|recurrent", re.IGNORECASE)
@@ -52,7 +52,7 @@ def discovered(model: Any, name: str, path: Path) -> ModelSpec:
     """The module names and sizes of a model whose family is not listed.
 
     A model on the device `meta` is not run: `parallel`, `post_norm` and the factors are those of most
-    families then. Raises InputError, with what was looked for, if the shape is not clear.
+    families then. Raises Unsupported, with what was looked for, if the shape is not clear.
     """
     from factdrift.models.adding import measured
 
@@ -63,7 +63,7 @@ def discovered(model: Any, name: str, path: Path) -> ModelSpec:
             spec = replace(spec, **measured(model, spec))
             print(f"models: {name}: {said(spec)}", file=sys.stderr)
     except Unclear as unclear:
-        raise InputError(
+        raise Unsupported(
             f"models: {name} is of the family {model.config.model_type!r}, which is not in {path}, and its "
             f"shape is not clear: {unclear}. If it is a decoder whose blocks add attention and MLP to a "
             "residual stream, name its modules in that file, as the entries there do"
@@ -104,7 +104,8 @@ def told(model: Any) -> dict[str, Any]:
     hidden: int = getattr(config, "hidden_size", None) or embedding.weight.shape[1]
     above = blocks.rpartition(".")[0]
     norms = [name for name, child in model.get_submodule(above).named_children() if is_norm(child)]
-    norms = [name for name in norms if "emb" not in name]
+    # A norm of the embeddings stands before the blocks; LFM2 calls its final one so.
+    norms = [name for name in norms if "emb" not in name] or norms
     if not norms:
         raise Unclear(f"beside the blocks {blocks} there is no final normalisation")
     attentions, mlps = zip(

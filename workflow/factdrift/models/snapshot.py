@@ -1,10 +1,16 @@
-"""Restores a model after code that may change its weights, modules, hooks or attributes. Imports torch."""
+"""Restores a model after code that may change its weights, modules, hooks, attributes or classes.
+
+Imports torch.
+"""
 
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import torch
@@ -12,6 +18,10 @@ from torch import Tensor, nn
 from transformers import GenerationConfig, PretrainedConfig
 
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+CHUNK = 1 << 20
+"""Numbers of a tensor that its checksum takes at a time."""
+_WRITTEN_LATE = ("__annotations__", "__annotations_cache__", "__annotate_func__", "__abstractmethods__")
+"""What Python itself adds to a class when it is first asked for."""
 
 
 class _Kept(NamedTuple):
@@ -24,18 +34,34 @@ class _Kept(NamedTuple):
     requires_grad: bool
     content: Tensor | None
     """A copy on the CPU; None if only the checksum is kept."""
-    checksum: int
+    checksum: int | None
+    """None if the tensor is on the CPU and copied: comparing would take longer than copying."""
+
+
+class _Namespace(NamedTuple):
+    """A class or a Python module, and what its names meant."""
+
+    owner: type | ModuleType
+    names: dict[str, Any]
 
 
 class Snapshot:
     """The state of a model: its tensors, modules, hooks, configurations and all other attributes.
 
-    Tensors are copied to the memory of the CPU. `patterns`: of the names of the parameters that are copied;
-    of the others a checksum is kept, by which `restore` notices that they have changed.
+    The classes of its modules and the Python modules that define them are part of the state. Tensors are
+    copied to the memory of the CPU. `patterns`: of the names of the parameters that are copied; of the others
+    a checksum is kept, by which `restore` notices that they have changed. Without patterns buffers are not
+    copied either, and those that no checkpoint has, which a forward pass may write, are left out. `tensors`:
+    those of an earlier snapshot of the model, which are then not copied or summed again.
     """
 
-    def __init__(self, model: nn.Module, patterns: Sequence[str] = ("*",)):
+    def __init__(
+        self, model: nn.Module, patterns: Sequence[str] = ("*",), tensors: list[_Kept] | None = None
+    ):
         self._modules = [(module, type(module), _attributes(module)) for module in model.modules()]
+        self._names = {module: name for name, module in model.named_modules()}
+        self._namespaces = [_Namespace(owner, dict(vars(owner))) for owner in _owners(model)]
+        self._everywhere = [(hooks, dict(hooks)) for hooks in _hooks_of_all_modules()]
         configs = {
             id(value): value
             for module, _, _ in self._modules
@@ -43,39 +69,90 @@ class Snapshot:
             if isinstance(value, PretrainedConfig | GenerationConfig)
         }
         self._configs = [(config, _attributes(config)) for config in configs.values()]
-        self._tensors = [
-            _kept(name, tensor, any(fnmatchcase(name, pattern) for pattern in patterns))
-            for name, tensor in model.named_parameters()
+        lasting = model.state_dict(keep_vars=True)
+        self.tensors = tensors or [
+            *(
+                _kept(name, tensor, any(fnmatchcase(name, pattern) for pattern in patterns))
+                for name, tensor in model.named_parameters()
+            ),
+            *(
+                _kept(name, tensor, bool(patterns))
+                for name, tensor in model.named_buffers()
+                if patterns or name in lasting
+            ),
         ]
-        self._tensors += [_kept(name, tensor, True) for name, tensor in model.named_buffers()]
 
     def only_weights(self) -> bool:
         """Whether nothing but values of parameters and plain attributes differs from the state that is kept.
 
         A model for which this holds computes each row of a batch by itself, as it did before.
         """
+        return next(self.changed_code(), None) is None
+
+    def changed_code(self) -> Iterator[str]:
+        """What differs from the state that is kept, besides values of tensors and plain attributes, in words.
+
+        Hooks of transformers itself, with which it collects hidden states, do not count.
+        """
+        for hooks, saved_hooks in self._everywhere:
+            if not _same(hooks, saved_hooks):
+                yield "a hook on all modules"
+        for owner, names in self._namespaces:
+            now = vars(owner)
+            where = owner.__name__
+            yield from (f"{where}.{name}" for name, value in names.items() if now.get(name) is not value)
+            if isinstance(owner, type):
+                yield from (f"{where}.{name}" for name in _added(owner, names))
         for module, kind, saved in self._modules:
             now = vars(module)
-            if type(module) is not kind or ("forward" in now) != ("forward" in saved):
-                return False
+            where = self._names[module] or "the model"
+            if type(module) is not kind:
+                yield f"the class of {where}"
+            if ("forward" in now) != ("forward" in saved):
+                yield f"the function forward of {where}"
             for key, (_, content) in saved.items():
-                if key == "_modules" or "hooks" in key:
-                    if not _same(now.get(key), content):
-                        return False
+                if key == "_modules" and not _same(now.get(key), content):
+                    yield f"the modules inside {where}"
+                elif "hooks" in key and not _same(_own_hooks(now.get(key)), _own_hooks(content)):
+                    yield f"a hook on {where}"
                 elif key in ("_parameters", "_buffers") and set(now.get(key, ())) != set(content):
-                    return False
-        return True
+                    yield f"the parameters of {where}"
+
+    def changed_tensors(self) -> list[str]:
+        """The names of parameters that were replaced, and of tensors that differ from their checksums."""
+        replaced = [
+            f"{self._names[module]}.{name}".lstrip(".")
+            for module, _, saved in self._modules
+            for name, value in saved["_parameters"][1].items()
+            if vars(module)["_parameters"].get(name) is not value
+        ]
+        return replaced + [
+            one.name
+            for one in self.tensors
+            if one.checksum is not None
+            and (one.tensor.dtype != one.data.dtype or _checksum(one.tensor.detach()) != one.checksum)
+        ]
 
     @torch.no_grad()
     def restore(self) -> list[str]:
         """Restores the state bit by bit; returns the parameters that differ and were not copied."""
+        for hooks, content in self._everywhere:
+            hooks.clear()
+            hooks.update(content)
+        for owner, names in self._namespaces:
+            for name, value in names.items():
+                if vars(owner).get(name) is not value:
+                    setattr(owner, name, value)
+            # A Python module may get new names when it is first used, which change nothing.
+            for name in _added(owner, names) if isinstance(owner, type) else ():
+                delattr(owner, name)
         for module, kind, saved in self._modules:
             module.__class__ = kind
             _restore(module, saved)
         for config, saved in self._configs:
             _restore(config, saved)
         lost = []
-        for one in self._tensors:
+        for one in self.tensors:
             if not one.tensor.is_leaf:
                 one.tensor.detach_()
             one.tensor.data = one.data
@@ -84,21 +161,72 @@ class Snapshot:
             if one.content is None:
                 if _checksum(one.data) != one.checksum:
                     lost.append(one.name)
-            elif 0 not in one.data.stride():  # an expanded buffer is a view of another one
+            elif 0 in one.data.stride():
+                continue  # an expanded buffer is a view of another one
+            elif one.checksum is None or _checksum(one.data) != one.checksum:
                 one.data.copy_(one.content)
         return lost
+
+
+def _owners(model: nn.Module) -> list[type | ModuleType]:
+    """The classes of a model's modules with all that they inherit from, and the Python modules of these."""
+    classes = {
+        base: None for module in model.modules() for base in type(module).__mro__ if base is not object
+    }
+    modules = {sys.modules[kind.__module__]: None for kind in classes if kind.__module__ in sys.modules}
+    builtin = sys.modules["builtins"]
+    return [*classes, *(one for one in modules if one is not builtin), nn.functional]
+
+
+def _hooks_of_all_modules() -> list[dict[Any, Any]]:
+    """The mappings in which torch keeps hooks that every module runs."""
+    names = vars(nn.modules.module)
+    return [value for name, value in names.items() if name.startswith("_global_") and isinstance(value, dict)]
+
+
+def _added(kind: type, names: dict[str, Any]) -> list[str]:
+    return [name for name in vars(kind) if name not in names and name not in _WRITTEN_LATE]
+
+
+def _own_hooks(hooks: Any) -> Any:
+    """Hooks but for those of transformers."""
+    if not isinstance(hooks, dict):
+        return hooks
+    return {
+        key: hook
+        for key, hook in hooks.items()
+        if not str(getattr(hook, "__module__", "")).startswith("transformers.")
+    }
 
 
 def _kept(name: str, tensor: Tensor, copied: bool) -> _Kept:
     data = tensor.detach()
     content = data.to("cpu", copy=True) if copied else None
-    return _Kept(name, tensor, data, tensor.requires_grad, content, 0 if copied else _checksum(data))
+    # Copying all weights of a GPU back from the CPU takes longer than comparing there.
+    compared = not copied or data.device.type != "cpu"
+    return _Kept(name, tensor, data, tensor.requires_grad, content, _checksum(data) if compared else None)
 
 
+@torch.no_grad()
 def _checksum(tensor: Tensor) -> int:
-    """The sum of the bit patterns, as integers."""
-    bits = tensor.contiguous().view(_INTEGERS[tensor.element_size()])
-    return int(bits.sum(dtype=torch.int64).item())
+    """A number that depends on the bit patterns of all elements and on their order."""
+    bits = tensor.contiguous().view(_INTEGERS[tensor.element_size()]).flatten()
+    factors = _factors(str(tensor.device))
+    total = torch.zeros((), dtype=torch.int64, device=tensor.device)
+    for chunk in torch.split(bits, CHUNK):
+        total = total * _STEP + (chunk * factors[: len(chunk)]).sum()
+    return int(total.item())
+
+
+_STEP = 6364136223846793005
+"""An odd number, by which the sum of the chunks before is multiplied."""
+
+
+@cache
+def _factors(device: str) -> Tensor:
+    """[CHUNK] random integers of 64 bits, the same in every process."""
+    drawing = torch.Generator().manual_seed(0)
+    return torch.randint(-(2**63), 2**63 - 1, (CHUNK,), generator=drawing).to(device)
 
 
 def _attributes(thing: Any) -> dict[str, tuple[Any, Any]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.tables import atomic_path
 
 if TYPE_CHECKING:
@@ -41,12 +41,23 @@ def write_prefixes(path: Path, loaded: Loaded, hyper: Hyper, seed: int) -> None:
         )
 
 
+def write_reason(path: Path, reason: str) -> None:
+    """Writes in the place of prefixes why there are none."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps({"skipped": reason}, indent=1) + "\n", encoding="utf-8")
+
+
 def read_prefixes(path: Path, loaded: Loaded) -> tuple[str, ...]:
-    """Reads a file of `write_prefixes`; raises InputError if it is missing, damaged or of another model."""
+    """Reads a file of `write_prefixes`; raises InputError if it is missing, damaged or of another model.
+
+    Raises CannotEdit with the reason if it has one.
+    """
     if not path.is_file():
         raise InputError(f"{path}: no such file; make it with `factdrift edit prefixes`")
     try:
         file = json.loads(path.read_text(encoding="utf-8"))
+        if "skipped" in file:
+            raise CannotEdit(file["skipped"])
         model, prefixes = file["model"], tuple(file["prefixes"])
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(

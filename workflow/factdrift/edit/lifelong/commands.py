@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from factdrift.edit.methods.own import entry
-from factdrift.edit.run_commands import add_job, add_method, add_strict, artefacts, job_of
+from factdrift.edit.run_commands import add_job, add_method, add_strict, artefacts, job_of, write_account
 from factdrift.edit.settings import SCENARIOS, StreamSettings
-from factdrift.errors import CannotEdit
 from factdrift.models.bundled.known import add_recall
 
 if TYPE_CHECKING:
@@ -97,31 +96,23 @@ def _edits(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    with job_of(options, StreamSettings) as job:
-        from factdrift.edit.ability import read_ability
-        from factdrift.edit.lifelong.run import write_nothing
-        from factdrift.tables import atomic_path
+    from factdrift.edit.ability import read_ability
+    from factdrift.edit.lifelong.run import write_nothing
 
-        assert isinstance(job.settings, StreamSettings)
-        job.settings = msgspec.structs.replace(job.settings, regime="stream")
-        if options.ability:
-            job.ability = read_ability(options.ability, job.loaded)
-        account = {
-            "model": job.loaded.name,
-            "method": entry(options.method, options.methods).name,
-            "device": job.device_name(),
-            "threads": options.threads,
-        }
-        try:
-            account |= _made(options, job, job.settings.stream.probes)
-        except CannotEdit as error:
-            if options.strict:
-                raise
-            print(f"{account['method']} on {job.loaded.name}: skipped: {error}")
-            write_nothing(options.out_probes, options.out_edits, options.out_intervals)
-            account |= {"skipped": str(error), "batches": []}
-        with atomic_path(options.out_costs) as path:
-            path.write_text(json.dumps(account, indent=1) + "\n", encoding="utf-8")
+    def made() -> Iterator[dict[str, Any]]:
+        with job_of(options, StreamSettings) as job:
+            assert isinstance(job.settings, StreamSettings)
+            job.settings = msgspec.structs.replace(job.settings, regime="stream")
+            if options.ability:
+                job.ability = read_ability(options.ability, job.loaded)
+            yield {"device": job.device_name()}
+            yield _made(options, job, job.settings.stream.probes)
+
+    write_account(
+        options,
+        made(),
+        lambda: write_nothing(options.out_probes, options.out_edits, options.out_intervals),
+    )
 
 
 def _made(options: argparse.Namespace, job: Job, most: int) -> dict[str, Any]:
@@ -149,7 +140,7 @@ def _made(options: argparse.Namespace, job: Job, most: int) -> dict[str, Any]:
 def _scores(options: argparse.Namespace) -> None:
     from factdrift.edit.lifelong.scores import StreamRuns, write_stream_scores
     from factdrift.edit.scores.costs import write_costs
-    from factdrift.edit.skipped import Skipped
+    from factdrift.edit.skipped import Skipped, skipped_methods
 
     runs = StreamRuns(
         edits=options.edits,
@@ -165,8 +156,8 @@ def _scores(options: argparse.Namespace) -> None:
         seed=options.seed,
     )
     skipped = [Skipped(*each) for each in json.loads(options.skipped)]
-    for each in write_costs(options.costs, options.out_costs, skipped, options.strict):
-        print(f"{each.method} on {each.model}: skipped: {each.skipped}")
+    for line in skipped_methods(write_costs(options.costs, options.out_costs, skipped, options.strict)):
+        print(f"skipped: {line}")
     rows = write_stream_scores(runs, options.out_scores, options.out_intervals)
     print(f"{options.out_scores}: {rows:,} rows")
 
@@ -177,7 +168,7 @@ def _report(options: argparse.Namespace) -> None:
 
     stream = Stream.read(options.scores, options.intervals, options.costs, options.ability, options.recall)
     for line in write_report(stream, options.out_table, options.out_csv):
-        print(line)
+        print(f"skipped: {line}")
     for path in options.out_figures:
         draw(stream, path)
     print(*options.out_figures)

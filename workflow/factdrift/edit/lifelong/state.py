@@ -6,19 +6,27 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from factdrift.edit.methods.grace import Book
+from factdrift.edit.methods.grace import Book, Entry
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
+from factdrift.edit.methods.mend_editor import Statistics
 from factdrift.edit.methods.plain import InPlace, Making
 from factdrift.edit.methods.rag import retrieving
 from factdrift.edit.methods.regimes import check_layers, edited
+from factdrift.errors import InputError
+from factdrift.models.codebooks import Codebook
+from factdrift.models.deltas import Dense, LowRank
 from factdrift.models.loading import Loaded
 from factdrift.tables import atomic_path
+
+_KEPT = (LowRank, Dense, Codebook, Book, Entry, Statistics)
+"""The classes of what is kept, besides tensors and plain values."""
 
 
 class Standing(Protocol):
@@ -87,11 +95,28 @@ class Carried:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_path(path) as temporary:
             torch.save(parts, temporary)
+            if self._hyper.own is not None:
+                self._read(temporary)
 
     def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
-        # Not only weights: memories are objects of the methods. The file is one that this job has written.
-        parts = torch.load(path, map_location=self._loaded.device, weights_only=False)
-        self._made = Edited(**parts)
+        self._made = Edited(**self._read(path))
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        """What `save` wrote; raises InputError if it holds other objects, which could run anything."""
+        try:
+            with torch.serialization.safe_globals(list(_KEPT)):
+                parts: dict[str, Any] = torch.load(path, map_location=self._loaded.device, weights_only=True)
+        except UnpicklingError as error:
+            why = next((line.strip() for line in str(error).splitlines() if "GLOBAL" in line), str(error))
+            own = self._hyper.own
+            raise InputError(
+                f"methods: {own.given}: the memory that it returned cannot be kept between intervals: {why}; "
+                "let it be tensors, numbers, texts, and lists, tuples and dicts of these"
+                if own
+                else f"{path}: it holds more than a job keeps, and is not read, since that could run "
+                f"anything ({why}); delete its folder"
+            ) from None
+        return parts
 
 
 class Replayed:

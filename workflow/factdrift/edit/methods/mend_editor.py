@@ -74,9 +74,10 @@ class Statistics(nn.Module):
     mean: Tensor
     squares: Tensor
 
-    def __init__(self, width: int, epsilon: float = EPSILON):
+    def __init__(self, width: int, epsilon: float = EPSILON, released: bool = False):
+        """`released`: as in UltraEdit's code, a batch counts n times its unbiased variance, of n tokens."""
         super().__init__()
-        self.epsilon = epsilon
+        self.epsilon, self.released = epsilon, released
         self.register_buffer("count", torch.zeros((), dtype=torch.long))
         self.register_buffer("mean", torch.zeros(width))
         self.register_buffer("squares", torch.zeros(width))
@@ -91,7 +92,10 @@ class Statistics(nn.Module):
         mean = values.mean(0)
         share = count / (self.count + count).to(values.dtype)
         apart = mean - self.mean
-        self.squares += ((values - mean) ** 2).sum(0) + apart**2 * (self.count * share)
+        own = ((values - mean) ** 2).sum(0)
+        if self.released:
+            own = own * count / (count - 1) if count > 1 else own * torch.nan
+        self.squares += own + apart**2 * (self.count * share)
         self.mean += apart * share
         self.count += count
 

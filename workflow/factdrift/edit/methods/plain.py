@@ -22,6 +22,7 @@ from factdrift.edit.methods.interface import Edit, Edited
 from factdrift.edit.methods.own import DOCUMENT
 from factdrift.edit.methods.registry import own_function
 from factdrift.errors import InputError
+from factdrift.models.leaks import tokenizer_state
 from factdrift.models.loading import Loaded
 from factdrift.models.snapshot import Snapshot
 from factdrift.models.templated import untemplated
@@ -37,9 +38,9 @@ class InPlace:
     """Calls a plain method on a model, and restores the model after its edits have been probed.
 
     The function is called as `edit(model, tokenizer, update, **hyper)` with the model itself, in evaluation
-    mode, whose parameters require gradients; a copy of the tokenizer; and an `Edit`. Random numbers are
-    seeded by the id of the edit. `changes`, an attribute of the function, may name the parameters that it
-    changes, so that only these are copied.
+    mode, whose parameters require gradients; a copy of the tokenizer, which is restored with the model; and
+    an `Edit`. Random numbers are seeded by the id of the edit. `changes`, an attribute of the function, may
+    name the parameters that it changes, so that only these are copied.
     """
 
     def __init__(self, loaded: Loaded, hyper: Hyper):
@@ -47,6 +48,7 @@ class InPlace:
         self._loaded, self._hyper, self._given = loaded, hyper, hyper.own.given
         self._function = own_function(hyper.own)
         self._tokenizer = copy.deepcopy(untemplated(loaded.tokenizer))
+        self._tokens = tokenizer_state(self._tokenizer)
         self._patterns = self._named()
         self._start = Snapshot(loaded.model, self._patterns)
         self._said = False
@@ -86,12 +88,16 @@ class InPlace:
             alone = model is not self._loaded.model or not self._start.only_weights()
             if isinstance(model, nn.Module):
                 model.eval()
+            if alone and len(failed) < len(edits):
+                self._check_logits(model, edits[0].prompt)
             return replace(self._loaded, model=model, alone=alone), Edited(failed=failed)
 
         try:
             yield make
         finally:
             lost = self._start.restore()
+            if tokenizer_state(self._tokenizer) != self._tokens:
+                self._tokenizer = copy.deepcopy(untemplated(self._loaded.tokenizer))
         self._check(lost)
 
     def _called(self, model: Any, edit: Edit) -> Any:
@@ -100,7 +106,7 @@ class InPlace:
             for parameter in model.parameters():
                 parameter.requires_grad_(parameter.is_floating_point())
         with seeded(edit.id, self._loaded.device), torch.enable_grad():
-            given = self._function(model, self._tokenizer, edit, **self._hyper)
+            given = self._function(model, self._tokenizer, edit, **copy.deepcopy(dict(self._hyper)))
         if given is None:
             return model
         if not callable(given):
@@ -109,6 +115,27 @@ class InPlace:
                 f"or a model that is probed instead of the one it was given ({DOCUMENT})"
             )
         return given
+
+    @torch.no_grad()
+    def _check_logits(self, model: Any, prompt: str) -> None:
+        """Raises InputError if the model cannot be probed, since it does not give logits for each token."""
+        ids = torch.tensor([self._tokenizer(prompt).input_ids], device=self._loaded.device)
+        try:
+            found = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+            shape = tuple(found.shape)
+        except Exception as error:
+            raise InputError(
+                f"methods: {self._given}: the model that it left or returned cannot be run as it is probed, "
+                f"model(input_ids=..., attention_mask=..., use_cache=False).logits: {type(error).__name__}: "
+                f"{error} ({DOCUMENT})"
+            ) from error
+        tokens, vocabulary = ids.shape[1], min(len(self._tokenizer), self._loaded.spec.vocabulary)
+        if shape[:2] != (1, tokens) or len(shape) != 3 or shape[2] < vocabulary:
+            raise InputError(
+                f"methods: {self._given}: the model that it left or returned gives logits of shape {shape} "
+                f"for a text of {tokens} tokens; (1, {tokens}, {self._loaded.spec.vocabulary}) is expected "
+                f"({DOCUMENT})"
+            )
 
     def _named(self) -> list[str]:
         """The patterns of `changes`, with hyper-parameters filled in; all names if there are none."""

@@ -127,9 +127,15 @@ def _load(encoder: str, device: torch.device) -> tuple[Any, Any, int]:
     from transformers import AutoModel, AutoTokenizer
 
     try:
-        model: Any = AutoModel.from_pretrained(encoder, dtype=torch.float32)
-        tokenizer: Any = AutoTokenizer.from_pretrained(encoder)
+        # Without the argument transformers asks on the terminal whether the folder's code may run.
+        model: Any = AutoModel.from_pretrained(encoder, dtype=torch.float32, trust_remote_code=False)
+        tokenizer: Any = AutoTokenizer.from_pretrained(encoder, trust_remote_code=False)
     except UNREADABLE as error:
+        if "trust_remote_code" in str(error):
+            raise InputError(
+                f"rag.encoder: {encoder} comes with Python code of its own, which is not run; give an "
+                "encoder that transformers knows without it"
+            ) from None
         raise InputError(
             f"rag.encoder: {encoder} cannot be loaded ({type(error).__name__}: {error}); give the folder or "
             "the name of a sentence encoder that transformers can load"

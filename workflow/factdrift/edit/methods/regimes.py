@@ -18,6 +18,7 @@ from factdrift.edit.methods.registry import Method, method_of
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.loading import Loaded
+from factdrift.models.precise import is_quantized
 
 TOGETHER: dict[str, Method] = {
     "memit": memit.together,
@@ -30,6 +31,8 @@ TOGETHER: dict[str, Method] = {
 """Methods that can make one change for all facts (regime `batch`)."""
 IN_ORDER = ("grace", "rag")
 """Methods that change no weight, whose edits one after another are those in one batch."""
+UNWEIGHTED = ("none", "prompt", "rag", "grace")
+"""Methods that change no weight."""
 ONLY_MANY = ("ultraedit",)
 """Methods whose edits are nothing alone, because they are compared with each other."""
 
@@ -114,6 +117,11 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
                 f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
                 f"{loaded.spec.layers - 1}"
             )
+    if hyper.own is None and hyper.method not in UNWEIGHTED and is_quantized(loaded.model.config):
+        raise CannotEdit(
+            f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no matrices "
+            f"that could be changed; give the model without quantization, or use {', '.join(UNWEIGHTED)}"
+        )
     check(loaded.spec, hyper, loaded.name)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,7 @@ from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Method
 from factdrift.edit.methods.lora import lora
 from factdrift.edit.methods.memit import memit
 from factdrift.edit.methods.mend import mend
-from factdrift.edit.methods.own import Entry
+from factdrift.edit.methods.own import DOCUMENT, Entry
 from factdrift.edit.methods.prompt import none, prompt
 from factdrift.edit.methods.rag import rag
 from factdrift.edit.methods.results import checked
@@ -22,6 +24,7 @@ from factdrift.edit.methods.rome import rome
 from factdrift.edit.methods.ultraedit import together as ultraedit
 from factdrift.errors import InputError
 from factdrift.functions import function_of, read_function
+from factdrift.models.leaks import leaving_alone
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded
@@ -45,14 +48,22 @@ METHODS: dict[str, Method] = {
 
 
 def method_of(hyper: Hyper) -> Method:
-    """The method whose hyper-parameters these are; what a user's own returns is checked."""
+    """The method whose hyper-parameters these are.
+
+    Of a user's own it is checked what it returns, and that it leaves model and tokenizer alone.
+    """
     own = hyper.own
     if own is None:
         return METHODS[hyper.method]
     function = own_function(own)
 
     def method(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-        return checked(own.given, loaded, len(edits), function(loaded, edits, hyper, artefacts))
+        instead = f"a batched method returns its changes in an Edited ({DOCUMENT})"
+        values = replace(hyper, settings=deepcopy(dict(hyper)))
+        given = replace(artefacts, before=dict(artefacts.before))
+        with leaving_alone(loaded, f"methods: {own.given}", instead):
+            made = function(loaded, edits, values, given)
+        return checked(own.given, loaded, len(edits), made)
 
     return method
 

@@ -54,10 +54,11 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     # Statistics first see the tokens of all matrices; then each is normalised.
     memory: Memory = copy.deepcopy(artefacts.memory or {})
     for keys, grads in tokens.values():
-        both = _statistics(memory, keys, grads)
+        both = _statistics(memory, keys, grads, hyper["variance"] == "released")
         for statistics, values in zip(both, (keys, grads), strict=True):
             statistics.see(values)
     deltas: Deltas = {}
+    writes: list[Tensor] = []
     for name, (keys, grads) in tokens.items():
         hidden, gradient = _statistics(memory, keys, grads)
         values = -hyper["lr"] * (hidden(keys) ** 2).sum(1, keepdim=True) * gradient(grads)
@@ -65,6 +66,10 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
             factor.T[None].to(loaded.change_dtype) for factor in regression(keys, values, hyper["ridge"])
         )
         deltas[name] = LowRank(read, write)
+        writes.append(write)
+    if not all(bool(write.isfinite().all()) for write in writes):
+        failed |= dict.fromkeys(range(len(edits)), "diverged")
+        return Edited(failed=failed, owner=[-1] * len(edits), memory=artefacts.memory)
     return Edited(deltas, failed=failed, owner=owner, memory=memory)
 
 
@@ -104,10 +109,13 @@ def regression(keys: Tensor, values: Tensor, ridge: float) -> tuple[Tensor, Tens
     return torch.linalg.solve(gram, keys), values
 
 
-def _statistics(memory: Memory, keys: Tensor, grads: Tensor) -> tuple[Statistics, Statistics]:
+def _statistics(
+    memory: Memory, keys: Tensor, grads: Tensor, released: bool = False
+) -> tuple[Statistics, Statistics]:
     shape = (keys.shape[1], grads.shape[1])
     if shape not in memory:
-        memory[shape] = (Statistics(shape[0], EPSILON).to(keys), Statistics(shape[1], EPSILON).to(grads))
+        into, out = (Statistics(width, EPSILON, released) for width in shape)
+        memory[shape] = (into.to(keys), out.to(grads))
     return memory[shape]
 
 

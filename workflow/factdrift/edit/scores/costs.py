@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from factdrift.edit.skipped import Skipped
+from factdrift.edit.skipped import Skipped, skipped_methods
 from factdrift.errors import CannotEdit
 from factdrift.tables import atomic_path
 
@@ -40,7 +40,7 @@ def write_costs(
         for (model, method), entry in entries.items()
         if "skipped" in entry
     ]
-    reasons = "; ".join(f"{each.method} on {each.model}: {each.skipped}" for each in found)
+    reasons = "; ".join(skipped_methods(found))
     if found and len(found) == len(entries):
         raise CannotEdit(f"methods: none of them can edit a configured model: {reasons}")
     if found and strict:

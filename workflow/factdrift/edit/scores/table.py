@@ -189,10 +189,11 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
 
 
 def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
-    """A line for each method that does not run on a model."""
-    for each in skipped:
-        if each.model == model:
-            yield f"{TITLES.get(each.method, each.method)} skipped: {each.skipped}"
+    """A line for each reason why methods do not run on a model."""
+    mine = [each for each in skipped if each.model == model]
+    for reason in dict.fromkeys(each.skipped for each in mine):
+        named = [TITLES.get(each.method, each.method) for each in mine if each.skipped == reason]
+        yield f"{', '.join(named)} skipped: {reason}"
 
 
 def _cells(group: Group, columns: Sequence[str] | dict[str, str]) -> list[str]:

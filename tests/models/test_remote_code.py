@@ -1,0 +1,132 @@
+"""No file that somebody else has made runs code, unless the user allows it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+
+import factdrift  # noqa: E402
+from factdrift.edit.lifelong.state import Carried  # noqa: E402
+from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
+from factdrift.edit.methods.interface import Artefacts, Edited  # noqa: E402
+from factdrift.edit.methods.own import Entry  # noqa: E402
+from factdrift.edit.methods.rag import dense  # noqa: E402
+from factdrift.errors import InputError  # noqa: E402
+from factdrift.models.checkpoint import load_checkpoint  # noqa: E402
+
+CODE = """
+from pathlib import Path
+from transformers import LlamaConfig, LlamaModel, PreTrainedTokenizerFast
+Path("ran").touch()
+class OwnConfig(LlamaConfig):
+    model_type = "own"
+class OwnModel(LlamaModel):
+    config_class = OwnConfig
+class OwnTokenizer(PreTrainedTokenizerFast):
+    pass
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, in which planted code leaves the file `ran`; somebody at the terminal says yes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr("builtins.input", lambda *words: "yes")
+    return tmp_path
+
+
+def saved(folder: Path) -> Path:
+    tiny_model("llama", dtype=torch.float32).model.save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def change(path: Path, **values: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | values), encoding="utf-8")
+
+
+def test_the_code_of_an_encoder_is_not_run(here: Path) -> None:
+    folder = saved(here / "encoder")
+    (folder / "code.py").write_text(CODE, encoding="utf-8")
+    change(
+        folder / "config.json",
+        model_type="own",
+        auto_map={"AutoConfig": "code.OwnConfig", "AutoModel": "code.OwnModel"},
+    )
+    with pytest.raises(InputError, match=r"rag\.encoder: .* comes with Python code of its own, which is not"):
+        dense(["a"], str(folder), torch.device("cpu"))
+    assert not Path("ran").exists()
+
+
+def test_the_code_of_the_tokenizer_of_a_checkpoint_is_not_run(here: Path) -> None:
+    base, folder = saved(here / "base"), here / "edited"
+    shutil.copytree(base, folder)
+    (folder / "code.py").write_text(CODE, encoding="utf-8")
+    change(
+        folder / "tokenizer_config.json",
+        tokenizer_class="OwnTokenizer",
+        auto_map={"AutoTokenizer": [None, "code.OwnTokenizer"]},
+    )
+    with pytest.raises(InputError, match="comes with Python code of its own, which is not run"):
+        load_checkpoint(folder, str(base), device="cpu")
+    assert not Path("ran").exists()
+    load_checkpoint(folder, str(base), device="cpu", trust_remote_code=True)
+    assert Path("ran").exists()
+
+
+class Payload:
+    """What runs a function where it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, ("ran",)
+
+
+def carried(own: Entry | None = None) -> Carried:
+    return Carried(tiny_model("llama"), Hyper("mine", "tiny", "", {}, own=own), Artefacts())
+
+
+def test_what_a_stream_has_kept_runs_nothing(here: Path) -> None:
+    planted = here / "0.state.pt"
+    torch.save({"deltas": {}, "codebooks": {}, "memory": Payload()}, planted)
+    with pytest.raises(InputError, match=r"0\.state\.pt: it holds more than a job keeps, and is not read"):
+        carried().resume(planted, [])
+    assert not Path("ran").exists()
+    own = carried(Entry("mine", "mine.py:edit"))
+    own._made = Edited(memory=[{"a": torch.ones(2)}, ("b", 1.5)])
+    own.save(here / "1.state.pt")
+    own.resume(here / "1.state.pt", [])
+    assert own._made.memory[1] == ("b", 1.5)
+    own._made = Edited(memory=Payload())
+    with pytest.raises(InputError, match=r"methods: mine\.py:edit: the memory .* cannot be kept"):
+        own.save(here / "2.state.pt")
+    assert not (here / "2.state.pt").exists()
+
+
+def test_nothing_is_read_in_a_way_that_may_run_code() -> None:
+    """Every call of the package that loads what transformers or pickle may execute."""
+    root = Path(factdrift.__file__).parent
+    wrong = []
+    for path in sorted(root.rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                of, name = ast.unparse(call.func.value), call.func.attr
+                given = {each.arg: ast.unparse(each.value) for each in call.keywords}
+                if (
+                    (name == "from_pretrained" and of != "PeftModel" and "trust_remote_code" not in given)
+                    or (name == "load" and of == "torch" and given.get("weights_only") != "True")
+                    or (name in ("load", "loads") and of in ("pickle", "marshal", "dill", "joblib"))
+                    or (name == "load" and of == "yaml" and given.get("Loader") != "_Loader")
+                    or given.get("allow_pickle", "False") != "False"
+                ):
+                    wrong.append(f"{path.relative_to(root)}:{call.lineno} {of}.{name}")
+    assert not wrong
