@@ -131,7 +131,7 @@ KINDS = {
         (STREAM,), True, "links are numbered in the order of the intervals, without a gap", whole=True
     ),
     "dated": Kind(
-        (STREAM,), True, "the date of a change is one that its objects have, or of a new subject", whole=True
+        (STREAM,), True, "the date of a change is one that its objects have, or of a new subject"
     ),
     "held": Kind(
         (ASOF,), True, "the dumps say that the answer held on the whole date, and no other statement may have"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from qwikidata.claim import WikidataClaim
 
+from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, outcomes
 from factdrift.audit.sentences import MONTHS
@@ -18,17 +19,21 @@ Row = Mapping[str, Any]
 
 
 class Both(NamedTuple):
-    """The lines of the subjects and options in the old and in the new dump; `supplied`: labels by users."""
+    """The lines of the subjects and options in the old and in the new dump; `supplied`: labels by users.
+    `others`: the stream has more dumps than these two."""
 
     old: Mapping[str, Entity]
     new: Mapping[str, Entity]
     supplied: Mapping[str, str]
-    t_new: int
+    others: bool
 
 
 def check_question(row: Row, both: Both) -> Iterator[Finding]:
     """The findings of each kind about one question."""
-    yield from outcomes("held", _held(row, both))
+    if both.others and row["holds"] != "now" and not any(_own(row, both)):
+        yield "held", UNCHECKED, "neither dump states the answer; another one of the stream may"
+    else:
+        yield from outcomes("held", _held(row, both))
     yield from outcomes("asked", _asked(row, both))
     yield from outcomes("marks", _marks(row))
     if row["options"]:
@@ -60,10 +65,13 @@ def _is_answer(claim: WikidataClaim, row: Row, both: Both) -> bool:
     return _label(claim, both) == plain(row["answer_label"])
 
 
+def _own(row: Row, both: Both) -> Iterator[tuple[str, WikidataClaim]]:
+    return ((side, claim) for side, claim in _claims(row, both) if _is_answer(claim, row, both))
+
+
 def _held(row: Row, both: Both) -> Iterator[str]:
     first, last = row["first_day"], row["last_day"]
-    claims = list(_claims(row, both))
-    own = [(side, claim) for side, claim in claims if _is_answer(claim, row, both)]
+    claims, own = list(_claims(row, both)), list(_own(row, both))
     if not own:
         yield f"neither dump states {row['answer_label']!r}"
         return
@@ -106,7 +114,7 @@ def _asked(row: Row, both: Both) -> Iterator[str]:
     lines = (dump.get(row["asked_s"]) for dump in (both.new, both.old))
     subject = next((plain(line.label) for line in lines if line and line.label), None)
     for name in ("question", "context"):
-        if subject and row[name] and subject not in plain(row[name]):
+        if subject and row[name] and subject.casefold() not in plain(row[name]).casefold():
             yield f"the {name} {row[name]!r} does not name {subject!r}"
     year, month, day = (int(part) if part else None for part in _parts(row["date"]))
     said = plain(row["question"])

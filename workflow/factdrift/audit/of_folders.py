@@ -37,6 +37,10 @@ def folder(path: Path, results: Path) -> Iterator[Fault]:
         if found.is_file():
             for reason in _table(path / directory, split, found, counts):
                 yield Fault(f"{path.name}/{directory}", "", reason)
+    for directory in {name for name, _ in counts}:
+        for file in sorted((path / directory).glob("*.parquet")):
+            if not any(file.name.startswith(f"{split}-") for name, split in counts if name == directory):
+                yield Fault(path.name, "", f"{directory}/{file.name} belongs to no split")
     for reason in (*_card(path, counts), *_flat(path, counts), *_croissant(path)):
         yield Fault(path.name, "", reason)
 
@@ -94,10 +98,6 @@ def _table(directory: Path, split: str, product: Path, counts: dict[tuple[str, s
         for file in files:
             if not pq.read_schema(file).remove_metadata().equals(pq.read_schema(product).remove_metadata()):
                 yield f"{file.name} has other columns than {product.name}"
-    known = {f"{each}-" for each in splits}
-    for file in directory.glob("*.parquet"):
-        if not any(file.name.startswith(each) for each in known):
-            yield f"{file.name} belongs to no split"
 
 
 def _rows(files: list[pq.ParquetFile], split: str | None) -> tuple[int, str]:
