@@ -35,8 +35,8 @@ from support.worlds import (
     method,
 )
 
+from factdrift.audit import conclusions, filters
 from factdrift.audit import expected as oracle
-from factdrift.audit import filters
 from factdrift.updates.difference import difference
 from factdrift.updates.method import Method
 
@@ -295,12 +295,10 @@ def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
     """The oracle's rows: the triples and, of each dump, the statements with the filter that drops them."""
     known = filters.How(how.variant, how.dates, how.objects, how.merges, how.leaks, how.t_old, how.t_new)
     old, new = (oracle_dumps.read(world.tables(which), known) for which in ("old", "new"))
-    old_dropped = filters.filtered(
-        old, new, new if how.variant == "reference" else old, how.t_old, known
-    )
+    old_dropped = filters.filtered(old, new, new if how.variant == "reference" else old, how.t_old, known)
     new_dropped = filters.filtered(new, old, new, how.t_new, known)
     triples = oracle.updates(old, new, known)
-    groups: dict[tuple[int, int], oracle.Group] = {}
+    groups: dict[tuple[int, int], conclusions.Group] = {}
     for each in triples:
         groups.setdefault((each.any.subject, each.any.property), []).append(each)
     counts = Counter(

@@ -37,7 +37,7 @@ _TOGETHER = {
     "role": "all checks of the fact itself",
     "any": "all checks of the row but those that some rows of a right build fail",
 }
-"""Kinds of all checks of a sampled row together; checks of whole tables and of what is missing are no part."""
+"""All checks of a sampled row together, without those of whole tables and of what is missing."""
 
 
 def rates(

@@ -116,8 +116,8 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
     for dump in (source.old_dump, source.new_dump):
         if not dump.is_file():
             raise InputError(
-                f"{dump}: no such file; the audit reads the dumps that the build was made from: name them with "
-                "--old-dump and --new-dump, or make them again with `snakemake --cores all`"
+                f"{dump}: no such file; the audit reads the dumps that the build was made from: name them "
+                "with --old-dump and --new-dump, or make them again with `snakemake --cores all`"
             )
     samples = _samples(source, manifest, rows, seed)
     reading = read(source, manifest, samples.rows, rows, seed)
@@ -168,7 +168,9 @@ def _samples(source: Source, manifest: Mapping[str, Any], rows: int, seed: int) 
     sizes: dict[str, int] = {}
     columns = ["subject", "relation", "objects", "is_replace", "split"]
     updates: list[Row] = pq.read_table(files[UPDATES], columns=columns).to_pylist()
-    strata = [(rule_of(row), row["relation"]["id"], row["subject"]["id"]) for row in updates]
+    strata: list[tuple[str, ...]] = [
+        (rule_of(row), row["relation"]["id"], row["subject"]["id"]) for row in updates
+    ]
     found[UPDATES], sizes[UPDATES] = list(rows_at(files[UPDATES], chosen(strata, rows, seed))), len(updates)
     if REPLACEMENTS in files:
         found[REPLACEMENTS] = []
@@ -250,7 +252,9 @@ def _questions(source: Source, samples: Samples, reading: Reading) -> Iterator[R
     ripples = reading.ripples(source.pair / "tempripple", samples.every_item)
     for row in samples.rows[QUESTIONS]:
         found = of_questions.check_item(row, ripples)
-        yield from _named(QUESTIONS, row["item_id"], row["asked_p"], f"task {row['task']} hop {row['hop']}", found)
+        yield from _named(
+            QUESTIONS, row["item_id"], row["asked_p"], f"task {row['task']} hop {row['hop']}", found
+        )
     items = {row["item_id"]: row for row in samples.every_item}
     for due, finding in of_questions.missing_items(ripples, sorted(reading.drawn), items):
         yield from _named(QUESTIONS, due.item_id, due.asked[1], f"hop {due.hops}", [finding])
@@ -321,10 +325,10 @@ def _named(dataset: str, name: str, relation: str, rule: str, found: Iterable[Fi
 
 def _faults(dataset: str, kind: str, faults: Iterable[Fault]) -> Iterator[Row]:
     """The faults of a whole table, or one finding without a row that it has none."""
-    number = 0
-    for number, fault in enumerate(faults, 1):
+    found = list(faults)
+    for fault in found:
         yield from _named(dataset, fault.row, fault.relation, "", [(kind, FAILED, fault.reason)])
-    if not number:
+    if not found:
         yield from _named(dataset, "", "", "", [(kind, PASSED, "")])
 
 

@@ -195,7 +195,9 @@ def unchecked(datasets: Iterable[str], read: Read) -> dict[str, dict[str, str]]:
     if not read.has_documents:
         updates["neighborhood.dist, nearest"] = "the old dump has too many articles to compare all of them"
     if not read.has_templates:
-        updates["prompts"] = "only the subject and the blank are checked: the templates are not the bundled ones"
+        updates["prompts"] = (
+            "only the subject and the blank are checked: the templates are not the bundled ones"
+        )
     return {name: each for name, each in found.items() if each}
 
 

@@ -36,8 +36,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         type=Path,
         nargs="*",
         metavar="PATH",
-        help="products outside the pair's folder: stream.parquet, asof.parquet, files of layouts, the published "
-        "folders; default: those in results/",
+        help="products outside the pair's folder: stream.parquet, asof.parquet, files of layouts, the "
+        "published folders; default: those in results/",
     )
     top.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="default: audit in that of the pair")
     add_settings(top, AuditSettings, "audit")

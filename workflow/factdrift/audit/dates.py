@@ -106,7 +106,7 @@ def number_of_day(text: str) -> int:
 
 
 def days_of_text(text: str) -> tuple[int, int] | None:
-    """The days that `2021-01-20`, `2021-01` or `2021` covers, as the numbers 20210120; None for Julian ones."""
+    """The days that `2021-01-20`, `2021-01` or `2021` covers, as numbers (20210120); None for others."""
     match = re.fullmatch(r"(\d{4,})(?:-(\d\d))?(?:-(\d\d))?", text)
     if match is None:
         return None

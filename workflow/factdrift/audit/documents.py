@@ -106,4 +106,3 @@ class Documents:
         """One value of `similarities`; None for an entity that is no document."""
         place = self._place.get(name)
         return None if place is None else float(found[place])
-

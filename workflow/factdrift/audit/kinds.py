@@ -12,7 +12,7 @@ DATASETS = (UPDATES, REPLACEMENTS, QUESTIONS, KLOB, STREAM, ASOF, LAYOUTS, FOLDE
 class Kind(NamedTuple):
     """`datasets`: those whose rows are checked; `role`: whether a failure means that the fact is wrong.
 
-    `note`: why some rows of a right build fail; empty if none do. `whole`: all rows are checked, not a sample.
+    `note`: why some rows of a right build fail; empty if none do. `whole`: all rows are checked.
     """
 
     datasets: tuple[str, ...]
@@ -31,7 +31,10 @@ KINDS = {
         "what the dumps and the rules make a row of has one (of subjects drawn from the dump)",
     ),
     "twice": Kind(
-        (UPDATES, QUESTIONS, KLOB, STREAM, ASOF), True, "no row and no object of a row occurs twice", whole=True
+        (UPDATES, QUESTIONS, KLOB, STREAM, ASOF),
+        True,
+        "no row and no object of a row occurs twice",
+        whole=True,
     ),
     "rules": Kind(
         (UPDATES,),
@@ -88,7 +91,8 @@ KINDS = {
     "neighbour": Kind(
         (UPDATES,),
         False,
-        "nearest facts have the update's relation; no neighbour is the subject or a changed object, or twice there",
+        "nearest facts have the update's relation; no neighbour occurs twice, is the subject or a new or "
+        "obsolete object",
     ),
     "neighbour_fact": Kind((UPDATES,), False, "neighbour facts are statements that hold at T_old"),
     "neighbour_words": Kind(
@@ -116,7 +120,7 @@ KINDS = {
     "replacements": Kind(
         (REPLACEMENTS,),
         True,
-        "the rows are the replacements of wikifactdiff, unchanged, but for those that the undersampling drops",
+        "the rows are the replacements of wikifactdiff, unchanged, without those that undersampling drops",
         whole=True,
     ),
     "fact": Kind(
@@ -130,16 +134,12 @@ KINDS = {
     "link": Kind(
         (STREAM,), True, "links are numbered in the order of the intervals, without a gap", whole=True
     ),
-    "dated": Kind(
-        (STREAM,), True, "the date of a change is one that its objects have, or of a new subject"
-    ),
+    "dated": Kind((STREAM,), True, "the date of a change is one that its objects have, or of a new subject"),
     "held": Kind(
         (ASOF,), True, "the dumps say that the answer held on the whole date, and no other statement may have"
     ),
     "asked": Kind((ASOF,), False, "question and context name the subject, the date and the holder"),
-    "layout": Kind(
-        (LAYOUTS,), True, "each record says what the row says from which it is made", whole=True
-    ),
+    "layout": Kind((LAYOUTS,), True, "each record says what the row says from which it is made", whole=True),
     "folder": Kind(
         (FOLDERS,), True, "checksums, rows, schema and card of the folder fit the products", whole=True
     ),

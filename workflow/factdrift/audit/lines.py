@@ -117,7 +117,15 @@ def best_items(line: dict[str, Any], relation: str) -> Iterator[int]:
 
 
 _UNSEEN = frozenset(
-    {"url", "external-id", "commonsMedia", "globe-coordinate", "geo-shape", "tabular-data", "musical-notation"}
+    {
+        "url",
+        "external-id",
+        "commonsMedia",
+        "globe-coordinate",
+        "geo-shape",
+        "tabular-data",
+        "musical-notation",
+    }
     | {"math", "wikibase-lexeme", "wikibase-form", "wikibase-sense", "entity-schema", ""}
 )
 

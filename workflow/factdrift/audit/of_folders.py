@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +21,7 @@ TABLES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "tempripple": (("data", "test", "tempripple.parquet"),),
     "stream": (("data", "", "stream.parquet"), ("asof", "test", "asof.parquet")),
 }
-"""Folder -> the tables in it: their folder, their split, and the product; without a split the column says it."""
+"""Folder -> the tables in it: their folder, their split (empty: the column `split` says it), the product."""
 
 SUMS = "SHA256SUMS"
 
@@ -118,7 +117,9 @@ def _card(path: Path, counts: Mapping[tuple[str, str], int]) -> Iterator[str]:
     if not card.is_file():
         yield "there is no README.md"
         return
-    rows = re.findall(r"^\| `(\w+)`(?: \(default\))? \| `(\w+)` \| ([\d,]+)", card.read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)`(?: \(default\))? \| `(\w+)` \| ([\d,]+)", card.read_text("utf-8"), re.MULTILINE
+    )
     named = {(table, split): int(number.replace(",", "")) for table, split, number in rows}
     for key, number in counts.items():
         if named.get(key) != number:

@@ -1,4 +1,4 @@
-"""Checks of one example of KLoB against the dump of its snapshot, and of its sentences against the templates."""
+"""Checks of one example of KLoB: its facts against the dump, its sentences against the templates."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Row = Mapping[str, Any]
 
 class Sentences(NamedTuple):
     """`templates`: template id -> text; `phrases`: relation -> noun phrase; `singular`: a verb or pronoun in
-    the plural or past -> its form in a template; `lengths`: sentence id -> words; `own`: whether the templates
-    are the project's."""
+    the plural or past -> its form in a template; `lengths`: sentence id -> words; `own`: whether the
+    templates are the project's."""
 
     templates: Mapping[str, str]
     phrases: Mapping[str, str]
@@ -94,7 +94,7 @@ def _facts(row: Row, snapshot: Snapshot) -> Iterator[str]:
     for each, revision, sitelinks in (("s", "rev_s", "pop_s"), ("o1", "rev_o1", "pop_o")):
         line = snapshot.dump.get(row[each])
         if line and (row[revision], row[sitelinks]) != (line.revision, line.sitelinks):
-            yield f"{row[each]}: revision {row[revision]} and {row[sitelinks]} sitelinks, in the dump other ones"
+            yield f"{row[each]}: the dump has not revision {row[revision]} and {row[sitelinks]} sitelinks"
     if row["snapshot_id"] != "-".join(f"{part:02d}" for part in snapshot.day):
         yield f"snapshot_id is {row['snapshot_id']}"
     if row["subtask"] == "r" and len({row["s"], row["o1"], row["o2"]}) < 3:

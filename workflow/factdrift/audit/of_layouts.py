@@ -20,12 +20,14 @@ BLANK = "____"
 
 
 def layout(path: Path, dataset: Path, ripple: Path) -> Iterator[Fault]:
-    """What is wrong with a file; `dataset` is wfd_repl.parquet, `ripple` the folder of TempRIPPLE's tables."""
+    """What is wrong with a file; `dataset` is wfd_repl.parquet, `ripple` the folder with tr_facts.parquet."""
     records = json.loads(path.read_text(encoding="utf-8"))
     if path.stem == "mquake":
         yield from _mquake(records, ripple)
         return
-    rows = [row for batch in pq.ParquetFile(dataset).iter_batches(batch_size=512) for row in batch.to_pylist()]
+    rows = [
+        row for batch in pq.ParquetFile(dataset).iter_batches(batch_size=512) for row in batch.to_pylist()
+    ]
     by_key = {(row["subject"]["id"], row["relation"]["id"]): row for row in rows}
     order = {key: place for place, key in enumerate(by_key)}
     seen: Counter[tuple[str, str]] = Counter()
@@ -57,7 +59,9 @@ def _open(prompt: str) -> str:
 
 
 def _value(row: Row, decision: str) -> Row:
-    return next((each for each in row["objects"] if each["decision"] == decision), {"label": None, "id": None})
+    return next(
+        (each for each in row["objects"] if each["decision"] == decision), {"label": None, "id": None}
+    )
 
 
 def _facts(row: Row) -> list[tuple[str, str]]:
@@ -122,7 +126,11 @@ def _wikibigedit(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
 
 def _zsre(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
     nearest = _facts(row)[0] if _facts(row) else ("", None)
-    prompt, new, old = _open(row["update_prompt"]), _value(row, "new")["label"], _value(row, "obsolete")["label"]
+    prompt, new, old = (
+        _open(row["update_prompt"]),
+        _value(row, "new")["label"],
+        _value(row, "obsolete")["label"],
+    )
     return {
         "subject": (record["subject"], row["subject"]["label"]),
         "src": (record["src"], prompt),

@@ -23,8 +23,8 @@ TOLERANCE = 2e-9
 
 
 class Nearby(NamedTuple):
-    """`documents`: the entities of a dump that is small enough, else None; `pool`: the facts from which random
-    ones are drawn; `reach`: how many entities, and how many facts, the build looks for; `popular`: the
+    """`documents`: the entities of a dump that is small enough, else None; `pool`: the facts from which
+    random ones are drawn; `reach`: how many entities, and how many facts, the build looks for; `popular`: the
     popularity of an entity, None where its source is not at hand."""
 
     documents: Documents | None
@@ -162,9 +162,7 @@ def _distances(row: Row, documents: Documents, found: np.ndarray) -> Iterator[st
         yield "the nearest facts are not in the order of their distances"
 
 
-def _closer(
-    row: Row, documents: Documents, found: np.ndarray, reach: tuple[int, int]
-) -> Iterator[str]:
+def _closer(row: Row, documents: Documents, found: np.ndarray, reach: tuple[int, int]) -> Iterator[str]:
     """Entities that are nearer than the last neighbour and state a plain fact of the relation."""
     entities, facts = reach
     given = [fact["subject"]["id"] for fact in row["neighborhood"]]
@@ -191,7 +189,7 @@ def named(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
 
 
 def sitelinks(old: Mapping[str, Entity], new: Mapping[str, Entity]) -> Callable[[str], float | None]:
-    """The popularity where no page views are configured: ln(1 + sitelinks) in the new dump, else in the old."""
+    """The popularity without page views: ln(1 + sitelinks) in the new dump, else in the old one."""
 
     def popular(name: str) -> float | None:
         line = new.get(name) or old.get(name)

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from factdrift.audit.expected import CREATION, Triple, updates
+from factdrift.audit.conclusions import Triple
+from factdrift.audit.expected import CREATION, updates
 from factdrift.audit.filters import Dump, How, relevant_in
 from factdrift.audit.kinds import FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
@@ -20,11 +21,29 @@ Key = tuple[str, str]
 """Subject and relation."""
 
 RULES = {
-    **{"1": "new_subject", "2": "subject_gone", "3": "death", "4": "death_unclear", "4m": "merged_or_deleted"},
-    **{"5": "ends_before_start", "6": "replaced_at", "7": "replaced_from", "8a": "outdated", "8b": "superseded"},
+    **{
+        "1": "new_subject",
+        "2": "subject_gone",
+        "3": "death",
+        "4": "death_unclear",
+        "4m": "merged_or_deleted",
+    },
+    **{
+        "5": "ends_before_start",
+        "6": "replaced_at",
+        "7": "replaced_from",
+        "8a": "outdated",
+        "8b": "superseded",
+    },
     **{"8": "measured_inside", "9": "ended_before", "10": "still_holds", "11": "began_inside"},
     **{"12": "begins_after", "13": "began_and_ended", "14": "ended_inside", "15": "planned_end"},
-    **{"16": "end_inside", "17": "end_after", "18": "removed_after_end", "19": "new_object", "20": "undecided"},
+    **{
+        "16": "end_inside",
+        "17": "end_after",
+        "18": "removed_after_end",
+        "19": "new_object",
+        "20": "undecided",
+    },
     "replaced": "replaced",
 }
 """Row of the paper's Table 4, as docs/decisions.md numbers them -> the name in the column `rule`."""
@@ -50,7 +69,9 @@ def groups_of(
     `objects`: of the old and of the new dump, the lines of the entities that these statements name.
     """
     born, unsure = _born(objects[0], objects[1], old, how)
-    names = {int(name[1:]): label for name, label in supplied.items() if name[:1] == "Q" and name[1:].isdigit()}
+    names = {
+        int(name[1:]): label for name, label in supplied.items() if name[:1] == "Q" and name[1:].isdigit()
+    }
     by_key: dict[Key, list[Triple]] = defaultdict(list)
     for each in updates(old, new, how, born, names):
         by_key[f"Q{each.any.subject}", f"P{each.any.property}"].append(each)
@@ -71,8 +92,8 @@ def groups_of(
 def _born(
     before: Mapping[str, Entity], after: Mapping[str, Entity], old: Dump, how: How
 ) -> tuple[set[int], set[int]]:
-    """The objects that are new entities, and those of which it cannot be said: they had an article before, and
-    nothing but statements about entities, whose own relevance is not known here."""
+    """The objects that are new entities, and those of which it cannot be said: these had an article before,
+    and nothing but statements about entities, whose own relevance is not known here."""
     born, unsure = set(), set()
     for name, entity in after.items():
         if name[:1] != "Q" or not entity.has_article:
@@ -156,7 +177,9 @@ def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
     def name(old: str | None, new: str | None) -> Key:
         return (old or "").upper(), (new or "").upper()
 
-    by_name = {name(each.old and each.old.id, each.new and each.new.id): each for each in triples}
+    by_name = {
+        name(each.old.id if each.old else None, each.new.id if each.new else None): each for each in triples
+    }
     seen: list[Key] = []
     for value in row["objects"]:
         own = name(value["old_statement"], value["new_statement"])

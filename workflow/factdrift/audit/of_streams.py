@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,15 @@ def pairs(stream: Path, results: Path) -> Iterator[Fault]:
         wanted, given = set(due), {digest for _, digest in rows}
         for name, digest in rows:
             if digest not in wanted:
-                yield Fault(name, name.partition("-")[2].partition("@")[0], "the dataset of the pair has no such row")
+                yield Fault(
+                    name, name.partition("-")[2].partition("@")[0], "the dataset of the pair has no such row"
+                )
         if missing := wanted - given:
             yield Fault("", "", f"{len(missing)} rows of {old} to {new} are missing")
         elif wanted == given and [digest for _, digest in rows] != due:
-            yield Fault("", "", f"the rows of {old} to {new} are not in the order of the pair, or occur twice")
+            yield Fault(
+                "", "", f"the rows of {old} to {new} are not in the order of the pair, or occur twice"
+            )
 
 
 def _columns(stream: Path, results: Path) -> set[str]:
@@ -72,7 +77,7 @@ def links(rows: Sequence[Row]) -> Iterator[Fault]:
     for row in rows:
         chains[row["chain"]].append(row)
     dates = sorted({(row["interval"], row["old_date"], row["new_date"]) for row in rows})
-    for (_, _, end), (number, begin, _) in zip(dates, dates[1:], strict=False):
+    for (_, _, end), (number, begin, _) in pairwise(dates):
         if end != begin:
             yield Fault("", "", f"interval {number} does not begin where the one before ends")
     for chain, group in chains.items():
@@ -81,7 +86,9 @@ def links(rows: Sequence[Row]) -> Iterator[Fault]:
             if chain != f"{row['subject']['id']}-{relation}":
                 yield Fault(name, relation, f"the chain is called {chain}")
             if (row["link"], row["links"]) != (place, len(group)):
-                yield Fault(name, relation, f"link {row['link']} of {row['links']}, it is {place} of {len(group)}")
+                yield Fault(
+                    name, relation, f"link {row['link']} of {row['links']}, it is {place} of {len(group)}"
+                )
             if place > 1 and group[place - 2]["interval"] >= row["interval"]:
                 yield Fault(name, relation, "two links of one interval, or out of order")
             if len(row["changes"]) != len(row["objects"]):
@@ -92,8 +99,12 @@ def links(rows: Sequence[Row]) -> Iterator[Fault]:
                 if value["decision"] != "static" and change["superseded_by"] != due:
                     reason = f"{value['label']}: superseded by {change['superseded_by']}, by the links {due}"
                     yield Fault(name, relation, reason)
-            own = [change["superseded_by"] for value, change in zip(row["objects"], row["changes"], strict=True)
-                   if value["decision"] == _deciding(row)]  # fmt: skip
+            deciding = _deciding(row)
+            own = [
+                change["superseded_by"]
+                for value, change in zip(row["objects"], row["changes"], strict=True)
+                if value["decision"] == deciding
+            ]
             due = None if not own or None in own else max(own)
             if row["superseded_by"] != due:
                 yield Fault(name, relation, f"superseded by {row['superseded_by']}, by its objects {due}")
@@ -115,9 +126,9 @@ def _superseded(value: Row, later: Sequence[Row]) -> int | None:
         if value["decision"] == "obsolete":
             if decisions & {"new", "static"}:
                 return int(row["link"])
-        elif "obsolete" in decisions:
-            return int(row["link"])
-        elif not decisions and row["relation_is_temp_func"] and _deciding(row) == "new":
+        elif "obsolete" in decisions or (
+            not decisions and row["relation_is_temp_func"] and _deciding(row) == "new"
+        ):
             return int(row["link"])
     return None
 

@@ -81,7 +81,9 @@ def replacements(whole: Path, part: Path, undersample: Mapping[str, int], seed: 
         given[key] = digest
     for key in sorted(given.keys() | kept):
         if key not in kept:
-            why = "it is left out by the undersampling" if key in due else "it is no replacement of the dataset"
+            why = (
+                "it is left out by the undersampling" if key in due else "it is no replacement of the dataset"
+            )
             yield _fault(key, f"a row, but {why}")
         elif key not in given:
             yield _fault(key, "no row, but the dataset has the replacement")

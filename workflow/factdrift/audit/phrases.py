@@ -14,11 +14,13 @@ from factdrift.audit.dates import number_of_day
 
 _ORDINALS = (
     *("most recent", "previous", "third most recent"),
-    *(f"{word} most recent" for word in ("fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split())),
     *(
-        f"{word}teenth most recent"
-        for word in ("thir", "four", "fif", "six", "seven", "eigh", "nine")
+        f"{word} most recent"
+        for word in (
+            ["fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"]
+        )
     ),
+    *(f"{word}teenth most recent" for word in ("thir", "four", "fif", "six", "seven", "eigh", "nine")),
     "twentieth most recent",
 )
 _MONTHS = (
@@ -30,9 +32,9 @@ _MONTHS = (
 class Method(NamedTuple):
     """The key `tempripple` of a build, days as numbers, and the tables of its relations.
 
-    `mutable`: relation -> types of its subjects; `immutable`: relation -> types and guard; `wordings`: relation
-    -> question word, phrase, phrase with an ordinal. `unsupported`: a setting under which timelines are not
-    worked out again; empty if there is none.
+    `mutable`: relation -> types of its subjects; `immutable`: relation -> types and guard; `wordings`:
+    relation -> question word, phrase, phrase with an ordinal. `unsupported`: a setting under which timelines
+    are not worked out again; empty if there is none.
     """
 
     window_start: int
@@ -87,31 +89,33 @@ def read_method(settings: Mapping[str, Any], snapshot: str, resources: Path) -> 
         if value
     ]
     return Method(
-        *(number_of_day(settings[name]) for name in ("window_start", "change_start", "change_end")),
-        (first, through),
-        settings["gap_days"],
-        settings["coverage"],
-        settings["new_rule"],
-        settings["unite_same_object"],
-        frozenset(settings["restrictive_qualifiers"]),
-        settings["immutable"]["require_start"],
-        settings["leak_check"],
-        settings["type_depth"],
-        last,
-        settings["as_of"] == "on" or (settings["as_of"] == "auto" and until.isoformat() < snapshot),
-        any(settings["related"].values()),
-        {row["property"]: row["subjects"].split() for row in _rows(folder / "mutable.tsv")},
-        {
+        window_start=number_of_day(settings["window_start"]),
+        change_start=number_of_day(settings["change_start"]),
+        change_end=number_of_day(settings["change_end"]),
+        immutable_span=(first, through),
+        gap=settings["gap_days"],
+        coverage=settings["coverage"],
+        new_rule=settings["new_rule"],
+        unite=settings["unite_same_object"],
+        restrictive=frozenset(settings["restrictive_qualifiers"]),
+        require_start=settings["immutable"]["require_start"],
+        leak_check=settings["leak_check"],
+        depth=settings["type_depth"],
+        last_day=last,
+        is_dated=settings["as_of"] == "on" or (settings["as_of"] == "auto" and until.isoformat() < snapshot),
+        capped=any(settings["related"].values()),
+        mutable={row["property"]: row["subjects"].split() for row in _rows(folder / "mutable.tsv")},
+        immutable={
             row["property"]: (row["subjects"].split(), row["guard"])
             for row in _rows(folder / "immutable.tsv")
             if full or row["seed"] == "yes"
         },
-        {
+        wordings={
             row["property"]: (row["wh"], row["phrase"], row["with_ordinal"])
             for row in _rows(resources / "words" / "noun_phrases.tsv")
         },
-        classes,
-        ", ".join(unsupported),
+        classes=classes,
+        unsupported=", ".join(unsupported),
     )
 
 

@@ -14,8 +14,9 @@ from factdrift.audit.dates import day_of
 from factdrift.audit.documents import MOST, Documents
 from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, STREAM, UPDATES
 from factdrift.audit.lines import Entity, read_entities
-from factdrift.audit.of_questions import Key, Ripples
+from factdrift.audit.of_questions import Ripples
 from factdrift.audit.phrases import read_method
+from factdrift.audit.ripple_items import Key, derive
 from factdrift.audit.sentences import Templates
 from factdrift.audit.survey import DATED, OTHER, Survey, survey
 from factdrift.audit.values import entity_of
@@ -88,7 +89,7 @@ class Reading(NamedTuple):
         method = read_method(settings, self.manifest["dates"]["new"], RESOURCES)
         keys: set[Key] = {(row["s"], row["p"]) for row in self.items}
         keys |= {(name, relation) for name in self.drawn for relation in method.mutable}
-        due, reasons, graph, dump = of_questions.derive(
+        due, reasons, graph, dump = derive(
             self.subjects,
             [] if method.unsupported else keys,
             method,
@@ -145,7 +146,9 @@ def read(
     t_old, t_new = (day_of(manifest["dates"][which]) for which in ("old", "new"))
     how = method_of(configuration, t_old, t_new)
     updates = samples[UPDATES]
-    wanted_lines = {row["subject"]["id"] for row in updates} | {row["s"] for row in samples.get(QUESTIONS, ())}
+    wanted_lines = {row["subject"]["id"] for row in updates} | {
+        row["s"] for row in samples.get(QUESTIONS, ())
+    }
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
     drawn = frozenset().union(*new_survey.drawn.values())
     old_survey = survey(source.old_dump, t_old[0], wanted_lines | drawn)
@@ -158,8 +161,8 @@ def read(
             side[name] = frozenset()
     method = configuration["method"]
     birth = {name: name == method["publication_property"] for name in method["creation_properties"]}
-    for side, found in ((0, _both(samples, frozenset(birth))), (1, _both(samples, frozenset(birth)))):
-        _want(wanted[side], found)
+    for side in wanted:
+        _want(side, _both(samples, frozenset(birth)))
     for row in updates:
         _want(wanted[0], of_neighbours.named(row))
         _want(wanted[1], ((name, frozenset()) for name, _ in of_neighbours.named(row)))
@@ -286,4 +289,3 @@ def read_labels(tables: Iterable[Path]) -> dict[str, str]:
                 if (row["label"] or "").strip():
                     labels.setdefault(row["id"], row["label"])
     return labels
-

@@ -1,10 +1,9 @@
-"""TempRIPPLE's facts and chains once more, from the lines of a dump: timelines, and what follows from holders."""
+"""TempRIPPLE's timelines and chains once more, from the lines of a dump."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -33,7 +32,7 @@ class Moment(NamedTuple):
 
 
 def moment(value: Mapping[str, Any]) -> Moment | None:
-    """A `time` value; None if it cannot be read or is coarser than a millennium. Julian days are converted."""
+    """A `time` value; None if it cannot be read or is coarser than a millennium."""
     date, precision = span(value), value.get("precision")
     if date is None or not isinstance(precision, int) or precision < 6:
         return None
@@ -57,7 +56,7 @@ def moment(value: Mapping[str, Any]) -> Moment | None:
 
 
 class Said(NamedTuple):
-    """A statement as the method reads it: `end` None is an unknown end, `bad` several dates or an empty span."""
+    """A statement as the method reads it. `end`: None if unknown; `bad`: several dates, or an empty span."""
 
     name: str
     rank: str
@@ -84,7 +83,9 @@ def said(claim: WikidataClaim) -> Said:
     bad = max(map(len, distinct)) > 1 or end is None or end[1] < start[0]
     main = claim.mainsnak
     item = entity_of(main) if main.snaktype == "value" else None
-    date = moment(main.datavalue.value) if main.snaktype == "value" and main.value_datatype == "time" else None
+    date = (
+        moment(main.datavalue.value) if main.snaktype == "value" and main.value_datatype == "time" else None
+    )
     prefix, dollar, rest = claim.claim_id.partition("$")
     return Said(
         f"{prefix.upper()}{dollar}{rest}",
@@ -102,7 +103,7 @@ def said(claim: WikidataClaim) -> Said:
 
 
 def value_of(claim: WikidataClaim) -> str | None:
-    """The id by which answers are compared: an item, a Gregorian date, a text, `en:Text`; None without one."""
+    """The id by which answers are compared: an item, a Gregorian date, a text, `en:Text`; or None."""
     main = claim.mainsnak
     if main.snaktype != "value":
         return None
@@ -152,9 +153,9 @@ class Holder(NamedTuple):
 
 
 def timeline(claims: Sequence[Said], method: Method) -> list[Holder] | str:
-    """The holders inside the window, newest first; the reason if the dates do not tell, or nothing changed."""
+    """The holders inside the window, newest first; the reason if there is no order or no change."""
     window, until = method.window_start, method.change_end
-    found = []
+    found: list[Holder] = []
     for each in claims:
         if each.snak == "novalue" or each.qualifiers & method.restrictive:
             continue
@@ -167,11 +168,11 @@ def timeline(claims: Sequence[Said], method: Method) -> list[Holder] | str:
         found.append(Holder(each.item, each.start, each.end, (each.name,)))
     if method.unite:
         found = _united(found)
-    for one in range(len(found)):
-        for other in found[one + 1 :]:
-            if not found[one].is_ordered(other):
-                return "overlap"
-    found.sort(key=cmp_to_key(lambda one, other: -1 if one.before(other) else 1))
+    for place, one in enumerate(found):
+        if not all(one.is_ordered(other) for other in found[place + 1 :]):
+            return "overlap"
+    # In a total order each holder is after as many others as its place says.
+    found.sort(key=lambda one: sum(other.before(one) for other in found if other is not one))
     if method.coverage != "off" and found:
         first = found[0].start
         if first[0] - window >= method.gap or (method.coverage == "strict" and first[1] > window):
@@ -179,11 +180,12 @@ def timeline(claims: Sequence[Said], method: Method) -> list[Holder] | str:
         if any(later.start[0] - earlier.end[1] >= method.gap for earlier, later in pairwise(found)):
             return "gap"
     merged: list[Holder] = []
-    for each in found:
-        if merged and merged[-1].item == each.item:
+    for holder in found:
+        if merged and merged[-1].item == holder.item:
             last = merged.pop()
-            each = Holder(each.item, last.start, each.end, tuple(sorted({*last.names, *each.names})))
-        merged.append(each)
+            names = tuple(sorted({*last.names, *holder.names}))
+            holder = Holder(holder.item, last.start, holder.end, names)
+        merged.append(holder)
     if not merged or not method.changed(merged[-1].start, merged[-1].end):
         return "no_change"
     return merged[::-1] if len(merged) > 1 else "no_old"
@@ -206,7 +208,7 @@ def _united(found: list[Holder]) -> list[Holder]:
 
 
 class Step(NamedTuple):
-    """A hop: relation, where it starts, its value, the statement, the value in words, and the item it leads to."""
+    """A hop: relation, start, value, statement, the value in words, the item or the date that it is."""
 
     relation: str
     start: str
@@ -249,9 +251,12 @@ class Graph:
     def is_a(self, name: str, types: Sequence[str]) -> bool:
         """Whether an item is of one of the types, as far as P31 and P279 reach."""
         line = self._dump.get(name)
-        return "any" in types or line is not None and not self._method.types_of(
-            closure_of(self._classes, line.best_classes, self._method.depth)
-        ).isdisjoint(types)
+        return "any" in types or (
+            line is not None
+            and not self._method.types_of(
+                closure_of(self._classes, line.best_classes, self._method.depth)
+            ).isdisjoint(types)
+        )
 
     def values(self, name: str) -> Iterator[str]:
         """The items that the immutable relations of an item state, whether or not they are edges."""
@@ -287,7 +292,9 @@ class Graph:
     def _lasting(self, claims: Sequence[Said], guard: str) -> Said | None:
         """The statement of the one value that held over the whole window."""
         first, last = self._method.immutable_span
-        rivals = [each for each in claims if (each.end is None or each.end[1] > first) and each.start[0] <= last]
+        rivals = [
+            each for each in claims if (each.end is None or each.end[1] > first) and each.start[0] <= last
+        ]
         if len({each.value for each in rivals}) != 1 or rivals[0].value is None:
             return None
         lasting = [
@@ -317,7 +324,7 @@ class Graph:
         """All chains of up to three hops from the holders of a timeline."""
         own = self.label(subject) or ""
         for number, holder in enumerate(holders):
-            waiting = [(Chain(number, ()), (subject, holder.item))]
+            waiting: list[tuple[Chain, tuple[str, ...]]] = [(Chain(number, ()), (subject, holder.item))]
             while waiting:
                 chain, nodes = waiting.pop()
                 for step in self.edges(nodes[-1]):

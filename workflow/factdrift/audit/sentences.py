@@ -95,10 +95,12 @@ def prompts(row: Row, templates: Templates) -> Iterator[str]:
         if reason:
             yield reason
     if known and len(given) != templates.number(row["relation"]["id"]):
-        yield f"{len(given)} prompts where the relation has {templates.number(row['relation']['id'])} templates"
+        yield f"{len(given)} prompts, as many as the relation has no templates"
 
 
-def misread(value: Row, stated: Mapping[str, Any] | None, reference: bool, units: Mapping[str, Entity]) -> str | None:
+def misread(
+    value: Row, stated: Mapping[str, Any] | None, reference: bool, units: Mapping[str, Entity]
+) -> str | None:
     """Why the label of a literal, or its short form, does not say its value; None if it does.
 
     `stated`: the value of the statement in the dump; `units`: the lines of units.

@@ -1,4 +1,4 @@
-"""The first reading of a dump: which subjects are drawn, its properties, its classes, how many articles it has."""
+"""The first reading of a dump: which subjects are drawn, its properties, its classes, its articles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from factdrift.audit.filters import Relation
-from factdrift.audit.lines import best_items, decoded_line, id_at_the_beginning, item_number, items_of, lines_of, stated
+from factdrift.audit.lines import (
+    best_items,
+    decoded_line,
+    id_at_the_beginning,
+    item_number,
+    items_of,
+    lines_of,
+    stated,
+)
 from factdrift.errors import InputError
 
 SINGLE = {19474404, 52060874}
@@ -25,7 +33,7 @@ _ARTICLE = re.compile(rb'"enwiki"\s*:')
 
 
 class Classes(Mapping[int, tuple[int, ...]]):
-    """Subclass -> its direct superclasses (P279): pairs of 32-bit numbers, because a full dump has millions."""
+    """Subclass -> its direct superclasses (P279), as pairs of 32-bit numbers: a full dump has millions."""
 
     def __init__(self, flat: array[int]) -> None:
         """`flat`: subclass, superclass, subclass, ..."""
@@ -50,8 +58,8 @@ class Classes(Mapping[int, tuple[int, ...]]):
 class Survey(NamedTuple):
     """`drawn`: stratum -> the subjects drawn; `articles`: stratum -> items with an English article.
 
-    `lines`: id -> the line of each drawn and each wanted subject, decoded. `best`: the subclasses, of items with
-    an article those of best rank only.
+    `lines`: id -> the line of each drawn and each wanted subject, decoded. `best`: the
+    classes, with those of best rank only of items with an article.
     """
 
     drawn: Mapping[str, frozenset[str]]
@@ -63,7 +71,7 @@ class Survey(NamedTuple):
 
 
 DATED, OTHER = "with a date since T_old", "without one"
-"""Strata of the subjects that are drawn: almost all updates are about subjects that name a year since T_old."""
+"""Strata of the subjects that are drawn: almost all updates are about one that names a year since T_old."""
 
 
 def survey(
@@ -132,7 +140,7 @@ def _rank(seed: int, name: bytes) -> int:
 
 
 def _relation(line: dict[str, Any]) -> Relation:
-    """What the rules ask of a property; constraints that are not deprecated count, their separators united."""
+    """What the rules ask of a property; all constraints but deprecated ones count, separators united."""
     claims = line["claims"] if isinstance(line.get("claims"), dict) else {}
     single, separators = False, set()
     for claim in claims.get("P2302", []):

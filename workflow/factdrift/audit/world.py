@@ -27,8 +27,15 @@ def packed(day: Day) -> int:
 def method_of(configuration: Mapping[str, Any], t_old: Day, t_new: Day) -> How:
     """The variant with its switches, as the configuration of a build chooses them."""
     chosen = switches(configuration)
-    names = ("dates", "objects", "merges", "leaks")
-    return How(configuration["variant"], *(chosen[name] for name in names), packed(t_old), packed(t_new))
+    return How(
+        variant=configuration["variant"],
+        dates=chosen["dates"],
+        objects=chosen["objects"],
+        merges=chosen["merges"],
+        leaks=chosen["leaks"],
+        t_old=packed(t_old),
+        t_new=packed(t_new),
+    )
 
 
 def read(value: Mapping[str, Any], how: How) -> Span | None:
