@@ -1,4 +1,4 @@
-"""The stage against a plain second implementation (tests/support/oracle.py) on random small worlds.
+"""The stage against a plain second implementation (audit/expected.py) on random small worlds.
 
 Each example is a world of independent subjects that go through the real stage at once.
 """
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
-from support import oracle, oracle_dumps
+from support import oracle_dumps
 from support.examples import examples
 from support.worlds import (
     RULES,
@@ -35,6 +35,8 @@ from support.worlds import (
     method,
 )
 
+from factdrift.audit import conclusions, filters
+from factdrift.audit import expected as oracle
 from factdrift.updates.difference import difference
 from factdrift.updates.method import Method
 
@@ -291,14 +293,12 @@ def rows_of_rules() -> dict[str, str]:
 
 def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
     """The oracle's rows: the triples and, of each dump, the statements with the filter that drops them."""
-    known = oracle_dumps.How(how.variant, how.dates, how.objects, how.merges, how.leaks, how.t_old, how.t_new)
+    known = filters.How(how.variant, how.dates, how.objects, how.merges, how.leaks, how.t_old, how.t_new)
     old, new = (oracle_dumps.read(world.tables(which), known) for which in ("old", "new"))
-    old_dropped = oracle_dumps.filtered(
-        old, new, new if how.variant == "reference" else old, how.t_old, known
-    )
-    new_dropped = oracle_dumps.filtered(new, old, new, how.t_new, known)
+    old_dropped = filters.filtered(old, new, new if how.variant == "reference" else old, how.t_old, known)
+    new_dropped = filters.filtered(new, old, new, how.t_new, known)
     triples = oracle.updates(old, new, known)
-    groups: dict[tuple[int, int], oracle.Group] = {}
+    groups: dict[tuple[int, int], conclusions.Group] = {}
     for each in triples:
         groups.setdefault((each.any.subject, each.any.property), []).append(each)
     counts = Counter(

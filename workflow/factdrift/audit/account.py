@@ -12,7 +12,7 @@ import pyarrow as pa
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
-from factdrift.audit.kinds import DECLARED, FAILED, KINDS, UNCHECKED
+from factdrift.audit.kinds import DATASETS, DECLARED, FAILED, KINDS, UNCHECKED
 from factdrift.errors import InputError
 
 AUDIT = pa.schema(
@@ -33,47 +33,70 @@ VERDICTS = ("valid", "invalid", "unsure")
 
 Row = Mapping[str, Any]
 
-_TOGETHER = {"role": "all checks of the fact itself", "any": "all checks of the row"}
+_TOGETHER = {
+    "role": "all checks of the fact itself",
+    "any": "all checks of the row but those that some rows of a right build fail",
+}
+"""All checks of a sampled row together, without those of whole tables and of what is missing."""
 
 
-def rates(findings: Iterable[Row]) -> list[dict[str, Any]]:
+def rates(
+    findings: Iterable[Row], whole: Mapping[tuple[str, str], int] | None = None
+) -> list[dict[str, Any]]:
     """For each dataset and kind: rows checked and failed, the share of failures, Wilson's 95 % interval.
 
-    The kinds `role` and `any` count the rows that fail any check of the fact itself, and any check at all.
+    `whole`: dataset and kind -> rows, of checks that look at all rows. The kinds `role` and `any` count the
+    sampled rows that fail any check of the fact itself, and any check that no right row fails.
     """
+    whole = whole or {}
     rows: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for each in findings:
-        if each["kind"] == "surface":
+        kind = each["kind"]
+        if kind == "surface":
             continue
-        together = ("role", "any") if KINDS[each["kind"]].role else ("any",)
-        for kind in (each["kind"], *together):
-            rows[each["dataset"], kind][each["outcome"]].add(each["row"])
+        rows[each["dataset"], kind][each["outcome"]].add(each["row"])
+        if is_of_a_row(kind):
+            together = ["role"] * KINDS[kind].role + ["any"] * (not KINDS[kind].note)
+            for name in together:
+                rows[each["dataset"], name][each["outcome"]].add(each["row"])
     order = [*KINDS, *_TOGETHER]
     found = []
-    for dataset, kind in sorted(rows, key=lambda key: (key[0], order.index(key[1]))):
+    for dataset, kind in sorted(rows, key=lambda key: (DATASETS.index(key[0]), order.index(key[1]))):
         outcomes = rows[dataset, kind]
         failed = outcomes[FAILED]
         every = set().union(*outcomes.values())
         checked = set().union(*(ids for name, ids in outcomes.items() if name != UNCHECKED))
+        number = whole.get((dataset, kind), len(checked))
         found.append(
             {
                 "dataset": dataset,
                 "kind": kind,
                 "description": KINDS[kind].description if kind in KINDS else _TOGETHER[kind],
-                "rows": len(checked),
+                "note": KINDS[kind].note if kind in KINDS else "",
+                "rows": number,
                 "failed": len(failed),
                 "declared": len(outcomes[DECLARED] - failed),
                 "unchecked": len(every - checked),
-                **share(len(failed), len(checked)),
+                **share(min(len(failed), number), number, exact=(dataset, kind) in whole),
             }
         )
     return found
 
 
-def share(count: int, total: int) -> dict[str, float | None]:
-    """A share with its 95 % Wilson interval: `rate`, `low`, `high`; None where nothing was counted."""
+def is_of_a_row(kind: str) -> bool:
+    """Whether a kind checks one sampled row, rather than a whole table or what is missing from it."""
+    return not KINDS[kind].whole and kind not in ("missing", "surface")
+
+
+def share(count: int, total: int, exact: bool = False) -> dict[str, float | None]:
+    """A share with its 95 % Wilson interval: `rate`, `low`, `high`; None where nothing was counted.
+
+    `exact`: all rows were looked at, so the interval is the share itself.
+    """
     if not total:
         return {"rate": None, "low": None, "high": None}
+    if exact:
+        return dict.fromkeys(("rate", "low", "high"), count / total)
     interval = binomtest(count, total).proportion_ci(method="wilson")
     return {"rate": count / total, "low": float(interval.low), "high": float(interval.high)}
 
@@ -86,6 +109,8 @@ def judged(sheet: Path, findings: Sequence[Row]) -> dict[str, Any]:
     """
     failed: dict[tuple[str, str], bool] = {}
     for each in findings:
+        if not is_of_a_row(each["kind"]):
+            continue
         key = (each["dataset"], each["row"])
         bad = each["outcome"] == FAILED and KINDS[each["kind"]].role
         failed[key] = failed.get(key, False) or bad
@@ -133,12 +158,29 @@ def _lines(sheet: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 def text_of(summary: Mapping[str, Any], findings: Sequence[Row], most: int = 20) -> Iterator[str]:
     """The lines of an audit for people: rates by kind, guesses from the surface, failures."""
-    for dataset, counts in summary["sampled"].items():
-        yield f"{dataset}: {counts['rows']:,} of {counts['of']:,} rows audited"
+    drawn = summary["drawn"]
+    parts = ", ".join(
+        f"{each['subjects']:,} of {each['of']:,} {name}" for name, each in drawn["strata"].items()
+    )
+    yield f"subjects drawn from the new dump: {parts}; the rules make {drawn['updates']:,} updates of them"
+    for dataset in DATASETS:
+        counts = summary["sampled"].get(dataset)
+        if counts is None and not any(each["dataset"] == dataset for each in summary["kinds"]):
+            continue
+        if counts is None:
+            yield f"{dataset}: every record and file"
+        else:
+            rows = f"{counts['rows']:,} of {counts['of']:,} rows audited" if counts["rows"] else "all rows"
+            yield f"{dataset}: {rows}"
         yield f"  {'kind':18}{'rows':>7}{'failed':>8}{'declared':>10}   rate  95 % interval"
         for each in summary["kinds"]:
             if each["dataset"] == dataset:
                 yield _rate_line(each)
+        for each in summary["kinds"]:
+            if each["dataset"] == dataset and each["note"] and each["failed"]:
+                yield f"  {each['kind']}: right rows fail it too, since {each['note']}"
+        for column, reason in summary["unchecked"].get(dataset, {}).items():
+            yield f"  not checked: {column} ({reason})"
         found = summary["surface"].get(dataset)
         if found:
             yield (

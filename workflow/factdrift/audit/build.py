@@ -1,8 +1,7 @@
-"""The audit of a build: samples rows, reads their entities from the dumps, and checks the rows."""
+"""The audit of a build: what is sampled and drawn, what is read from the dumps, and which checks run."""
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,12 +10,36 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from factdrift.audit import of_questions, of_updates
+from factdrift.audit import (
+    of_dated,
+    of_folders,
+    of_klob,
+    of_layouts,
+    of_neighbours,
+    of_questions,
+    of_rules,
+    of_streams,
+    of_tables,
+    of_updates,
+)
 from factdrift.audit.account import rates
-from factdrift.audit.dates import day_of
-from factdrift.audit.kinds import FAILED, PASSED, QUESTIONS, UPDATES
-from factdrift.audit.lines import Entity, read_entities
+from factdrift.audit.columns import unchecked
+from factdrift.audit.kinds import (
+    ASOF,
+    FAILED,
+    FOLDERS,
+    KINDS,
+    KLOB,
+    LAYOUTS,
+    PASSED,
+    QUESTIONS,
+    REPLACEMENTS,
+    STREAM,
+    UPDATES,
+)
+from factdrift.audit.of_tables import Fault
 from factdrift.audit.of_updates import Finding
+from factdrift.audit.reading import Reading, read
 from factdrift.audit.sample import chosen, rows_at
 from factdrift.audit.sheet import name_of
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
@@ -24,83 +47,106 @@ from factdrift.audit.texts import Shared
 from factdrift.errors import InputError
 
 Row = dict[str, Any]
-Wanted = dict[str, frozenset[str] | None]
+
+_BUILD = "build it with `snakemake --cores all`"
 
 
 class Source(NamedTuple):
-    """What is audited: the folder of the pair of dates, both dumps, tables of labels that users supply."""
+    """What is audited: the folder of the pair of dates, both dumps, tables of labels that users supply.
+
+    `beside`: products outside that folder: stream.parquet, asof.parquet, files in `layouts`, the folder
+    `publish`.
+    """
 
     pair: Path
     old_dump: Path
     new_dump: Path
     labels: Sequence[Path] = ()
+    beside: Sequence[Path] = ()
 
     def files(self) -> dict[str, Path]:
-        """Dataset -> its table, for those that have been built."""
+        """Dataset -> its table, for those that have been built; of KLoB that of the first part."""
         found = {
             UPDATES: self.pair / "wikifactdiff.parquet",
+            REPLACEMENTS: self.pair / "wfd_repl.parquet",
             QUESTIONS: self.pair / "tempripple" / "tr_items.parquet",
+            KLOB: next(iter(self.klob()), self.pair / "klob_c.parquet"),
         }
+        found |= {path.stem: path for path in self.beside if path.name in ("stream.parquet", "asof.parquet")}
         return {name: path for name, path in found.items() if path.is_file()}
+
+    def klob(self) -> list[Path]:
+        """The parts of KLoB that have been built."""
+        return [path for part in "cru" if (path := self.pair / f"klob_{part}.parquet").is_file()]
+
+    def layouts(self) -> list[Path]:
+        """The files in layouts of other projects."""
+        return [path for path in self.beside if path.suffix == ".json" and path.is_file()]
+
+    def folders(self) -> list[Path]:
+        """The published folders."""
+        return [
+            folder
+            for path in self.beside
+            if path.is_dir()
+            for folder in sorted(path.iterdir())
+            if folder.is_dir() and folder.name in of_folders.TABLES
+        ]
+
+
+class Samples(NamedTuple):
+    """The sampled rows of each dataset, and how many rows it has."""
+
+    rows: dict[str, list[Row]]
+    sizes: dict[str, int]
+    every_update: list[Row]
+    every_item: list[Row]
+    lengths: Mapping[str, int]
 
 
 def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, Any]]:
     """The findings, as rows of AUDIT, and a summary: sizes, rates by kind, guesses from the surface.
 
-    `rows`: of each dataset at most. Raises InputError if a file is missing.
+    `rows`: of each dataset at most, and subjects to draw from the new dump. Raises InputError if a file is
+    missing.
     """
     manifest = _manifest(source.pair / "manifest.json")
-    files = source.files()
-    if UPDATES not in files:
-        raise InputError(
-            f"{source.pair / 'wikifactdiff.parquet'}: no such file; build it with `snakemake --cores all`"
-        )
+    if UPDATES not in source.files():
+        raise InputError(f"{source.pair / 'wikifactdiff.parquet'}: no such file; {_BUILD}")
     for dump in (source.old_dump, source.new_dump):
         if not dump.is_file():
-            raise InputError(f"{dump}: no such file; the audit reads the dumps that the build was made from")
-    updates, of_all_updates = _sampled_updates(files[UPDATES], rows, seed)
-    ripple = manifest["configuration"]["tempripple"]
-    if QUESTIONS in files and ripple["source"] == "sparql" and ripple["endpoint"] != "local":
-        print(f"tempripple: not audited, because it comes from {ripple['endpoint']}", file=sys.stderr)
-        del files[QUESTIONS]
-    items = _Items(source.pair / "tempripple", rows, seed) if QUESTIONS in files else None
-    supplied = _supplied(source.labels)
-    method = manifest["configuration"]["method"]
-    birth = {name: name == method["publication_property"] for name in method["creation_properties"]}
-    old, new = _entities(source, updates, items, frozenset(birth))
-    dumps = of_updates.Dumps(
-        old,
-        new,
-        day_of(manifest["dates"]["old"]),
-        day_of(manifest["dates"]["new"]),
-        manifest["configuration"]["variant"],
-        birth,
-        supplied,
-    )
-    shared = Shared(files[UPDATES])
+            raise InputError(
+                f"{dump}: no such file; the audit reads the dumps that the build was made from: name them "
+                "with --old-dump and --new-dump, or make them again with `snakemake --cores all`"
+            )
+    samples = _samples(source, manifest, rows, seed)
+    reading = read(source, manifest, samples.rows, rows, seed)
     findings = [
-        finding
-        for row in updates
-        for finding in _named(UPDATES, row, of_updates.check_update(row, dumps, shared))
+        *_updates(source, samples, reading),
+        *_tables(source, samples, reading),
+        *_questions(source, samples, reading),
+        *_klob(samples, reading),
+        *_streams(source, samples, reading),
+        *_copies(source),
     ]
-    questions = {UPDATES: questions_of_updates(of_all_updates)}
-    sampled = {UPDATES: {"rows": len(updates), "of": len(of_all_updates)}}
-    if items:
-        tables = items.tables(new, ripple, supplied)
-        findings += [
-            finding
-            for row in items.sample
-            for finding in _named(QUESTIONS, row, of_questions.check_item(row, tables))
-        ]
-        questions[QUESTIONS] = questions_of_items(items.every)
-        sampled[QUESTIONS] = {"rows": len(items.sample), "of": len(items.every)}
-    guesses = {name: found for name, each in questions.items() if (found := guess(each, seed))}
+    guesses = {
+        name: found
+        for name, each in (
+            (UPDATES, questions_of_updates(samples.every_update)),
+            (QUESTIONS, questions_of_items(samples.every_item)),
+        )
+        if (found := guess(each, seed))
+    }
     findings += [_surface(name, found) for name, found in guesses.items()]
     summary = {
         "seed": seed,
-        "sampled": sampled,
-        "kinds": rates(findings),
+        "sampled": {
+            name: {"rows": len(samples.rows[name]), "of": size} for name, size in samples.sizes.items()
+        },
+        "drawn": reading.drawn_account(),
+        "kinds": rates(findings, _whole(source, samples)),
         "surface": {name: found._asdict() for name, found in guesses.items()},
+        "unchecked": unchecked([*samples.sizes, *([LAYOUTS] if source.layouts() else [])], reading),
     }
     return findings, summary
 
@@ -109,90 +155,181 @@ def _manifest(path: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file; build it with `snakemake --cores all`") from None
+        raise InputError(f"{path}: no such file; {_BUILD}") from None
     return found
 
 
-def _sampled_updates(path: Path, rows: int, seed: int) -> tuple[list[Row], list[Row]]:
-    """The sampled updates whole, and all updates with the columns that need no dump."""
-    columns = ["subject", "relation", "objects", "is_replace"]
-    every: list[Row] = pq.read_table(path, columns=columns).to_pylist()
-    strata = [(_rule(row), row["relation"]["id"], row["subject"]["id"]) for row in every]
-    return list(rows_at(path, chosen(strata, rows, seed))), every
+# --- samples --------------------------------------------------------------------------------------------
 
 
-def _rule(row: Row) -> str:
+def _samples(source: Source, manifest: Mapping[str, Any], rows: int, seed: int) -> Samples:
+    files = source.files()
+    found: dict[str, list[Row]] = {}
+    sizes: dict[str, int] = {}
+    columns = ["subject", "relation", "objects", "is_replace", "split"]
+    updates: list[Row] = pq.read_table(files[UPDATES], columns=columns).to_pylist()
+    strata: list[tuple[str, ...]] = [
+        (rule_of(row), row["relation"]["id"], row["subject"]["id"]) for row in updates
+    ]
+    found[UPDATES], sizes[UPDATES] = list(rows_at(files[UPDATES], chosen(strata, rows, seed))), len(updates)
+    if REPLACEMENTS in files:
+        found[REPLACEMENTS] = []
+        sizes[REPLACEMENTS] = pq.read_metadata(files[REPLACEMENTS]).num_rows
+    items: list[Row] = []
+    ripple = manifest["configuration"]["tempripple"]
+    if QUESTIONS in files and ripple["source"] == "sparql" and ripple["endpoint"] != "local":
+        print(f"tempripple: not audited, because it comes from {ripple['endpoint']}", file=sys.stderr)
+    elif QUESTIONS in files:
+        items = pq.read_table(files[QUESTIONS]).to_pylist()
+        strata = [(str(row["task"]), str(row["hop"]), row["asked_p"], row["item_id"]) for row in items]
+        found[QUESTIONS] = [items[place] for place in chosen(strata, rows, seed)]
+        sizes[QUESTIONS] = len(items)
+    lengths: dict[str, int] = {}
+    for path in source.klob():
+        keys = pq.read_table(path, columns=["example_id", "p1", "p2"]).to_pylist()
+        strata = [(row["p1"] or "", row["p2"] or "", row["example_id"]) for row in keys]
+        places = chosen(strata, max(1, rows // 3), seed)
+        found.setdefault(KLOB, []).extend(rows_at(path, places))
+        sizes[KLOB] = sizes.get(KLOB, 0) + len(keys)
+        lengths |= of_klob.lengths_of(pq.read_table(path, columns=["sentences"]).to_pylist())
+    if STREAM in files:
+        keys = pq.read_table(files[STREAM], columns=["interval", "dated_by", "chain"]).to_pylist()
+        strata = [(f"{row['interval']:04d}", str(row["dated_by"]), row["chain"]) for row in keys]
+        places = chosen(strata, rows, seed)
+        found[STREAM], sizes[STREAM] = list(rows_at(files[STREAM], places)), len(keys)
+    if ASOF in files:
+        keys = pq.read_table(files[ASOF], columns=["p", "precision", "holds", "item_id"]).to_pylist()
+        strata = [(row["p"], row["precision"], row["holds"], row["item_id"]) for row in keys]
+        found[ASOF], sizes[ASOF] = list(rows_at(files[ASOF], chosen(strata, rows, seed))), len(keys)
+    return Samples(found, sizes, updates, items, lengths)
+
+
+def rule_of(row: Row) -> str:
+    """The rules of an update's objects."""
     return " ".join(sorted({value["rule"] for value in row["objects"]}))
 
 
-class _Items:
-    """The items of TempRIPPLE: all, the sampled ones, and the facts behind them."""
-
-    def __init__(self, folder: Path, rows: int, seed: int) -> None:
-        self.every: list[Row] = pq.read_table(folder / "tr_items.parquet").to_pylist()
-        strata = [(str(row["task"]), str(row["hop"]), row["asked_p"], row["item_id"]) for row in self.every]
-        self.sample = [self.every[place] for place in chosen(strata, rows, seed)]
-        self._facts = _by(folder / "tr_facts.parquet", "fact_id")
-        self._related = _by(folder / "tr_related.parquet", "rel_id")
-
-    def tables(
-        self, dump: Mapping[str, Entity], settings: Mapping[str, Any], supplied: Mapping[str, str]
-    ) -> of_questions.Tables:
-        asked = of_questions.asked_by(self.every)
-        return of_questions.Tables(self._facts, self._related, asked, dump, settings, supplied)
+# --- checks ---------------------------------------------------------------------------------------------
 
 
-def _by(path: Path, column: str) -> dict[str, Row]:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; it is built with tr_items.parquet, which the audit found")
-    return {row[column]: row for row in pq.read_table(path).to_pylist()}
+def _updates(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
+    shared = Shared(source.files()[UPDATES])
+    for row in samples.rows[UPDATES]:
+        found = [
+            *of_updates.check_update(row, reading.dumps, shared),
+            *of_rules.against_rules(row, reading.groups),
+            *of_neighbours.check_neighbours(row, reading.dumps, reading.nearby),
+        ]
+        yield from _named(UPDATES, name_of(UPDATES, row), row["relation"]["id"], rule_of(row), found)
+    keys = {(row["subject"]["id"], row["relation"]["id"]) for row in samples.every_update}
+    narrowed = bool(any(reading.configuration["only"].values()))
+    for key, finding in of_rules.missing(reading.groups, reading.drawn, keys, narrowed):
+        yield from _named(UPDATES, " ".join(key), key[1], "", [finding])
 
 
-def _supplied(tables: Iterable[Path]) -> dict[str, str]:
-    """The labels that users supply, the first of each entity."""
-    labels: dict[str, str] = {}
-    for path in tables:
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-                if (row["label"] or "").strip():
-                    labels.setdefault(row["id"], row["label"])
-    return labels
+def _tables(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
+    """What only whole tables show."""
+    files, configuration = source.files(), reading.configuration
+    yield from _faults(UPDATES, "twice", of_tables.repeated(files[UPDATES], ("subject.id", "relation.id")))
+    yield from _faults(UPDATES, "twice", of_tables.same_objects(samples.every_update))
+    yield from _faults(UPDATES, "split", of_tables.split_subjects(samples.every_update))
+    if REPLACEMENTS in samples.sizes:
+        undersample, seed = configuration["undersample"], configuration["seed"]
+        found = of_tables.replacements(files[UPDATES], files[REPLACEMENTS], undersample, seed)
+        yield from _faults(REPLACEMENTS, "replacements", found)
+    if QUESTIONS in samples.sizes:
+        yield from _faults(QUESTIONS, "twice", of_tables.repeated(files[QUESTIONS], ("item_id",)))
+    if ASOF in samples.sizes:
+        yield from _faults(ASOF, "twice", of_tables.repeated(files[ASOF], ("item_id",)))
+        yield from _faults(ASOF, "twice", of_tables.repeated(files[ASOF], ("question", "answer_label")))
+    for path in source.klob():
+        yield from _faults(KLOB, "twice", of_tables.repeated(path, ("example_id",)))
 
 
-def _entities(
-    source: Source, updates: Sequence[Row], items: _Items | None, birth: frozenset[str]
-) -> tuple[dict[str, Entity], dict[str, Entity]]:
-    """The entities of the old and of the new dump that the checks of the sampled rows need."""
-    wanted: Wanted = {}
-    for row in updates:
-        _want(wanted, of_updates.named_entities(row, birth))
-    old = read_entities(source.old_dump, wanted)
-    if items:
-        tables = items.tables({}, {}, {})
-        for row in items.sample:
-            _want(wanted, of_questions.named_entities(row, tables))
-    return old, read_entities(source.new_dump, wanted)
+def _questions(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
+    if QUESTIONS not in samples.sizes:
+        return
+    ripples = reading.ripples(source.pair / "tempripple", samples.every_item)
+    for row in samples.rows[QUESTIONS]:
+        found = of_questions.check_item(row, ripples)
+        yield from _named(
+            QUESTIONS, row["item_id"], row["asked_p"], f"task {row['task']} hop {row['hop']}", found
+        )
+    items = {row["item_id"]: row for row in samples.every_item}
+    for due, finding in of_questions.missing_items(ripples, sorted(reading.drawn), items):
+        yield from _named(QUESTIONS, due.item_id, due.asked[1], f"hop {due.hops}", [finding])
 
 
-def _want(wanted: Wanted, named: Iterable[tuple[str, frozenset[str] | None]]) -> None:
-    for entity, relations in named:
-        before = wanted.get(entity, frozenset())
-        wanted[entity] = None if before is None or relations is None else before | relations
+def _klob(samples: Samples, reading: Reading) -> Iterator[Row]:
+    if KLOB in samples.sizes:
+        snapshot = reading.klob(samples.lengths)
+        for row in samples.rows[KLOB]:
+            found = of_klob.check_example(row, snapshot)
+            yield from _named(KLOB, row["example_id"], row["p1"] or "", row["subtask"], found)
 
 
-def _named(dataset: str, row: Row, found: Iterable[Finding]) -> Iterator[Row]:
-    relation = row["asked_p"] if dataset == QUESTIONS else row["relation"]["id"]
-    rule = f"task {row['task']} hop {row['hop']}" if dataset == QUESTIONS else _rule(row)
+def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]:
+    files = source.files()
+    if STREAM in samples.sizes:
+        yield from _faults(STREAM, "pair", of_streams.pairs(files[STREAM], source.pair.parent))
+        linked: list[Row] = pq.read_table(files[STREAM], columns=list(of_streams.LINKED)).to_pylist()
+        yield from _faults(STREAM, "link", of_streams.links(linked))
+        yield from _faults(STREAM, "twice", of_tables.repeated(files[STREAM], ("chain", "interval")))
+        for row in samples.rows[STREAM]:
+            found = of_streams.check_row(row, reading.dumps.new)
+            yield from _named(STREAM, of_streams.name_of(row), row["relation"]["id"], rule_of(row), found)
+    if ASOF in samples.sizes:
+        both = of_dated.Both(
+            reading.dumps.old, reading.dumps.new, reading.dumps.supplied, reading.has_other_dates(files)
+        )
+        for row in samples.rows[ASOF]:
+            found = of_dated.check_question(row, both)
+            yield from _named(ASOF, row["item_id"], row["asked_p"], row["precision"], found)
+
+
+def _copies(source: Source) -> Iterator[Row]:
+    for path in source.layouts():
+        found = of_layouts.layout(path, source.pair / "wfd_repl.parquet", source.pair / "tempripple")
+        yield from _faults(LAYOUTS, "layout", found)
+    for folder in source.folders():
+        yield from _faults(FOLDERS, "folder", of_folders.folder(folder, source.pair.parent))
+
+
+def _whole(source: Source, samples: Samples) -> dict[tuple[str, str], int]:
+    """How many rows the checks of whole tables looked at; of layouts and folders the number of files."""
+    sizes = dict(samples.sizes)
+    if source.layouts():
+        sizes[LAYOUTS] = len(source.layouts())
+    if source.folders():
+        sizes[FOLDERS] = len(source.folders())
+    return {
+        (dataset, kind): sizes[dataset]
+        for kind, each in KINDS.items()
+        for dataset in each.datasets
+        if each.whole and dataset in sizes
+    }
+
+
+def _named(dataset: str, name: str, relation: str, rule: str, found: Iterable[Finding]) -> Iterator[Row]:
     for kind, outcome, reason in found:
         yield {
             "dataset": dataset,
-            "row": name_of(dataset, row),
+            "row": name,
             "relation": relation,
             "rule": rule,
             "kind": kind,
             "outcome": outcome,
             "reason": reason,
         }
+
+
+def _faults(dataset: str, kind: str, faults: Iterable[Fault]) -> Iterator[Row]:
+    """The faults of a whole table, or one finding without a row that it has none."""
+    found = list(faults)
+    for fault in found:
+        yield from _named(dataset, fault.row, fault.relation, "", [(kind, FAILED, fault.reason)])
+    if not found:
+        yield from _named(dataset, "", "", "", [(kind, PASSED, "")])
 
 
 def _surface(dataset: str, found: Guessed) -> Row:

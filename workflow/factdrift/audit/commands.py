@@ -32,10 +32,18 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
             f"--{which}-dump", type=Path, metavar="FILE", help="default: the one in results/snapshots/DATE"
         )
     top.add_argument("--labels", type=Path, nargs="*", default=[], help="tables of labels of the build")
+    top.add_argument(
+        "--beside",
+        type=Path,
+        nargs="*",
+        metavar="PATH",
+        help="products outside the pair's folder: stream.parquet, asof.parquet, files of layouts, the "
+        "published folders; default: those in results/",
+    )
     top.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="default: audit in that of the pair")
     add_settings(top, AuditSettings, "audit")
     top.set_defaults(run=_audit)
-    verbs = top.add_subparsers(dest="verb", metavar="VERB")
+    verbs = top.add_subparsers(dest="verb", metavar="[VERB]", required=False)
 
     verb = verbs.add_parser("sheet", help="write audited rows as CSV, to be judged by hand")
     _audited(verb)
@@ -70,7 +78,8 @@ def _audit(options: argparse.Namespace) -> None:
     settings = read_settings(options.settings, AuditSettings, "audit")
     pair = options.pair or _pair()
     dumps = {which: getattr(options, f"{which}_dump") or _dump(pair, which) for which in ("old", "new")}
-    source = Source(pair, dumps["old"], dumps["new"], options.labels)
+    beside = _beside(pair.parent) if options.beside is None else options.beside
+    source = Source(pair, dumps["old"], dumps["new"], options.labels, beside)
     folder = options.output or pair / "audit"
     claim(folder, ("audit.txt", "audit.json", "audit.parquet"))
     findings, summary = audit(source, settings.rows, settings.seed)
@@ -132,10 +141,25 @@ def _findings(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def _beside(results: Path) -> list[Path]:
+    """The products outside the pair's folder that have been built."""
+    named = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
+    return [path for path in (*named, *sorted((results / "layouts").glob("*.json"))) if path.exists()]
+
+
 def _pair() -> Path:
-    """The folder of the pair of dates of `results/manifest.json`."""
-    dates = _manifest(Path("results"))["dates"]
-    return Path("results") / f"{dates['old']}_{dates['new']}"
+    """The folder of the pair of dates: that of `results/manifest.json`, else the only one that was built."""
+    results = Path("results")
+    if (results / "manifest.json").is_file():
+        dates = _manifest(results)["dates"]
+        return results / f"{dates['old']}_{dates['new']}"
+    found = sorted(path.parent for path in results.glob("*_*/wikifactdiff.parquet"))
+    if len(found) != 1:
+        what = "no build" if not found else f"builds of {', '.join(path.name for path in found)}"
+        raise InputError(
+            f"{results.absolute()}: {what}; run the command where `make run` was run, or give --pair"
+        )
+    return found[0]
 
 
 def _dump(pair: Path, which: str) -> Path:
@@ -151,6 +175,6 @@ def _dump(pair: Path, which: str) -> Path:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / "manifest.json"
     if not path.is_file():
-        raise InputError(f"{path}: no such file; build it with `snakemake --cores all`, or give --pair")
+        raise InputError(f"{path}: no such file; build it with `.venv/bin/snakemake --cores all {path}`")
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found

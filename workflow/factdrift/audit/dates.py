@@ -89,3 +89,34 @@ def day_of(text: str) -> Day:
     """`2021-01-04` as a day."""
     year, month, day = map(int, text.split("-"))
     return year, month, day
+
+
+def day_number(year: int, month: int, day: int) -> int:
+    """Days since an arbitrary day; years as astronomers count them, with a year 0."""
+    shifted = year - (month <= 2)
+    era = shifted // 400
+    of_era = shifted - era * 400
+    of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year
+
+
+def number_of_day(text: str) -> int:
+    """`2022-01-01` as a day number."""
+    return day_number(*map(int, str(text).split("-")))
+
+
+def days_of_text(text: str) -> tuple[int, int] | None:
+    """The days that `2021-01-20`, `2021-01` or `2021` covers, as numbers (20210120); None for others."""
+    match = re.fullmatch(r"(\d{4,})(?:-(\d\d))?(?:-(\d\d))?", text)
+    if match is None:
+        return None
+    year, month, day = int(match[1]), match[2] and int(match[2]), match[3] and int(match[3])
+    if month is None or month == "":
+        return year * 10_000 + 101, year * 10_000 + 1231
+    if not 1 <= int(month) <= 12:
+        return None
+    begin = year * 10_000 + int(month) * 100
+    return (begin + int(day), begin + int(day)) if day else (begin + 1, begin + _days(year, int(month)))
+
+
+EPOCH_1970 = day_number(1970, 1, 1)

@@ -27,8 +27,18 @@ _OFTEN = 4096
 """Lines between two looks at the clock."""
 
 
+BIRTH = frozenset({"P571", "P569", "P580", "P575", "P1619", "P6949", "P585", "P577"})
+"""Relations whose date makes an entity a new one."""
+
+
 class Entity:
-    """What a line says about an entity: `label` and `description` are English, else for all languages."""
+    """What a line says about an entity: `label` and `description` are English, else for all languages.
+
+    `classes`, `superclasses`: the items of P31 and P279 that are not deprecated. `sitelinks`: their number.
+    `symbols`: texts of P5061. `born`: the dates, not deprecated, of the relations that date an entity.
+    `says_anything`: a statement has a value; `says_something`: one that no filter about objects drops.
+    `claims`: the statements of the wanted relations, in the order of the line.
+    """
 
     def __init__(self, line: dict[str, Any], properties: frozenset[str] | None) -> None:
         for part in ("labels", "descriptions", "aliases", "claims", "sitelinks"):
@@ -41,6 +51,21 @@ class Entity:
         self.description: str | None = item.get_description("en") or item.get_description("mul") or None
         self.aliases: list[str] = [*item.get_aliases("en"), *item.get_aliases("mul")]
         self.has_article = "enwiki" in line["sitelinks"]
+        self.sitelinks = len(line["sitelinks"])
+        self.classes, self.superclasses = (tuple(items_of(line, name)) for name in ("P31", "P279"))
+        self.symbols = {
+            each["mainsnak"]["datavalue"]["value"]["text"]
+            for each in line["claims"].get("P5061", [])
+            if stated(each) and isinstance(each["mainsnak"].get("datavalue", {}).get("value"), dict)
+        }
+        self.best_classes = tuple(best_items(line, "P31")) if self.has_article else self.classes
+        self.born = {
+            name: [each["mainsnak"]["datavalue"]["value"] for each in group if _dated(each)]
+            for name, group in line["claims"].items()
+            if name in BIRTH
+        }
+        self.says_something = bool(_literals(line))
+        self.says_anything = any(stated(each) for group in line["claims"].values() for each in group)
         self.claims: dict[str, list[WikidataClaim]] = {
             name: list(_claims(group))
             for name, group in line["claims"].items()
@@ -50,6 +75,70 @@ class Entity:
     def of(self, relation: str) -> list[WikidataClaim]:
         """The statements of a relation that are not deprecated."""
         return [claim for claim in self.claims.get(relation, []) if claim.rank != "deprecated"]
+
+
+def stated(claim: dict[str, Any]) -> bool:
+    """Whether a raw statement is not deprecated and has a value."""
+    return claim.get("rank") != "deprecated" and claim.get("mainsnak", {}).get("snaktype") == "value"
+
+
+def _dated(claim: dict[str, Any]) -> bool:
+    return stated(claim) and claim["mainsnak"].get("datavalue", {}).get("type") == "time"
+
+
+def item_number(value: Any) -> int | None:
+    """The number of a raw value that is an item; negative for a property, None for anything else."""
+    if not isinstance(value, dict) or value.get("entity-type") not in ("item", "property", None):
+        return None
+    name = value.get("id")
+    if isinstance(name, str) and re.fullmatch(r"[QP]\d+", name):
+        return int(name[1:]) * (-1 if name[0] == "P" else 1)
+    number = value.get("numeric-id")
+    if not isinstance(number, int) or "entity-type" not in value:
+        return None
+    return -number if value["entity-type"] == "property" else number
+
+
+def items_of(line: dict[str, Any], relation: str) -> Iterator[int]:
+    """The items that the statements of a relation state, as numbers."""
+    claims = line["claims"] if isinstance(line.get("claims"), dict) else {}
+    for claim in claims.get(relation, []):
+        if stated(claim):
+            number = item_number(claim["mainsnak"].get("datavalue", {}).get("value"))
+            if number is not None and number > 0:
+                yield number
+
+
+def best_items(line: dict[str, Any], relation: str) -> Iterator[int]:
+    """The items of the statements of best rank of a relation."""
+    group = line["claims"].get(relation, []) if isinstance(line.get("claims"), dict) else []
+    preferred = [claim for claim in group if claim.get("rank") == "preferred"]
+    yield from items_of({"claims": {relation: preferred or group}}, relation)
+
+
+_UNSEEN = frozenset(
+    {
+        "url",
+        "external-id",
+        "commonsMedia",
+        "globe-coordinate",
+        "geo-shape",
+        "tabular-data",
+        "musical-notation",
+    }
+    | {"math", "wikibase-lexeme", "wikibase-form", "wikibase-sense", "entity-schema", ""}
+)
+
+
+def _literals(line: dict[str, Any]) -> list[str]:
+    """The relations, other than of entities and of the datatypes that filters drop, with a stated value."""
+    found = []
+    for name, group in line["claims"].items():
+        for claim in group:
+            kind = claim.get("mainsnak", {}).get("datatype") or ""
+            if stated(claim) and kind not in _UNSEEN and not kind.startswith("wikibase"):
+                found.append(name)
+    return found
 
 
 def _claims(group: Sequence[dict[str, Any]]) -> Iterator[WikidataClaim]:
@@ -94,11 +183,11 @@ def read_entities(dump: Path, wanted: Mapping[str, frozenset[str] | None]) -> di
     found: dict[str, Entity] = {}
     names = {name.encode() for name in wanted}
     try:
-        for line in _lines(dump):
-            match = _ID.search(line, 0, _BEGINNING)
-            if match and match[1] not in names and b'"datavalue"' not in line[: match.start()]:
+        for line in lines_of(dump):
+            name = id_at_the_beginning(line)
+            if name and name not in names:
                 continue
-            decoded = _decoded(line)
+            decoded = decoded_line(line)
             if decoded is None or decoded.get("id") not in wanted:
                 continue
             entity = Entity(decoded, wanted[decoded["id"]])
@@ -110,7 +199,22 @@ def read_entities(dump: Path, wanted: Mapping[str, frozenset[str] | None]) -> di
     return found
 
 
-def _decoded(line: bytes) -> dict[str, Any] | None:
+def articles(dump: Path) -> Iterator[tuple[Entity, dict[str, Any]]]:
+    """The items of a dump that have an English article, without their statements, each with its line."""
+    for line in lines_of(dump):
+        if b'"enwiki"' in line and (decoded := decoded_line(line)) and str(decoded.get("id"))[:1] == "Q":
+            entity = Entity(decoded, frozenset())
+            if entity.has_article:
+                yield entity, decoded
+
+
+def id_at_the_beginning(line: bytes) -> bytes | None:
+    """The id of an entity's line; None if the line has to be decoded to know it."""
+    match = _ID.search(line, 0, _BEGINNING)
+    return match[1] if match and b'"datavalue"' not in line[: match.start()] else None
+
+
+def decoded_line(line: bytes) -> dict[str, Any] | None:
     """The entity of a line; None for brackets and for lines that are not JSON, which the build skips too."""
     try:
         entity = json.loads(line.strip().strip(b","))
@@ -119,7 +223,7 @@ def _decoded(line: bytes) -> dict[str, Any] | None:
     return entity if isinstance(entity, dict) else None
 
 
-def _lines(dump: Path) -> Iterator[bytes]:
+def lines_of(dump: Path) -> Iterator[bytes]:
     """The lines of a plain, gzip, bzip2 or Zstandard file."""
     progress = Progress(f"audit of {dump.name}", dump.stat().st_size / 1e6, "MB", beside="lines")
     with dump.open("rb") as raw, _opened(raw, dump.suffix) as text:

@@ -1,39 +1,46 @@
-"""Checks of one TempRIPPLE item against the dump of T_new."""
+"""Checks of TempRIPPLE's items against the timelines and chains that the dump of T_new gives."""
 
 from __future__ import annotations
 
 import datetime
-import math
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from qwikidata.claim import WikidataClaim
-from qwikidata.snak import WikidataSnak
-
-from factdrift.audit.dates import Day, span
+from factdrift.audit.dates import EPOCH_1970
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Finding, outcomes, statement_of
-from factdrift.audit.values import END, START, entity_of, plain, raw_of, spans, words
+from factdrift.audit.of_updates import Finding, outcomes
+from factdrift.audit.phrases import Method, bare, contains, context, dated, normal, question
+from factdrift.audit.ripple_items import Due, Key
+from factdrift.audit.ripples import FOREVER, Graph, said
+from factdrift.audit.values import plain, words
 
 Row = Mapping[str, Any]
+Key = tuple[str, str]
+"""Subject and property of a timeline."""
 
-_NEVER: Day = (10**9, 1, 1)
+Reader = Callable[[Mapping[str, frozenset[str] | None]], Mapping[str, Entity]]
 
 
-class Tables(NamedTuple):
-    """The facts and related facts by id, all items by question, the dump of T_new, and the settings.
+class Ripples(NamedTuple):
+    """What the dump gives for some timelines: `due` by item id, `reasons` why others have none.
 
-    `settings`: the key `tempripple` of the build's configuration.
+    `rows`: all items by id; `facts` and `related`: the tables beside them; `asked`: question -> items;
+    `answers`: property asked for -> labels of the answers.
     """
 
+    due: Mapping[str, Due]
+    reasons: Mapping[Key, str]
+    method: Method
+    graph: Graph
+    dump: Mapping[str, Entity]
     facts: Mapping[str, Row]
     related: Mapping[str, Row]
     asked: Mapping[str, frozenset[str]]
-    dump: Mapping[str, Entity]
-    settings: Mapping[str, Any]
-    supplied: Mapping[str, str]
+    answers: Mapping[str, frozenset[str]]
+    same_timeline: str
 
 
 def asked_by(items: Sequence[Row]) -> dict[str, frozenset[str]]:
@@ -41,226 +48,240 @@ def asked_by(items: Sequence[Row]) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for item in items:
         found[item["question"]].add(item["item_id"])
-    return {question: frozenset(ids) for question, ids in found.items()}
+    return {question_: frozenset(ids) for question_, ids in found.items()}
 
 
-def check_item(item: Row, tables: Tables) -> Iterator[Finding]:
+def answers_of(items: Sequence[Row]) -> dict[str, frozenset[str]]:
+    """Property asked for -> the labels of its answers, of dates their years too."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for item in items:
+        found[item["asked_p"]] |= {item["answer_label"], _year(item["answer_label"])}
+    return {relation: frozenset(labels) for relation, labels in found.items()}
+
+
+def _year(label: str) -> str:
+    match = re.search(r"\d+(?: BC)?$", label)
+    return match[0] if match else label
+
+
+# --- the checks of one item -----------------------------------------------------------------------------
+
+
+def check_item(item: Row, ripples: Ripples) -> Iterator[Finding]:
     """The findings of each kind about one item."""
-    fact, related = tables.facts.get(item["fact_id"]), tables.related.get(item["rel_id"] or "")
-    if fact is None or (item["hop"] and related is None):
-        yield "statement", FAILED, "the fact of the item is in no table"
+    if ripples.method.unsupported:
+        for kind in ("order", "chain", "statement", "labels", "answer", "wording", "marks"):
+            yield kind, UNCHECKED, f"not worked out again under {ripples.method.unsupported}"
         return
-    steps = list(_steps(fact, related))
-    yield from outcomes("statement", _statements(steps, tables))
-    yield from outcomes("main_snak", _main_snaks(steps, tables))
-    yield from outcomes("rank", _ranks(steps, tables))
-    yield from outcomes("labels", _labels(item, fact, tables))
-    if not item["hop"]:
-        yield from outcomes("dates", _dates(fact, tables))
-        yield from _order(fact, tables)
-    yield from _leaks(item, fact, tables)
-    yield from outcomes("unique", _asked_again(item, tables))
+    due = ripples.due.get(item["item_id"])
+    kind = "chain" if item["hop"] else "order"
+    if due is None:
+        reason = ripples.reasons.get((item["s"], item["p"]))
+        yield (
+            kind,
+            FAILED,
+            f"the dump gives no timeline: {reason}"
+            if reason
+            else (f"the dump has no such {'chain' if item['hop'] else 'holder'} of {item['s']} {item['p']}"),
+        )
+        return
+    yield kind, PASSED, ""
+    yield from outcomes("statement", _facts(item, due, ripples))
+    yield from outcomes("labels", _labels(item, ripples))
+    yield from outcomes("answer", _answer(item, due, ripples))
+    yield from outcomes("wording", _wording(item, due, ripples))
+    yield from outcomes("marks", _marks(item, due, ripples))
+    yield from _leaks(item, due, ripples)
+    others = ripples.asked[item["question"]] - {item["item_id"]}
+    again = f"{item['question']!r} is also asked by {', '.join(sorted(others))}"
+    yield from outcomes("unique", iter([again] if others else []))
     if item["options"]:
-        yield from outcomes("options", _options(item, tables))
-        yield from outcomes("key", _key(item, fact, related))
+        yield from outcomes("options", _options(item, due, ripples))
+        yield from outcomes("key", _key(item, due, ripples))
 
 
-class _Step(NamedTuple):
-    """A fact on the way to the answer: subject, relation, value, statement ids; `hop` counts from 0."""
-
-    subject: str
-    relation: str
-    value: str
-    statements: Sequence[str]
-    hop: int
-
-
-def _steps(fact: Row, related: Row | None) -> Iterator[_Step]:
-    yield _Step(fact["s"], fact["p"], fact["o"], fact["stmt_ids"], 0)
-    for hop, each in enumerate(related["path"] if related else (), 1):
-        yield _Step(each["x"], each["p"], each["value"], [each["stmt_id"]], hop)
-
-
-def _claims(steps: Sequence[_Step], tables: Tables) -> Iterator[tuple[_Step, str, WikidataClaim | None]]:
-    for step in steps:
-        entity = tables.dump.get(step.subject)
-        for name in step.statements:
-            yield step, name, statement_of(entity, name) if entity else None
-
-
-def _statements(steps: Sequence[_Step], tables: Tables) -> Iterator[str]:
-    for step, name, claim in _claims(steps, tables):
-        if claim is None:
-            yield f"the dump has no statement {name} of {step.subject}"
-        elif claim.property_id != step.relation:
-            yield f"{name} is a statement of {claim.property_id}, not of {step.relation}"
-
-
-def _main_snaks(steps: Sequence[_Step], tables: Tables) -> Iterator[str]:
-    for step, name, claim in _claims(steps, tables):
-        if claim and step.value not in written(claim.mainsnak):
-            yield f"{step.value} is not the main snak of {name}, which is {raw_of(claim.mainsnak)}"
-
-
-def written(snak: WikidataSnak) -> set[str]:
-    """The ways in which the tables may write a value: its raw form, a date as far as it is known or its
-    year, a text with its language."""
-    found = {raw_of(snak) or ""}
-    if snak.value_datatype == "time" and (date := span(snak.datavalue.value)):
-        year, month, day = date.first
-        text = f"{'-' * (year < 0)}{abs(year):04d}"
-        found |= {text, f"{text}-{month:02d}", f"{text}-{month:02d}-{day:02d}", date.text}
-    if snak.value_datatype == "monolingualtext":
-        found.add(f"{snak.datavalue.value.get('language')}:{raw_of(snak)}")
-    return found
+def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
+    """The rows of tr_facts and tr_related that the item names."""
+    fact = ripples.facts.get(item["fact_id"])
+    if fact is None:
+        yield f"tr_facts has no row {item['fact_id']}"
+        return
+    holder = due.holder
+    wanted: dict[str, Any] = {
+        "s": due.key[0],
+        "p": due.key[1],
+        "o": holder.item,
+        "role": "new" if due.place == 1 else "old",
+        "ordinal": due.place,
+        "n_timeline": len(due.holders),
+        "stmt_ids": list(holder.names),
+        "start_lo": _date(holder.start[0]),
+        "start_hi": _date(holder.start[1]),
+        "end_lo": _date(holder.end[0]),
+        "end_hi": _date(holder.end[1]),
+    }
+    for name, value in wanted.items():
+        if fact[name] != value:
+            yield f"tr_facts: {name} is {fact[name]}, by the dump {value}"
+    if not due.hops:
+        return
+    related = ripples.related.get(item["rel_id"] or "")
+    if related is None:
+        yield f"tr_related has no row {item['rel_id']}"
+        return
+    path = [(step["p"], step["x"], step["value"], step["stmt_id"]) for step in related["path"]]
+    steps = [(step.relation, step.start, step.value, step.name) for step in due.chain.steps]
+    if path != steps:
+        yield f"tr_related: the path is {path}, by the dump {steps}"
+    if related["answer_id"] != due.answer:
+        yield f"tr_related: the answer is {related['answer_id']}, by the dump {due.answer}"
 
 
-def _ranks(steps: Sequence[_Step], tables: Tables) -> Iterator[str]:
-    for step, name, claim in _claims(steps, tables):
-        if claim is None:
-            continue
-        group = tables.dump[step.subject].of(claim.property_id)
-        if claim.rank == "deprecated":
-            yield f"{name} is deprecated"
-        elif step.hop and claim.rank != "preferred" and any(each.rank == "preferred" for each in group):
-            yield f"{name} is not of the best rank"
+def _date(number: int) -> datetime.date | None:
+    """A day number as a date, not before the first that the type knows; None where there is no bound."""
+    if abs(number) >= FOREVER:
+        return None
+    ordinal = number - EPOCH_1970 + datetime.date(1970, 1, 1).toordinal()
+    return datetime.date.fromordinal(max(1, ordinal))
 
 
-def _labels(item: Row, fact: Row, tables: Tables) -> Iterator[str]:
-    named = [(fact["s"], fact["s_label"]), (fact["o"], fact["o_label"])]
-    if item["option_ids"] and "year_only" not in item["flags"]:
-        named += zip(item["option_ids"], item["options"], strict=True)
+def _labels(item: Row, ripples: Ripples) -> Iterator[str]:
+    named = zip(item["option_ids"] or (), item["options"] or (), strict=True)
     for entity, label in named:
-        line = tables.dump.get(entity)
-        expected = line.label if line else tables.supplied.get(entity)
+        expected = ripples.graph.label(entity) if re.fullmatch(r"Q\d+", entity) else None
         if expected is not None and plain(expected) != plain(label):
             yield f"{entity}: label {label!r} where the dump has {expected!r}"
+    fact = ripples.facts.get(item["fact_id"])
+    for side in ("s", "o") if fact else ():
+        assert fact is not None
+        expected = ripples.graph.label(fact[side])
+        if expected is not None and plain(expected) != plain(fact[f"{side}_label"]):
+            yield f"{fact[side]}: label {fact[f'{side}_label']!r} where the dump has {expected!r}"
 
 
-def _dates(fact: Row, tables: Tables) -> Iterator[str]:
-    claims = [claim for _, _, claim in _claims(list(_steps(fact, None)), tables) if claim]
-    if any(date.text.count("/") for claim in claims for date in spans(claim, START) + spans(claim, END)):
-        return  # spans of decades and more are widened on both sides
-    starts, ends = ([spans(claim, qualifier) for claim in claims] for qualifier in (START, END))
-    for field, groups, choose, place in (
-        ("start_lo", starts, min, "first"),
-        ("start_hi", starts, min, "last"),
-        ("end_lo", ends, max, "first"),
-        ("end_hi", ends, max, "last"),
-    ):
-        if not groups:
-            continue
-        days = [getattr(date, place) for group in groups for date in group]
-        wanted = choose(days) if all(groups) else None
-        if _day(fact[field]) != wanted:
-            yield f"{field} {fact[field]} where the dump has {wanted}"
+def _answer(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
+    name = due.chain.steps[-1].item if due.hops else due.holder.item
+    label = due.chain.steps[-1].label if due.hops else ripples.graph.label(due.holder.item) or ""
+    if plain(item["answer_label"]) != plain(label):
+        yield f"the answer is {item['answer_label']!r}, by the dump {label!r}"
+    line = ripples.dump.get(name) if name else None
+    aliases = {plain(each) for each in line.aliases} if line else set()
+    if {plain(each) for each in item["answer_aliases"] or ()} != aliases - {""}:
+        yield f"the aliases are {item['answer_aliases']}, in the dump {sorted(aliases)}"
 
 
-def _day(date: datetime.date | None) -> Day | None:
-    return (date.year, date.month, date.day) if date else None
+def _wording(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
+    method, subject = ripples.method, ripples.graph.label(due.key[0]) or ""
+    hops = [step.relation for step in due.chain.steps]
+    wanted = question(method, due.key[1], due.place, subject, hops)
+    if bare(item["question"]) != wanted:
+        yield f"the question is {item['question']!r}, by the phrases {wanted!r}"
+    newest = ripples.graph.label(due.holders[0].item) or ""
+    wanted = context(method, due.key[1], subject, newest)
+    if bare(item["context"]) != wanted:
+        yield f"the context is {item['context']!r}, by the phrases {wanted!r}"
 
 
-def _order(fact: Row, tables: Tables) -> Iterator[Finding]:
-    """The place of the holder among all that the dump names, newest first, one after another."""
-    settings = tables.settings
-    entity = tables.dump.get(fact["s"])
-    if entity is None or settings["mutable"]["exclude_object_classes"] or not settings["unite_same_object"]:
-        yield "order", UNCHECKED, "needs the classes of objects" if entity else "no line"
-        return
-    begin, end = (_iso(settings[name]) for name in ("window_start", "change_end"))
-    skipped = set(settings["restrictive_qualifiers"])
-    holders = []
-    for claim in entity.of(fact["p"]):
-        starts, ends = spans(claim, START), spans(claim, END)
-        first = min((each.first for each in starts), default=(-math.inf, 1, 1))
-        last = max((each.last for each in ends), default=_NEVER)
-        if claim.mainsnak.snaktype != "value" or skipped & set(claim.qualifiers):
-            continue
-        if last > begin and first < end:
-            low = max((each.first for each in ends), default=_NEVER)
-            high = max((each.last for each in starts), default=(-math.inf, 1, 1))
-            holders.append((low, high, entity_of(claim.mainsnak) or raw_of(claim.mainsnak)))
-    newest = [value for _, _, value in sorted(holders, key=lambda each: each[:2], reverse=True)]
-    runs = [value for place, value in enumerate(newest) if not place or newest[place - 1] != value]
-    place = fact["ordinal"]
-    if not 0 < place <= len(runs):
-        yield "order", FAILED, f"holder number {place}, but the dump has {len(runs)}"
-    elif runs[place - 1] != fact["o"]:
-        yield "order", FAILED, f"holder number {place} is {runs[place - 1]}, not {fact['o']}"
-    elif (fact["role"] == "new") != (place == 1):
-        yield "order", FAILED, f"holder number {place} is called {fact['role']}"
-    else:
-        yield "order", PASSED, ""
+def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
+    method = ripples.method
+    wanted: dict[str, Any] = {
+        "task": (1 if due.place == 1 else 2) + 2 * bool(due.hops),
+        "hop": due.hops,
+        "s": due.key[0],
+        "p": due.key[1],
+        "asked_s": due.asked[0],
+        "asked_p": due.asked[1],
+        "fact_id": due.fact_id,
+        "rel_id": due.rel_id,
+        "as_of": method.last_day,
+        "open_only": not item["options"],
+        "discriminates": due.discriminates,
+    }
+    for name, value in wanted.items():
+        if item[name] != value:
+            yield f"{name} is {item[name]}, by the dump {value}"
+    said_there = item["context"].removeprefix(dated(method))
+    in_context = contains(said_there, item["answer_label"]) and (due.hops > 0 or due.place > 1)
+    returning = sum(each.item == due.holder.item for each in due.holders) > 1
+    flags = {"answer_in_context": in_context, "returning": returning}
+    date = due.chain.steps[-1].date if due.hops else None
+    if date is None or date.precision > 9:
+        shown = item["options"][item["answer_index"]] if _has_key(item) else item["answer_label"]
+        flags["year_only"] = date is not None and shown != item["answer_label"]
+    for flag, holds in flags.items():
+        if (flag in item["flags"]) != holds:
+            yield f"flag {flag} is {'' if flag in item['flags'] else 'not '}set"
+    for flag in set(item["flags"]) - {"answer_in_context", "returning", "year_only", "other_kind"}:
+        yield f"flag {flag} is unknown"
 
 
-def _iso(text: str) -> Day:
-    year, month, day = map(int, text.split("-"))
-    return year, month, day
+def _has_key(item: Row) -> bool:
+    return bool(item["options"]) and item["answer_index"] in range(len(item["options"]))
 
 
-def _leaks(item: Row, fact: Row, tables: Tables) -> Iterator[Finding]:
+def _leaks(item: Row, due: Due, ripples: Ripples) -> Iterator[Finding]:
     """Names are compared with names only: a code such as `is` may be a word of every question."""
     answer = words(item["answer_label"])
-    found = [(FAILED, fact["s_label"])] if answer.strip() and answer in words(fact["s_label"]) else []
+    subject = ripples.graph.label(due.key[0]) or ""
+    found = [(FAILED, subject)] if answer.strip() and answer in words(subject) else []
     if item["task"] != 1:
-        news = [
-            each["o_label"]
-            for each in tables.facts.values()
-            if each["role"] == "new" and (each["s"], each["p"]) == (item["s"], item["p"])
-        ]
+        newest = ripples.graph.label(due.holders[0].item) or ""
         outcome = DECLARED if "answer_in_context" in item["flags"] else FAILED
-        found += [(outcome, name) for name in news if answer.strip() and answer in words(name)]
+        found += [(outcome, newest)] if answer.strip() and answer in words(newest) else []
     for outcome, name in found:
         yield "leak", outcome, f"{item['answer_label']!r} is in {name!r}"
     if not found:
         yield "leak", PASSED, ""
 
 
-def _asked_again(item: Row, tables: Tables) -> Iterator[str]:
-    others = tables.asked[item["question"]] - {item["item_id"]}
-    if others:
-        yield f"{item['question']!r} is also asked by {', '.join(sorted(others))}"
-
-
-def _options(item: Row, tables: Tables) -> Iterator[str]:
+def _options(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     options, answer = item["options"], item["answer_index"]
-    if len({plain(each).casefold() for each in options}) < len(options):
+    if len(options) != 4 or len(item["option_ids"]) != 4:
+        yield f"there are {len(options)} options"
+    if len({normal(each) for each in options}) < len(options):
         yield f"two options are equal: {options}"
-    line = tables.dump.get(item["asked_s"])
-    true = {text for claim in (line.of(item["asked_p"]) if line else ()) for text in written(claim.mainsnak)}
+    line = ripples.dump.get(due.asked[0])
+    true = {said(claim).value for claim in (line.of(due.asked[1]) if line else ())}
+    holders = {each.item for each in due.holders}
     aliases = {words(each) for each in (item["answer_label"], *(item["answer_aliases"] or ()))}
-    for place, (name, option) in enumerate(zip(options, item["option_ids"], strict=True)):
+    pool = ripples.answers.get(due.asked[1], frozenset())
+    for place, (name, option) in enumerate(zip(options, item["option_ids"], strict=False)):
         if place == answer:
             continue
-        if option in true and tables.settings["distractors"]["same_timeline"] == "exclude":
-            yield f"{name!r} ({option}) is a value of {item['asked_s']} {item['asked_p']}"
+        if option in true and ripples.same_timeline == "exclude":
+            yield f"{name!r} ({option}) is a value of {' '.join(due.asked)}"
+        elif option in holders and (ripples.same_timeline == "exclude" or due.hops):
+            yield f"{name!r} ({option}) holds {' '.join(due.key)} at another time"
         elif words(name) in aliases:
             yield f"{name!r} ({option}) is a name of the answer"
+        if name not in pool:
+            yield f"{name!r} ({option}) is no value of {due.asked[1]} in any other item"
 
 
-def _key(item: Row, fact: Row, related: Row | None) -> Iterator[str]:
+def _key(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     place = item["answer_index"]
-    if place is None or not 0 <= place < len(item["options"]):
+    if not _has_key(item):
         yield f"no option is number {place}"
         return
-    wanted = related["answer_id"] if related else fact["o"]
     option, label = item["option_ids"][place], item["options"][place]
-    if not (option == wanted or ("year_only" in item["flags"] and str(wanted).startswith(str(option)))):
-        yield f"option {place} is {option}, the answer is {wanted}"
-    elif label not in item["answer_label"]:
+    cut = "year_only" in item["flags"]
+    if not (option == due.answer or (cut and str(due.answer).startswith(str(option)))):
+        yield f"option {place} is {option}, the answer is {due.answer}"
+    elif label != item["answer_label"] and not (cut and label == _year(item["answer_label"])):
         yield f"option {place} is {label!r}, the answer is {item['answer_label']!r}"
 
 
-def named_entities(item: Row, tables: Tables) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """The entities whose lines the checks of an item need, with the relations of each."""
-    fact, related = tables.facts.get(item["fact_id"]), tables.related.get(item["rel_id"] or "")
-    if fact is None:
-        return
-    for step in _steps(fact, related):
-        yield step.subject, frozenset([step.relation])
-        if step.value[:1] == "Q":
-            yield step.value, frozenset()
-    yield item["asked_s"], frozenset([item["asked_p"]])
-    for option in item["option_ids"] or ():
-        if option[:1] == "Q":
-            yield option, frozenset()
+def missing_items(
+    ripples: Ripples, drawn: Sequence[str], items: Mapping[str, Row]
+) -> Iterator[tuple[Due, Finding]]:
+    """A finding for each item that the dump gives about a drawn subject."""
+    wanted = set(drawn)
+    for name, due in sorted(ripples.due.items()):
+        if due.key[0] not in wanted:
+            continue
+        if name in items:
+            yield due, ("missing", PASSED, "")
+        elif ripples.method.capped:
+            yield due, ("missing", UNCHECKED, "the build caps related facts")
+        else:
+            yield due, ("missing", FAILED, f"the dump gives it ({due.answer}), but there is no item")

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from qwikidata.claim import WikidataClaim
 
 from factdrift.audit.dates import Day, span
-from factdrift.audit.kinds import DECLARED, FAILED, PASSED
+from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
+from factdrift.audit.sentences import Templates, misread, prompts
 from factdrift.audit.texts import Shared
 from factdrift.audit.values import (
     DATES,
     END,
     POINT,
     START,
-    decimal,
     entity_of,
     holds,
     identity,
@@ -40,7 +40,9 @@ class Dumps(NamedTuple):
     """The entities of both dumps that the sampled rows name, and the settings of the build that matter here.
 
     `birth`: relation -> whether its oldest value counts, for the relations that date a new entity.
-    `supplied`: entities whose label the user supplied.
+    `supplied`: entities whose label the user supplied. `lines`: the decoded lines of the new dump that were
+    kept. `split`: seed and share of the test split. `popular`: the popularity of an entity, None where its
+    source is not at hand.
     """
 
     old: Mapping[str, Entity]
@@ -50,6 +52,10 @@ class Dumps(NamedTuple):
     variant: str
     birth: Mapping[str, bool]
     supplied: Mapping[str, str]
+    templates: Templates
+    split: tuple[int, float]
+    popular: Callable[[str], float | None]
+    lines: Mapping[str, Mapping[str, Any]]
 
     def side(self, name: str) -> Mapping[str, Entity]:
         return self.old if name == "old" else self.new
@@ -72,9 +78,9 @@ def check_update(row: Row, dumps: Dumps, shared: Shared) -> Iterator[Finding]:
         yield from outcomes("single", _rivals(row, dumps))
     yield from _leaks(row)
     yield from outcomes("template", shared.templates_of(row))
-    yield from outcomes("neighbour", _neighbours(row))
-    yield from outcomes("neighbour_fact", _neighbour_facts(row, dumps))
-    yield from outcomes("neighbour_answer", _neighbour_answers(row))
+    yield from outcomes("prompt", prompts(row, dumps.templates))
+    yield from outcomes("drawn", _split(row, dumps))
+    yield from _popularity(row, dumps)
     outcome = DECLARED if row["subject_is_ambiguous"] else FAILED
     yield from outcomes("unique", shared.questions_of(row), outcome)
 
@@ -188,8 +194,12 @@ def _labels(row: Row, dumps: Dumps) -> Iterator[str]:
     for each in named:
         yield from wrong_names(each["id"], each["label"], each["description"], dumps)
     for value in row["objects"]:
-        if not value["id"] and (reason := _misread(value, dumps.variant)):
-            yield reason
+        if not value["id"]:
+            reason = misread(
+                value, _stated(row, value, dumps), dumps.variant == "reference", dumps.new or dumps.old
+            )
+            if reason:
+                yield reason
 
 
 def wrong_names(entity: str, label: str, description: str | None, dumps: Dumps) -> Iterator[str]:
@@ -204,20 +214,37 @@ def wrong_names(entity: str, label: str, description: str | None, dumps: Dumps) 
         yield f"{entity}: the dumps do not have the description {description!r}"
 
 
-def _misread(value: Row, variant: str) -> str | None:
-    """Why the label of a literal does not fit its raw value; None if it does, or if nothing can be said."""
-    label, raw = plain(value["label"]), value["raw"]
-    if variant == "reference" or value["datatype"] not in ("quantity", "time"):
-        good = label == plain(raw)
-    elif value["datatype"] == "quantity":
-        number = re.search(r"[-\N{MINUS SIGN}]?\d[\d,]*(?:\.\d+)?", label)
-        written = decimal(number[0].replace(",", "").replace("\N{MINUS SIGN}", "-")) if number else None
-        amount = decimal(raw)  # a minus may stand before the sign of a currency
-        good = written is None or amount is None or abs(written) == abs(amount)
-    else:
-        year = span({"time": raw, "precision": 9})
-        good = year is None or not re.search(r"\d{4}", label) or str(abs(year.written[0])) in label
-    return None if good else f"label {value['label']!r} does not say {raw}"
+def _split(row: Row, dumps: Dumps) -> Iterator[str]:
+    """The first 52 bits of a hash of the subject, as a share of all, decide."""
+    seed, share = dumps.split
+    digest = hashlib.sha256(f"split:{seed}:{row['subject']['id'][1:]}".encode()).hexdigest()
+    due = "test" if int(digest[:13], 16) / 16**13 < share else "train"
+    if row["split"] != due:
+        yield f"split is {row['split']}, by its hash {due}"
+
+
+def _popularity(row: Row, dumps: Dumps) -> Iterator[Finding]:
+    due = dumps.popular(row["subject"]["id"])
+    if due is None:
+        yield "popularity", UNCHECKED, "the page views are not read here"
+        return
+    reasons = []
+    if row["subject_popularity"] is None or abs(row["subject_popularity"] - due) > 2e-9:
+        reasons.append(f"popularity {row['subject_popularity']}, by the dumps {due:.9f}")
+    if row["popularity_source"] != "sitelinks":
+        reasons.append(f"source {row['popularity_source']}, but no page views are configured")
+    yield from outcomes("popularity", iter(reasons))
+
+
+def _stated(row: Row, value: Row, dumps: Dumps) -> Mapping[str, Any] | None:
+    """The value of an object as its statement has it: the new dump's, else the old one's."""
+    for side in ("new", "old"):
+        name, entity = value[f"{side}_statement"], dumps.side(side).get(row["subject"]["id"])
+        claim = statement_of(entity, name) if name and entity else None
+        if claim is not None and claim.mainsnak.snaktype == "value":
+            found = claim.mainsnak.datavalue.value
+            return found if isinstance(found, dict) else None
+    return None
 
 
 def _same_value(entity: Entity | None, row: Row, value: Row, dumps: Dumps) -> list[WikidataClaim]:
@@ -353,48 +380,6 @@ def _leaks(row: Row) -> Iterator[Finding]:
         yield "leak", PASSED, ""
 
 
-def _neighbours(row: Row) -> Iterator[str]:
-    avoided = {row["subject"]["id"]}
-    avoided |= {each["id"] for each in row["objects"] if each["id"] and each["decision"] != "static"}
-    for fact in row["neighborhood"]:
-        if fact["relation"]["id"] != row["relation"]["id"]:
-            yield f"{fact['subject']['id']}: the fact is of relation {fact['relation']['id']}"
-        if fact["subject"]["id"] in avoided:
-            yield f"{fact['subject']['id']} is a neighbour and part of the update"
-
-
-def _neighbour_facts(row: Row, dumps: Dumps) -> Iterator[str]:
-    for fact in (*row["neighborhood"], *row["random_neighborhood"]):
-        (value,) = fact["objects"]
-        name = value["statement"]
-        entity = dumps.old.get(fact["subject"]["id"])
-        claim = statement_of(entity, name) if entity else None
-        if claim is None or entity is None:
-            yield f"{fact['subject']['id']}: the old dump has no statement {name}"
-        elif claim.property_id != fact["relation"]["id"]:
-            yield f"{name} is a statement of {claim.property_id}"
-        elif reason := not_main_snak({"id": value["object"]["id"], "raw": value["raw"]}, claim, entity):
-            yield reason
-        elif claim.rank == "deprecated":
-            yield f"{name} is deprecated"
-        elif not _holds_or_measured(claim, dumps.t_old):
-            yield f"{name} does not hold at T_old"
-
-
-def _holds_or_measured(claim: WikidataClaim, day: Day) -> bool:
-    ends, starts = spans(claim, END), spans(claim, START)
-    began = not starts or min(each.first for each in starts) <= day
-    return began and (not ends or max(each.last for each in ends) >= day)
-
-
-def _neighbour_answers(row: Row) -> Iterator[str]:
-    answers = {each["raw"] for each in row["objects"] if each["decision"] == "new"}
-    for fact in row["neighborhood"]:
-        (value,) = fact["objects"]
-        if value["raw"] in answers:
-            yield f"the neighbour {fact['subject']['label']} has the answer {value['object']['label']!r}"
-
-
 def named_entities(row: Row, birth: frozenset[str]) -> Iterator[tuple[str, frozenset[str] | None]]:
     """The entities whose lines the checks of a row need, with the relations of each; None for all."""
     yield row["subject"]["id"], None
@@ -402,5 +387,3 @@ def named_entities(row: Row, birth: frozenset[str]) -> Iterator[tuple[str, froze
     for value in row["objects"]:
         if value["id"]:
             yield value["id"], birth
-    for fact in (*row["neighborhood"], *row["random_neighborhood"]):
-        yield fact["subject"]["id"], frozenset([fact["relation"]["id"]])

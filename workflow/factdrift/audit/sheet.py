@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from factdrift.audit.account import is_of_a_row
 from factdrift.audit.kinds import QUESTIONS, UPDATES
 from factdrift.audit.sample import rows_at
 
@@ -28,10 +29,19 @@ def sheet_rows(
 
     `files`: dataset -> its table. Links lead to the revisions that the dumps contain.
     """
-    every = sorted({(each["dataset"], each["row"]) for each in findings if each["kind"] != "surface"})
+    every = sorted(
+        {
+            (each["dataset"], each["row"])
+            for each in findings
+            if each["dataset"] in (UPDATES, QUESTIONS) and is_of_a_row(each["kind"])
+        }
+    )
     wanted = set(sorted(every, key=lambda key: _hash(seed, key[1]))[:rows])
     found = []
-    for dataset, path in files.items():
+    for dataset in (UPDATES, QUESTIONS):
+        path = files.get(dataset)
+        if path is None:
+            continue
         names = [name_of(dataset, row) for row in _names(dataset, path)]
         places = [place for place, name in enumerate(names) if (dataset, name) in wanted]
         describe = _update if dataset == UPDATES else _item

@@ -13,6 +13,7 @@ from qwikidata.claim import WikidataClaim
 from qwikidata.snak import WikidataSnak
 
 from factdrift.audit.dates import Day, Span, span
+from factdrift.audit.lines import Entity
 
 START, END, POINT = "P580", "P582", "P585"
 DATES = frozenset({START, END, POINT})
@@ -78,6 +79,12 @@ def spans(claim: WikidataClaim, qualifier: str) -> list[Span]:
     values = (each.snak for each in claim.qualifiers.get(qualifier, []))
     found = (span(snak.datavalue.value) for snak in values if snak.value_datatype == "time")
     return [each for each in found if each]
+
+
+def birth_texts(entity: Entity) -> set[str]:
+    """The dates by which an entity began, as the datasets write them."""
+    found = (span(value) for values in entity.born.values() for value in values)
+    return {date.text for date in found if date}
 
 
 def is_unknown(claim: WikidataClaim, qualifier: str) -> bool:

@@ -1,45 +1,22 @@
-"""A second, slow implementation of the updates stage, for comparison on small worlds.
+"""The difference, the rules and the scenarios once more: what the updates of two dumps must be.
 
 `updates` gives the triples of two dumps with their labels and what becomes of them, decided one triple at a
-time by if and else, with the constants written here again; nothing comes from the stage itself.
+time by if and else, with the constants written here again; nothing comes from the stage itself. The audit
+decides about sampled subjects with it, and the tests compare it with the stage on random small worlds.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from support.oracle_dumps import Dump, How, Span, Statement, filtered, temporal_functional
+from factdrift.audit.conclusions import Group, Triple, finish, leaks
+from factdrift.audit.filters import Dump, How, Span, Statement, filtered, temporal_functional
 
 CREATION = {571, 569, 580, 575, 1619, 6949, 585, 577}
 DEATH = {570, 4602}
-
-
-@dataclass
-class Triple:
-    change: str
-    old: Statement | None
-    new: Statement | None
-    row: str = ""
-    label: str = ""
-    dropped_by: str | None = None
-    scenario: str | None = None
-    is_replace: bool = False
-    announced: bool = False
-    leaks: bool = False
-    subject_is_ph_new: bool = False
-    relation_is_temp_func: bool = False
-
-    @property
-    def any(self) -> Statement:
-        statement = self.new or self.old
-        assert statement is not None
-        return statement
-
-
-Group = list[Triple]
+BLANK = "____"
 
 
 # --- the difference -------------------------------------------------------------------------------------
@@ -264,103 +241,18 @@ def second_pass(group: Group, functional: bool, how: How) -> None:
             other.row, other.label = "replaced", "obsolete"
 
 
-# --- what reaches the dataset ---------------------------------------------------------------------------
+def updates(
+    old: Dump,
+    new: Dump,
+    how: How,
+    born_objects: Set[int] = frozenset(),
+    supplied: Mapping[int, str] | None = None,
+) -> list[Triple]:
+    """All triples of two dumps as the stage should leave them, group by group.
 
-
-def one_new_one_obsolete(group: Group) -> bool:
-    return sorted(each.label for each in group) == ["new", "obsolete"]
-
-
-def scenario(group: Group, how: How) -> str:
-    labels = [each.label for each in group]
-    if group[0].subject_is_ph_new:
-        return "AddEntity"
-    if one_new_one_obsolete(group):
-        return "ReplaceObject"
-    if set(labels) == {"obsolete"} and (how.variant != "reference" or len(labels) == 1):
-        return "Archive"
-    if set(labels) == {"new", "static"}:
-        return "AddObject"
-    if set(labels) == {"new"}:
-        return "AddRelation"
-    return "Other"
-
-
-def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> None:
-    """Sets `dropped_by`, `scenario` and `is_replace` of a classified group."""
-
-    def drop(triples: Group, reason: str) -> None:
-        for each in triples:
-            each.dropped_by = reason
-
-    def name(each: Triple) -> tuple[Any, ...]:
-        statement = each.any
-        if how.variant != "reference":
-            return (statement.datatype, statement.key)
-        if statement.object is not None:
-            return (label_of(statement.object),)
-        content = json.loads(statement.json or "null")
-        if isinstance(content, dict):
-            shown = [content[name] for name in ("time", "amount", "text") if name in content]
-            return (shown[0],) if shown else (statement.json,)
-        return (content,)
-
-    if how.variant == "reference" and all(each.change == "F0" for each in group):
-        return drop(group, "unchanged")
-    if any(each.label == "unknown" for each in group):
-        return drop(group, "unknown")
-    drop([each for each in group if each.label == "ignore"], "ignore")
-    left = [each for each in group if each.label != "ignore"]
-    if not left:
-        return None
-    objects = [each.any.object for each in left if each.any.object is not None]
-    if any(label_of(each) is None for each in [left[0].any.subject, *objects]):
-        return drop(left, "no_label")
-    if how.leaks == "drop" and any(each.leaks and each.label != "static" for each in left):
-        return drop(left, "leak")
-    is_replace = one_new_one_obsolete(left)
-    if how.variant == "reference" and all(each.label == "static" for each in left):
-        return drop(left, "static")
-    doubles: Group = []
-    for value in {name(each) for each in left}:
-        same = [each for each in left if name(each) == value]
-        labels = {each.label for each in same}
-        if len(same) == 1:
-            continue
-        if labels != {"obsolete"} and not labels <= {"new", "static"}:
-            return drop(left, "anomaly")
-        statics = [each for each in same if each.label == "static"]
-        keep = statics[0] if statics and how.variant != "reference" else same[0]
-        doubles += [each for each in same if each is not keep]
-    drop(doubles, "duplicate")
-    left = [each for each in left if each.dropped_by is None]
-    if how.variant != "reference":
-        if all(each.label == "static" for each in left):
-            return drop(left, "static")
-        is_replace = one_new_one_obsolete(left)
-    found = scenario(left, how)
-    for each in left:
-        each.scenario, each.is_replace = found, is_replace
-    return None
-
-
-def leaks(each: Statement, label_of: Callable[[int], str | None]) -> bool:
-    """The words of the object stand one after the other among those of the subject."""
-    if each.object is not None:
-        text = label_of(each.object)
-    else:
-        content = json.loads(each.json or "null")
-        text = content if isinstance(content, str) else content.get("amount", content.get("text"))
-        if each.datatype == "time":
-            sign, year = content["time"][0], content["time"][1:].split("-")[0]
-            text = str(int(year)) if sign == "+" and content["precision"] == 9 else None
-    subject, words = ((name or "").lower().split() for name in (label_of(each.subject), text))
-    places = range(len(subject) - len(words) + 1)
-    return bool(words) and any(subject[place : place + len(words)] == words for place in places)
-
-
-def updates(old: Dump, new: Dump, how: How) -> list[Triple]:
-    """All triples of two dumps as the stage should leave them, group by group."""
+    `born_objects`: new entities among the objects whose own statements are not in the dumps given here.
+    `supplied`: labels for entities that the dumps lack.
+    """
     old_dropped = filtered(old, new, new if how.variant == "reference" else old, how.t_old, how)
     new_dropped = filtered(new, old, new, how.t_new, how)
     groups = difference(
@@ -368,7 +260,7 @@ def updates(old: Dump, new: Dump, how: How) -> list[Triple]:
         [each for each in new.statements if new_dropped[each.id] is None],
         how,
     )
-    born = new_entities(old, new, groups, how)
+    born = new_entities(old, new, groups, how) | born_objects
     present = {t.any.subject for group in groups.values() for t in group if t.change in ("F0", "F+")}
 
     def vanished(entity: int | None) -> bool:
@@ -379,7 +271,7 @@ def updates(old: Dump, new: Dump, how: How) -> list[Triple]:
             found = dump.entities.get(entity) if entity > 0 else dump.relations.get(-entity)
             if found is not None and found.label is not None:
                 return found.label
-        return None
+        return (supplied or {}).get(entity)
 
     for (subject, property_), group in groups.items():
         functional = temporal_functional(new.relation(property_), how)

@@ -1,0 +1,138 @@
+"""What becomes of a labelled group once more: what is dropped, its scenario, what its name tells."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from factdrift.audit.filters import How, Statement
+
+BLANK = "____"
+
+
+@dataclass
+class Triple:
+    change: str
+    old: Statement | None
+    new: Statement | None
+    row: str = ""
+    label: str = ""
+    dropped_by: str | None = None
+    scenario: str | None = None
+    is_replace: bool = False
+    announced: bool = False
+    leaks: bool = False
+    subject_is_ph_new: bool = False
+    relation_is_temp_func: bool = False
+
+    @property
+    def any(self) -> Statement:
+        statement = self.new or self.old
+        assert statement is not None
+        return statement
+
+
+Group = list[Triple]
+
+
+def one_new_one_obsolete(group: Group) -> bool:
+    return sorted(each.label for each in group) == ["new", "obsolete"]
+
+
+def scenario(group: Group, how: How) -> str:
+    labels = [each.label for each in group]
+    if group[0].subject_is_ph_new:
+        return "AddEntity"
+    if one_new_one_obsolete(group):
+        return "ReplaceObject"
+    if set(labels) == {"obsolete"} and (how.variant != "reference" or len(labels) == 1):
+        return "Archive"
+    if set(labels) == {"new", "static"}:
+        return "AddObject"
+    if set(labels) == {"new"}:
+        return "AddRelation"
+    return "Other"
+
+
+def finish(group: Group, label_of: Callable[[int], str | None], how: How) -> None:
+    """Sets `dropped_by`, `scenario` and `is_replace` of a classified group."""
+
+    def drop(triples: Group, reason: str) -> None:
+        for each in triples:
+            each.dropped_by = reason
+
+    def name(each: Triple) -> tuple[Any, ...]:
+        statement = each.any
+        if how.variant != "reference":
+            return (statement.datatype, statement.key)
+        if statement.object is not None:
+            return (label_of(statement.object),)
+        content = json.loads(statement.json or "null")
+        if isinstance(content, dict):
+            shown = [content[name] for name in ("time", "amount", "text") if name in content]
+            return (shown[0],) if shown else (statement.json,)
+        return (content,)
+
+    if how.variant == "reference" and all(each.change == "F0" for each in group):
+        return drop(group, "unchanged")
+    if any(each.label == "unknown" for each in group):
+        return drop(group, "unknown")
+    drop([each for each in group if each.label == "ignore"], "ignore")
+    left = [each for each in group if each.label != "ignore"]
+    if not left:
+        return None
+    objects = [each.any.object for each in left if each.any.object is not None]
+    subject = left[0].any.subject
+    if any(label_of(each) is None for each in [subject, *objects]) or BLANK in (label_of(subject) or ""):
+        return drop(left, "no_label")
+    if how.leaks == "drop" and any(each.leaks and each.label != "static" for each in left):
+        return drop(left, "leak")
+    is_replace = one_new_one_obsolete(left)
+    if how.variant == "reference" and all(each.label == "static" for each in left):
+        return drop(left, "static")
+    doubles: Group = []
+    for value in {name(each) for each in left}:
+        same = [each for each in left if name(each) == value]
+        labels = {each.label for each in same}
+        if len(same) == 1:
+            continue
+        if labels != {"obsolete"} and not labels <= {"new", "static"}:
+            return drop(left, "anomaly")
+        statics = [each for each in same if each.label == "static"]
+        keep = statics[0] if statics and how.variant != "reference" else same[0]
+        doubles += [each for each in same if each is not keep]
+    drop(doubles, "duplicate")
+    left = [each for each in left if each.dropped_by is None]
+    if how.variant != "reference":
+        if all(each.label == "static" for each in left):
+            return drop(left, "static")
+        is_replace = one_new_one_obsolete(left)
+    found = scenario(left, how)
+    for each in left:
+        each.scenario, each.is_replace = found, is_replace
+    return None
+
+
+def leaks(each: Statement, label_of: Callable[[int], str | None]) -> bool:
+    """The words of the object stand one after the other among those of the subject."""
+    if each.object is not None:
+        text = label_of(each.object)
+    else:
+        content = json.loads(each.json or "null")
+        text = content if isinstance(content, str) else content.get("amount", content.get("text"))
+        if each.datatype == "time":
+            sign, year = content["time"][0], content["time"][1:].split("-")[0]
+            text = str(int(year)) if sign == "+" and content["precision"] == 9 else None
+    subject, inner = (_words(name or "") for name in (label_of(each.subject), text))
+    places = range(len(subject) - len(inner) + 1)
+    return bool(inner) and any(subject[place : place + len(inner)] == inner for place in places)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text in lower case, without diacritics."""
+    letters = (letter for letter in unicodedata.normalize("NFD", text) if not unicodedata.combining(letter))
+    return re.findall(r"[^\W_]+", "".join(letters).lower())

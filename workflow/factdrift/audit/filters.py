@@ -1,0 +1,226 @@
+"""The filters of a dump once more: which filter drops each statement, decided one statement at a time.
+
+A dump is a `Dump` of dataclasses. Everything is decided by if and else, with the constants written here
+again; nothing comes from the stage. The audit reads dumps into it (`world.py`), the tests the build's tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+PAPER_DATATYPES = {
+    "url", "external-id", "commonsMedia", "globe-coordinate", "geo-shape", "tabular-data", "wikibase-lexeme",
+    "wikibase-form", "wikibase-sense", "entity-schema", "musical-notation", "math",
+}  # fmt: skip
+REFERENCE_DATATYPES = {"url", "external-id", "commonsMedia", "globe-coordinate"}
+PAGES = {4167410, 13406463, 4167836, 11266439, 14204246, 17362920, 15184295, 17442446}
+META, RESTRICTIVE, NOT_RESTRICTIVE, ALWAYS_RESTRICTIVE = 51118821, 61719275, 61719274, 105388954
+START, END, PIT = 580, 582, 585
+
+
+@dataclass(frozen=True)
+class How:
+    """The method: the variant with its switches, and the two dates as packed days."""
+
+    variant: str
+    dates: str
+    objects: str
+    merges: str
+    leaks: str
+    t_old: int
+    t_new: int
+
+
+@dataclass(frozen=True)
+class Span:
+    """First and last day that a date can mean; the same day twice where dates are read as days."""
+
+    low: int
+    high: int
+
+    def before(self, day: int) -> bool:
+        return self.high < day
+
+    def after(self, day: int) -> bool:
+        return self.low > day
+
+
+@dataclass(frozen=True)
+class Statement:
+    subject: int
+    property: int
+    id: str
+    position: int
+    rank: str
+    snak: str
+    datatype: str
+    object: int | None
+    key: str
+    json: str | None
+    time: Span | None
+    precision: int | None
+    start: Span | None
+    start_unknown: bool
+    end: Span | None
+    end_unknown: bool
+    pit: Span | None
+    qualifiers: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Entity:
+    label: str | None
+    article: bool
+    classes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Relation:
+    single_value: bool = False
+    separators: frozenset[int] = frozenset()
+    classes: tuple[int, ...] = ()
+    label: str | None = None
+    datatype: str | None = None
+
+
+@dataclass(frozen=True)
+class Dump:
+    statements: tuple[Statement, ...]
+    entities: Mapping[int, Entity]
+    relations: Mapping[int, Relation]
+    superclasses: Mapping[int, tuple[int, ...]]
+    class_labels: Mapping[int, str | None]
+
+    def relation(self, number: int) -> Relation:
+        return self.relations.get(number, Relation())
+
+
+# --- the filters of one dump ----------------------------------------------------------------------------
+
+
+def closure(dump: Dump, classes: Iterable[int], steps: int | None) -> set[int]:
+    """The classes and their superclasses; the classes themselves are the first step."""
+    found = set(classes)
+    edge = set(found)
+    taken = 1
+    while edge and (steps is None or taken < steps):
+        edge = {parent for each in edge for parent in dump.superclasses.get(each, ())} - found
+        found |= edge
+        taken += 1
+    return found
+
+
+def relevant_in(dump: Dump, entity: int, how: How) -> bool:
+    if entity not in dump.entities or not dump.entities[entity].article:
+        return False
+    classes = dump.entities[entity].classes
+    if how.variant == "reference":
+        labels = [dump.class_labels.get(each) or "" for each in classes]
+        return not any("Wikimedia" in label or "template" in label for label in labels)
+    return not closure(dump, classes, None) & PAGES
+
+
+def relevant(dump: Dump, other: Dump, entity: int, how: How) -> bool:
+    if relevant_in(dump, entity, how):
+        return True
+    if how.variant == "revised" and entity in dump.entities:
+        return relevant_in(other, entity, how)
+    return False
+
+
+def restrictive(dump: Dump, qualifier: int) -> bool:
+    if qualifier in (START, END, PIT):
+        return False
+    if qualifier == 447:
+        return True
+    types = closure(dump, dump.relation(qualifier).classes, 4)
+    if ALWAYS_RESTRICTIVE in types:
+        return True
+    return RESTRICTIVE in types and NOT_RESTRICTIVE not in types
+
+
+def temporal_functional(relation: Relation, how: How) -> bool:
+    if not relation.single_value:
+        return False
+    if how.variant == "reference":
+        return True
+    return not relation.separators or bool(relation.separators & {START, END, PIT})
+
+
+def latest(statements: Iterable[Statement]) -> Statement | None:
+    """By date; of the same date the preferred one, then the one with the smallest id."""
+    best: Statement | None = None
+    for each in sorted(statements, key=lambda each: each.id):
+        assert each.pit is not None
+        if best is None:
+            best = each
+            continue
+        assert best.pit is not None
+        mine, its = (each.pit.low, each.pit.high), (best.pit.low, best.pit.high)
+        if mine > its or (mine == its and each.rank == "preferred" and best.rank != "preferred"):
+            best = each
+    return best
+
+
+def kept_as_latest(group: list[Statement], relation: Relation, day: int, how: How) -> list[Statement]:
+    dated = [each for each in group if each.pit is not None]
+    if not dated:
+        return group
+    if how.variant == "reference":
+        if not relation.single_value or PIT not in relation.separators:
+            return group
+        keep = latest(dated)
+        return [keep] if keep else []
+    if not temporal_functional(relation, how):
+        return group
+    preferred = [each for each in group if each.rank == "preferred"]
+    if len(dated) < len(group) and len(preferred) == 1:
+        return preferred
+    keep = latest(each for each in dated if each.pit is not None and not each.pit.after(day))
+    return [keep] if keep else []
+
+
+def filtered(dump: Dump, other: Dump, constraints: Dump, day: int, how: How) -> dict[str, str | None]:
+    """Statement id -> the first filter that drops it, None if it is kept."""
+    dropped: dict[str, str | None] = {}
+    known: dict[int, bool] = {}
+
+    def is_relevant(entity: int) -> bool:
+        if entity not in known:
+            known[entity] = relevant(dump, other, entity, how)
+        return known[entity]
+
+    groups: dict[tuple[int, int], list[Statement]] = {}
+    for each in dump.statements:
+        datatypes = REFERENCE_DATATYPES if how.variant == "reference" else PAPER_DATATYPES
+        reason: str | None = None
+        if each.rank == "deprecated":
+            reason = "rank"
+        elif each.snak in ("somevalue", "novalue"):
+            reason = "snak"
+        elif each.datatype in datatypes:
+            reason = "datatype"
+        elif not is_relevant(each.subject):
+            reason = "subject"
+        elif how.objects == "relevant" and each.object and not is_relevant(each.object):
+            reason = "object"
+        elif META in closure(dump, dump.relation(each.property).classes, 4):
+            reason = "meta_relation"
+        elif any(restrictive(dump, qualifier) for qualifier in each.qualifiers):
+            reason = "restrictive_qualifier"
+        else:
+            groups.setdefault((each.subject, each.property), []).append(each)
+        dropped[each.id] = reason
+    for (_, property_), group in groups.items():
+        relation = constraints.relation(property_)
+        still = kept_as_latest(group, relation, day, how)
+        for each in group:
+            if each not in still:
+                dropped[each.id] = "keep_latest"
+        preferred = [each for each in still if each.rank == "preferred"]
+        if relation.single_value and len(still) > 1 and len(preferred) == 1:
+            for each in still:
+                if each not in preferred:
+                    dropped[each.id] = "preferred"
+    return dropped

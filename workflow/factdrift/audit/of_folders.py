@@ -1,0 +1,149 @@
+"""Checks of published folders: checksums, rows, schema, the numbers of the card, the copies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from factdrift.audit.of_tables import Fault
+
+TABLES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    "wikifactdiff": (("data", "", "wikifactdiff.parquet"),),
+    "wfd_repl": (("data", "", "wfd_repl.parquet"),),
+    "klob": tuple(("data", part, f"klob_{part}.parquet") for part in "cru"),
+    "tempripple": (("data", "test", "tempripple.parquet"),),
+    "stream": (("data", "", "stream.parquet"), ("asof", "test", "asof.parquet")),
+}
+"""Folder -> the tables in it: their folder, their split (empty: the column `split` says it), the product."""
+
+SUMS = "SHA256SUMS"
+
+
+def folder(path: Path, results: Path) -> Iterator[Fault]:
+    """What is wrong with a published folder; `results` has the products."""
+    for reason in (*_checksums(path), *_copies(path, results)):
+        yield Fault(path.name, "", reason)
+    counts: dict[tuple[str, str], int] = {}
+    for directory, split, product in TABLES.get(path.name, ()):
+        found = results / product
+        if found.is_file():
+            for reason in _table(path / directory, split, found, counts):
+                yield Fault(f"{path.name}/{directory}", "", reason)
+    for directory in {name for name, _ in counts}:
+        for file in sorted((path / directory).glob("*.parquet")):
+            if not any(file.name.startswith(f"{split}-") for name, split in counts if name == directory):
+                yield Fault(path.name, "", f"{directory}/{file.name} belongs to no split")
+    for reason in (*_card(path, counts), *_flat(path, counts), *_croissant(path)):
+        yield Fault(path.name, "", reason)
+
+
+def _checksums(path: Path) -> Iterator[str]:
+    if not (path / SUMS).is_file():
+        yield f"there is no {SUMS}"
+        return
+    listed = {}
+    for line in (path / SUMS).read_text(encoding="utf-8").splitlines():
+        digest, _, name = line.partition("  ")
+        listed[name.lstrip("*")] = digest
+    files = {each.relative_to(path).as_posix() for each in path.rglob("*") if each.is_file()} - {SUMS}
+    for name in sorted(files | listed.keys()):
+        if name not in files:
+            yield f"{name} is in {SUMS} and not in the folder"
+        elif name not in listed:
+            yield f"{name} is not in {SUMS}"
+        elif _sha256(path / name) != listed[name]:
+            yield f"{name} has another checksum than {SUMS} says"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _copies(path: Path, results: Path) -> Iterator[str]:
+    """Files that are copied as they are."""
+    for name in ("wikifactdiff.stats.json", "klob_meta.json", "tempripple.stats.json"):
+        one, other = path / name, results / name
+        if one.is_file() and other.is_file() and one.read_bytes() != other.read_bytes():
+            yield f"{name} is not that of the build"
+    manifest, own = path / "manifest.json", results / "manifest.json"
+    if manifest.is_file() and own.is_file():
+        given, due = (json.loads(each.read_text(encoding="utf-8")) for each in (manifest, own))
+        for field in ("dates", "dumps", "versions", "rows"):
+            if given.get(field) != due.get(field):
+                yield f"manifest.json: {field} is not that of the build"
+
+
+def _table(directory: Path, split: str, product: Path, counts: dict[tuple[str, str], int]) -> Iterator[str]:
+    """The files of a table, split by split, have the rows, the order and the columns of the product."""
+    source = pq.ParquetFile(product)
+    splits = [split] if split else sorted(set(pq.read_table(product, columns=["split"])["split"].to_pylist()))
+    for each in splits:
+        files = sorted(directory.glob(f"{each}-*.parquet"))
+        due = _rows([source], None if split else each)
+        given = _rows([pq.ParquetFile(file) for file in files], None)
+        counts[directory.name, each] = due[0]
+        if given[0] != due[0]:
+            yield f"{each} has {given[0]} rows, the product {due[0]}"
+        elif given[1] != due[1]:
+            yield f"the rows of {each} are not those of {product.name}, in its order"
+        for file in files:
+            if not pq.read_schema(file).remove_metadata().equals(pq.read_schema(product).remove_metadata()):
+                yield f"{file.name} has other columns than {product.name}"
+
+
+def _rows(files: list[pq.ParquetFile], split: str | None) -> tuple[int, str]:
+    """Number and digest of rows."""
+    digest, number = hashlib.sha256(), 0
+    for file in files:
+        for batch in file.iter_batches(batch_size=512):
+            chosen = batch.filter(pc.equal(batch.column("split"), split)) if split else batch
+            number += chosen.num_rows
+            for row in chosen.to_pylist():
+                digest.update(repr(row).encode())
+    return number, digest.hexdigest()
+
+
+def _card(path: Path, counts: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    """The rows that the card names."""
+    card = path / "README.md"
+    if not card.is_file():
+        yield "there is no README.md"
+        return
+    rows = re.findall(
+        r"^\| `(\w+)`(?: \(default\))? \| `(\w+)` \| ([\d,]+)", card.read_text("utf-8"), re.MULTILINE
+    )
+    named = {(table, split): int(number.replace(",", "")) for table, split, number in rows}
+    for key, number in counts.items():
+        if named.get(key) != number:
+            yield f"README.md says {named.get(key)} rows of {' '.join(key)}, the product has {number}"
+
+
+def _flat(path: Path, counts: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    flat = path / "updates.parquet"
+    if not flat.is_file():
+        return
+    table: pa.Table = pq.read_table(flat)
+    total = sum(number for (directory, _), number in counts.items() if directory == "data")
+    if counts and table.num_rows != total:
+        yield f"updates.parquet has {table.num_rows} rows, the table {total}"
+
+
+def _croissant(path: Path) -> Iterator[str]:
+    described = path / "croissant.json"
+    if not described.is_file():
+        yield "there is no croissant.json"
+        return
+    for each in json.loads(described.read_text(encoding="utf-8")).get("distribution", []):
+        name, digest = str(each.get("contentUrl", "")), each.get("sha256")
+        if digest and (path / name).is_file() and _sha256(path / name) != digest:
+            yield f"croissant.json: another checksum of {name}"
+        elif digest and not (path / name).is_file():
+            yield f"croissant.json names {name}, which is not there"

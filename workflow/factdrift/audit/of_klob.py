@@ -1,0 +1,208 @@
+"""Checks of one example of KLoB: its facts against the dump, its sentences against the templates."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from factdrift.audit.dates import Day
+from factdrift.audit.kinds import UNCHECKED
+from factdrift.audit.lines import Entity
+from factdrift.audit.of_updates import Finding, outcomes, statement_of
+from factdrift.audit.phrases import bare
+from factdrift.audit.values import END, entity_of, has_ended, is_unknown, plain, spans
+
+Row = Mapping[str, Any]
+
+
+class Sentences(NamedTuple):
+    """`templates`: template id -> text; `phrases`: relation -> noun phrase; `singular`: a verb or pronoun in
+    the plural or past -> its form in a template; `lengths`: sentence id -> words; `own`: whether the
+    templates are the project's."""
+
+    templates: Mapping[str, str]
+    phrases: Mapping[str, str]
+    singular: Mapping[str, str]
+    lengths: Mapping[str, int]
+    own: bool
+
+
+class Snapshot(NamedTuple):
+    """The entities of the dump that the sampled examples name, its day, and the settings of KLoB."""
+
+    dump: Mapping[str, Entity]
+    day: Day
+    settings: Mapping[str, Any]
+    supplied: Mapping[str, str]
+    sentences: Sentences
+
+
+def read_sentences(resources: Path, lengths: Mapping[str, int], own: bool) -> Sentences:
+    """Reads the tables that word KLoB's sentences."""
+    return Sentences(
+        {f"{row['pid']}-{row['n']}": row["template"] for row in _rows(resources / "klob/klob_templates.tsv")},
+        {row["property"]: row["phrase"] for row in _rows(resources / "words/noun_phrases.tsv")},
+        {
+            row["other"]: row["word"]
+            for row in _rows(resources / "words/grammar.tsv")
+            if row["language"] == "en" and row["kind"] in ("plural", "past", "possessive")
+        },
+        lengths,
+        own,
+    )
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+
+
+def lengths_of(examples: Sequence[Row]) -> dict[str, int]:
+    """Sentence id -> number of its words."""
+    return {each["sentence_id"]: each["n_tokens"] for row in examples for each in row["sentences"]}
+
+
+def check_example(row: Row, snapshot: Snapshot) -> Iterator[Finding]:
+    """The findings of each kind about one example."""
+    yield from outcomes("sentence", _sentences(row, snapshot))
+    if row["subtask"] == "u":
+        yield from outcomes("words", _words(row, snapshot))
+    elif row["origin"] != "snapshot":
+        yield "fact", UNCHECKED, f"it comes from {row['origin']}"
+    else:
+        yield from outcomes("fact", _facts(row, snapshot))
+
+
+def _facts(row: Row, snapshot: Snapshot) -> Iterator[str]:
+    hops = [("s", "p1", "o1", "stmt1_id")]
+    if row["subtask"] == "r":
+        hops.append(("o1", "p2", "o2", "stmt2_id"))
+    for subject, relation, value, name in hops:
+        yield from _hop(row[subject], row[relation], row[value], row[name], snapshot)
+    named = [("s", "s_label", None), ("o1", "o1_label", "o1_aliases"), ("o2", "o2_label", "o2_aliases")]
+    for each, label, aliases in named:
+        line = snapshot.dump.get(row[each] or "")
+        expected = (line.label if line else None) or snapshot.supplied.get(row[each] or "")
+        if expected is not None and plain(row[label]) != plain(expected):
+            yield f"{row[each]}: label {row[label]!r} where the dump has {expected!r}"
+        if line and aliases and {*map(plain, row[aliases] or ())} != {*map(plain, line.aliases)} - {""}:
+            yield f"{row[each]}: aliases {row[aliases]}, in the dump {line.aliases}"
+    for each, revision, sitelinks in (("s", "rev_s", "pop_s"), ("o1", "rev_o1", "pop_o")):
+        line = snapshot.dump.get(row[each])
+        if line and (row[revision], row[sitelinks]) != (line.revision, line.sitelinks):
+            yield f"{row[each]}: the dump has not revision {row[revision]} and {row[sitelinks]} sitelinks"
+    if row["snapshot_id"] != "-".join(f"{part:02d}" for part in snapshot.day):
+        yield f"snapshot_id is {row['snapshot_id']}"
+    if row["subtask"] == "r" and len({row["s"], row["o1"], row["o2"]}) < 3:
+        yield "the chain comes back to an item"
+
+
+def _hop(subject: str, relation: str, value: str, name: str, snapshot: Snapshot) -> Iterator[str]:
+    line = snapshot.dump.get(subject)
+    claim = statement_of(line, name) if line and name else None
+    if line is None or claim is None or claim.property_id != relation:
+        yield f"the dump has no statement {name} of {subject} {relation}"
+        return
+    if entity_of(claim.mainsnak) != value:
+        yield f"{name} states {entity_of(claim.mainsnak)}, not {value}"
+    group = line.of(relation)
+    if claim.rank != "preferred" and any(each.rank == "preferred" for each in group):
+        yield f"{name} is not of the best rank"
+    best = [each for each in group if each.rank == claim.rank]
+    holding = [each for each in best if each.mainsnak.snaktype == "value" and not _ended(each, snapshot.day)]
+    if claim not in holding:
+        yield f"{name} has ended by the snapshot's day"
+    several = snapshot.settings["c"]["single_valued"]
+    values = {entity_of(each.mainsnak) for each in holding} - {None}
+    if several and len(values) > 1:
+        yield f"{subject} {relation} has {len(values)} values: {', '.join(sorted(map(str, values)))}"
+
+
+def _ended(claim: Any, day: Day) -> bool:
+    ends = spans(claim, END)
+    if ends:
+        return max(each.first for each in ends) <= day
+    return is_unknown(claim, END) or has_ended(claim, day)
+
+
+def _sentences(row: Row, snapshot: Snapshot) -> Iterator[str]:
+    key = "|".join(row[name] or "" for name in ("subtask", "s", "p1", "o1", "p2", "o2"))
+    if row["subtask"] == "u":
+        key = f"u|{row['sentences'][0]['text']}"
+    if row["origin"] == "snapshot" and row["example_id"] != _digest(key):
+        yield "example_id is not that of the ids"
+    roles = {"c": ["expr"] * 3, "r": ["single"] * 3 + ["chain"], "u": ["random"]}[row["subtask"]]
+    if [each["role"] for each in row["sentences"]] != roles:
+        yield f"the sentences are {[each['role'] for each in row['sentences']]}"
+    for place, each in enumerate(row["sentences"], 1):
+        if each["place"] != place:
+            yield f"sentence {place} is called {each['place']}"
+        if each["sentence_id"] != _digest(f"{row['example_id']}|{each['role']}|{each['place']}"):
+            yield f"the id of sentence {place} is not that of example, role and place"
+        if each["text_blank"] != f"{each['text']} _":
+            yield f"{each['text_blank']!r} is not the text with a blank"
+        if each["n_tokens"] != len(each["text_blank"].split()):
+            yield f"{each['text_blank']!r} has not {each['n_tokens']} words"
+        end = {"expr": "o1", "single": "o1", "chain": "o2"}.get(each["role"])
+        if end:
+            yield from _target(row, each, end)
+            wanted = _wanted(row, each, snapshot.sentences)
+            if wanted is not None and _singular(each["text_blank"], snapshot) != _singular(wanted, snapshot):
+                yield f"{each['text_blank']!r}, by the template {wanted!r}"
+
+
+def _target(row: Row, sentence: Row, end: str) -> Iterator[str]:
+    given = (sentence["target_id"], sentence["target_label"], sentence["target_aliases"])
+    due = (row[end], row[f"{end}_label"], row[f"{end}_aliases"])
+    if given != due:
+        yield f"the answer of sentence {sentence['place']} is {given}, of the example {due}"
+
+
+def _wanted(row: Row, sentence: Row, known: Sentences) -> str | None:
+    """The sentence by its template; None where the templates are not known."""
+    if not known.own or row["origin"] == "published":
+        return None
+    if sentence["role"] == "chain":
+        if not {row["p1"], row["p2"]} <= known.phrases.keys() or row["origin"] != "snapshot":
+            return None
+        inner = known.phrases[row["p1"]].replace("{x}", row["s_label"])
+        return f"{known.phrases[row['p2']].replace('{x}', inner)} is _"
+    template = known.templates.get(sentence["template_id"])
+    if template is None or not sentence["template_id"].startswith(f"{row['p1']}-"):
+        return f"no template {sentence['template_id']} of {row['p1']}"
+    return template.replace("[X]", row["s_label"]).replace("[Y]", "_")
+
+
+def _singular(text: str, snapshot: Snapshot) -> str:
+    forms = snapshot.sentences.singular
+    words = text.replace("'s ", " ' ").replace("' ", " ' ").split()
+    return bare(" ".join(forms.get(word, word) for word in words))
+
+
+def _words(row: Row, snapshot: Snapshot) -> Iterator[str]:
+    (sentence,) = row["sentences"]
+    source = sentence["source_sentence_id"]
+    if source is None:
+        return
+    length = snapshot.sentences.lengths.get(source)
+    if length is None:
+        yield f"no sentence of KLoB-c or KLoB-r has the id {source}"
+    elif length != sentence["n_tokens"]:
+        yield f"{sentence['n_tokens']} words, the sentence {source} has {length}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
+    """The entities whose lines the checks of an example need, with the relations of each."""
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for subject, relation in (("s", "p1"), ("o1", "p2"), ("o2", None)):
+        if row[subject]:
+            wanted[row[subject]] |= {row[relation]} if relation and row[relation] else set()
+    yield from ((name, frozenset(relations)) for name, relations in wanted.items())

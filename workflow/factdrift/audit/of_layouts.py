@@ -1,0 +1,208 @@
+"""Checks of the files in the layouts of other projects against the table that they are made from."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from factdrift.audit.of_tables import Fault
+
+Row = Mapping[str, Any]
+Record = Mapping[str, Any]
+
+BLANK = "____"
+
+
+def layout(path: Path, dataset: Path, ripple: Path) -> Iterator[Fault]:
+    """What is wrong with a file; `dataset` is wfd_repl.parquet, `ripple` the folder with tr_facts.parquet."""
+    records = json.loads(path.read_text(encoding="utf-8"))
+    if path.stem == "mquake":
+        yield from _mquake(records, ripple)
+        return
+    rows = [
+        row for batch in pq.ParquetFile(dataset).iter_batches(batch_size=512) for row in batch.to_pylist()
+    ]
+    by_key = {(row["subject"]["id"], row["relation"]["id"]): row for row in rows}
+    order = {key: place for place, key in enumerate(by_key)}
+    seen: Counter[tuple[str, str]] = Counter()
+    places = []
+    for number, record in enumerate(records):
+        own = record.get("factdrift") or {}
+        key = (own.get("subject", {}).get("id"), own.get("relation", {}).get("id"))
+        row = by_key.get(key)
+        if row is None:
+            yield Fault(f"{path.name} {number}", str(key[1]), f"wfd_repl has no row {key[0]} {key[1]}")
+            continue
+        seen[key] += 1
+        places.append(order[key])
+        for reason in _record(path.stem, number, record, row):
+            yield Fault(f"{path.name} {number}", key[1], reason)
+    for key, times in seen.items():
+        if times > 1:
+            yield Fault(f"{path.name} {key[0]} {key[1]}", key[1], f"{times} records")
+    for key, row in by_key.items():
+        if key not in seen and _is_due(path.stem, row):
+            yield Fault(f"{path.name} {key[0]} {key[1]}", key[1], "the row has no record")
+    if places != sorted(places):
+        yield Fault(path.name, "", "the records are not in the order of the rows")
+
+
+def _open(prompt: str) -> str:
+    """A prompt up to its blank."""
+    return prompt.partition(BLANK)[0].rstrip()
+
+
+def _value(row: Row, decision: str) -> Row:
+    return next(
+        (each for each in row["objects"] if each["decision"] == decision), {"label": None, "id": None}
+    )
+
+
+def _facts(row: Row) -> list[tuple[str, str]]:
+    """The neighbour facts as prompt and answer, the nearest first."""
+    return [
+        (_open(fact["objects"][0]["prompt"]), fact["objects"][0]["object"]["label"])
+        for part in ("neighborhood", "random_neighborhood")
+        for fact in row[part]
+    ]
+
+
+def _is_due(name: str, row: Row) -> bool:
+    if name == "counterfact":
+        return row["subject"]["label"] in row["update_prompt"]
+    near = [_facts(row)[0]] if row["neighborhood"] else []
+    return name == "easyedit" or bool(row["generalization_prompts"] and near)
+
+
+def _counterfact(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
+    asked, others = record["requested_rewrite"], [_open(each) for each in row["generalization_prompts"]]
+    new, old = _value(row, "new"), _value(row, "obsolete")
+    return {
+        "prompt": (asked["prompt"].replace("{}", asked["subject"]), _open(row["update_prompt"])),
+        "subject": (asked["subject"], row["subject"]["label"]),
+        "relation_id": (asked["relation_id"], row["relation"]["id"]),
+        "target_new": (asked["target_new"], {"str": new["label"], "id": new["id"]}),
+        "target_true": (asked["target_true"], {"str": old["label"], "id": old["id"]}),
+        "paraphrase_prompts": (record["paraphrase_prompts"], others),
+        "generation_prompts": (record["generation_prompts"], others),
+    }
+
+
+def _easyedit(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
+    first = _open(row["generalization_prompts"][0]) if row["generalization_prompts"] else None
+    given = [
+        (each["prompt"], each["ground_truth"][0][0])
+        for each in record.get("locality", {}).get("Relation_Specificity", [])
+    ]
+    return {
+        "subject": (record["subject"], row["subject"]["label"]),
+        "prompt": (record["prompt"], _open(row["update_prompt"])),
+        "target_new": (record["target_new"], _value(row, "new")["label"]),
+        "ground_truth": (record.get("ground_truth"), _value(row, "obsolete")["label"]),
+        "rephrase_prompt": (record.get("rephrase_prompt"), first),
+        "rephrase": (record.get("rephrase"), first),
+        "locality": (given, _facts(row)),
+    }
+
+
+def _wikibigedit(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
+    nearest = _facts(row)[0] if _facts(row) else (None, None)
+    return {
+        "tag": (record["tag"], "update"),
+        "subject": (record["subject"], row["subject"]["label"]),
+        "update": (record["update"], _open(row["update_prompt"])),
+        "rephrase": (record["rephrase"], _open(row["generalization_prompts"][0])),
+        "ans": ((record["ans"], record["alt"]), (_value(row, "new")["label"],) * 2),
+        "ground_truth": (record.get("ground_truth"), _value(row, "obsolete")["label"]),
+        "loc": ((record["loc"], record["loc_ans"]), nearest),
+    }
+
+
+def _zsre(record: Record, row: Row) -> dict[str, tuple[Any, Any]]:
+    nearest = _facts(row)[0] if _facts(row) else ("", None)
+    prompt, new, old = (
+        _open(row["update_prompt"]),
+        _value(row, "new")["label"],
+        _value(row, "obsolete")["label"],
+    )
+    return {
+        "subject": (record["subject"], row["subject"]["label"]),
+        "src": (record["src"], prompt),
+        "rephrase": (record["rephrase"], _open(row["generalization_prompts"][0])),
+        "alt": (record["alt"], new),
+        "answers": (record["answers"], [old]),
+        "pred": (record["pred"], old),
+        "loc": ((record["loc"], record["loc_ans"]), (f"nq question: {nearest[0]}", nearest[1])),
+        "cond": (record["cond"], f"{old} >> {new} || {prompt}"),
+    }
+
+
+_FIELDS: dict[str, Callable[[Record, Row], dict[str, tuple[Any, Any]]]] = {
+    "counterfact": _counterfact,
+    "easyedit": _easyedit,
+    "wikibigedit": _wikibigedit,
+    "zsre": _zsre,
+}
+
+
+def _record(name: str, number: int, record: Record, row: Row) -> Iterator[str]:
+    try:
+        fields = _FIELDS[name](record, row)
+    except (KeyError, IndexError, TypeError) as error:
+        yield f"the record lacks {error}"
+        return
+    for field, (given, due) in fields.items():
+        if given != due:
+            yield f"{field} is {given!r}, by the row {due!r}"
+    if name == "counterfact":
+        if record.get("case_id") != number:
+            yield f"case_id is {record.get('case_id')}"
+        for field in ("neighborhood_prompts", "attribute_prompts"):
+            if len(record[field]) != len(set(record[field])):
+                yield f"{field} has a prompt twice"
+            if any(row["subject"]["label"] == each for each in record[field]):
+                yield f"{field} asks for the subject"
+    own = record["factdrift"]
+    for column in ("subject", "relation", "neighborhood", "subject_popularity"):
+        if column in own and own[column] != row[column]:
+            yield f"factdrift.{column} differs from the row"
+
+
+# --- MQuAKE ---------------------------------------------------------------------------------------------
+
+
+def _mquake(records: Sequence[Record], ripple: Path) -> Iterator[Fault]:
+    facts = {row["fact_id"]: row for row in pq.read_table(ripple / "tr_facts.parquet").to_pylist()}
+    known = set()
+    for row in pq.read_table(ripple / "tr_related.parquet", columns=["fact_id", "path"]).to_pylist():
+        fact = facts.get(row["fact_id"])
+        if fact:
+            steps = [(step["x"], step["p"], step["value"]) for step in row["path"]]
+            known.add((fact["role"], ((fact["s"], fact["p"], fact["o"]), *steps)))
+    numbers = [record.get("case_id") for record in records]
+    if len(set(numbers)) < len(numbers):
+        yield Fault("mquake.json", "", "a case_id occurs twice")
+    for record in records:
+        name, origin = f"mquake.json {record.get('case_id')}", record.get("orig", {})
+        for role, field, hops, answer in (
+            ("old", "triples", "single_hops", "answer"),
+            ("new", "new_triples", "new_single_hops", "new_answer"),
+        ):
+            triples = [tuple(each) for each in origin.get(field, [])]
+            if (role, tuple(triples)) not in known:
+                yield Fault(name, "", f"{field} is no chain of tr_related from a fact of the role {role}")
+            if any(one[2] != other[0] for one, other in pairwise(triples)):
+                yield Fault(name, "", f"{field}: a hop begins elsewhere")
+            labelled = origin.get(f"{field}_labeled", [[]])
+            given = [each["answer"] for each in record.get(hops, [])]
+            if given != [each[-1] for each in labelled] or record.get(answer) != (given or [None])[-1]:
+                yield Fault(name, "", f"{answer} and {hops} are not the ends of {field}_labeled")
+        first = (origin.get("new_triples") or [None])[0]
+        if origin.get("edit_triples") != [first]:
+            yield Fault(name, "", "edit_triples is not the first of new_triples")

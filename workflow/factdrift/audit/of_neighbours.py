@@ -1,0 +1,198 @@
+"""Checks of the neighbour facts of one update: that they hold, whose they are, that they are the nearest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Set
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from factdrift.audit.dates import Day
+from factdrift.audit.documents import MOST, Documents
+from factdrift.audit.kinds import FAILED, PASSED, UNCHECKED
+from factdrift.audit.lines import Entity
+from factdrift.audit.of_updates import Dumps, Finding, not_main_snak, outcomes, statement_of, wrong_names
+from factdrift.audit.sentences import Templates
+from factdrift.audit.values import END, START, spans
+
+Row = Mapping[str, Any]
+
+TOLERANCE = 2e-9
+"""Distances are written with nine decimals."""
+
+
+class Nearby(NamedTuple):
+    """`documents`: the entities of a dump that is small enough, else None; `pool`: the facts from which
+    random ones are drawn; `reach`: how many entities, and how many facts, the build looks for; `popular`: the
+    popularity of an entity, None where its source is not at hand."""
+
+    documents: Documents | None
+    pool: Set[tuple[str, str, str]]
+    reach: tuple[int, int]
+    popular: Callable[[str], float | None]
+    templates: Templates
+
+
+def check_neighbours(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding]:
+    """The findings of each kind about the neighbour facts of one update."""
+    yield from outcomes("neighbour", _whose(row))
+    yield from outcomes("neighbour_fact", _facts(row, dumps))
+    yield from outcomes("neighbour_answer", _answers(row))
+    yield from outcomes("neighbour_words", _words(row, dumps, nearby))
+    yield from outcomes("random", _random(row, nearby))
+    yield from _nearest(row, dumps, nearby)
+
+
+def facts_of(row: Row) -> Iterator[Row]:
+    """The nearest facts of an update, then its random ones."""
+    yield from row["neighborhood"]
+    yield from row["random_neighborhood"]
+
+
+def _avoided(row: Row) -> set[str]:
+    changed = {each["id"] for each in row["objects"] if each["id"] and each["decision"] != "static"}
+    return {row["subject"]["id"], *changed}
+
+
+def _whose(row: Row) -> Iterator[str]:
+    avoided = _avoided(row)
+    for fact in row["neighborhood"]:
+        if fact["relation"]["id"] != row["relation"]["id"]:
+            yield f"{fact['subject']['id']}: the fact is of relation {fact['relation']['id']}"
+    for fact in facts_of(row):
+        if fact["subject"]["id"] in avoided:
+            yield f"{fact['subject']['id']} is a neighbour and part of the update"
+    for part in ("neighborhood", "random_neighborhood"):
+        names = [(each["subject"]["id"], each["objects"][0]["statement"]) for each in row[part]]
+        yield from (f"{name} occurs twice in {part}" for name, _ in {n for n in names if names.count(n) > 1})
+
+
+def _facts(row: Row, dumps: Dumps) -> Iterator[str]:
+    for fact in facts_of(row):
+        (value,) = fact["objects"]
+        name = value["statement"]
+        entity = dumps.old.get(fact["subject"]["id"])
+        claim = statement_of(entity, name) if entity else None
+        if claim is None or entity is None:
+            yield f"{fact['subject']['id']}: the old dump has no statement {name}"
+        elif claim.property_id != fact["relation"]["id"]:
+            yield f"{name} is a statement of {claim.property_id}"
+        elif reason := not_main_snak({"id": value["object"]["id"], "raw": value["raw"]}, claim, entity):
+            yield reason
+        elif claim.rank == "deprecated":
+            yield f"{name} is deprecated"
+        elif not _holds_or_measured(claim, dumps.t_old):
+            yield f"{name} does not hold at T_old"
+
+
+def _holds_or_measured(claim: Any, day: Day) -> bool:
+    ends, starts = spans(claim, END), spans(claim, START)
+    began = not starts or min(each.first for each in starts) <= day
+    return began and (not ends or max(each.last for each in ends) >= day)
+
+
+def _answers(row: Row) -> Iterator[str]:
+    answers = {each["raw"] for each in row["objects"] if each["decision"] == "new"}
+    for fact in row["neighborhood"]:
+        (value,) = fact["objects"]
+        if value["raw"] in answers:
+            yield f"the neighbour {fact['subject']['label']} has the answer {value['object']['label']!r}"
+
+
+def _words(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[str]:
+    for fact in facts_of(row):
+        (value,) = fact["objects"]
+        for each in (fact["subject"], fact["relation"], value["object"]):
+            if each["id"]:
+                yield from wrong_names(each["id"], each["label"], each["description"], dumps)
+        reason = nearby.templates.misfit(value["prompt"], fact["relation"], fact["subject"])
+        if reason:
+            yield reason
+        popularity = nearby.popular(fact["subject"]["id"])
+        if popularity is not None and not close(fact["popularity"], popularity):
+            yield f"{fact['subject']['id']}: popularity {fact['popularity']}, by the dumps {popularity:.9f}"
+        if value["dist"] != fact["dist"]:
+            yield f"{fact['subject']['id']}: its two distances differ"
+
+
+def close(given: float | None, due: float) -> bool:
+    """Whether two numbers are equal to the nine decimals that are written."""
+    return given is not None and math.isclose(given, due, abs_tol=TOLERANCE)
+
+
+def _random(row: Row, nearby: Nearby) -> Iterator[str]:
+    for fact in row["random_neighborhood"]:
+        name = (fact["subject"]["id"], fact["relation"]["id"], fact["objects"][0]["statement"])
+        if name not in nearby.pool:
+            yield f"{' '.join(name)} is a nearest fact of no update of wfd_repl"
+    most = nearby.reach[1]
+    for part in ("neighborhood", "random_neighborhood"):
+        if len(row[part]) > most:
+            yield f"{part} has {len(row[part])} facts, more than {most}"
+
+
+def _nearest(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding]:
+    if nearby.documents is None:
+        for kind in ("distance", "nearest"):
+            yield kind, UNCHECKED, f"the old dump has more than {MOST:,} articles"
+        return
+    documents, name = nearby.documents, row["subject"]["id"]
+    found = documents.similarities(name, dumps.lines.get(name))
+    if found is None:
+        for kind in ("distance", "nearest"):
+            if row["neighborhood"]:
+                yield kind, FAILED, "the subject is no document, and yet has neighbours"
+            else:
+                yield kind, PASSED, ""
+        return
+    yield from outcomes("distance", _distances(row, documents, found))
+    yield from outcomes("nearest", _closer(row, documents, found, nearby.reach))
+
+
+def _distances(row: Row, documents: Documents, found: np.ndarray) -> Iterator[str]:
+    for fact in facts_of(row):
+        due = documents.similarity(found, fact["subject"]["id"])
+        if due is None:
+            yield f"{fact['subject']['id']} is no document of the old dump"
+        elif not close(fact["dist"], 1 - due):
+            yield f"{fact['subject']['id']}: distance {fact['dist']}, by the old dump {1 - due:.9f}"
+    dists = [fact["dist"] for fact in row["neighborhood"]]
+    if dists != sorted(dists):
+        yield "the nearest facts are not in the order of their distances"
+
+
+def _closer(row: Row, documents: Documents, found: np.ndarray, reach: tuple[int, int]) -> Iterator[str]:
+    """Entities that are nearer than the last neighbour and state a plain fact of the relation."""
+    entities, facts = reach
+    given = [fact["subject"]["id"] for fact in row["neighborhood"]]
+    within = np.sort(found)[-(entities + 1)] if len(found) > entities else 0.0
+    if len(given) >= facts:
+        last = documents.similarity(found, given[-1])
+        within = max(within, last if last is not None else 0.0)
+    avoided = _avoided(row)
+    for place in np.flatnonzero(found > within + TOLERANCE):
+        name = documents.names[place]
+        plain = documents.plain.get(name, {}).get(row["relation"]["id"])
+        if plain and name not in avoided and name not in given:
+            yield f"{name} is nearer ({1 - found[place]:.6f}), states {plain}, and is no neighbour"
+
+
+def named(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
+    """The entities whose lines the checks of the neighbours need, with the relations of each."""
+    for fact in facts_of(row):
+        yield fact["subject"]["id"], frozenset([fact["relation"]["id"]])
+        yield fact["relation"]["id"], frozenset()
+        for value in fact["objects"]:
+            if value["object"]["id"]:
+                yield value["object"]["id"], frozenset()
+
+
+def sitelinks(old: Mapping[str, Entity], new: Mapping[str, Entity]) -> Callable[[str], float | None]:
+    """The popularity without page views: ln(1 + sitelinks) in the new dump, else in the old one."""
+
+    def popular(name: str) -> float | None:
+        line = new.get(name) or old.get(name)
+        return None if line is None else math.log1p(line.sitelinks)
+
+    return popular

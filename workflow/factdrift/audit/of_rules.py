@@ -1,0 +1,205 @@
+"""What the rules make of sampled subjects, worked out from the dumps, and how the dataset differs from it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+from factdrift.audit.conclusions import Triple
+from factdrift.audit.expected import CREATION, updates
+from factdrift.audit.filters import Dump, How, relevant_in
+from factdrift.audit.kinds import FAILED, PASSED, UNCHECKED
+from factdrift.audit.lines import Entity
+from factdrift.audit.world import read
+
+Row = Mapping[str, Any]
+Finding = tuple[str, str, str]
+"""Kind, outcome and reason."""
+
+Key = tuple[str, str]
+"""Subject and relation."""
+
+RULES = {
+    **{
+        "1": "new_subject",
+        "2": "subject_gone",
+        "3": "death",
+        "4": "death_unclear",
+        "4m": "merged_or_deleted",
+    },
+    **{
+        "5": "ends_before_start",
+        "6": "replaced_at",
+        "7": "replaced_from",
+        "8a": "outdated",
+        "8b": "superseded",
+    },
+    **{"8": "measured_inside", "9": "ended_before", "10": "still_holds", "11": "began_inside"},
+    **{"12": "begins_after", "13": "began_and_ended", "14": "ended_inside", "15": "planned_end"},
+    **{
+        "16": "end_inside",
+        "17": "end_after",
+        "18": "removed_after_end",
+        "19": "new_object",
+        "20": "undecided",
+    },
+    "replaced": "replaced",
+}
+"""Row of the paper's Table 4, as docs/decisions.md numbers them -> the name in the column `rule`."""
+
+
+class Groups(NamedTuple):
+    """`due`: what must be in the dataset; `dropped`: why other groups are not; `open`: not decided here."""
+
+    due: Mapping[Key, Sequence[Triple]]
+    dropped: Mapping[Key, str]
+    open: Set[Key]
+
+
+def groups_of(
+    old: Dump,
+    new: Dump,
+    how: How,
+    objects: tuple[Mapping[str, Entity], Mapping[str, Entity]],
+    supplied: Mapping[str, str],
+) -> Groups:
+    """The groups of all subjects whose statements the two dumps have.
+
+    `objects`: of the old and of the new dump, the lines of the entities that these statements name.
+    """
+    born, unsure = _born(objects[0], objects[1], old, how)
+    names = {
+        int(name[1:]): label for name, label in supplied.items() if name[:1] == "Q" and name[1:].isdigit()
+    }
+    by_key: dict[Key, list[Triple]] = defaultdict(list)
+    for each in updates(old, new, how, born, names):
+        by_key[f"Q{each.any.subject}", f"P{each.any.property}"].append(each)
+    due = {key: [each for each in group if each.dropped_by is None] for key, group in by_key.items()}
+    dropped = {
+        key: "; ".join(sorted({f"{each.dropped_by} ({RULES[each.row]})" for each in by_key[key]}))
+        for key, left in due.items()
+        if not left
+    }
+    unclear = {
+        key
+        for key, group in by_key.items()
+        if any(each.change == "F+" and each.row == "20" and each.any.object in unsure for each in group)
+    }
+    return Groups({key: left for key, left in due.items() if left}, dropped, unclear)
+
+
+def _born(
+    before: Mapping[str, Entity], after: Mapping[str, Entity], old: Dump, how: How
+) -> tuple[set[int], set[int]]:
+    """The objects that are new entities, and those of which it cannot be said: these had an article before,
+    and nothing but statements about entities, whose own relevance is not known here."""
+    born, unsure = set(), set()
+    for name, entity in after.items():
+        if name[:1] != "Q" or not entity.has_article:
+            continue
+        number = int(name[1:])
+        if how.variant == "revised" and name in before:
+            continue
+        dates: dict[int, list[int]] = defaultdict(list)
+        for property_ in CREATION:
+            for value in entity.born.get(f"P{property_}", ()):
+                date = read(value, how)
+                if date and (how.variant != "revised" or value["precision"] >= 9):
+                    dates[property_].append(date.low)
+        if how.variant == "reference" and dates:
+            first = next(int(each[1:]) for each in entity.born if int(each[1:]) in dates)
+            dates = {first: dates[first] if first == 577 else dates[first][:1]}
+        oldest = [min(found) for property_, found in dates.items() if property_ == 577]
+        days = [day for property_, found in dates.items() if property_ != 577 for day in found]
+        if not any(day > how.t_old for day in (*oldest, *days)):
+            continue
+        line = before.get(name)
+        if line is None or not relevant_in(old, number, how) or not line.says_anything:
+            born.add(number)
+        elif not line.says_something:
+            unsure.add(number)
+    return born, unsure
+
+
+def missing(groups: Groups, drawn: Set[str], rows: Set[Key], narrowed: bool) -> Iterator[tuple[Key, Finding]]:
+    """A finding for each group of the drawn subjects that must be in the dataset.
+
+    `rows`: all keys of the dataset. `narrowed`: the build was asked for some groups only.
+    """
+    for key in sorted(groups.due):
+        if key[0] not in drawn or key in groups.open:
+            continue
+        if key in rows:
+            yield key, ("missing", PASSED, "")
+        elif narrowed:
+            yield key, ("missing", UNCHECKED, "the build was asked for some groups only (`only`)")
+        else:
+            labels = ", ".join(f"{each.label} by {RULES[each.row]}" for each in groups.due[key])
+            yield key, ("missing", FAILED, f"the rules make it an update ({labels}), but there is no row")
+
+
+def against_rules(row: Row, groups: Groups) -> Iterator[Finding]:
+    """Kinds `rules` and `scenario` of one row."""
+    key = row["subject"]["id"], row["relation"]["id"]
+    if key in groups.open:
+        for kind in ("rules", "scenario"):
+            yield kind, UNCHECKED, "whether an object is a new entity cannot be said"
+        return
+    triples = groups.due.get(key)
+    if triples is None:
+        why = groups.dropped.get(key, "no statement passes the filters")
+        yield "rules", FAILED, f"the rules make no update of it: {why}"
+        return
+    wrong = list(_objects(row, triples))
+    yield from (("rules", FAILED, reason) for reason in wrong)
+    if not wrong:
+        yield "rules", PASSED, ""
+    first = triples[0]
+    wrong = [
+        f"{name} is {row[name]}, by the rules {value}"
+        for name, value in (
+            ("scenario", first.scenario),
+            ("is_replace", first.is_replace),
+            ("subject_is_ph_new", first.subject_is_ph_new),
+            ("relation_is_temp_func", first.relation_is_temp_func),
+        )
+        if row[name] != value
+    ]
+    yield from (("scenario", FAILED, reason) for reason in wrong)
+    if not wrong:
+        yield "scenario", PASSED, ""
+
+
+def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
+    """Objects are known by their statements; their order is that of the old dump, then of the new one."""
+
+    def name(old: str | None, new: str | None) -> Key:
+        return (old or "").upper(), (new or "").upper()
+
+    by_name = {
+        name(each.old.id if each.old else None, each.new.id if each.new else None): each for each in triples
+    }
+    seen: list[Key] = []
+    for value in row["objects"]:
+        own = name(value["old_statement"], value["new_statement"])
+        triple = by_name.get(own)
+        if triple is None:
+            yield f"{value['label']}: by the rules no object of the update has the statements {' '.join(own)}"
+            continue
+        if own in seen:
+            yield f"{value['label']}: it occurs twice"
+        seen.append(own)
+        for field, given, due in (
+            ("decision", value["decision"], triple.label),
+            ("rule", value["rule"], RULES[triple.row]),
+            ("announced", value["announced"], triple.announced),
+            ("leaks", value["leaks"], triple.leaks),
+        ):
+            if given != due:
+                yield f"{value['label']}: {field} is {given}, by the rules {due}"
+    for own in by_name.keys() - set(seen):
+        yield f"the object of {' '.join(filter(None, own))} ({by_name[own].label}) is missing"
+    order = [own for own in by_name if own in seen]
+    if order != seen and sorted(order) == sorted(seen):
+        yield "the objects are not in the order of their statements"

@@ -1,0 +1,116 @@
+"""Checks of whole tables: rows that occur twice, splits that share a subject, what WFD_repl takes over."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+Row = Mapping[str, Any]
+
+
+class Fault(NamedTuple):
+    """A fault of a whole table: the name of the row, its relation, and what is wrong."""
+
+    row: str
+    relation: str
+    reason: str
+
+
+def repeated(path: Path, columns: Sequence[str]) -> Iterator[Fault]:
+    """Rows of a table that share a key; `columns` name it, `subject.id` a field of a struct."""
+    counts: Counter[tuple[str, ...]] = Counter()
+    for batch in pq.ParquetFile(path).iter_batches(columns=[name.partition(".")[0] for name in columns]):
+        parts = []
+        for name in columns:
+            column, _, field = name.partition(".")
+            values = batch.column(column)
+            parts.append((pc.struct_field(values, field) if field else values).to_pylist())
+        counts.update(tuple(map(str, key)) for key in zip(*parts, strict=True))
+    for key, number in sorted(counts.items()):
+        if number > 1:
+            yield Fault(" ".join(key), key[-1], f"{number} rows have {', '.join(columns)} {' '.join(key)}")
+
+
+def split_subjects(rows: Sequence[Row]) -> Iterator[Fault]:
+    """Subjects whose updates are not all in one split."""
+    splits: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        splits[row["subject"]["id"]].add(row["split"])
+    for row in rows:
+        if len(splits[row["subject"]["id"]]) > 1:
+            name = f"{row['subject']['id']} {row['relation']['id']}"
+            yield Fault(name, row["relation"]["id"], f"{row['subject']['id']} is in both splits")
+
+
+def same_objects(rows: Sequence[Row]) -> Iterator[Fault]:
+    """Updates that have an object twice; literals are compared as they are written."""
+    for row in rows:
+        names = Counter((value["id"] or value["raw"], value["new_statement"] or value["old_statement"])
+                        for value in row["objects"])  # fmt: skip
+        ids = Counter(value["id"] for value in row["objects"] if value["id"])
+        twice = [str(name) for name, number in (*ids.items(), *names.items()) if number > 1]
+        if twice:
+            name = f"{row['subject']['id']} {row['relation']['id']}"
+            yield Fault(name, row["relation"]["id"], f"{twice[0]} occurs twice among the objects")
+
+
+def replacements(whole: Path, part: Path, undersample: Mapping[str, int], seed: int) -> Iterator[Fault]:
+    """Differences between WFD_repl and the replacements of the dataset.
+
+    Of a relation in `undersample` one of so many groups is kept, rounded up: those of the smallest hashes.
+    """
+    due = _replacing(whole)
+    by_relation: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for key in due:
+        by_relation[key[1]].append(key)
+    kept: set[tuple[str, str]] = set()
+    for relation, keys in by_relation.items():
+        keys.sort(key=lambda key: _place(key, seed))
+        kept |= set(keys[: math.ceil(len(keys) / undersample.get(relation, 1))])
+    given: dict[tuple[str, str], str] = {}
+    for key, digest in _digests(part):
+        if key in given:
+            yield _fault(key, "two rows")
+        given[key] = digest
+    for key in sorted(given.keys() | kept):
+        if key not in kept:
+            why = (
+                "it is left out by the undersampling" if key in due else "it is no replacement of the dataset"
+            )
+            yield _fault(key, f"a row, but {why}")
+        elif key not in given:
+            yield _fault(key, "no row, but the dataset has the replacement")
+        elif given[key] != due[key]:
+            yield _fault(key, "the row differs from that of the dataset")
+    order = [key for key in due if key in kept]
+    if [key for key in given if key in kept] != order and given.keys() == kept:
+        yield Fault("", "", "the rows are not in the order of the dataset")
+
+
+def _fault(key: tuple[str, str], reason: str) -> Fault:
+    return Fault(" ".join(key), key[1], reason)
+
+
+def _place(key: tuple[str, str], seed: int) -> tuple[str, int]:
+    subject, relation = key[0][1:], key[1][1:]
+    return hashlib.sha256(f"undersample:{seed}:{subject}:{relation}".encode()).hexdigest(), int(subject)
+
+
+def _replacing(whole: Path) -> dict[tuple[str, str], str]:
+    """Key -> digest of the replacements of the dataset, in its order."""
+    return dict(_digests(whole, "ReplaceObject"))
+
+
+def _digests(path: Path, scenario: str | None = None) -> Iterator[tuple[tuple[str, str], str]]:
+    for batch in pq.ParquetFile(path).iter_batches(batch_size=2048):
+        chosen = batch if scenario is None else batch.filter(pc.equal(batch.column("scenario"), scenario))
+        for row in chosen.to_pylist():
+            digest = hashlib.sha256(repr(row).encode()).hexdigest()
+            yield (row["subject"]["id"], row["relation"]["id"]), digest

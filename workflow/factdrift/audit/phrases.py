@@ -1,0 +1,193 @@
+"""How TempRIPPLE asks: its settings and tables, its phrases, and names compared as words."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence, Set
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from factdrift.audit.dates import number_of_day
+
+_ORDINALS = (
+    *("most recent", "previous", "third most recent"),
+    *(
+        f"{word} most recent"
+        for word in (
+            ["fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"]
+        )
+    ),
+    *(f"{word}teenth most recent" for word in ("thir", "four", "fif", "six", "seven", "eigh", "nine")),
+    "twentieth most recent",
+)
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+
+
+class Method(NamedTuple):
+    """The key `tempripple` of a build, days as numbers, and the tables of its relations.
+
+    `mutable`: relation -> types of its subjects; `immutable`: relation -> types and guard; `wordings`:
+    relation -> question word, phrase, phrase with an ordinal. `unsupported`: a setting under which timelines
+    are not worked out again; empty if there is none.
+    """
+
+    window_start: int
+    change_start: int
+    change_end: int
+    immutable_span: tuple[int, int]
+    gap: int
+    coverage: str
+    new_rule: str
+    unite: bool
+    restrictive: Set[str]
+    require_start: bool
+    leak_check: bool
+    depth: int
+    last_day: datetime.date
+    is_dated: bool
+    capped: bool
+    mutable: Mapping[str, Sequence[str]]
+    immutable: Mapping[str, tuple[Sequence[str], str]]
+    wordings: Mapping[str, tuple[str, str, str]]
+    classes: Mapping[int, Set[str]]
+    unsupported: str
+
+    def changed(self, start: tuple[int, int], end: tuple[int, int]) -> bool:
+        """Whether a holder certainly began in the change period; with `new_rule: any` ended in it."""
+        dates = (start, end) if self.new_rule == "any" else (start,)
+        return any(self.change_start <= low and high < self.change_end for low, high in dates)
+
+    def types_of(self, reached: Set[int]) -> set[str]:
+        """The types that the classes of an item give it."""
+        return {each for number in reached for each in self.classes.get(number, ())}
+
+
+def read_method(settings: Mapping[str, Any], snapshot: str, resources: Path) -> Method:
+    """Reads the settings of a build and the tables in `resources`."""
+    until = datetime.date.fromisoformat(settings["change_end"]) - datetime.timedelta(days=1)
+    last = min(until, datetime.date.fromisoformat(snapshot))
+    first = number_of_day(settings["immutable_from"] or settings["window_start"])
+    through = number_of_day(settings["immutable_until"] or until.isoformat())
+    folder = resources / "tempripple"
+    full = settings["immutable"]["set"] == "full53"
+    classes: dict[int, set[str]] = {}
+    for row in _rows(folder / "types.tsv"):
+        classes.setdefault(int(row["class"][1:]), set()).add(row["type"])
+    unsupported = [
+        name
+        for name, value in (
+            ("on_ambiguous", settings["on_ambiguous"] != "drop"),
+            ("infer_end_from_next", settings["infer_end_from_next"]),
+            ("exclude_object_classes", settings["mutable"]["exclude_object_classes"]),
+        )
+        if value
+    ]
+    return Method(
+        window_start=number_of_day(settings["window_start"]),
+        change_start=number_of_day(settings["change_start"]),
+        change_end=number_of_day(settings["change_end"]),
+        immutable_span=(first, through),
+        gap=settings["gap_days"],
+        coverage=settings["coverage"],
+        new_rule=settings["new_rule"],
+        unite=settings["unite_same_object"],
+        restrictive=frozenset(settings["restrictive_qualifiers"]),
+        require_start=settings["immutable"]["require_start"],
+        leak_check=settings["leak_check"],
+        depth=settings["type_depth"],
+        last_day=last,
+        is_dated=settings["as_of"] == "on" or (settings["as_of"] == "auto" and until.isoformat() < snapshot),
+        capped=any(settings["related"].values()),
+        mutable={row["property"]: row["subjects"].split() for row in _rows(folder / "mutable.tsv")},
+        immutable={
+            row["property"]: (row["subjects"].split(), row["guard"])
+            for row in _rows(folder / "immutable.tsv")
+            if full or row["seed"] == "yes"
+        },
+        wordings={
+            row["property"]: (row["wh"], row["phrase"], row["with_ordinal"])
+            for row in _rows(resources / "words" / "noun_phrases.tsv")
+        },
+        classes=classes,
+        unsupported=", ".join(unsupported),
+    )
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+
+
+def ordinal(place: int) -> str:
+    """The words for a place in a timeline, from 1; `21st most recent` above twenty."""
+    if place <= len(_ORDINALS):
+        return _ORDINALS[place - 1]
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th") if place % 100 not in (11, 12, 13) else "th"
+    return f"{place}{ending} most recent"
+
+
+def question(method: Method, relation: str, place: int, subject: str, hops: Sequence[str]) -> str:
+    """The question about a holder and what follows from it, bare of articles and of case."""
+    words, phrase, with_ordinal = method.wordings[relation]
+    text = with_ordinal.replace("{ord}", ordinal(place)).replace("{x}", subject)
+    verb = "was" if place > 1 and not hops else "is"
+    for hop in hops:
+        words, phrase, _ = method.wordings[hop]
+        text = phrase.replace("{x}", text)
+    return bare(f"{dated(method)}{words} {verb} {text}?")
+
+
+def context(method: Method, relation: str, subject: str, holder: str) -> str:
+    """The sentence about the newest holder, bare of articles and of case."""
+    _, _, phrase = method.wordings[relation]
+    text = phrase.replace("{ord}", ordinal(1)).replace("{x}", subject)
+    return bare(f"{dated(method)}{text} is {holder.removesuffix('.')}.")
+
+
+def dated(method: Method) -> str:
+    """`As of 31 December 2022, `, or nothing."""
+    day = method.last_day
+    return f"As of {day.day} {_MONTHS[day.month - 1]} {day.year}, " if method.is_dated else ""
+
+
+def bare(text: str) -> str:
+    """A text in lower case without the article `the`, to compare wordings."""
+    return " ".join(word for word in text.split() if word.lower() != "the").casefold()
+
+
+def date_id(day: tuple[int, int, int], precision: int) -> str:
+    """`1776-07-04`, `1776-07`, `1776`; before Christ `-0044`."""
+    year, month, number = day
+    text = f"{'-' * (year < 0)}{abs(year):04d}"
+    return text + f"-{month:02d}" * (precision >= 10) + f"-{number:02d}" * (precision >= 11)
+
+
+def date_text(day: tuple[int, int, int], precision: int) -> str:
+    """`4 July 1776`, `July 1776`, `1776`; before Christ `44 BC`."""
+    year, month, number = day
+    text = str(year) if year > 0 else f"{-year} BC"
+    if precision >= 10:
+        text = f"{_MONTHS[month - 1]} {text}"
+    return f"{number} {text}" if precision >= 11 else text
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, to compare names."""
+    return tuple(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+
+
+def contains(text: str, part: str) -> bool:
+    """Whether the words of `part` occur in a row in `text`."""
+    inner, outer = words(part), words(text)
+    return bool(inner) and any(outer[k : k + len(inner)] == inner for k in range(len(outer) - len(inner) + 1))
+
+
+def normal(text: str) -> str:
+    """A form in which two names that read the same are equal."""
+    return " ".join(words(text)) or unicodedata.normalize("NFKC", text).casefold().strip()

@@ -1,0 +1,291 @@
+"""What an audit reads from both dumps: the lines that the sampled rows and the drawn subjects need."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow.parquet as pq
+
+from factdrift.audit import of_dated, of_klob, of_neighbours, of_questions, of_rules, of_streams, of_updates
+from factdrift.audit.dates import day_of
+from factdrift.audit.documents import MOST, Documents
+from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, STREAM, UPDATES
+from factdrift.audit.lines import Entity, read_entities
+from factdrift.audit.of_questions import Ripples
+from factdrift.audit.phrases import read_method
+from factdrift.audit.ripple_items import Key, derive
+from factdrift.audit.sentences import Templates
+from factdrift.audit.survey import DATED, OTHER, Survey, survey
+from factdrift.audit.values import entity_of
+from factdrift.audit.world import dump_of, method_of
+from factdrift.errors import InputError
+from factdrift.paths import RESOURCES
+
+Row = dict[str, Any]
+Wanted = dict[str, frozenset[str] | None]
+
+
+class Sources(Protocol):
+    """The files that are read."""
+
+    @property
+    def pair(self) -> Path: ...
+    @property
+    def old_dump(self) -> Path: ...
+    @property
+    def new_dump(self) -> Path: ...
+    @property
+    def labels(self) -> Sequence[Path]: ...
+    def files(self) -> dict[str, Path]: ...
+
+
+class Reading(NamedTuple):
+    """The lines of both dumps as the checks see them, and what the rules make of the subjects."""
+
+    source: Sources
+    manifest: Mapping[str, Any]
+    dumps: of_updates.Dumps
+    surveys: tuple[Survey, Survey]
+    drawn: Set[str]
+    subjects: Mapping[str, Entity]
+    groups: of_rules.Groups
+    nearby: of_neighbours.Nearby
+    items: Sequence[Row]
+
+    @property
+    def configuration(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.manifest["configuration"]
+        return found
+
+    @property
+    def has_popularity(self) -> bool:
+        return bool(self.configuration["pageviews"] == "none")
+
+    @property
+    def has_documents(self) -> bool:
+        return self.nearby.documents is not None
+
+    @property
+    def has_templates(self) -> bool:
+        return self.dumps.templates.are_known
+
+    def drawn_account(self) -> dict[str, Any]:
+        """How many subjects were drawn from the new dump, and how many updates they must have."""
+        _, new = self.surveys
+        return {
+            "strata": {
+                name: {"subjects": len(ids), "of": new.articles[name]} for name, ids in new.drawn.items()
+            },
+            "updates": sum(key[0] in self.drawn for key in self.groups.due),
+            "undecided": sum(key[0] in self.drawn for key in self.groups.open),
+        }
+
+    def ripples(self, folder: Path, items: Sequence[Row]) -> Ripples:
+        """TempRIPPLE's items of the sampled and of the drawn timelines, worked out from the new dump."""
+        settings = self.configuration["tempripple"]
+        method = read_method(settings, self.manifest["dates"]["new"], RESOURCES)
+        keys: set[Key] = {(row["s"], row["p"]) for row in self.items}
+        keys |= {(name, relation) for name in self.drawn for relation in method.mutable}
+        due, reasons, graph, dump = derive(
+            self.subjects,
+            [] if method.unsupported else keys,
+            method,
+            self.surveys[1],
+            self.dumps.supplied,
+            lambda wanted: read_entities(self.source.new_dump, wanted),
+        )
+        for name, line in self.dumps.new.items():
+            dump.setdefault(name, line)
+        return Ripples(
+            due,
+            reasons,
+            method,
+            graph,
+            dump,
+            _by(folder / "tr_facts.parquet", "fact_id"),
+            _by(folder / "tr_related.parquet", "rel_id"),
+            of_questions.asked_by(items),
+            of_questions.answers_of(items),
+            settings["distractors"]["same_timeline"],
+        )
+
+    def klob(self, lengths: Mapping[str, int]) -> of_klob.Snapshot:
+        """The snapshot that KLoB is made of."""
+        settings = self.configuration["klob"]
+        which = settings["snapshot"]
+        own = settings["templates"] == "own"
+        return of_klob.Snapshot(
+            self.dumps.side(which),
+            day_of(self.manifest["dates"][which]),
+            settings,
+            self.dumps.supplied,
+            of_klob.read_sentences(RESOURCES, lengths, own),
+        )
+
+    def has_other_dates(self, files: Mapping[str, Path]) -> bool:
+        """Whether the stream has other dumps than the two that are read; without its table it may have."""
+        if STREAM not in files:
+            return True
+        table = pq.read_table(files[STREAM], columns=["old_date", "new_date"])
+        dates = {date for name in ("old_date", "new_date") for date in table[name].to_pylist()}
+        return not dates <= set(self.manifest["dates"].values())
+
+
+def read(
+    source: Sources, manifest: Mapping[str, Any], samples: Mapping[str, Sequence[Row]], rows: int, seed: int
+) -> Reading:
+    """Reads each dump twice, the old one once more where similarities are checked.
+
+    The first reading draws `rows` subjects with a date since T_old and a quarter as many others, and keeps
+    their lines and those of the sampled rows' subjects; the second one reads what these lines name.
+    """
+    configuration = manifest["configuration"]
+    t_old, t_new = (day_of(manifest["dates"][which]) for which in ("old", "new"))
+    how = method_of(configuration, t_old, t_new)
+    updates = samples[UPDATES]
+    wanted_lines = {row["subject"]["id"] for row in updates} | {
+        row["s"] for row in samples.get(QUESTIONS, ())
+    }
+    new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
+    drawn = frozenset().union(*new_survey.drawn.values())
+    old_survey = survey(source.old_dump, t_old[0], wanted_lines | drawn)
+    subjects = [
+        {name: Entity(line, None) for name, line in found.lines.items()} for found in (old_survey, new_survey)
+    ]
+    wanted: list[Wanted] = [{}, {}]
+    for name in {each for side in subjects for line in side.values() for each in _objects(line)}:
+        for side in wanted:
+            side[name] = frozenset()
+    method = configuration["method"]
+    birth = {name: name == method["publication_property"] for name in method["creation_properties"]}
+    for side in wanted:
+        _want(side, _both(samples, frozenset(birth)))
+    for row in updates:
+        _want(wanted[0], of_neighbours.named(row))
+        _want(wanted[1], ((name, frozenset()) for name, _ in of_neighbours.named(row)))
+    for row in samples.get(KLOB, ()):
+        _want(wanted[configuration["klob"]["snapshot"] == "new"], of_klob.named_entities(row))
+    for row in samples.get(STREAM, ()):
+        _want(wanted[1], of_streams.named_entities(row))
+    for row in samples.get(QUESTIONS, ()):
+        options = (name for name in row["option_ids"] or () if name[:1] == "Q" and name[1:].isdigit())
+        _want(wanted[1], ((name, frozenset()) for name in options))
+        _want(wanted[1], [(row["asked_s"], frozenset([row["asked_p"]]))])
+    lines = [
+        read_entities(path, {name: each for name, each in side.items() if name not in known})
+        for path, side, known in zip((source.old_dump, source.new_dump), wanted, subjects, strict=True)
+    ]
+    supplied = read_labels(source.labels)
+    worlds = [
+        dump_of(side, known, found, how)
+        for side, known, found in zip(lines, subjects, (old_survey, new_survey), strict=True)
+    ]
+    both = [{**side, **known} for side, known in zip(lines, subjects, strict=True)]
+    groups = of_rules.groups_of(worlds[0], worlds[1], how, (both[0], both[1]), supplied)
+    popular = of_neighbours.sitelinks(both[0], both[1])
+    if configuration["pageviews"] != "none":
+        popular = _unknown
+    templates = Templates(
+        RESOURCES / "templates" / "templates.tsv",
+        RESOURCES / "words" / "grammar.tsv",
+        configuration["verbalizer"] == "bundled",
+    )
+    dumps = of_updates.Dumps(
+        both[0],
+        both[1],
+        t_old,
+        t_new,
+        configuration["variant"],
+        birth,
+        supplied,
+        templates,
+        (configuration["seed"], configuration["test_share"]),
+        popular,
+        new_survey.lines,
+    )
+    small = sum(old_survey.articles.values()) <= MOST
+    facing = configuration["neighbors"]
+    nearby = of_neighbours.Nearby(
+        Documents(source.old_dump, old_survey, how, t_old) if small else None,
+        _pool(source.pair / "wfd_repl.parquet"),
+        (facing["entities"], max(facing["facts"], facing["random"])),
+        popular,
+        templates,
+    )
+    return Reading(
+        source,
+        manifest,
+        dumps,
+        (old_survey, new_survey),
+        drawn,
+        subjects[1],
+        groups,
+        nearby,
+        samples.get(QUESTIONS, []),
+    )
+
+
+def _unknown(name: str) -> float | None:
+    return None
+
+
+def _objects(line: Entity) -> Iterator[str]:
+    """The items that a line states, and the units of its amounts."""
+    for group in line.claims.values():
+        for claim in group:
+            if claim.mainsnak.snaktype != "value":
+                continue
+            name = entity_of(claim.mainsnak)
+            if name is None and claim.mainsnak.value_datatype == "quantity":
+                name = str(claim.mainsnak.datavalue.value.get("unit", "1")).rpartition("/")[2]
+            if name and name[:1] == "Q":
+                yield name
+    yield from (f"Q{number}" for number in line.classes)
+
+
+def _both(
+    samples: Mapping[str, Sequence[Row]], birth: frozenset[str]
+) -> Iterator[tuple[str, frozenset[str] | None]]:
+    """What the rows need of either dump."""
+    for row in samples[UPDATES]:
+        yield from (each for each in of_updates.named_entities(row, birth) if each[1] is not None)
+    for row in samples.get(ASOF, ()):
+        yield from of_dated.named_entities(row)
+
+
+def _want(wanted: Wanted, named: Iterable[tuple[str, frozenset[str] | None]]) -> None:
+    for entity, relations in named:
+        before = wanted.get(entity, frozenset())
+        wanted[entity] = None if before is None or relations is None else before | relations
+
+
+def _pool(path: Path) -> frozenset[tuple[str, str, str]]:
+    """The nearest facts of the replacements: subject, relation and statement."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; build it with `snakemake --cores all`")
+    found = set()
+    for batch in pq.ParquetFile(path).iter_batches(columns=["neighborhood"], batch_size=1024):
+        for row in batch.to_pylist():
+            for fact in row["neighborhood"]:
+                found.add((fact["subject"]["id"], fact["relation"]["id"], fact["objects"][0]["statement"]))
+    return frozenset(found)
+
+
+def _by(path: Path, column: str) -> dict[str, Row]:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; it is built with tr_items.parquet, which the audit found")
+    return {row[column]: row for row in pq.read_table(path).to_pylist()}
+
+
+def read_labels(tables: Iterable[Path]) -> dict[str, str]:
+    """The labels that users supply, the first of each entity."""
+    labels: dict[str, str] = {}
+    for path in tables:
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+                if (row["label"] or "").strip():
+                    labels.setdefault(row["id"], row["label"])
+    return labels

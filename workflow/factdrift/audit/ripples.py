@@ -1,0 +1,364 @@
+"""TempRIPPLE's timelines and chains once more, from the lines of a dump."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from qwikidata.claim import WikidataClaim
+
+from factdrift.audit.dates import day_number, span
+from factdrift.audit.lines import Entity
+from factdrift.audit.phrases import Method, contains, date_id, date_text
+from factdrift.audit.values import END, START, entity_of
+
+FOREVER = 10**9
+Days = tuple[int, int]
+"""The first and the last day number that a date may mean."""
+
+_MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_WIDE = {8: 9, 7: 99, 6: 999}
+
+
+class Moment(NamedTuple):
+    """A date of a statement: the days that it may mean, and how it is written (year without a year 0)."""
+
+    days: Days
+    precision: int
+    written: tuple[int, int, int]
+    gregorian: tuple[int, int, int]
+
+
+def moment(value: Mapping[str, Any]) -> Moment | None:
+    """A `time` value; None if it cannot be read or is coarser than a millennium."""
+    date, precision = span(value), value.get("precision")
+    if date is None or not isinstance(precision, int) or precision < 6:
+        return None
+    text = str(value["time"])
+    year, month, day = (int(part) for part in text[1:].partition("T")[0].split("-"))
+    year *= -1 if text[0] == "-" else 1
+    written = (year, month or 1, day or 1)
+    gregorian = date.first if precision >= 11 else written
+    counted = gregorian[0] + (gregorian[0] < 0)
+    if precision >= 11:
+        number = day_number(counted, *gregorian[1:])
+        days = (number, number)
+    elif precision == 10:
+        begin = day_number(counted, written[1], 1)
+        later = (counted, written[1] + 1) if written[1] < 12 else (counted + 1, 1)
+        days = (begin, day_number(*later, 1) - 1)
+    else:
+        wide = _WIDE.get(precision, 0)
+        days = (day_number(counted - wide, 1, 1), day_number(counted + wide, 12, 31))
+    return Moment(days, min(precision, 11), written, gregorian)
+
+
+class Said(NamedTuple):
+    """A statement as the method reads it. `end`: None if unknown; `bad`: several dates, or an empty span."""
+
+    name: str
+    rank: str
+    snak: str
+    value: str | None
+    item: str | None
+    date: Moment | None
+    start: Days
+    end: Days | None
+    has_start: bool
+    bad: bool
+    qualifiers: frozenset[str]
+
+
+def said(claim: WikidataClaim) -> Said:
+    """Reads a statement."""
+    starts, ends = _moments(claim, START), _moments(claim, END)
+    start = _hull(starts) or (-FOREVER, -FOREVER)
+    end: Days | None = (FOREVER, FOREVER)
+    if END in claim.qualifiers:
+        unknown = any(each.snak.snaktype != "novalue" for each in claim.qualifiers[END])
+        end = _hull(ends) if ends else (None if unknown else end)
+    distinct = [{(each.days, each.precision) for each in found if each} for found in (starts, ends)]
+    bad = max(map(len, distinct)) > 1 or end is None or end[1] < start[0]
+    main = claim.mainsnak
+    item = entity_of(main) if main.snaktype == "value" else None
+    date = (
+        moment(main.datavalue.value) if main.snaktype == "value" and main.value_datatype == "time" else None
+    )
+    prefix, dollar, rest = claim.claim_id.partition("$")
+    return Said(
+        f"{prefix.upper()}{dollar}{rest}",
+        claim.rank,
+        main.snaktype,
+        value_of(claim),
+        item if item and item[0] == "Q" else None,
+        date,
+        start,
+        end,
+        any(starts),
+        bad,
+        frozenset(claim.qualifiers),
+    )
+
+
+def value_of(claim: WikidataClaim) -> str | None:
+    """The id by which answers are compared: an item, a Gregorian date, a text, `en:Text`; or None."""
+    main = claim.mainsnak
+    if main.snaktype != "value":
+        return None
+    if name := entity_of(main):
+        return name
+    value: Any = main.datavalue.value
+    if isinstance(value, str):
+        return value
+    if main.value_datatype == "time":
+        date = moment(value)
+        return date_id(date.gregorian, date.precision) if date else None
+    if main.value_datatype == "monolingualtext":
+        return f"{value.get('language')}:{value.get('text')}"
+    return None
+
+
+def _moments(claim: WikidataClaim, qualifier: str) -> list[Moment | None]:
+    snaks = (each.snak for each in claim.qualifiers.get(qualifier, []))
+    return [moment(snak.datavalue.value) for snak in snaks if snak.value_datatype == "time"]
+
+
+def _hull(dates: Sequence[Moment | None]) -> Days | None:
+    known = [each.days for each in dates if each]
+    if not known or len(known) < len(dates):
+        return None
+    return min(each[0] for each in known), max(each[1] for each in known)
+
+
+# --- timelines ------------------------------------------------------------------------------------------
+
+
+class Holder(NamedTuple):
+    """Who or what held over one stretch of time, and the statements that say so."""
+
+    item: str
+    start: Days
+    end: Days
+    names: tuple[str, ...]
+
+    def before(self, other: Holder) -> bool:
+        """Whether this one may have ended when the other began."""
+        return self.end[0] <= other.start[1]
+
+    def is_ordered(self, other: Holder) -> bool:
+        """Whether only one of the two may come first."""
+        return self.before(other) != other.before(self)
+
+
+def timeline(claims: Sequence[Said], method: Method) -> list[Holder] | str:
+    """The holders inside the window, newest first; the reason if there is no order or no change."""
+    window, until = method.window_start, method.change_end
+    found: list[Holder] = []
+    for each in claims:
+        if each.snak == "novalue" or each.qualifiers & method.restrictive:
+            continue
+        if (each.end is not None and each.end[1] <= window) or each.start[0] >= until:
+            continue
+        if each.bad or each.end is None:
+            return "bad_date"
+        if each.item is None:
+            return "unknown_object"
+        found.append(Holder(each.item, each.start, each.end, (each.name,)))
+    if method.unite:
+        found = _united(found)
+    for place, one in enumerate(found):
+        if not all(one.is_ordered(other) for other in found[place + 1 :]):
+            return "overlap"
+    # In a total order each holder is after as many others as its place says.
+    found.sort(key=lambda one: sum(other.before(one) for other in found if other is not one))
+    if method.coverage != "off" and found:
+        first = found[0].start
+        if first[0] - window >= method.gap or (method.coverage == "strict" and first[1] > window):
+            return "left_gap"
+        if any(later.start[0] - earlier.end[1] >= method.gap for earlier, later in pairwise(found)):
+            return "gap"
+    merged: list[Holder] = []
+    for holder in found:
+        if merged and merged[-1].item == holder.item:
+            last = merged.pop()
+            names = tuple(sorted({*last.names, *holder.names}))
+            holder = Holder(holder.item, last.start, holder.end, names)
+        merged.append(holder)
+    if not merged or not method.changed(merged[-1].start, merged[-1].end):
+        return "no_change"
+    return merged[::-1] if len(merged) > 1 else "no_old"
+
+
+def _united(found: list[Holder]) -> list[Holder]:
+    """Statements about one holder that overlap, or whose order is open, are one."""
+    found = sorted(found, key=lambda each: (each.start, each.end, each.names))
+    for place, one in enumerate(found):
+        for other in found[place + 1 :]:
+            if one.item == other.item and not one.is_ordered(other):
+                start = (min(one.start[0], other.start[0]), min(one.start[1], other.start[1]))
+                end = (max(one.end[0], other.end[0]), max(one.end[1], other.end[1]))
+                union = Holder(one.item, start, end, tuple(sorted({*one.names, *other.names})))
+                return _united([*(each for each in found if each not in (one, other)), union])
+    return found
+
+
+# --- what follows from a holder -------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """A hop: relation, start, value, statement, the value in words, the item or the date that it is."""
+
+    relation: str
+    start: str
+    value: str
+    name: str
+    label: str
+    item: str | None
+    date: Moment | None
+
+
+class Chain(NamedTuple):
+    """A path from a holder; `holder` counts from 0, the newest."""
+
+    holder: int
+    steps: tuple[Step, ...]
+
+    def id_in(self, subject: str, relation: str, holder: Holder) -> str:
+        """The id of the related fact."""
+        steps = (f"{each.relation} {each.start} {each.value} {each.name}" for each in self.steps)
+        return row_id(subject, relation, holder.item, " ".join(holder.names), *steps)
+
+
+def row_id(*parts: str) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of the parts."""
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
+
+
+class Graph:
+    """The edges of items along immutable facts; the lines are those read so far."""
+
+    def __init__(self, dump: Mapping[str, Entity], classes: Any, method: Method, supplied: Mapping[str, str]):
+        self._dump, self._classes, self._method, self._supplied = dump, classes, method, supplied
+        self._edges: dict[str, list[Step]] = {}
+
+    def label(self, name: str) -> str | None:
+        """The label of an item; None without one."""
+        line = self._dump.get(name)
+        return (line.label if line else None) or self._supplied.get(name)
+
+    def is_a(self, name: str, types: Sequence[str]) -> bool:
+        """Whether an item is of one of the types, as far as P31 and P279 reach."""
+        line = self._dump.get(name)
+        return "any" in types or (
+            line is not None
+            and not self._method.types_of(
+                closure_of(self._classes, line.best_classes, self._method.depth)
+            ).isdisjoint(types)
+        )
+
+    def values(self, name: str) -> Iterator[str]:
+        """The items that the immutable relations of an item state, whether or not they are edges."""
+        line = self._dump.get(name)
+        for relation in self._method.immutable if line else ():
+            for claim in line.of(relation) if line else ():
+                if (item := said(claim).item) is not None:
+                    yield item
+
+    def edges(self, name: str) -> list[Step]:
+        """The edges from an item."""
+        if name not in self._edges:
+            self._edges[name] = list(self._steps(name))
+        return self._edges[name]
+
+    def _steps(self, name: str) -> Iterator[Step]:
+        line = self._dump.get(name)
+        own = self.label(name)
+        for relation, (types, guard) in self._method.immutable.items() if line else ():
+            assert line is not None
+            claims = _best(line, relation)
+            if not claims or not self.is_a(name, types):
+                continue
+            chosen = self._lasting(claims, guard)
+            if chosen is None or not self._guarded(line, name, chosen, guard):
+                continue
+            label = self.label(chosen.item) if chosen.item else _text(chosen)
+            if not label or (self._method.leak_check and own and contains(own, label)):
+                continue
+            assert chosen.value is not None
+            yield Step(relation, name, chosen.value, chosen.name, label, chosen.item, chosen.date)
+
+    def _lasting(self, claims: Sequence[Said], guard: str) -> Said | None:
+        """The statement of the one value that held over the whole window."""
+        first, last = self._method.immutable_span
+        rivals = [
+            each for each in claims if (each.end is None or each.end[1] > first) and each.start[0] <= last
+        ]
+        if len({each.value for each in rivals}) != 1 or rivals[0].value is None:
+            return None
+        lasting = [
+            each
+            for each in rivals
+            if not each.bad and each.end and each.start[1] <= first and each.end[0] >= last
+            and (each.has_start or not (self._method.require_start or guard == "S"))
+        ]  # fmt: skip
+        return min(lasting, key=lambda each: each.name, default=None)
+
+    def _guarded(self, line: Entity, name: str, chosen: Said, guard: str) -> bool:
+        before = self._method.immutable_span[0]
+        if chosen.snak == "value" and chosen.item is None and chosen.date is not None:
+            if chosen.date.precision < 9 or (guard == "V" and chosen.date.days[1] > before):
+                return False
+        elif guard == "V":
+            return False
+        if guard == "D":
+            deaths = [each.date.days[1] for each in _best(line, "P570") if each.date]
+            if not deaths or max(deaths) > before:
+                return False
+        births = _best(line, "P569" if self.is_a(name, ["human"]) else "P571")
+        dates = [each.date.days for each in births if each.date]
+        return not dates or min(dates)[1] <= before
+
+    def chains(self, subject: str, holders: Sequence[Holder], hops: int = 3) -> Iterator[Chain]:
+        """All chains of up to three hops from the holders of a timeline."""
+        own = self.label(subject) or ""
+        for number, holder in enumerate(holders):
+            waiting: list[tuple[Chain, tuple[str, ...]]] = [(Chain(number, ()), (subject, holder.item))]
+            while waiting:
+                chain, nodes = waiting.pop()
+                for step in self.edges(nodes[-1]):
+                    if step.item in nodes or (self._method.leak_check and contains(own, step.label)):
+                        continue
+                    longer = Chain(number, (*chain.steps, step))
+                    yield longer
+                    if step.item and len(longer.steps) < hops:
+                        waiting.append((longer, (*nodes, step.item)))
+
+
+def closure_of(classes: Any, start: Sequence[int], steps: int) -> set[int]:
+    """The classes and what they reach by so many steps of P279."""
+    found, edge = set(start), set(start)
+    for _ in range(steps):
+        edge = {above for each in edge for above in classes.get(each, ())} - found
+        found |= edge
+    return found
+
+
+def _best(line: Entity, relation: str) -> list[Said]:
+    """The statements of best rank that do not say that there is no value."""
+    claims = [said(each) for each in line.of(relation)]
+    preferred = [each for each in claims if each.rank == "preferred"]
+    return [each for each in preferred or claims if each.snak != "novalue"]
+
+
+def _text(chosen: Said) -> str | None:
+    if chosen.date is not None:
+        return date_text(chosen.date.written, chosen.date.precision)
+    value = chosen.value or ""
+    return value.partition(":")[2] if _has_language(value) else value
+
+
+def _has_language(value: str) -> bool:
+    code, colon, _ = value.partition(":")
+    return bool(colon) and 1 < len(code) <= 12 and code == code.lower() and " " not in code

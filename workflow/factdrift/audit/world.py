@@ -1,0 +1,138 @@
+"""Lines of a dump as the second implementation of the method reads them: statements, entities, dates."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from qwikidata.claim import WikidataClaim
+
+from factdrift.audit import filters
+from factdrift.audit.dates import Day, span
+from factdrift.audit.filters import Dump, How, Relation, Span, Statement
+from factdrift.audit.lines import Entity
+from factdrift.audit.survey import Survey
+from factdrift.audit.values import END, POINT, START, entity_of, identity, plain
+from factdrift.switches import switches
+
+
+def packed(day: Day) -> int:
+    """A day as a number that orders days."""
+    year, month, number = day
+    return year * 10_000 + month * 100 + number
+
+
+def method_of(configuration: Mapping[str, Any], t_old: Day, t_new: Day) -> How:
+    """The variant with its switches, as the configuration of a build chooses them."""
+    chosen = switches(configuration)
+    return How(
+        variant=configuration["variant"],
+        dates=chosen["dates"],
+        objects=chosen["objects"],
+        merges=chosen["merges"],
+        leaks=chosen["leaks"],
+        t_old=packed(t_old),
+        t_new=packed(t_new),
+    )
+
+
+def read(value: Mapping[str, Any], how: How) -> Span | None:
+    """The days that a date may mean, as the variant reads it; None if it cannot be read."""
+    date = span(value)
+    if date is None:
+        return None
+    if how.dates == "interval":
+        return Span(packed(date.first), packed(date.last))
+    if how.variant == "reference":
+        day = packed(date.written)
+    elif value["precision"] >= 9:
+        day = packed(date.first)
+    else:
+        year = re.match(r"([+-])0*(\d+)-", value["time"])
+        assert year is not None  # span() has read it
+        day = packed((int(year[2]) * (-1 if year[1] == "-" else 1), 1, 1))
+    return Span(day, day)
+
+
+def dump_of(entities: Mapping[str, Entity], subjects: Mapping[str, Entity], said: Survey, how: How) -> Dump:
+    """A dump that has the statements of `subjects`, and of all `entities` the label, article and classes."""
+    statements = [each for entity in subjects.values() for each in _statements(entity, said.relations, how)]
+    known = {**entities, **subjects}
+    briefs = {
+        int(name[1:]): filters.Entity(named(entity), entity.has_article, entity.classes)
+        for name, entity in known.items()
+        if name[:1] == "Q"
+    }
+    labels = {int(name[1:]): entity.label for name, entity in known.items() if name[:1] == "Q"}
+    return Dump(tuple(statements), briefs, said.relations, said.classes, labels)
+
+
+def named(entity: Entity) -> str | None:
+    """The label of an entity; a blank one is none."""
+    return plain(entity.label) or None
+
+
+def _statements(entity: Entity, relations: Mapping[int, Relation], how: How) -> Iterator[Statement]:
+    place = 0
+    for group in entity.claims.values():
+        for claim in group:
+            yield _statement(int(entity.id[1:]), place, claim, relations, how)
+            place += 1
+
+
+def _statement(
+    subject: int, place: int, claim: WikidataClaim, relations: Mapping[int, Relation], how: How
+) -> Statement:
+    main = claim.mainsnak
+    property_ = int(claim.property_id[1:])
+    known = relations.get(property_)
+    has_value = main.snaktype == "value"
+    value: Any = main.datavalue.value if has_value else None
+    is_time = has_value and main.value_datatype == "time"
+    object_ = number_of(entity_of(main)) if has_value else None
+    start, end, pit = (_dates(claim, name, how) for name in (START, END, POINT))
+    return Statement(
+        subject=subject,
+        property=property_,
+        id=claim.claim_id.upper(),
+        position=place,
+        rank=claim.rank,
+        snak=main.snaktype,
+        datatype=main.snak_datatype or (known.datatype if known else None) or "",
+        object=object_,
+        key=repr(identity(main)),
+        json=None if object_ is not None or not has_value else json.dumps(value, sort_keys=True),
+        time=read(value, how) if is_time else None,
+        precision=value.get("precision") if is_time else None,
+        start=min(start, default=None, key=_order),
+        start_unknown=not start and unknown(claim, START),
+        end=max(end, default=None, key=_order),
+        end_unknown=not end and unknown(claim, END),
+        pit=max(pit, default=None, key=_order),
+        qualifiers=frozenset(int(name[1:]) for name in claim.qualifiers),
+    )
+
+
+def number_of(name: str | None) -> int | None:
+    """`Q5` -> 5, `P6` -> -6; None for anything else."""
+    if name is None or not re.fullmatch(r"[QP]\d+", name):
+        return None
+    return int(name[1:]) * (-1 if name[0] == "P" else 1)
+
+
+def _order(date: Span) -> tuple[int, int]:
+    return date.low, date.high
+
+
+def _dates(claim: WikidataClaim, qualifier: str, how: How) -> list[Span]:
+    snaks = (each.snak for each in claim.qualifiers.get(qualifier, []))
+    found = (read(snak.datavalue.value, how) for snak in snaks if snak.value_datatype == "time")
+    return [each for each in found if each]
+
+
+def unknown(claim: WikidataClaim, qualifier: str) -> bool:
+    """Whether a qualifier says something that is no date: `somevalue`, or a date that cannot be read."""
+    snaks = [each.snak for each in claim.qualifiers.get(qualifier, [])]
+    return any(snak.snaktype == "somevalue" or snak.value_datatype == "time" for snak in snaks)
