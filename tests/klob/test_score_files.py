@@ -252,6 +252,24 @@ def test_reference_locators_as_files(examples: Path, tmp_path: Path) -> None:
     assert main(["klob", "locate", "random", "--examples", str(examples), "--units", "0", "-o", "x"]) == 1
 
 
+def test_files_of_a_user_are_not_replaced(
+    examples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scores of an own locator, and a table with the name of one that is written."""
+    own = tmp_path / "mine"
+    own.mkdir()
+    for name in ("scores.json", "scores.npy", "measures.parquet"):
+        (own / name).write_text("of the user")
+    line = ["--examples", str(examples), "--units", "50", "-o", str(own)]
+    assert main(["klob", "locate", "random", *line]) == 1
+    assert "measures.parquet in it was not written there by factdrift" in capsys.readouterr().err
+    scores = folder(examples, tmp_path / "dense")
+    line = ["--examples", str(examples), "-o", str(own)]
+    assert main(["klob", "score", str(scores), *line]) == 1
+    assert f"{own}/measures.parquet: was not written by this command" in capsys.readouterr().err
+    assert {path.read_text() for path in own.iterdir()} == {"of the user"}
+
+
 def test_missing_examples_and_absurd_k(examples: Path, tmp_path: Path) -> None:
     path = folder(examples, tmp_path / "dense")
     with pytest.raises(InputError, match=r"klob_c.parquet is missing; build it"):
