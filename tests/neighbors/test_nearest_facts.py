@@ -147,7 +147,14 @@ def test_takes_only_kept_and_labelled_facts(table: Write, tmp_path: Path) -> Non
 
 def test_a_property_as_object_is_always_labelled(table: Write, tmp_path: Path) -> None:
     old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, -17))]
-    assert [row["object"] for row in run(table, tmp_path, old, [], UPDATED)] == [-17]
+    found = run(table, tmp_path, old, [], UPDATED, unlabelled={-17})
+    assert [row["object"] for row in found] == [-17]
+
+
+def test_neither_the_new_nor_the_obsolete_object_is_a_neighbor(table: Write, tmp_path: Path) -> None:
+    others = [city(subject, statement(subject, P6, 300 + subject)) for subject in (2, 101, 102)]
+    old = [*city(1, statement(1, P6, 101)), *(row for each in others for row in each)]
+    assert [row["neighbor"] for row in run(table, tmp_path, old, [], UPDATED)] == [2]
 
 
 def test_names_that_hold_the_blank_of_a_cloze_test_are_left_out(table: Write, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 from support.examples import examples
@@ -85,6 +86,13 @@ def test_no_shared_feature_is_no_neighbor() -> None:
     corpus = weights.transform(documents([[1], [2]]))
     found = list(nearest(weights.transform(documents([[1], [77]])), corpus, 5))
     assert [best.documents.tolist() for best in found] == [[0], []]
+
+
+def test_what_rounds_to_no_similarity_is_no_neighbor() -> None:
+    query = sparse.csr_array(np.array([[1.0, 1e-6]]))
+    corpus = sparse.csr_array(np.array([[0.0, 1e-6], [0.0, 1e-2]]))
+    (found,) = nearest(query, corpus, 5)
+    assert (found.documents.tolist(), found.similarities.tolist()) == ([1], [1e-8])
 
 
 def test_pairs() -> None:
