@@ -34,6 +34,7 @@ from factdrift.snapshots.api.entities import FETCHED
 from factdrift.statements.gather import CLASSES
 from factdrift.streams.assemble import STREAM
 from factdrift.streams.schemas import ASOF
+from factdrift.streams.stated import TIMELINES
 from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, TIME, TRANSLATIONS
 from factdrift.tempripple import immutability, timelines
 from factdrift.tempripple.rows import ROWS
@@ -87,6 +88,7 @@ SCHEMAS = {
     "stored_answers": STORED,
     "tempripple_rows": ROWS,
     "stream": STREAM,
+    "timelines": TIMELINES,
     "asof": pa.schema([field for field in ASOF if field.name not in TR_ITEMS.names]),
     "tr_facts": TR_FACTS,
     "tr_related": TR_RELATED,
