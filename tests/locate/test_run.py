@@ -262,7 +262,9 @@ def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tm
         norms = []
         for layer in range(3):
             module = loaded.model.get_submodule(loaded.spec.module(layer, loaded.spec.mlp))
-            hook = module.register_forward_hook(lambda _, __, out, norms=norms: norms.append(out[0, -1].norm().item()))
+            hook = module.register_forward_hook(
+                lambda _, __, out, norms=norms: norms.append(out[0, -1].norm().item())
+            )
             with torch.no_grad():
                 loaded.model(input_ids=torch.tensor([ids]))
             hook.remove()
