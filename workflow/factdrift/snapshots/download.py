@@ -39,6 +39,11 @@ def download(dump: Dump, output: Path, client: Client) -> None:
     incomplete file is kept, except after a wrong checksum.
     """
     if output.exists():
+        size = output.stat().st_size
+        if dump.size is not None and size != dump.size:
+            raise InputError(
+                f"{output}: has {size:,} bytes, but the dump has {dump.size:,}; move it away to fetch one"
+            )
         say(dump.urls[0], f"has been downloaded already, as {output}; remove that file to fetch it again")
         return
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -241,8 +246,13 @@ class _Part:
 
 @contextlib.contextmanager
 def _part(output: Path) -> Iterator[_Part]:
-    """The incomplete file of `output`, locked against other processes."""
+    """The incomplete file of `output`, locked against other processes; InputError if it is not ours."""
     path = output.with_name(f"{output.name}.part")
+    if path.exists() and path.stat().st_size and not path.with_name(f"{path.name}.json").exists():
+        raise InputError(
+            f"{path}: was begun by another program, whose file it would replace; move it away, or name "
+            "another output"
+        )
     # Unbuffered, so that after a kill the file has all that was written, and closing it cannot fail.
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0) as file:
         if not try_lock(file, path):
