@@ -257,3 +257,13 @@ def test_what_cannot_be_tuned_is_refused(
     assert tune(world, tmp_path / "tuned.yaml", method, *options) == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / "tuned.yaml").exists()
+
+
+def test_a_configuration_of_the_users_own_is_not_replaced(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("seed: 7\n")
+    assert tune(world, path, "rome") == 1
+    assert f"--output: {path} was not written by this command" in capsys.readouterr().err
+    assert path.read_text() == "seed: 7\n"

@@ -149,6 +149,12 @@ def test_a_second_run_asks_nothing_and_writes_nothing(
     assert (FOLDER / "entities.txt").read_text(encoding="utf-8").endswith("\nQ30  # P6\nQ31  # P6\n")
     assert "entities.txt: 2 items; 1 left out by --limit" in capsys.readouterr().out
     assert len(small_service.asked) == asked
+    # What a user has written into the configuration is not lost.
+    with files[1].open("a", encoding="utf-8") as file:
+        file.write("seed: 7\n")
+    assert recent(small_service, "--plan") == 1
+    assert "config.yaml: has been changed since this command wrote it" in capsys.readouterr().err
+    assert files[1].read_text(encoding="utf-8").endswith("seed: 7\n")
 
 
 def test_a_limit_is_reported(small_service: QueryService, capsys: pytest.CaptureFixture[str]) -> None:

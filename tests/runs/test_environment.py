@@ -12,6 +12,7 @@ import pytest
 from factdrift import cli
 from factdrift.errors import InputError
 from factdrift.runs.environment import prepare
+from factdrift.runs.image import link_image
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,6 +48,19 @@ def test_an_interruption_is_one_line(error: str) -> None:
         assert done.stderr.startswith("Traceback")
         assert done.stderr.endswith("ValueError: a bug\n")
     assert done.returncode != 0
+
+
+def test_an_image_of_the_users_own_is_not_removed(tmp_path: Path) -> None:
+    image, link = tmp_path / "envs.sif", tmp_path / ".snakemake" / "factdrift.sif"
+    image.write_text("built")
+    link_image(image, link)
+    link_image(image, link)
+    assert link.is_symlink()
+    link.unlink()
+    link.write_text("copied there")
+    with pytest.raises(InputError, match=r"factdrift\.sif: is a file of its own"):
+        link_image(image, link)
+    assert link.read_text() == "copied there"
 
 
 def test_an_interrupted_command_is_one_line(

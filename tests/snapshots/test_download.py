@@ -297,6 +297,7 @@ def test_an_empty_file_is_no_dump(server, client, tmp_path, lengths):
     server.files[PATH] = b""
     server.lengths = lengths
     (tmp_path / "dump.json.gz.part").write_bytes(b"z" * 1000)
+    (tmp_path / "dump.json.gz.part.json").write_text("{}")
     assert "0 bytes came" in refused(tmp_path, dump(server), client)
 
 

@@ -93,12 +93,18 @@ def new_folder(folder: Path) -> Iterator[Path]:
         remove_folder(folder)
 
 
-def list_files(folder: Path) -> None:
-    """Writes the list of all files that are in a folder, at any depth."""
-    found = sorted(path for path in _files(folder) if path.name != LIST)
+def list_files(folder: Path, files: Iterable[Path] | None = None) -> None:
+    """Writes the list of a folder: of all files in it, at any depth, or of `files`."""
+    found = sorted(path for path in (_files(folder) if files is None else files) if path.name != LIST)
     rows = [[path.relative_to(folder).as_posix(), path.lstat().st_size] for path in found]
     text = "".join(f"{json.dumps(row, ensure_ascii=True)}\n" for row in rows)
     (folder / LIST).write_text(text, encoding="ascii")
+
+
+def is_own(path: Path) -> bool:
+    """Whether a file is as the list of its folder says."""
+    held = _listed(path.parent)
+    return path in held and held[path] in (None, path.lstat().st_size)
 
 
 def check_folder(folder: Path, also: Sequence[str] = ()) -> None:

@@ -70,10 +70,20 @@ def register(verbs: Parsers) -> None:
     verb.set_defaults(run=_tune)
 
 
+def _is_tuned(path: Path) -> bool:
+    """Whether a file is one that `write` has written."""
+    return path.is_file() and b"factdrift edit tune, the best of" in path.read_bytes().partition(b"\n")[0]
+
+
 def _tune(options: argparse.Namespace) -> None:
     from factdrift.edit.methods.hyperparameters import check_values, read_search
     from factdrift.owned import scratch
 
+    if options.output.exists() and not _is_tuned(options.output):
+        raise InputError(
+            f"--output: {options.output} was not written by this command, so it is not replaced; name "
+            "another file"
+        )
     own = entry(options.method, options.methods)
     check_values(own.name, options.set, own.described_in(options.methods))
     tried = read_search(own.name, own.described_in(options.methods))

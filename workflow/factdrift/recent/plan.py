@@ -9,8 +9,9 @@ from pathlib import Path
 
 import yaml
 
+from factdrift.errors import InputError
+from factdrift.owned import atomic_path, is_own, list_files
 from factdrift.recent.search import Found, Search
-from factdrift.tables import atomic_path
 from factdrift.wikidata.ids import entity_id, property_id
 
 TARGET = "results/wikifactdiff.parquet"
@@ -25,6 +26,7 @@ def write_plan(folder: Path, wanted: Search, found: Found, items: Sequence[int],
     """Writes `entities.txt` and `config.yaml` into a folder; returns the path of the latter.
 
     A file that would have the same content is left as it is, so that a repeated run makes nothing again.
+    Raises InputError if another one was changed since it was written.
     """
     entities = folder / "entities.txt"
     asked = ", ".join(property_id(relation) for relation in wanted.relations)
@@ -48,6 +50,7 @@ def write_plan(folder: Path, wanted: Search, found: Found, items: Sequence[int],
     }
     path = folder / "config.yaml"
     _write(path, yaml.safe_dump(config, sort_keys=False))
+    list_files(folder, (entities, path))
     return path
 
 
@@ -64,5 +67,10 @@ def shown(config: Path, cores: str, contact: str) -> str:
 def _write(path: Path, text: str) -> None:
     if path.is_file() and path.read_bytes() == text.encode("utf-8"):
         return
+    if path.exists() and not is_own(path):
+        raise InputError(
+            f"{path}: has been changed since this command wrote it, so it is not replaced; name your own "
+            "keys in another file (snakemake --configfile A B), or move this one away"
+        )
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

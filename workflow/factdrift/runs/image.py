@@ -11,7 +11,8 @@ def link_image(image: Path, link: Path) -> None:
     """Makes `link` a symbolic link to the container image.
 
     The workflow names the link: Snakemake refuses an image whose path has a space, and would repeat all jobs
-    if the path changed. Raises InputError that names the command to build the image if there is none.
+    if the path changed. Raises InputError that names the command to build the image if there is none, or if
+    `link` is a file.
     """
     if not image.is_file():
         recipe = image.with_suffix(".def")
@@ -22,6 +23,8 @@ def link_image(image: Path, link: Path) -> None:
     target = image.resolve()
     if link.is_symlink() and link.resolve() == target:
         return  # other jobs may be using it
+    if link.exists() and not link.is_symlink():
+        raise InputError(f"{link}: is a file of its own, where a link to {image} belongs; move it away")
     link.parent.mkdir(parents=True, exist_ok=True)
     link.unlink(missing_ok=True)
     link.symlink_to(target)

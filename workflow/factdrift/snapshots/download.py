@@ -294,8 +294,13 @@ class _Part:
 
 @contextlib.contextmanager
 def _part(output: Path) -> Iterator[_Part]:
-    """The incomplete file of `output`, locked against other processes."""
+    """The incomplete file of `output`, locked against other processes; InputError if it is not ours."""
     path = output.with_name(f"{output.name}.part")
+    if path.exists() and path.stat().st_size and not path.with_name(f"{path.name}.json").exists():
+        raise InputError(
+            f"{path}: was begun by another program, whose file it would replace; move it away, or name "
+            "another output"
+        )
     # Unbuffered, so that after a kill the file has all that was written, and closing it cannot fail.
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0) as file:
         if not try_lock(file, path):
