@@ -1,11 +1,16 @@
 """That edits are the same together and alone, in any order, and that no trace of them stays."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import FAMILIES, rounding, tiny_model
 
 from factdrift.edit.methods import contexts as contexts_module
+from factdrift.edit.methods import regimes
+from factdrift.edit.methods.hyperparameters import read_hyper
+from factdrift.edit.methods.regimes import at_a_time, matrix_bytes
 from factdrift.edit.methods.registry import METHODS
 from factdrift.models.memory import in_batches
 
@@ -89,6 +94,63 @@ def test_one_item_that_does_not_fit_is_an_error():
 
     with pytest.raises(torch.OutOfMemoryError, match="on purpose"):
         in_batches([1, 2, 3], 2, work)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`",
+        "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 68719476736 bytes",
+    ],
+)
+def test_libraries_that_cannot_allocate_are_out_of_memory(said):
+    def work(items, error=RuntimeError):
+        if len(items) > 1:
+            raise error(said)
+        return len(items)
+
+    assert in_batches([1, 2, 3], 3, work) == [1, 1, 1]
+    assert in_batches([1, 2], 2, lambda items: work(items, torch.linalg.LinAlgError)) == [1, 1]
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        in_batches([1, 2], 2, lambda items: torch.ones(2, 3) @ torch.ones(2, 3))
+
+
+def test_full_matrices_of_fine_tuning_and_rounding_are_part_of_the_estimate(monkeypatch):
+    loaded = tiny_model("llama", dtype=torch.float32)
+    matrix = 24 * 56 * 4
+    for method, changes, matrices in (
+        ("ft", {"layers": [0, 1]}, 4 * 2),
+        ("ft_l", {"layers": [1], "norm_constraint": 0.1}, 4),
+        ("ft", {"layers": [1], "precision": "weights"}, 5),
+        ("rome", {"layer": 1, "precision": "weights"}, 2),
+        ("memit", {"layers": [0, 1], "precision": "weights"}, 2 * 2),
+        ("mend", {"blocks": 2, "precision": "weights"}, 2 * 2 * 3),
+        ("rome", {"layer": 1}, 0),
+        ("lora", {}, 0),
+        ("prompt", {}, 0),
+    ):
+        hyper = read_hyper(method, "tiny", changes)
+        assert matrix_bytes(loaded, hyper) == matrices * matrix, method
+        for room in (0, 3 * matrices * matrix + 1, 10**9):
+            monkeypatch.setattr(regimes, "CPU_BYTES", room / regimes.SHARE)
+            fitting = room // (matrices * matrix) if matrices else 8
+            assert at_a_time(loaded, hyper, "independent", 8) == min(8, max(1, fitting))
+            assert at_a_time(loaded, hyper, "batch", 8) == 8
+
+
+def test_an_edit_of_many_target_tokens_needs_more_memory(monkeypatch):
+    loaded = tiny_model("llama", dtype=torch.float32)
+    long = [replace(edit, target="New Orleans by the sea, not Poseidonis") for edit in EDITS]
+    monkeypatch.setattr(contexts_module, "CPU_BYTES", 1 << 22)
+    sizes = []
+    for edits in (EDITS, long):
+        found, _ = contexts_module.contexts_of(loaded, edits, tiny_hyper("rome"), tiny_artefacts(loaded))
+        wide = [replace(one, prompts=found[0].prompts) for one in found]
+        sizes.append(contexts_module._size(loaded, wide))
+    assert sizes[0] > sizes[1] >= 1
+    monkeypatch.setattr(contexts_module, "LOGIT_BYTES", 0)
+    assert contexts_module._size(loaded, wide) > sizes[1]
 
 
 def test_batches_are_cut_by_what_the_memory_is_thought_to_hold(monkeypatch):

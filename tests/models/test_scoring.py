@@ -16,6 +16,8 @@ from factdrift.models.deltas import Deltas, Dense, LowRank, written  # noqa: E40
 from factdrift.models.loading import Loaded  # noqa: E402
 from factdrift.models.scoring import BUDGET, batches, budget_of, generate, next_tokens, score  # noqa: E402
 
+from .test_families import UNLISTED  # noqa: E402
+
 PROMPTS = [
     "The capital of Atlantis is",
     "Marta Kowalska lives in",
@@ -123,6 +125,17 @@ def test_continuations_are_those_without_cache_and_padding(family: str) -> None:
         with written(loaded.model, deltas, 0):
             assert found[1] == greedily(loaded, prompts[1], 3)
             assert found[3] == greedily(loaded, prompts[3], 7)
+
+
+@pytest.mark.parametrize("family", ["lfm2", "granitemoehybrid"])
+def test_padding_does_not_reach_recurrent_states(family: str) -> None:
+    """Of hybrids that no file lists; left padding goes through their convolutions and states."""
+    loaded = tiny_model(family, **UNLISTED[family])
+    prompts = [align(loaded.tokenizer, prompt).ids for prompt in PROMPTS]
+    found = generate(loaded, prompts, [4] * len(prompts))
+    assert len({len(ids) for ids in prompts}) > 1
+    for ids, tokens in zip(prompts, found, strict=True):
+        assert tokens == greedily(loaded, ids, 4)
 
 
 def test_a_continuation_ends_where_the_model_has_no_more_positions() -> None:

@@ -141,6 +141,30 @@ def test_everything_is_restored(change: Callable[[Any], None], kind: torch.dtype
         assert_same(state(model), before)
 
 
+@pytest.mark.parametrize("change", [*WEIGHTS, in_another_type, buffers])
+def test_only_what_has_changed_is_copied_back_to_a_gpu(
+    change: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all tensors have checksums, as those of a GPU have."""
+    real = snapshot._kept
+
+    def compared(*given: Any) -> Any:
+        one = real(*given)
+        return one._replace(checksum=snapshot._checksum(one.data))
+
+    monkeypatch.setattr(snapshot, "_kept", compared)
+    model = tiny_model("llama", dtype=torch.float32).model
+    before = state(model)
+    kept = Snapshot(model)
+    kept.tensors = [
+        one if one.name == f"{DOWN}.weight" or change is not added else one._replace(content=None)
+        for one in kept.tensors
+    ]
+    change(model)
+    assert kept.restore() == []
+    assert_same(state(model), before)
+
+
 @pytest.mark.parametrize("change", [*WEIGHTS, configured])
 def test_a_model_whose_weights_alone_have_changed(change: Callable[[Any], None]) -> None:
     model = tiny_model("llama", dtype=torch.float32).model

@@ -139,3 +139,14 @@ def test_one_edit_is_the_same_in_all_regimes() -> None:
     for name, delta in alone.deltas.items():
         for other in others:
             assert torch.allclose(other.deltas[name].dense(0)[0], delta.dense(0)[0], rtol=1e-9, atol=1e-12)
+
+
+def test_the_eigenvectors_of_a_layer_are_computed_once_for_all_edits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take minutes for the widest layers; no batch, turn or edit computes them again."""
+    loaded = tiny_model("llama")
+    hyper, artefacts = tiny_hyper("alphaedit"), tiny_artefacts(loaded)
+    real, sizes = torch.linalg.eigh, []
+    monkeypatch.setattr(torch.linalg, "eigh", lambda matrix: sizes.append(len(matrix)) or real(matrix))
+    for regime in ("independent", "sequential", "batch"):
+        edited(loaded, EDITS, hyper, artefacts, regime)
+    assert sizes == [56] * len(hyper["layers"])

@@ -126,7 +126,7 @@ def write_run(
             job.costs.clear()
         if own and number in (numbers[0], numbers[-1]):
             first = batches[numbers[0]]
-            few = first[: at_a_time(hyper, settings.regime, len(first))]
+            few = first[: at_a_time(job.loaded, hyper, settings.regime, len(first))]
             once = [kept.table(name, schema, numbers[:1]) for name, schema in _TABLES]
             own.check(job.loaded, few, once, _batch(job, meta, few, hyper, making, None))
             job.costs.clear()
@@ -180,7 +180,7 @@ def _batch(
         rows.extend({**meta, **row} for row in said)
 
     if job.settings.regime == "independent":
-        in_batches(updates, at_a_time(hyper, job.settings.regime, len(updates)), run)
+        in_batches(updates, at_a_time(job.loaded, hyper, job.settings.regime, len(updates)), run)
     else:
         run(updates)  # halving the batch would change the edits
     return probes, rows

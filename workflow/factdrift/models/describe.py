@@ -83,6 +83,7 @@ def _block(
         yield "normalisation", norm
     else:
         yield "build", "attention and MLP, and what is normalised: told when the weights are loaded"
+        yield "", "whether its logits are reproduced is checked then, too; if not, the model is refused"
     if spec.residual_factor != 1:
         yield "residual stream", f"outputs of attention and MLP are multiplied by {spec.residual_factor:g}"
     if spec.logit_factor != 1:

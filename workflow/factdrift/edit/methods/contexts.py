@@ -20,6 +20,8 @@ VALUES_PER_TOKEN = 28
 """Vectors of the hidden size that a block keeps for each token for the backward pass, measured in bfloat16:
 GPT-J 28, GPT-2 25, Llama 16. A batch that is estimated too large costs a run, one too small hardly anything.
 """
+LOGIT_BYTES = 12
+"""For each entry of the vocabulary: the logit, its probability's logarithm, and a gradient, in float32."""
 PADDED = 1.25
 """The tokens that a batch runs over those that it needs are at most this many times as many."""
 
@@ -102,6 +104,8 @@ def _size(loaded: Loaded, contexts: Sequence[Contexts]) -> int:
     rows = len(contexts[0].prompts) + 1
     run = max(one.width for one in contexts) * VALUES_PER_TOKEN
     kept = max(one.length for one in contexts) * 2  # keys and values
-    # Logits of about two target tokens a prompt, in float32, with gradients.
-    need = rows * ((run + kept) * spec.layers * spec.hidden * loaded.dtype.itemsize + spec.vocabulary * 24)
+    # Logits of each target token of a prompt, in float32, with gradients.
+    targets = max(len(one.ids) - one.target for each in contexts for one in each.prompts)
+    logits = targets * LOGIT_BYTES * spec.vocabulary
+    need = rows * ((run + kept) * spec.layers * spec.hidden * loaded.dtype.itemsize + logits)
     return max(1, int(SHARE * free_bytes(loaded.device, CPU_BYTES) / need))

@@ -13,11 +13,13 @@ from factdrift.edit.methods import grace, lora, memit, prompt, rag, ultraedit
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.plain import InPlace
-from factdrift.edit.methods.refusals import check
+from factdrift.edit.methods.refusals import ALL_MATRICES, ANY_MATRIX, blocks_of, check
 from factdrift.edit.methods.registry import Method, method_of
 from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
+from factdrift.models.families import shape_of
 from factdrift.models.loading import Loaded
+from factdrift.models.memory import free_bytes
 from factdrift.models.precise import is_quantized
 
 TOGETHER: dict[str, Method] = {
@@ -33,6 +35,14 @@ IN_ORDER = ("grace", "rag")
 """Methods that change no weight, whose edits one after another are those in one batch."""
 UNWEIGHTED = ("none", "prompt", "rag", "grace")
 """Methods that change no weight."""
+FT_COPIES = 4
+"""Matrices for each one that fine-tuning trains: the change, its gradient, and the two moments of Adam."""
+ROUNDED_COPIES = 2
+"""Matrices for each one whose change is rounded to the weights: before and after all are put together."""
+SHARE = 0.6
+"""Share of the free memory that these matrices may use, by estimate."""
+CPU_BYTES = 1 << 32
+"""Memory for them on the CPU."""
 ONLY_MANY = ("ultraedit",)
 """Methods whose edits are nothing alone, because they are compared with each other."""
 
@@ -103,9 +113,42 @@ def maker(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "ind
     return InPlace(loaded, hyper)
 
 
-def at_a_time(hyper: Hyper, regime: str, edits: int) -> int:
-    """How many of `edits` edits are made and probed at a time: one, if each changes the model in place."""
-    return 1 if regime == "independent" and hyper.own and hyper.own.plain else edits
+def at_a_time(loaded: Loaded, hyper: Hyper, regime: str, edits: int) -> int:
+    """How many of `edits` edits are made and probed at a time.
+
+    One, if each changes the model in place; fewer than all if their full matrices, with what the optimiser
+    keeps for each, would by estimate not fit into the memory.
+    """
+    if regime != "independent":
+        return edits
+    if hyper.own and hyper.own.plain:
+        return 1
+    need = matrix_bytes(loaded, hyper)
+    room = SHARE * free_bytes(loaded.device, CPU_BYTES)
+    return edits if need * edits <= room else max(1, int(room / need))
+
+
+def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
+    """Bytes of the full matrices that one edit needs at a time; 0 for changes that are kept as factors."""
+    spec = loaded.spec
+    itemsize: int = loaded.change_dtype.itemsize
+    if hyper.own is not None or hyper.method in (*UNWEIGHTED, *ONLY_MANY):
+        return 0
+    if hyper.method in ANY_MATRIX:
+        names = [spec.trained(layer) for layer in hyper.layers]
+        each = FT_COPIES + int(hyper["precision"] == "weights")
+    elif hyper.get("precision") == "weights":
+        each = ROUNDED_COPIES
+        if hyper.method == "lora":
+            names = lora.target_names(loaded, hyper)
+        else:
+            parts = spec.mlp_matrices if hyper.method in ALL_MATRICES else (spec.down,)
+            names = [spec.module(layer, part) for layer in blocks_of(spec, hyper) for part in parts]
+    else:
+        return 0
+    shapes = [shape_of(loaded.model.get_submodule(name)) for name in names]
+    numbers = sum(out * into for out, into in shapes)
+    return each * itemsize * numbers
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:
