@@ -70,7 +70,8 @@ def test_the_first_template_of_every_relation_has_a_past(grammar: Grammar) -> No
         for text in (texts[0], grammar.plural(texts[0])):
             past = grammar.past(text)
             assert grammar.is_past(past), text
-            assert not re.search(r"\b(is|are|has|have)\b|\{subject\} (?!was\b)(\w+s|lie|play|use)\b", past), past
+            assert not re.search(r"\b(is|are|has|have)\b", past), past
+            assert grammar.past(past) == past
 
 
 @pytest.mark.parametrize(
