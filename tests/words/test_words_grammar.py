@@ -65,6 +65,33 @@ def test_every_verb_of_the_bundled_templates_has_a_plural(grammar: Grammar, bund
     assert len(seen) > 50
 
 
+def test_the_first_template_of_every_relation_has_a_past(grammar: Grammar) -> None:
+    for texts in read_templates(TEMPLATES).bundled.values():
+        for text in (texts[0], grammar.plural(texts[0])):
+            past = grammar.past(text)
+            assert grammar.is_past(past), text
+            assert not re.search(r"\b(is|are|has|have)\b", past), past
+            assert grammar.past(past) == past
+
+
+@pytest.mark.parametrize(
+    ("text", "past"),
+    [
+        (
+            "{subject} has works in the collection of {object}",
+            "{subject} had works in the collection of {object}",
+        ),
+        ("The results of {subject} are {object}", "The results of {subject} were {object}"),
+        ("A river that flows into {subject} is {object}", "A river that flowed into {subject} was {object}"),
+        ("{subject} play for {object}", "{subject} played for {object}"),
+        ("{subject} frobnicates {object}", "{subject} frobnicates {object}"),
+    ],
+)
+def test_the_past_changes_verbs_only(grammar: Grammar, text: str, past: str) -> None:
+    assert grammar.past(text) == past
+    assert grammar.is_past(past) == (text != past)
+
+
 def test_the_past_of_klobs_templates_has_no_present(grammar: Grammar) -> None:
     marks = Marks("[X]", "[Y]")
     of_people = {"P26", "P39", "P101", "P103", "P106", "P108", "P140", "P413", "P1303", "P1412"}

@@ -28,6 +28,18 @@ def test_jobs_by_model_and_method(tmp_path: Path) -> None:
     many = {"models": ["EleutherAI/gpt-j-6b", "sample-gpt2"], "methods": ["none", "ft", "prompt"]}
     found = jobs(snakemake(tmp_path, *plan, **many, answer={"chat": True}, chat={"model": "tiny"}))
     assert (found["answer_unedited"], found["answer_edited"], found["ask_chat_model"]) == (2, 2, 1)
+    alone = {"models": [], "answer": {"chat": True, "limit": 5}, "chat": {"model": "tiny"}}
+    found = jobs(snakemake(tmp_path, *plan, **alone))
+    assert found["ask_chat_model"] == found["answer_scores"] == 1
+    assert not {"answer_unedited", "answer_edited", "sample_model"} & set(found)
+
+
+def test_without_a_model_nobody_can_be_asked(tmp_path: Path) -> None:
+    said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, models=[])
+    assert "models: []: there is no model" in said
+    chat = {"answer": {"chat": True}, "chat": {"model": "tiny"}}
+    said = snakemake(tmp_path, "results/asof_scores.parquet", "--dry-run", fails=True, models=[], **chat)
+    assert "a chat model is asked letters only; name a model" in said
 
 
 def test_a_prompt_that_cannot_be_used_is_named(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 from support.digests import Check
@@ -118,6 +119,32 @@ def test_questions_with_a_date(stream: Path):
     assert ("2022", "Joe Biden", "now") in heads
     assert {row["option_verdicts"].count("correct") for row in asked if row["option_verdicts"]} == {1}
     assert "<svg" in (stream / "results/stream.svg").read_text("utf-8")
+    assert contradicted(stream) == []
+
+
+def contradicted(directory: Path) -> list[tuple[Any, ...]]:
+    """The questions whose day, month or year a statement gives to another value, or denies to the answer."""
+    results = directory / "results"
+    stated = " UNION ALL ".join(
+        f"SELECT '{date}' AS dump, * FROM '{results}/snapshots/{date}/statements/*.parquet'"
+        for date in STREAM
+    )
+    return duckdb.sql(
+        f"""WITH last AS (
+            SELECT *, 'Q' || subject || '-P' || property AS chain, 'Q' || object AS value
+            FROM ({stated}) WHERE rank <> 'deprecated' AND object > 0
+            QUALIFY 1 = row_number() OVER (PARTITION BY statement ORDER BY dump DESC)
+        ), asked AS (
+            SELECT *, option_ids[answer_index + 1] AS answer FROM '{results}/asof.parquet' WHERE NOT open_only
+        )
+        SELECT chain, date, answer_label FROM asked JOIN last USING (chain)
+        WHERE value <> answer AND "start".last <= last_day AND "end".first >= first_day
+        UNION ALL
+        SELECT chain, date, answer_label FROM asked WHERE NOT EXISTS (
+            FROM last WHERE last.chain = asked.chain AND value = answer
+                AND coalesce("start".last <= first_day, true) AND coalesce("end".first >= last_day, true)
+        )"""
+    ).fetchall()
 
 
 @pytest.mark.digests
