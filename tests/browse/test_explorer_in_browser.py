@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser import Browser, program
 from browsing import Synthetic
-from support.explorer import serving
+from support.explorer import NAMED, serving, world
 
 from factdrift.browse.build import Build
 from factdrift.browse.index import index_of
@@ -95,6 +96,33 @@ def test_search_by_keyboard_alone(page: Browser, where: tuple[str, str], made: S
     address, ending = where
     waited(page, f"document.readyState === 'complete' && location.href === '{address}Q{number}{ending}'")
     assert page.run("document.querySelector('h1').textContent") == label
+
+
+@pytest.mark.parametrize("kind", ["served", "files"])
+def test_what_a_visitor_types(browser: Browser, tmp_path: Path, kind: str) -> None:
+    build = world(tmp_path / "results")
+    index = index_of(Build.of(build.pair), tmp_path / "index.sqlite")
+    with contextlib.ExitStack() as stack:
+        ending = ""
+        if kind == "served":
+            address = stack.enter_context(serving(build.pair, index))
+        else:
+            assert main(["explorer", str(build.pair), "-o", str(tmp_path / "x")]) == 0
+            address, ending = f"{(tmp_path / 'x').resolve().as_uri()}/", ".html"
+        browser.visit(address + ("index.html" if ending else ""))
+        pages = {path.stem for path in (tmp_path / "x").glob("*.html")}
+        for text, first in NAMED:
+            # Files are written for what has updates, and for their relations and classes only.
+            expected = [each for each in first.split() if kind == "served" or each in pages]
+            if expected:
+                typed(browser, text)
+                script = "[...document.querySelectorAll('#found a')].map(e => e.getAttribute('href'))"
+                assert browser.run(script)[: len(expected)] == [each + ending for each in expected], text
+        typed(browser, "germny")
+        assert "Found for germany" in browser.run("document.querySelector('#found p').textContent")
+        typed(browser, "germany")
+        browser.key("Enter", 13, "\r")
+        waited(browser, f"document.readyState === 'complete' && location.href === '{address}Q11{ending}'")
 
 
 def test_nothing_found_is_said(page: Browser) -> None:

@@ -14,14 +14,17 @@ import pytest
 from browsing import Synthetic
 from hypothesis import given
 from hypothesis import strategies as st
+from support.explorer import NAMED, world
 
 from factdrift.browse import index as index_module
 from factdrift.browse.build import Build
 from factdrift.browse.index import index_of
 from factdrift.browse.search import Index, folded, open_index
+from factdrift.browse.spelling import distance
 from factdrift.cli import main
 from factdrift.disk import full
 from factdrift.errors import InputError
+from factdrift.wikidata.ids import entity_id
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,7 @@ def test_a_search_finds_what_a_plain_one_finds(
     cut = data.draw(st.integers(1, len(words[-1])))
     text = " ".join([*words[:-1], words[-1][:cut]])
     found = opened.search(text, (0, 400, 400))
-    ids = [row["id"] for kind in ("classes", "subjects") for row in found[kind]]
+    ids = [row["id"] for kind in ("exact", "classes", "subjects") for row in found[kind]]
     expected = plain_search(names, text)
     assert sorted(ids) == sorted(expected)
     exact = [id for id in ids if folded(opened.names([id])[id]["label"]) == folded(text)]
@@ -70,7 +73,8 @@ def test_a_search_finds_what_a_plain_one_finds(
 @given(text=st.text(max_size=30))
 def test_any_text_can_be_typed(opened: Index, text: str) -> None:
     found = opened.search(text)
-    assert set(found) == {"relations", "classes", "subjects"}
+    assert list(found) == ["exact", "relations", "subjects", "classes"]
+    opened.corrected(text)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +86,44 @@ def test_operators_are_words(opened: Index, text: str) -> None:
 
 def test_ids_and_whole_labels_come_first(opened: Index, made: Synthetic) -> None:
     number = int(made.subjects[-1])
-    assert opened.search(f"q{number}")["classes"][0]["id"] == number
-    assert opened.search("P3")["relations"][0]["id"] == -3
-    label = opened.names([number])[number]["label"]
-    assert opened.search(label.upper())["classes"][0]["id"] == number
-    assert opened.search("  ")["relations"] == []
+    assert opened.search(f"q{number}")["exact"][0]["id"] == number
+    assert opened.search("P3")["exact"][0]["id"] == -3
+    row = opened.names([number])[number]
+    for text in (row["label"].upper(), row["aliases"].splitlines()[0].title()):
+        assert number in [each["id"] for each in opened.search(text)["exact"]]
+    assert not any(opened.search("  ").values())
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """The names of the bundled sample, some of which have classes and relations of nearly the same name."""
+    folder = tmp_path_factory.mktemp("world")
+    return open_index(index_of(Build.of(world(folder / "results").pair), folder / "index.sqlite"))
+
+
+@pytest.mark.parametrize(("text", "first"), NAMED)
+def test_what_a_visitor_types(sampled: Index, text: str, first: str) -> None:
+    found = sampled.search(text)
+    if not any(found.values()):
+        found = sampled.search(sampled.corrected(text) or "")
+    ids = [row["id"] for rows in found.values() for row in rows]
+    assert [entity_id(each) for each in ids[: len(first.split())]] == first.split()
+
+
+def test_nothing_similar_is_nothing(sampled: Index) -> None:
+    assert sampled.corrected("zzzzqqqq") is None
+    assert sampled.corrected("") is None
+    assert sampled.corrected("xk") is None
+    assert sampled.corrected("head of goverment germny") == "head of government germany"
+
+
+def test_distances_are_those_of_a_plain_count() -> None:
+    for one, other, expected in (
+        *(("germny", "germany", 1), ("bidan", "biden", 1), ("turkiye", "turkey", 2), ("", "ab", 2)),
+        *(("abcd", "abdc", 1), ("goverment", "government", 1), ("kitten", "sitting", 3), ("x", "x", 0)),
+    ):
+        assert distance(one, other, 5) == distance(other, one, 5) == expected
+        assert distance(one, other, 0) == min(expected, 1)
 
 
 def test_updates_come_in_the_order_of_the_dataset(opened: Index, build: Build) -> None:
@@ -125,7 +162,7 @@ def test_the_index_is_made_again_when_tables_change(
         open_index(path)
     path.write_bytes(b"")
     index_of(copy, path)
-    assert open_index(path).search("Q1")["classes"]
+    assert open_index(path).search("Q1")["exact"]
 
 
 def test_only_an_index_is_replaced(build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

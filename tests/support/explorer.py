@@ -10,7 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from browsing import Synthetic
+
+from factdrift.tables import write_parquet
 
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",
@@ -31,6 +34,55 @@ class Hostile(Synthetic):
         # A few labels of a megabyte are enough: there are 2,000 relations.
         few = zip(chosen, ids.tolist(), strict=True)
         return pa.array([label[:200] if number > len(HOSTILE) else label for label, number in few])
+
+
+CLASSES = {1: "state of Germany", 2: "Germany"}
+RELATIONS = {1: "head of government", 2: "head of state"}
+ITEMS = {11: "Germany", 12: "Türkiye", 13: "United Kingdom", 14: "Ukraine", 15: "Joe Biden"}
+ALIASES = {13 * 11: "UK", 11 * 11: "Deutschland"}
+"""An item's alias is the label that the item of eleven times its number would have."""
+
+
+class World(Synthetic):
+    """A build with some names of the world: items, of which two are classes, and two relations."""
+
+    def __init__(self, results: Path):
+        super().__init__(results, 100, 40, 5, 2, 4)
+        others = [each for each in self.subjects.tolist() if each > 15]
+        self.subjects = np.sort(np.array([*ITEMS, *others])[: self.updates])
+        self.relation = 1 + np.arange(len(self.subjects)) % 3 // 2
+        self.updates = len(self.subjects)
+
+    def labels(self, ids: np.ndarray) -> pa.Array:
+        named = CLASSES | ITEMS | ALIASES
+        plain = super().labels(ids).to_pylist()
+        return pa.array([named.get(each, label) for each, label in zip(ids.tolist(), plain, strict=True)])
+
+    def _properties(self, folder: Path) -> None:
+        super()._properties(folder)
+        properties = pq.read_table(folder / "properties.parquet")
+        labels = [RELATIONS.get(each, f"relation {each}") for each in properties["id"].to_pylist()]
+        place = properties.schema.get_field_index("label")
+        write_parquet(properties.set_column(place, "label", pa.array(labels)), folder / "properties.parquet")
+        classes = pq.read_table(folder / "classes.parquet").slice(0, len(CLASSES))
+        write_parquet(classes, folder / "classes.parquet")
+
+
+NAMED = (
+    *(("Germany", "Q11 Q2"), ("GERMANY ", "Q11 Q2"), ("germ", "Q11"), ("state of germany", "Q1")),
+    *(("türkiye", "Q12"), ("turkiye", "Q12"), ("uk", "Q13"), ("Deutschland", "Q11"), ("q14", "Q14")),
+    *(("germny", "Q11 Q2"), ("Joe Bidan", "Q15"), ("ukarine", "Q14")),
+    *(("head of goverment", "P1"), ("head of", "P1 P2"), ("head of government germany", "P1 Q11")),
+    *(("ukraine head of state", "P2 Q14"), ("head of goverment germny", "P1 Q11")),
+)
+"""What is typed into the search of World, and what is found first."""
+
+
+def world(results: Path) -> World:
+    """The build, with its tables."""
+    build = World(results)
+    build.make()
+    return build
 
 
 @contextlib.contextmanager

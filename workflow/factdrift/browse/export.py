@@ -114,13 +114,17 @@ def _numbered(
 
 
 def _search(named: Any) -> str:
-    """The names as a script, since pages in files cannot fetch: id, label, kind, updates, folded label."""
+    """The names as a script, since pages in files cannot fetch.
+
+    A row is id, label, kind, updates, folded label, and the folded aliases, which are on a line each.
+    """
     rows = []
     for row in sorted(
         named, key=lambda row: (-row["popularity"] if row["id"] > 0 else -row["updates"], abs(row["id"]))
     ):
         label = printable(row["label"][:160])
-        rows.append([entity_id(row["id"]), label, row["kind"], row["updates"], folded(label)])
+        aliases = "\n".join(printable(folded(each)) for each in (row["aliases"] or "").splitlines())
+        rows.append([entity_id(row["id"]), label, row["kind"], row["updates"], folded(label), aliases])
     # `<` is escaped for whoever puts the script into a page.
     text = json.dumps(rows, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
     return f'"use strict";\nwindow.factdrift = {{ names: {text} }};\n'

@@ -22,13 +22,13 @@ import duckdb
 import pyarrow as pa
 
 from factdrift.browse.build import SIDES, Build, parquet_files
-from factdrift.browse.search import CLASS, RELATION, SUBJECT, folded_hash
+from factdrift.browse.search import CLASS, RELATION, SUBJECT, folded_hash, spellings
 from factdrift.errors import InputError
 from factdrift.nodes import file_lock
 from factdrift.progress import Progress
 from factdrift.tables import ROW_GROUP, atomic_path, database, sql
 
-VERSION = 1
+VERSION = 2
 """Of the tables below; an index of another version is made again."""
 
 KEPT = 300
@@ -39,7 +39,8 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE kinds (kind INTEGER PRIMARY KEY, first INTEGER, last INTEGER);
 CREATE TABLE names (
     place INTEGER PRIMARY KEY, id INTEGER, label TEXT, description TEXT, symbol TEXT, popularity REAL,
-    updates INTEGER, classes TEXT, kind INTEGER, folded INTEGER);
+    updates INTEGER, classes TEXT, kind INTEGER, aliases TEXT);
+CREATE TABLE spellings (folded INTEGER, place INTEGER, PRIMARY KEY (folded, place)) WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5(
     text, content='', detail=none, columnsize=0, prefix='1 2 3', tokenize='unicode61 remove_diacritics 2');
 CREATE TABLE updates (
@@ -50,7 +51,6 @@ CREATE TABLE subclasses (class INTEGER, sub INTEGER, PRIMARY KEY (class, sub)) W
 
 _INDEXES = """
 CREATE UNIQUE INDEX names_by_id ON names (id);
-CREATE INDEX names_by_label ON names (folded);
 CREATE INDEX updates_by_subject ON updates (subject, relation);
 CREATE INDEX updates_by_relation ON updates (relation, place);
 CREATE INDEX updates_by_scenario ON updates (scenario, place);
@@ -203,7 +203,7 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
             coalesce(popularity, ln(1 + sitelinks)) AS weight, coalesce(updates, 0) AS updates,
             to_json(classes[:50])::VARCHAR,
             CASE WHEN id < 0 THEN {RELATION} WHEN k.id IS NULL THEN {SUBJECT} ELSE {CLASS} END AS kind,
-            array_to_string(aliases[:8], ' ')[:{KEPT}]
+            array_to_string(aliases[:8], '\n')[:{KEPT}]
         FROM ({new} UNION ALL SELECT * FROM {old} ANTI JOIN {new} AS known USING (id)) AS held
             LEFT JOIN class_ids k USING (id) LEFT JOIN ({views}) p USING (id) LEFT JOIN counts c USING (id)
         ORDER BY kind, CASE WHEN kind = {RELATION} THEN -updates ELSE -weight END, abs(id)"""
@@ -216,7 +216,11 @@ def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Conn
             kinds.setdefault(row[7], [place, place])[1] = place
         db.executemany(
             "INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            ((place, *row[:8], folded_hash(row[1])) for place, row in numbered),
+            ((place, *row) for place, row in numbered),
+        )
+        db.executemany(
+            "INSERT OR IGNORE INTO spellings VALUES (?, ?)",
+            ((folded_hash(text), place) for place, row in numbered for text in spellings(row[1], row[8])),
         )
         db.executemany(
             "INSERT INTO words(rowid, text) VALUES (?, ?)",

@@ -98,10 +98,13 @@ class Pages:
 
     def results(self, index: Index, text: str, part: bool) -> str:
         """What a search finds, as a page or as the part of one."""
-        found = index.search(text)
-        classes = {int(each) for row in found["subjects"] for each in json.loads(row["classes"] or "[]")[:1]}
+        found, meant = index.search(text), None
+        if not any(found.values()) and (meant := index.corrected(text)):
+            found = index.search(meant)
+        items = (row for rows in found.values() for row in rows if row["id"] > 0)
+        classes = {int(each) for row in items for each in json.loads(row["classes"] or "[]")[:1]}
         template = "results_part.html" if part else "results.html"
-        return self._render(template, found=found, text=text, kinds=index.names(classes))
+        return self._render(template, found=found, text=text, meant=meant, kinds=index.names(classes))
 
     def entity(
         self, index: Index, row: Row, subject: Subject | None, scenario: str = "", number: int = 1

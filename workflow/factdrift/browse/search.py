@@ -10,10 +10,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from factdrift.browse.spelling import nearest
 from factdrift.errors import InputError
 
 RELATION, CLASS, SUBJECT = range(3)
 """Kinds of names, in the order of their numbers."""
+
+
+GROUPS = ("exact", "relations", "subjects", "classes")
+"""The groups of what a search finds, in the order in which they are shown."""
+
+EXACT = 10
+"""Names that are exactly what was typed, at most."""
+
+Row = dict[str, Any]
 
 
 def folded(text: str) -> str:
@@ -24,8 +34,14 @@ def folded(text: str) -> str:
     return "".join(char for char in plain if not unicodedata.combining(char))
 
 
+def spellings(label: str, aliases: str | None) -> list[str]:
+    """The label and the aliases, which are on a line each."""
+    return [label, *(aliases or "").splitlines()]
+
+
 def folded_hash(text: str) -> int:
-    """32 bits of a folded label, by which the index finds labels that are exactly what was typed."""
+    """32 bits of a folded text, by which the index finds labels and aliases that are exactly what was
+    typed."""
     return zlib.crc32(folded(text).encode(errors="replace"))
 
 
@@ -43,31 +59,68 @@ class Index:
     def close(self) -> None:
         self._db.close()
 
-    def search(self, text: str, most: tuple[int, int, int] = (6, 6, 12)) -> dict[str, list[dict[str, Any]]]:
-        """Names that hold every typed word, the last one as a beginning: `relations`, `classes`, `subjects`.
+    def search(self, text: str, most: tuple[int, int, int] = (6, 6, 12)) -> dict[str, list[Row]]:
+        """Names in the groups `exact`, `relations`, `subjects` and `classes`; none is in two of them.
 
-        An id (Q30, P6) is found as such, and a label that is exactly what was typed comes first; the others
-        come by falling popularity. `most`: how many of each kind.
+        `exact` are those whose id (Q30, P6), label or alias is what was typed. The others hold every typed
+        word, the last one as a beginning, and come by falling popularity; if no name holds all words, those
+        of a relation and of something else, as in `head of government germany`. `most`: how many of each
+        kind.
         """
         words = _words(text)
-        found: dict[int, list[sqlite3.Row]] = {RELATION: [], CLASS: [], SUBJECT: []}
         if not words:
-            return {name: [] for name in ("relations", "classes", "subjects")}
-        exact = list(self._exact(text))
-        query = " ".join(f'"{word}"' for word in words) + "*"
+            return {name: [] for name in GROUPS}
+        exact = self._exact(text)
+        known = {row["place"] for row in exact}
+        found: dict[int, list[Row]] = {}
         for kind, limit in enumerate(most):
-            first, last = self._kinds.get(kind, (1, 0))
-            same = [row for row in exact if first <= row["place"] <= last]
-            by_place = {row["place"]: row for row in (*same, *self._matching(query, first, last, limit))}
-            found[kind] = list(by_place.values())[:limit]
+            rows = self._matching(words, kind, limit + len(exact))
+            found[kind] = [row for row in rows if row["place"] not in known][:limit]
+        if not exact and not any(found.values()):
+            found[RELATION], found[SUBJECT] = self._relation_and_subject(words, most)
         return {
-            name: [dict(row) for row in found[kind]]
-            for name, kind in (("relations", RELATION), ("classes", CLASS), ("subjects", SUBJECT))
+            "exact": exact,
+            "relations": found[RELATION],
+            "subjects": found[SUBJECT],
+            "classes": found[CLASS],
         }
 
-    def _matching(self, query: str, first: int, last: int, limit: int) -> list[sqlite3.Row]:
+    def corrected(self, text: str) -> str | None:
+        """The text with words of the index in the place of unknown ones; None if there is nothing similar."""
+        self._db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms USING fts5vocab(main, words, row)")
+        found = [self._corrected(folded(word)) for word in _words(text)]
+        return " ".join(filter(None, found)) if found and None not in found else None
+
+    def _corrected(self, word: str) -> str | None:
+        """The word if one of the index begins so, else the most similar one with the same first letter."""
+        end = chr(0x10FFFF)
+        query = "SELECT term, doc FROM terms WHERE term >= ? AND term < ?"
+        if self._db.execute(f"{query} LIMIT 1", (word, word + end)).fetchone():
+            return word
+        rows = self._db.execute(
+            f"{query} AND length(term) BETWEEN ? AND ?",
+            (word[0], word[0] + end, len(word) - 2, len(word) + 2),
+        )
+        return nearest(word, map(tuple, rows))
+
+    def _relation_and_subject(
+        self, words: list[str], most: tuple[int, int, int]
+    ) -> tuple[list[Row], list[Row]]:
+        """The names of the relation that the first or the last words are, and of what the others are."""
+        for cut in range(len(words) - 1, 0, -1):
+            for relation, rest in ((words[:cut], words[cut:]), (words[-cut:], words[:-cut])):
+                relations = [row for row in self._exact(" ".join(relation)) if row["id"] < 0]
+                others = [row for row in self._exact(" ".join(rest)) if row["id"] > 0]
+                others = others or self._matching(rest, SUBJECT, most[SUBJECT])
+                if relations and others:
+                    return relations, others
+        return [], []
+
+    def _matching(self, words: list[str], kind: int, limit: int) -> list[Row]:
+        query = " ".join(f'"{word}"' for word in words) + "*"
+        first, last = self._kinds.get(kind, (1, 0))
         try:
-            return self._db.execute(
+            rows = self._db.execute(
                 "SELECT n.* FROM words JOIN names n ON n.place = words.rowid WHERE words MATCH ? "
                 "AND words.rowid BETWEEN ? AND ? ORDER BY words.rowid LIMIT ?",
                 (query, first, last, limit),
@@ -77,17 +130,29 @@ class Index:
             if "phrase queries are not supported" not in str(error):
                 raise
             return []
+        return [dict(row) for row in rows]
 
-    def _exact(self, text: str) -> Iterable[sqlite3.Row]:
+    def _exact(self, text: str) -> list[Row]:
+        """Names with this id, label or alias; labels first, relations and items before classes."""
         asked = text.strip()
         number = asked[1:]
+        found: list[Row] = []
         if asked[:1] in "QqPp" and number.isascii() and number.isdigit() and len(number) < 10:
             entity = int(number) if asked[0] in "Qq" else -int(number)
-            yield from self._db.execute("SELECT * FROM names WHERE id = ?", (entity,))
+            found = [dict(row) for row in self._db.execute("SELECT * FROM names WHERE id = ?", (entity,))]
         rows = self._db.execute(
-            "SELECT * FROM names WHERE folded = ? ORDER BY place LIMIT 10", (folded_hash(asked),)
+            "SELECT n.* FROM spellings s JOIN names n USING (place) WHERE s.folded = ? "
+            "ORDER BY place LIMIT 50",
+            (folded_hash(asked),),
         )
-        yield from (row for row in rows if folded(row["label"]) == folded(asked))
+        ranked = []
+        for row in rows:
+            same = [folded(each) == folded(asked) for each in spellings(row["label"], row["aliases"])]
+            if any(same):
+                ranked.append((not same[0], row["kind"] == CLASS, row["place"], dict(row)))
+        ranked.sort(key=lambda each: each[:3])
+        known = {row["place"] for row in found}
+        return [*found, *(row for *_, row in ranked if row["place"] not in known)][:EXACT]
 
     def names(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
         """Id (properties negative) -> its row of names; ids without a label are left out."""

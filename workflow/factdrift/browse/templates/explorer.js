@@ -25,7 +25,7 @@
       const script = document.createElement("script");
       script.src = "search.js";
       script.onload = () => {
-        for (const row of window.factdrift.names) row.words = words(`${row[1]} ${row[4]}`);
+        for (const row of window.factdrift.names) row.words = words(`${row[1]} ${row[4]} ${row[5]}`);
         done(window.factdrift.names);
       };
       script.onerror = failed;
@@ -33,31 +33,91 @@
     });
     return loading;
   };
-  const KINDS = ["relations", "classes", "subjects"];
-  const MOST = [6, 6, 12];
-  const local = async (text) => {
+  const GROUPS = ["exact", "relations", "subjects", "classes"];
+  const MOST = [6, 6, 12];  // of the kinds: relations, classes, subjects
+  const EXACT = 10;
+  const GROUP = [1, 3, 2];
+  const isExact = (row, text) => row[0].toLowerCase() === text || plain(row[1]) === text || row[4] === text || row[5].split("\n").includes(text);
+  const exactly = (names, text) => {
+    const rank = (row) => (row[0].toLowerCase() === text ? 0 : plain(row[1]) === text || row[4] === text ? 1 : 2) * 2 + (row[2] === 1);
+    return names.filter((row) => isExact(row, text)).sort((a, b) => rank(a) - rank(b)).slice(0, EXACT);
+  };
+  const matching = (names, wanted) => {
+    const last = wanted.at(-1);
+    const first = wanted.slice(0, -1);
+    return names.filter((row) => first.every((word) => row.words.includes(word)) && row.words.some((word) => word.startsWith(last)));
+  };
+  const search = (names, text) => {
     const wanted = words(text);
-    const names = await load();
-    const found = [[], [], []];
-    const exact = plain(text.trim());
-    if (wanted.length) {
-      const last = wanted.at(-1);
-      const first = wanted.slice(0, -1);
-      for (const row of names) {
-        const same = plain(row[1]) === exact || row[0].toLowerCase() === exact;
-        if (same || (first.every((word) => row.words.includes(word)) && row.words.some((word) => word.startsWith(last)))) {
-          if (same) found[row[2]].unshift(row);
-          else found[row[2]].push(row);
-        }
+    const found = GROUPS.map(() => []);
+    if (!wanted.length) return found;
+    found[0] = exactly(names, plain(text.trim()));
+    for (const row of matching(names, wanted)) {
+      const group = found[GROUP[row[2]]];
+      if (!found[0].includes(row) && group.length < MOST[row[2]]) group.push(row);
+    }
+    if (found.some((rows) => rows.length)) return found;
+    for (let cut = wanted.length - 1; cut; cut -= 1) {
+      for (const [relation, rest] of [[wanted.slice(0, cut), wanted.slice(cut)], [wanted.slice(-cut), wanted.slice(0, -cut)]]) {
+        const relations = exactly(names, relation.join(" ")).filter((row) => row[2] === 0);
+        let others = exactly(names, rest.join(" ")).filter((row) => row[2] !== 0);
+        if (!others.length) others = matching(names, rest).filter((row) => row[2] === 2).slice(0, MOST[2]);
+        if (relations.length && others.length) return [[], relations, others, []];
       }
     }
-    const whole = found.reduce((sum, rows, kind) => sum + Math.min(rows.length, MOST[kind]), 0);
-    const parts = [element("p", whole ? `${whole} found` : "No label begins with these words.", "aside")];
-    parts[0].setAttribute("aria-live", "polite");
-    found.forEach((rows, kind) => {
+    return found;
+  };
+
+  // Letters to change, insert, delete or swap with their neighbour.
+  const distance = (one, other) => {
+    let before = [];
+    let last = Array.from({ length: other.length + 1 }, (_, place) => place);
+    for (let i = 1; i <= one.length; i += 1) {
+      const row = [i];
+      for (let j = 1; j <= other.length; j += 1) {
+        row[j] = Math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (one[i - 1] !== other[j - 1]));
+        if (i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1]) row[j] = Math.min(row[j], before[j - 2] + 1);
+      }
+      before = last;
+      last = row;
+    }
+    return last[other.length];
+  };
+  const corrected = (names, text) => {
+    const counts = new Map();
+    for (const row of names) for (const word of new Set(row.words)) counts.set(word, (counts.get(word) ?? 0) + 1);
+    const found = words(text).map((word) => {
+      const allowed = word.length < 3 ? 0 : word.length < 6 ? 1 : 2;
+      let best = null;
+      for (const [known, often] of counts) {
+        if (known.startsWith(word)) return word;
+        if (known[0] !== word[0] || Math.abs(known.length - word.length) > allowed) continue;
+        const far = distance(word, known);
+        if (far <= allowed && (!best || far < best.far || (far === best.far && often > best.often))) best = { far, often, known };
+      }
+      return best?.known;
+    });
+    return found.every(Boolean) ? found.join(" ") : "";
+  };
+
+  const local = async (text) => {
+    const names = await load();
+    let found = search(names, text);
+    let meant = "";
+    if (!found.some((rows) => rows.length)) {
+      meant = corrected(names, text);
+      found = search(names, meant);
+    }
+    const whole = found.reduce((sum, rows) => sum + rows.length, 0);
+    const nothing = "No label begins with these words.";
+    const said = element("p", whole && !meant ? `${whole} found` : nothing, "aside");
+    if (whole && meant) said.append(" Found for ", element("bdi", meant), ":");
+    said.setAttribute("aria-live", "polite");
+    const parts = [said];
+    found.forEach((rows, group) => {
       if (!rows.length) return;
       const list = element("ul", undefined, "found");
-      for (const row of rows.slice(0, MOST[kind])) {
+      for (const row of rows) {
         const link = element("a");
         link.href = `${row[0]}.html`;
         link.append(element("bdi", row[1]), " ", element("span", `${row[0]} ${row[3] ? `${row[3]} update${row[3] > 1 ? "s" : ""}` : ""}`, "aside"));
@@ -65,7 +125,7 @@
         item.append(link);
         list.append(item);
       }
-      parts.push(element("h3", KINDS[kind]), list);
+      parts.push(element("h3", GROUPS[group]), list);
     });
     return parts;
   };
