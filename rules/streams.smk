@@ -1,7 +1,8 @@
 """A sequence of dates: the updates of all consecutive pairs, linked to chains (docs/streams.md).
 
-Inputs: labelled updates and the dataset of each pair. Outputs: results/streams/{name}/: chains/{bucket}.parquet,
-stream.parquet, stream.svg, asof.parquet; these three also in results/. {name} says the first and the last date and their
+Inputs: labelled updates and the dataset of each pair, all statements of each dump, the last one's rows for TempRIPPLE.
+Outputs: results/streams/{name}/: chains/{bucket}.parquet, timelines/{bucket}.parquet, stream.parquet, stream.svg,
+asof.parquet; the last three also in results/. {name} says the first and the last date and their
 number, with a hash of all dates.
 """
 

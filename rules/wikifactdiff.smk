@@ -341,7 +341,7 @@ rule manifest:
             {
                 key: value
                 for key, value in of_pair(wildcards).items()
-                if key not in ("stream", "refresh", "contact")
+                if key not in ("stream", "refresh", "contact", "publish")
             },
             sort_keys=True,
         ),

@@ -151,9 +151,10 @@ def write_runs(
     for each in found:
         if strict and "skipped" in each:
             raise CannotEdit(f"{each['method']} on {each['model']}: {each['skipped']}")
-    weights = zip(found, runs, strict=True)
     check_same_weights(
-        (run["model"], run["model_digest"], str(path)) for run, path in weights if "model_digest" in run
+        (run["model"], run["model_digest"], f"the run of {run['method']}")
+        for run in found
+        if "model_digest" in run
     )
     found += [each._asdict() for each in without]
     with atomic_path(output) as partial:
