@@ -16,7 +16,7 @@ from factdrift.yaml_files import read_yaml
 FREE = {
     *("snapshots", "stream", "dumps", "contact", "wikidata_api", "refresh", "shards", "check_disk"),
     *("cluster", "max_bad_lines", "languages", "audit", "tempripple", "klob", "slice", "models", "taught"),
-    *("methods", "strict", "edit", "moments", "locators", "locate", "answer"),
+    *("methods", "strict", "edit", "moments", "locators", "locate", "answer", "publish"),
 }
 """Keys on which no product of a release depends; those of the editing methods besides."""
 
