@@ -200,7 +200,7 @@ def test_cards_have_the_results_of_the_audit(bench: Bench, tmp_path: Path) -> No
     row = "| what is called obsolete has ended | 40 | 3 | 1 | 7.5 % (2.6 to 19.9) |"
     assert {name for name, text in texts.items() if row in text} == {"wikifactdiff", "wfd_repl"}
     assert "| the order is right | 0 | 3 | 1 | not checked |" in texts["tempripple"]
-    why = "Rows of a right build fail \"what is called obsolete has ended\" too: it is the method's."
+    why = 'Rows of a right build fail "what is called obsolete has ended" too: it is the method\'s.'
     assert why in texts["wikifactdiff"]
     assert "- pool_size: it needs all items" in texts["tempripple"]
     assert "None was made with this build" in texts["klob"]

@@ -273,8 +273,8 @@ def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
     files = source.files()
     if STREAM in samples.sizes:
         yield from _faults(STREAM, "pair", of_streams.pairs(files[STREAM], source.pair.parent))
-        linked: list[Row] = pq.read_table(files[STREAM], columns=list(of_streams.LINKED)).to_pylist()
-        yield from _faults(STREAM, "link", of_streams.links(linked))
+        faults = (fault for part in of_streams.linked(files[STREAM]) for fault in of_streams.links(part))
+        yield from _faults(STREAM, "link", faults)
         yield from _faults(STREAM, "twice", of_tables.repeated(files[STREAM], ("chain", "interval")))
         for row in samples.rows[STREAM]:
             found = of_streams.check_row(row, reading.dumps.new)

@@ -99,7 +99,9 @@ def _table(directory: Path, split: str, product: Path, counts: dict[tuple[str, s
             yield f"the rows of {each} are not those of {product.name}, in its order (column {name})"
 
 
-def _different(files: list[Path], product: Path, schema: pa.Schema, chosen: pa.ChunkedArray | None) -> str | None:
+def _different(
+    files: list[Path], product: Path, schema: pa.Schema, chosen: pa.ChunkedArray | None
+) -> str | None:
     """The first column in which the files, one after another, differ from the chosen rows of the product."""
     for name in schema.names:
         due = pq.read_table(product, columns=[name])
