@@ -1,6 +1,7 @@
 """The audit: a sample of the datasets, checked against the dumps by code that shares nothing with the build's.
 
-Inputs: both dumps, wikifactdiff.parquet, manifest.json and, if they have been built, the tables of TempRIPPLE.
+Inputs: both dumps, wikifactdiff.parquet, wfd_repl.parquet, manifest.json and, if they have been built, TempRIPPLE,
+KLoB, the stream with its questions, and the layouts of other projects.
 Outputs: results/{pair}/audit/; the configured pair's findings as results/audit.parquet and results/audit.json.
 """
 
@@ -16,8 +17,11 @@ rule audit:
         old_dump=dump_file(OLD),
         new_dump=dump_file(NEW),
         dataset="results/{pair}/wikifactdiff.parquet",
+        replacements="results/{pair}/wfd_repl.parquet",
         manifest="results/{pair}/manifest.json",
         questions=audited_items,
+        examples=audited_examples,
+        beside=audited_beside,
         labels=config["labels"],
     output:
         findings="results/{pair}/audit/audit.parquet",
@@ -42,6 +46,7 @@ rule audit:
             --old-dump {input.old_dump:q} \
             --new-dump {input.new_dump:q} \
             --labels {input.labels:q} \
+            --beside {input.beside:q} \
             --settings {params.settings:q} \
             --output {params.folder:q}
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from support.audit_dumps import NEW, OLD, dumps, entity, item, snak, statement, time
 
-from factdrift.audit.kinds import DECLARED, FAILED, PASSED
+from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
+from factdrift.audit.lines import Entity
+from factdrift.audit.of_neighbours import Nearby, check_neighbours
 from factdrift.audit.of_updates import check_update
+from factdrift.audit.sentences import misread
 from factdrift.audit.texts import Shared
 
 Row = dict[str, Any]
@@ -25,7 +29,9 @@ def found(row: Row, folder: Path, old: list[Row] = OLD, new: list[Row] = NEW, **
     pq.write_table(pa.Table.from_pylist([{name: row[name] for name in columns}]), folder / "data.parquet")
     outcomes: Row = {}
     given = dumps(folder, copy.deepcopy(old), copy.deepcopy(new), **settings)
-    for kind, outcome, _ in check_update(row, given, Shared(folder / "data.parquet")):
+    nearby = Nearby(None, frozenset(), (500, 10), lambda name: None, given.templates)
+    checks = (check_update(row, given, Shared(folder / "data.parquet")), check_neighbours(row, given, nearby))
+    for kind, outcome, _ in itertools.chain(*checks):
         outcomes.setdefault(kind, set()).add(outcome)
     return outcomes
 
@@ -36,7 +42,7 @@ def failed(row: Row, folder: Path, **dumps: Any) -> set[str]:
 
 def test_a_right_update_passes_every_check(update: Row, tmp_path: Path) -> None:
     outcomes = found(update, tmp_path)
-    assert set().union(*outcomes.values()) == {PASSED}
+    assert set().union(*outcomes.values()) == {PASSED, UNCHECKED}
     assert {"statement", "main_snak", "rank", "dates", "labels", "gone", "new", "single"} <= set(outcomes)
 
 
@@ -173,39 +179,79 @@ def test_a_declared_leak_is_no_failure(update: Row, tmp_path: Path) -> None:
 
 
 def test_neighbours(update: Row, tmp_path: Path) -> None:
+    answer = {"object": {"id": "Q11", "label": "Marta", "description": None}, "dist": 0.5}
     fact: Row = {
-        "subject": {"id": "Q1", "label": "Atlantis"},
-        "relation": {"id": "P6"},
-        "objects": [{"object": {"id": "Q11", "label": "Marta"}, "raw": "Q11", "statement": "Q1$A"}],
+        "subject": {"id": "Q1", "label": "Atlantis", "description": None},
+        "relation": {"id": "P6", "label": "head of government", "description": None},
+        "dist": 0.5,
+        "popularity": 0.0,
+        "objects": [answer | {"raw": "Q11", "statement": "Q1$A", "prompt": "Atlantis is led by ____"}],
     }
-    update["random_neighborhood"] = [copy.deepcopy(fact)]
-    assert failed(update, tmp_path) == set()
     update["neighborhood"] = [copy.deepcopy(fact)]
     assert failed(update, tmp_path) == {"neighbour"}
     fact["relation"]["id"] = "P35"
     update["neighborhood"] = [copy.deepcopy(fact)]
     assert failed(update, tmp_path) == {"neighbour", "neighbour_fact"}
-    fact["objects"][0].update(raw="Q12")
+    fact["objects"][0].update(raw="Q12", prompt="Utopia is led by ____")
     update["neighborhood"] = [fact]
-    assert failed(update, tmp_path) == {"neighbour", "neighbour_fact", "neighbour_answer"}
+    assert failed(update, tmp_path) == {
+        *("neighbour", "neighbour_fact", "neighbour_answer", "neighbour_words"),
+    }
+
+
+METRE, DOLLAR = (Entity(each, None) for each in (entity("Q11573", "metre"), entity("Q4917", "dollar")))
+METRE.symbols, DOLLAR.symbols = set(), {"$"}
+UNITS = {"Q11573": METRE, "Q4917": DOLLAR}
+METRES, DOLLARS, PERCENT = (
+    {"unit": f"http://www.wikidata.org/entity/{name}"} for name in ("Q11573", "Q4917", "Q11229")
+)
 
 
 @pytest.mark.parametrize(
-    ("datatype", "raw", "good", "bad"),
+    ("datatype", "raw", "stated", "good", "bad"),
     [
-        ("quantity", "+125440000.0", "125,440,000 metres", "125,440 metres"),
-        ("quantity", "-3.50", "-$3.50", "$3.55"),
-        ("time", "+2022-09-08T00:00:00Z", "September 8, 2022", "September 8, 2023"),
-        ("string", "Atlantis", "Atlantis", "Atlantida"),
+        ("quantity", "+125440000.0", METRES, "125,440,000 metres", ["125,440 metres", "125,440,000"]),
+        (
+            "quantity",
+            "+125440000.0",
+            METRES,
+            "125,440,000 metres",
+            ["125,440,000 litres", "125440000 metres"],
+        ),
+        ("quantity", "-3.50", DOLLARS, "-$3.5", ["$3.5", "-$3.55", "-€3.5", "-3.5", "-$3.5 metres"]),
+        ("quantity", "+7", {"unit": "1"}, "7", ["7 metres", "8", "-7", "17"]),
+        ("quantity", "+7", PERCENT, "7%", ["7 metres", "7"]),
+        ("time", "x", time("2022-09-08")["value"], "September 8, 2022", ["September 8, 2023", "2022"]),
+        (
+            "time",
+            "x",
+            time("2022-09-08")["value"],
+            "September 8, 2022",
+            ["August 8, 2022", "September 9, 2022"],
+        ),
+        ("time", "x", time("2022-09-00", 10)["value"], "September 2022", ["October 2022", "2022"]),
+        ("time", "x", time("2022-09-08", 9)["value"], "2022", ["September 8, 2022", "2021"]),
+        ("string", "Atlantis", None, "Atlantis", ["Atlantida"]),
     ],
 )
-def test_labels_of_literals(
-    datatype: str, raw: str, good: str, bad: str, update: Row, tmp_path: Path
-) -> None:
-    value = update["objects"][1]
-    for label, wrong in ((good, False), (bad, True)):
-        value.update(id=None, datatype=datatype, raw=raw, label=label)
-        assert ("labels" in failed(update, tmp_path)) == wrong
+def test_labels_of_literals(datatype: str, raw: str, stated: Row | None, good: str, bad: list[str]) -> None:
+    if datatype == "time" and stated:
+        raw = stated["time"]
+    value = {"datatype": datatype, "raw": raw, "short": None}
+    assert misread(value | {"label": good}, stated, False, UNITS) is None
+    for label in bad:
+        assert misread(value | {"label": label}, stated, False, UNITS) is not None
+
+
+def test_short_forms_of_amounts() -> None:
+    for raw, short, wrong in (
+        ("+125440000", "125.44M", ["125.45M", "125.44B", "125,440,000", "125.44M metres"]),
+        ("+2789679794", "2.79B", ["2.78B", "2789.68B"]),
+        ("+7", "7", ["7M"]),
+    ):
+        value = {"datatype": "quantity", "raw": raw, "label": f"{int(raw):,}"}
+        assert misread(value | {"short": short}, {"unit": "1"}, False, {}) is None
+        assert all(misread(value | {"short": each}, {"unit": "1"}, False, {}) for each in wrong)
 
 
 def test_the_latest_measurement_is_not_gone_until_a_later_one_is_made(update: Row, tmp_path: Path) -> None:

@@ -236,6 +236,7 @@ def test_accounts_are_copied(bench: Bench, tmp_path: Path) -> None:
 def test_cards_have_the_results_of_the_audit(bench: Bench, tmp_path: Path) -> None:
     check = {
         "kind": "gone",
+        "note": "it is the method's",
         "rows": 40,
         "failed": 3,
         "declared": 1,
@@ -247,13 +248,17 @@ def test_cards_have_the_results_of_the_audit(bench: Bench, tmp_path: Path) -> No
         check | {"dataset": "wikifactdiff", "description": "what is called obsolete has ended"},
         check | {"dataset": "tempripple", "description": "the order is right", "rate": None, "rows": 0},
     ]
-    (bench.folder / "audit.json").write_text(json.dumps({"kinds": kinds}), "utf-8")
+    unchecked = {"tempripple": {"pool_size": "it needs all items"}}
+    (bench.folder / "audit.json").write_text(json.dumps({"kinds": kinds, "unchecked": unchecked}), "utf-8")
     bench.write(tmp_path / "out", "audit.json", *(path.name for path in bench.products))
     texts = {name: (tmp_path / "out" / name / "README.md").read_text("utf-8") for name in FOLDERS}
     row = "| what is called obsolete has ended | 40 | 3 | 1 | 7.5 % (2.6 to 19.9) |"
     assert {name for name, text in texts.items() if row in text} == {"wikifactdiff", "wfd_repl"}
     assert "| the order is right | 0 | 3 | 1 | not checked |" in texts["tempripple"]
-    assert "### Audit" not in texts["klob"]
+    why = 'Rows of a right build fail "what is called obsolete has ended" too: it is the method\'s.'
+    assert why in texts["wikifactdiff"]
+    assert "- pool_size: it needs all items" in texts["tempripple"]
+    assert "None was made with this build" in texts["klob"]
     assert (tmp_path / "out/wfd_repl/audit.json").is_file()
     bench.write(tmp_path / "without", "wfd_repl.parquet")
     assert "None was made with this build" in (tmp_path / "without/wfd_repl/README.md").read_text("utf-8")

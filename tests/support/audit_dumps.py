@@ -9,6 +9,8 @@ from typing import Any
 
 from factdrift.audit.lines import read_entities
 from factdrift.audit.of_updates import Dumps
+from factdrift.audit.sentences import Templates
+from factdrift.paths import RESOURCES
 
 Row = dict[str, Any]
 
@@ -68,18 +70,34 @@ UPDATE: Row = {
     "subject_is_ph_new": False,
     "subject_is_ambiguous": False,
     "is_replace": True,
+    "subject_popularity": 0.0,
+    "popularity_source": "sitelinks",
+    "template_source": "file",
+    "split": "test",
     "objects": [
         {
             **{"id": "Q11", "label": "Marta", "description": None, "decision": "obsolete", "raw": "Q11"},
             **{"rule": "ended_inside", "old_statement": "Q1$A", "new_statement": "Q1$A"},
             **{"old_revision": 7, "new_revision": 9, "start": "2016-05", "end": "2022-03-01"},
-            **{"point_in_time": None, "datatype": "wikibase-item", "announced": False, "leaks": False},
+            **{
+                "point_in_time": None,
+                "datatype": "wikibase-item",
+                "announced": False,
+                "leaks": False,
+                "short": None,
+            },
         },
         {
             **{"id": "Q12", "label": "Zoë", "description": None, "decision": "new", "raw": "Q12"},
             **{"rule": "began_inside", "old_statement": None, "new_statement": "Q1$B"},
             **{"old_revision": None, "new_revision": 9, "start": "2022-02-16 julian", "end": None},
-            **{"point_in_time": None, "datatype": "wikibase-item", "announced": False, "leaks": False},
+            **{
+                "point_in_time": None,
+                "datatype": "wikibase-item",
+                "announced": False,
+                "leaks": False,
+                "short": None,
+            },
         },
     ],
     "neighborhood": [],
@@ -98,5 +116,7 @@ def dumps(folder: Path, old: list[Row], new: list[Row], **settings: Any) -> Dump
     for name, entities in (("old", old), ("new", new)):
         wanted = {each["id"]: None for each in entities}
         read.append(read_entities(write(folder / f"{name}.json", entities), wanted))
-    chosen = {"variant": "paper", "birth": {"P571": False}, "supplied": {}} | settings
+    chosen: Row = {"variant": "paper", "birth": {"P571": False}, "supplied": {}} | settings
+    templates = Templates(RESOURCES / "templates/templates.tsv", RESOURCES / "words/grammar.tsv", False)
+    chosen |= {"templates": templates, "split": (0, 0.2), "popular": lambda name: None, "lines": {}}
     return Dumps(read[0], read[1], (2021, 1, 4), (2023, 2, 27), **chosen)

@@ -1,128 +1,122 @@
-"""The audit of the default build: no fact is wrong, and every planted error is found in its row.
+"""The audit of the default build and all products: nothing is wrong, and what is planted is found.
 
-The errors are planted into copies of the tables and of the new dump, one of each kind, each in a row of its
-own; then the same audit runs on them.
+Each plant changes a copy of one row, or of one table, in memory; the checks then run on it. What they compare
+it with, the lines of both dumps, is read once.
 """
 
 from __future__ import annotations
 
-import gzip
+import copy
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.workflow import snakemake
+from support.workflow import Once, copied, snakemake
 
+from factdrift.audit import (
+    of_dated,
+    of_folders,
+    of_klob,
+    of_layouts,
+    of_neighbours,
+    of_questions,
+    of_rules,
+    of_streams,
+    of_tables,
+    of_updates,
+)
 from factdrift.audit.account import AUDIT
-from factdrift.audit.build import Source, audit
-from factdrift.audit.kinds import KINDS, QUESTIONS, UPDATES
+from factdrift.audit.build import Samples, Source, audit, samples_of
+from factdrift.audit.columns import CHECKED, UNCHECKED, columns_of
+from factdrift.audit.kinds import ASOF, DATASETS, KINDS, KLOB, QUESTIONS, STREAM, UPDATES
+from factdrift.audit.reading import Reading, read
+from factdrift.audit.texts import Shared
 from factdrift.cli import main
 
 PAIR = "2021-01-04_2023-02-27"
-ROWS = 600
-"""Rows of each dataset that are audited as they are; the planted ones are few and audited all."""
+LAYOUTS = ("counterfact", "easyedit", "wikibigedit", "zsre", "mquake")
+ROWS = 250
 
 Row = dict[str, Any]
-Entities = dict[str, Row]
+Change = Callable[[Row], object]
+
+
+@pytest.fixture(scope="module")
+def audited(tempripple: Path, once: Once) -> Path:
+    """The default build with all products that the audit covers."""
+
+    def make(directory: Path) -> None:
+        products = [f"results/layouts/{name}.json" for name in LAYOUTS]
+        products += ["results/stream.parquet", "results/asof.parquet", "results/publish/"]
+        snakemake(copied(tempripple, directory), "klob", *products, stream=PAIR.split("_"))
+
+    return once("audited", make) / "results"
+
+
+def rows(path: Path) -> list[Row]:
+    found: list[Row] = pq.read_table(path).to_pylist()
+    return found
 
 
 def source(results: Path) -> Source:
     dumps = (results / f"snapshots/{date}/sample.json.gz" for date in PAIR.split("_"))
-    return Source(results / PAIR, *dumps)
+    beside = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
+    return Source(results / PAIR, *dumps, beside=[*beside, *(results / "layouts").glob("*.json")])
 
 
-def failures(findings: list[Row]) -> set[tuple[str, str]]:
-    return {(each["row"], each["kind"]) for each in findings if each["outcome"] == "failed"}
+class Checks(NamedTuple):
+    """The checks of one row of each dataset, against what was read once."""
+
+    samples: Samples
+    reading: Reading
+    shared: Shared
+    ripples: of_questions.Ripples
+    klob: of_klob.Snapshot
+    both: of_dated.Both
+
+    def of(self, dataset: str, row: Row) -> Iterator[tuple[str, str, str]]:
+        if dataset == UPDATES:
+            yield from of_updates.check_update(row, self.reading.dumps, self.shared)
+            yield from of_rules.against_rules(row, self.reading.groups)
+            yield from of_neighbours.check_neighbours(row, self.reading.dumps, self.reading.nearby)
+        elif dataset == QUESTIONS:
+            yield from of_questions.check_item(row, self.ripples)
+        elif dataset == KLOB:
+            yield from of_klob.check_example(row, self.klob)
+        elif dataset == STREAM:
+            yield from of_streams.check_row(row, self.reading.dumps.new)
+        else:
+            yield from of_dated.check_question(row, self.both)
+
+    def failed(self, dataset: str, row: Row) -> set[str]:
+        return {kind for kind, outcome, _ in self.of(dataset, row) if outcome == "failed"}
 
 
-def test_no_fact_of_the_default_build_is_wrong(tempripple: Path) -> None:
-    findings, summary = audit(source(tempripple / "results"), ROWS, 0)
-    wrong = [each for each in findings if each["outcome"] == "failed" and KINDS[each["kind"]].role]
-    assert wrong == []
-    checked = {(each["dataset"], each["kind"]) for each in findings}
-    assert checked == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
-    # Known: the bundled templates of two pairs of relations, and neighbours that share a value.
-    other = {each["kind"] for each in findings if each["outcome"] == "failed"}
-    assert other == {"template", "neighbour_answer"}
-    assert summary["sampled"][UPDATES] == {"rows": ROWS, "of": 1368}
+@pytest.fixture(scope="module")
+def checks(audited: Path) -> Checks:
+    given = source(audited)
+    manifest = json.loads((audited / PAIR / "manifest.json").read_text("utf-8"))
+    samples = samples_of(given, manifest, ROWS, 0)
+    announced = [row for row in rows(given.files()[UPDATES]) if any(v["announced"] for v in row["objects"])]
+    samples.rows[UPDATES].extend(announced)
+    reading = read(given, manifest, samples.rows, ROWS, 0)
+    return Checks(
+        samples,
+        reading,
+        Shared(given.files()[UPDATES]),
+        reading.ripples(given.pair / "tempripple", samples.every_item),
+        reading.klob(samples.lengths),
+        of_dated.Both(reading.dumps.old, reading.dumps.new, {}, False),
+    )
 
 
-class Planted:
-    """A small copy of a build, to be changed: the updates, the items and their facts, the new dump."""
-
-    def __init__(self, results: Path) -> None:
-        self.results = results
-        self.updates = self._read("wikifactdiff")
-        self.items, self.facts, self.related = (
-            self._read(f"tempripple/tr_{name}") for name in ("items", "facts", "related")
-        )
-        self.fact = {row["fact_id"]: row for row in self.facts}
-        self.used: set[str] = set()
-        self.expected: set[tuple[str, str]] = set()
-        self.edits: dict[str, list[Callable[[Row], object]]] = {}
-        self.kept: dict[str, list[Row]] = {UPDATES: [], QUESTIONS: []}
-
-    def _read(self, name: str) -> list[Row]:
-        return pq.read_table(self.results / PAIR / f"{name}.parquet").to_pylist()
-
-    def update(self, *kinds: str, where: Callable[[Row], object]) -> Row:
-        """The first update of an unused subject, in which errors of these kinds are to be planted."""
-        row = next(row for row in self.updates if row["subject"]["id"] not in self.used and where(row))
-        self.used.add(row["subject"]["id"])
-        self.expected |= {(f"{row['subject']['id']} {row['relation']['id']}", kind) for kind in kinds}
-        self.kept[UPDATES].append(row)
-        return row
-
-    def item(self, *kinds: str, where: Callable[[Row], object]) -> Row:
-        """The first item of an unused fact and subject."""
-        row = next(
-            row
-            for row in self.items
-            if not {row["fact_id"], row["s"], row["asked_s"]} & self.used and where(row)
-        )
-        self.used |= {row["fact_id"], row["s"], row["asked_s"]}
-        self.expected |= {(row["item_id"], kind) for kind in kinds}
-        self.kept[QUESTIONS].append(row)
-        return row
-
-    def in_dump(self, entity: str, change: Callable[[Row], object]) -> None:
-        self.edits.setdefault(entity, []).append(change)
-
-    def write(self, folder: Path) -> Source:
-        pair = folder / PAIR
-        (pair / "tempripple").mkdir(parents=True)
-        shutil.copy(self.results / PAIR / "manifest.json", pair)
-        for name, rows in (
-            ("wikifactdiff", self.kept[UPDATES]),
-            ("tempripple/tr_items", self.kept[QUESTIONS]),
-            ("tempripple/tr_facts", self.facts),
-            ("tempripple/tr_related", self.related),
-        ):
-            schema = pq.read_schema(self.results / PAIR / f"{name}.parquet")
-            pq.write_table(pa.Table.from_pylist(rows, schema=schema), pair / f"{name}.parquet")
-        dumps = source(self.results)
-        new = folder / "new.json"
-        with (
-            gzip.open(dumps.new_dump, "rt", encoding="utf-8") as lines,
-            new.open("w", encoding="utf-8") as out,
-        ):
-            out.writelines(self._lines(lines))
-        return Source(pair, dumps.old_dump, new)
-
-    def _lines(self, lines: Any) -> Iterator[str]:
-        for line in lines:
-            name = line.partition('"id":"')[2].partition('"')[0]
-            if name in self.edits:
-                entity = json.loads(line.rstrip(",\n"))
-                for change in self.edits[name]:
-                    change(entity)
-                line = json.dumps(entity) + ",\n"
-            yield line
+# --- what is planted into rows --------------------------------------------------------------------------
 
 
 def decided(row: Row, decision: str) -> Row:
@@ -130,187 +124,633 @@ def decided(row: Row, decision: str) -> Row:
     return value
 
 
-def by_dates(row: Row) -> bool:
-    """A replacement of one item by another, both with a start, one with an end."""
-    return row["is_replace"] and {value["rule"] for value in row["objects"]} == {
-        "began_inside",
-        "ended_inside",
-    }
-
-
-def statement(entity: Row, name: str) -> Row:
-    claims = (claim for group in entity["claims"].values() for claim in group)
-    found: Row = next(claim for claim in claims if claim["id"].upper() == name.upper())
-    return found
-
-
-def plant_into_updates(planted: Planted) -> None:
-    take = planted.update
-    value = decided(take("statement", where=by_dates), "new")
-    value["new_statement"] = value["new_statement"][:-4] + "0000"
-
-    row = take("main_snak", where=by_dates)
-    value = decided(row, "new")
-    value.update(id=None, raw=f"+{value['start']}T00:00:00Z", datatype="time", label="2021", description=None)
-
-    row = take("rank", "new", where=by_dates)
-    name = decided(row, "new")["new_statement"]
-    planted.in_dump(row["subject"]["id"], lambda entity: statement(entity, name).update(rank="deprecated"))
-
-    decided(take("dates", where=by_dates), "new")["start"] = "2021-06-31"
-    decided(take("labels", where=by_dates), "obsolete")["label"] = "Nobody in particular"
-
-    row = take("gone", "new", where=by_dates)
-    before, after = decided(row, "obsolete"), decided(row, "new")
-    before["decision"], after["decision"] = "new", "obsolete"
-
-    decided(take("static", where=by_dates), "obsolete")["decision"] = "static"
-
-    row = take("single", where=by_dates)
-    relation, own = row["relation"]["id"], decided(row, "new")["new_statement"]
-
-    def rival(entity: Row) -> None:
-        twin = json.loads(json.dumps(statement(entity, own)))
-        twin["mainsnak"]["datavalue"]["value"].update({"id": "Q2", "numeric-id": 2})
-        twin["id"] = f"{entity['id']}$00000000-0000-0000-0000-000000000000"
-        entity["claims"][relation].append(twin)
-
-    planted.in_dump(row["subject"]["id"], rival)
-
-    row = take("leak", where=lambda row: by_dates(row) and not any(v["leaks"] for v in row["objects"]))
-    row["generalization_prompts"][0] += f" {decided(row, 'new')['label']}"
-
-    first = take("template", where=lambda row: by_dates(row) and row["relation"]["id"] == "P6")
-    second = take("template", where=lambda row: by_dates(row) and row["relation"]["id"] == "P35")
-    second["generalization_prompts"] = [
-        prompt.replace(first["subject"]["label"], second["subject"]["label"])
-        for prompt in first["generalization_prompts"]
-        if first["subject"]["label"] in prompt
-    ]
-
-    row = take("neighbour", "neighbour_fact", where=lambda row: by_dates(row) and row["neighborhood"])
-    row["neighborhood"][0]["relation"]["id"] = "P1376"
-    row = take("neighbour", "neighbour_fact", where=lambda row: by_dates(row) and row["neighborhood"])
-    row["neighborhood"][0]["subject"]["id"] = row["subject"]["id"]
-    row = take("neighbour_answer", "neighbour_fact", where=lambda row: by_dates(row) and row["neighborhood"])
-    row["neighborhood"][0]["objects"][0]["raw"] = decided(row, "new")["raw"]
-
-    def same_relation(row: Row) -> bool:
-        return by_dates(row) and row["relation"]["id"] == "P54" and not row["subject_is_ambiguous"]
-
-    first, second = take("unique", where=same_relation), take("unique", where=same_relation)
-    second["update_prompt"] = first["update_prompt"]
-
-
-def plant_into_items(planted: Planted) -> None:
-    take, fact = planted.item, planted.fact
-    related = {row["rel_id"]: row for row in planted.related}
-
-    row = take("statement", where=lambda row: row["hop"] == 1)
-    related[row["rel_id"]]["path"][0]["stmt_id"] += "0"
-    row = take("main_snak", where=lambda row: row["hop"] == 2 and row["open_only"])
-    related[row["rel_id"]]["path"][1]["value"] = "Q1"
-
-    row = take("rank", where=lambda row: row["hop"] == 1 and row["open_only"])
-    step = related[row["rel_id"]]["path"][0]
-    planted.in_dump(step["x"], lambda entity: statement(entity, step["stmt_id"]).update(rank="deprecated"))
-
-    def mutable(row: Row) -> bool:
-        return not row["hop"] and bool(row["options"]) and fact[row["fact_id"]]["start_prec"] == 11
-
-    def old(row: Row) -> bool:
-        return mutable(row) and row["task"] == 2 and not fact[row["fact_id"]]["returning"]
-
-    row = take("dates", where=mutable)
-    fact[row["fact_id"]]["start_lo"] = fact[row["fact_id"]]["start_lo"].replace(year=1999)
-    fact[take("labels", where=mutable)["fact_id"]]["o_label"] = "Nobody in particular"
-    fact[take("order", where=old)["fact_id"]]["ordinal"] += 1
-
-    row = take("leak", where=lambda row: old(row) and not row["flags"])
-    news = [each for each in planted.facts if (each["s"], each["p"]) == (row["s"], row["p"])]
-    row["answer_label"] = row["options"][row["answer_index"]] = next(
-        each["o_label"] for each in news if each["role"] == "new"
+def dated(row: Row) -> bool:
+    """A replacement of one item by another, told by dates, with neighbours of both kinds."""
+    rules = {value["rule"] for value in row["objects"]}
+    return bool(
+        row["is_replace"]
+        and rules & {"began_inside", "replaced_from"}
+        and all(value["id"] for value in row["objects"])
+        and len(row["neighborhood"]) > 2
+        and row["random_neighborhood"]
     )
-    planted.expected.add((row["item_id"], "labels"))
 
-    first, second = take("unique", where=mutable), take("unique", where=mutable)
-    second["question"] = first["question"]
 
-    row = take("options", "labels", where=old)
-    true = next(
-        each for each in planted.facts if (each["s"], each["p"], each["role"]) == (row["s"], row["p"], "new")
+def literal(datatype: str, *texts: str) -> Callable[[Row], bool]:
+    def where(row: Row) -> bool:
+        labels = [value["label"] for value in row["objects"] if value["datatype"] == datatype]
+        return any(text in label for label in labels for text in (texts or ("",)))
+
+    return where
+
+
+def relabel(datatype: str, old: str, new: str, field: str = "label") -> Change:
+    def change(row: Row) -> None:
+        value = next(v for v in row["objects"] if v["datatype"] == datatype and old in (v[field] or ""))
+        value[field] = value[field].replace(old, new)
+
+    return change
+
+
+def swap(text: str, old: str, new: str) -> str:
+    assert old in text
+    return text.replace(old, new)
+
+
+def neighbour(field: str, value: Any, part: str = "neighborhood") -> Change:
+    """Sets a field of the first neighbour fact; the field may be one of a struct."""
+
+    def change(row: Row) -> None:
+        fact = row[part][0]
+        *path, last = field.split(".")
+        for name in path:
+            fact = fact[0][name] if isinstance(fact, list) else fact[name]
+        fact = fact[0] if isinstance(fact, list) else fact
+        fact[last] = value(fact[last]) if callable(value) else value
+
+    return change
+
+
+def other_prompt(row: Row) -> None:
+    row["update_prompt"] = swap(row["update_prompt"], row["subject"]["label"], "Utopia")
+
+
+PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
+    UPDATES: [
+        ("rules", dated, lambda row: row["objects"].pop(0)),
+        ("rules", dated, lambda row: row["objects"].remove(decided(row, "obsolete"))),
+        ("rules", dated, lambda row: row["objects"].append(copy.deepcopy(row["objects"][0]))),
+        ("rules", dated, lambda row: row["objects"].reverse()),
+        ("rules", dated, lambda row: decided(row, "new").update(rule="new_object")),
+        ("rules", dated, lambda row: decided(row, "new").update(announced=True)),
+        ("rules", dated, lambda row: decided(row, "new").update(leaks=True)),
+        ("rules", dated, lambda row: decided(row, "new").update(decision="static")),
+        ("rules", dated, lambda row: row["relation"].update(id="P1376")),
+        (
+            "rules",
+            lambda row: any(value["announced"] for value in row["objects"]),
+            lambda row: next(v for v in row["objects"] if v["announced"]).update(announced=False),
+        ),
+        ("scenario", dated, lambda row: row.update(scenario="Other")),
+        ("scenario", dated, lambda row: row.update(is_replace=False)),
+        ("scenario", dated, lambda row: row.update(subject_is_ph_new=True)),
+        ("scenario", dated, lambda row: row.update(relation_is_temp_func=not row["relation_is_temp_func"])),
+        ("statement", dated, lambda row: decided(row, "new").update(new_statement="Q1$0")),
+        ("statement", dated, lambda row: decided(row, "new").update(new_revision=1)),
+        ("main_snak", dated, lambda row: decided(row, "new").update(id="Q2", raw="Q2")),
+        ("main_snak", dated, lambda row: decided(row, "new").update(datatype="string")),
+        ("dates", dated, lambda row: decided(row, "new").update(start="2021-06-30")),
+        ("dates", dated, lambda row: decided(row, "new").update(point_in_time="2021")),
+        ("labels", dated, lambda row: decided(row, "obsolete").update(label="Nobody in particular")),
+        ("labels", dated, lambda row: row["subject"].update(description="an island")),
+        ("labels", dated, lambda row: row["relation"].update(label="owner")),
+        ("gone", dated, lambda row: decided(row, "new").update(decision="obsolete")),
+        ("static", dated, lambda row: decided(row, "obsolete").update(decision="static")),
+        ("labels", literal("time", "30, 20"), relabel("time", "30, 20", "29, 20")),
+        ("labels", literal("time", "November"), relabel("time", "November", "October")),
+        ("labels", literal("quantity", "$"), relabel("quantity", "$", "€")),
+        ("labels", literal("quantity", ","), relabel("quantity", ",", "")),
+        (
+            "labels",
+            lambda row: any((v["short"] or "").endswith("M") for v in row["objects"]),
+            relabel("quantity", "M", "B", "short"),
+        ),
+        (
+            "labels",
+            lambda row: any((v["short"] or "").endswith("M") for v in row["objects"]),
+            relabel("quantity", "M", " kilograms", "short"),
+        ),
+        ("prompt", dated, other_prompt),
+        ("prompt", dated, lambda row: row["generalization_prompts"].pop()),
+        ("prompt", dated, lambda row: row["generalization_prompts"].reverse()),
+        ("prompt", dated, lambda row: row.update(update_prompt=row["update_prompt"] + " today")),
+        (
+            "leak",
+            lambda row: dated(row) and not any(value["leaks"] for value in row["objects"]),
+            lambda row: row.update(update_prompt=f"{decided(row, 'new')['label']}: {row['update_prompt']}"),
+        ),
+        (
+            "drawn",
+            dated,
+            lambda row: row.update(split="train" if row["split"] == "test" else "test"),
+        ),
+        ("popularity", dated, lambda row: row.update(subject_popularity=row["subject_popularity"] + 0.1)),
+        ("popularity", dated, lambda row: row.update(popularity_source="pageviews")),
+        ("neighbour", dated, neighbour("relation.id", "P1376")),
+        ("neighbour", dated, lambda row: row["neighborhood"].append(row["neighborhood"][0])),
+        (
+            "neighbour",
+            dated,
+            lambda row: row["neighborhood"][0]["subject"].update(id=row["subject"]["id"]),
+        ),
+        ("neighbour_fact", dated, neighbour("objects.raw", "Q2")),
+        ("neighbour_fact", dated, neighbour("objects.statement", "Q1$0")),
+        ("neighbour_words", dated, neighbour("subject.label", "Utopia")),
+        ("neighbour_words", dated, neighbour("subject.description", "an island")),
+        ("neighbour_words", dated, neighbour("popularity", lambda value: value + 0.1)),
+        ("neighbour_words", dated, neighbour("objects.prompt", "The capital of Utopia is ____")),
+        ("neighbour_words", dated, neighbour("objects.object.label", "Nobody", "random_neighborhood")),
+        ("distance", dated, neighbour("dist", lambda value: value + 0.001)),
+        ("distance", dated, neighbour("dist", 0.5, "random_neighborhood")),
+        ("distance", dated, lambda row: row["neighborhood"].reverse()),
+        ("nearest", dated, lambda row: row["neighborhood"].pop(0)),
+        (
+            "random",
+            dated,
+            lambda row: row["random_neighborhood"][0]["objects"][0].update(statement="Q1$0"),
+        ),
+    ],
+    QUESTIONS: [
+        ("order", lambda row: row["hop"] == 0, lambda row: row.update(item_id="0" * 16)),
+        ("chain", lambda row: row["hop"] == 2, lambda row: row.update(item_id="0" * 16)),
+        ("answer", lambda row: row["open_only"], lambda row: row.update(answer_label="Utopia")),
+        ("answer", lambda row: row["answer_aliases"], lambda row: row.update(answer_aliases=[])),
+        ("answer", lambda row: row["hop"] == 3, lambda row: row.update(answer_aliases=["Utopia"])),
+        ("wording", lambda row: row["hop"] == 0, lambda row: row.update(context="Utopia is an island.")),
+        ("wording", lambda row: row["hop"] == 2, lambda row: row.update(question="Who is it?")),
+        (
+            "wording",
+            lambda row: row["hop"] == 0,
+            lambda row: row.update(question=row["question"].upper()[:-9]),
+        ),
+        ("marks", lambda row: row["hop"] == 0, lambda row: row.update(as_of=row["as_of"].replace(day=30))),
+        ("marks", lambda row: row["hop"] == 1, lambda row: row.update(task=row["task"] ^ 7)),
+        ("marks", lambda row: row["hop"] == 1, lambda row: row.update(hop=2)),
+        ("marks", lambda row: row["discriminates"], lambda row: row.update(discriminates=False)),
+        ("marks", lambda row: row["discriminates"] is None, lambda row: row.update(discriminates=True)),
+        ("marks", lambda row: row["hop"] == 1, lambda row: row.update(asked_s="Q2")),
+        ("marks", lambda row: row["hop"] == 1, lambda row: row.update(rel_id="0" * 16)),
+        ("marks", lambda row: not row["open_only"], lambda row: row.update(open_only=True)),
+        ("marks", lambda row: "returning" not in row["flags"], lambda row: row["flags"].append("returning")),
+        ("marks", lambda row: "year_only" in row["flags"], lambda row: row["flags"].remove("year_only")),
+        (
+            "marks",
+            lambda row: "answer_in_context" not in row["flags"],
+            lambda row: row["flags"].append("answer_in_context"),
+        ),
+        (
+            "options",
+            lambda row: row["options"] and row["task"] == 2,
+            lambda row: row["options"].__setitem__((row["answer_index"] + 1) % 4, "Utopia"),
+        ),
+        (
+            "options",
+            lambda row: row["options"],
+            lambda row: row["options"].__setitem__((row["answer_index"] + 1) % 4, row["answer_label"]),
+        ),
+        (
+            "key",
+            lambda row: row["options"],
+            lambda row: row.update(answer_index=(row["answer_index"] + 1) % 4),
+        ),
+        (
+            "labels",
+            lambda row: row["options"] and row["option_ids"][0][0] == "Q",
+            lambda row: row["option_ids"].__setitem__(0, "Q30"),
+        ),
+    ],
+    KLOB: [
+        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(o1="Q2")),
+        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(stmt1_id="Q1$0")),
+        ("fact", lambda row: row["subtask"] == "r", lambda row: row.update(stmt2_id=row["stmt1_id"])),
+        ("fact", lambda row: row["subtask"] == "r", lambda row: row.update(p2="P2")),
+        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(s_label="Utopia")),
+        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(o1_aliases=["Utopia"])),
+        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(rev_s=1)),
+        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(pop_o=-1)),
+        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(snapshot_id="2021-01-04")),
+        ("sentence", lambda row: row["subtask"] == "c", lambda row: row.update(example_id="0" * 16)),
+        ("sentence", lambda row: row["subtask"] == "c", lambda row: row["sentences"].reverse()),
+        ("sentence", lambda row: row["subtask"] == "c", lambda row: row["sentences"][0].update(n_tokens=99)),
+        (
+            "sentence",
+            lambda row: row["subtask"] == "c",
+            lambda row: row["sentences"][0].update(target_label="Utopia"),
+        ),
+        (
+            "sentence",
+            lambda row: row["subtask"] == "r",
+            lambda row: row["sentences"][3].update(text="It is", text_blank="It is _", n_tokens=3),
+        ),
+        (
+            "sentence",
+            lambda row: row["subtask"] == "c",
+            lambda row: row["sentences"][1].update(template_id=row["sentences"][0]["template_id"]),
+        ),
+        (
+            "words",
+            lambda row: row["subtask"] == "u",
+            lambda row: row["sentences"][0].update(source_sentence_id="0" * 16),
+        ),
+        (
+            "words",
+            lambda row: row["subtask"] == "u",
+            lambda row: row["sentences"][0].update(n_tokens=row["sentences"][0]["n_tokens"] + 1),
+        ),
+    ],
+    STREAM: [
+        ("dated", lambda row: row["date"], lambda row: row.update(date="2022-02-30")),
+        ("dated", lambda row: row["date"], lambda row: row.update(first_day=20200101)),
+        (
+            "dated",
+            lambda row: row["changes"][0]["dated_by"] == "start",
+            lambda row: row["changes"][0].update(date="2022"),
+        ),
+        (
+            "dated",
+            lambda row: any(change["lag_min"] is not None for change in row["changes"]),
+            lambda row: next(c for c in row["changes"] if c["lag_min"] is not None).update(lag_min=10**6),
+        ),
+    ],
+    ASOF: [
+        (
+            "held",
+            lambda row: row["options"],
+            lambda row: row.update(answer_index=(row["answer_index"] + 1) % 4),
+        ),
+        ("held", lambda row: row["open_only"], lambda row: row.update(answer_label="Utopia")),
+        ("asked", lambda row: row["precision"] == "day", lambda row: row.update(question="Who is it?")),
+        ("asked", lambda row: row["context"], lambda row: row.update(context="Utopia is an island.")),
+        ("marks", lambda row: row["precision"] == "day", lambda row: row.update(precision="month")),
+        ("marks", lambda row: row["precision"] == "month", lambda row: row.update(first_day=20000101)),
+        ("marks", lambda row: row["options"], lambda row: row.update(as_of=row["as_of"].replace(year=1999))),
+        ("marks", lambda row: row["holds"] == "now", lambda row: row.update(holds="before")),
+        ("marks", lambda row: row["options"], lambda row: row.update(s="Q2")),
+        ("options", lambda row: row["options"], lambda row: row["option_verdicts"].reverse()),
+        (
+            "options",
+            lambda row: row["options"],
+            lambda row: row["options"].__setitem__((row["answer_index"] + 1) % 4, row["answer_label"]),
+        ),
+    ],
+}
+"""Dataset -> kind that must see it, rows that have the place for it, the change."""
+
+_EVERY = [(dataset, *plant) for dataset, plants in PLANTS.items() for plant in plants]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "kind", "where", "change"),
+    _EVERY,
+    ids=[f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(_EVERY)],
+)
+def test_what_is_planted_into_a_row_is_found(
+    dataset: str, kind: str, where: Callable[[Row], object], change: Change, checks: Checks
+) -> None:
+    right = (
+        row for row in checks.samples.rows[dataset] if where(row) and kind not in checks.failed(dataset, row)
     )
-    row["option_ids"][(row["answer_index"] + 1) % 4] = true["o"]
+    row = copy.deepcopy(next(right))
+    change(row)
+    assert kind in checks.failed(dataset, row)
 
-    row = take("key", "options", where=mutable)
-    row["answer_index"] = (row["answer_index"] + 1) % 4
+
+KNOWN = {"held", "dated"}
+"""The timelines of dated questions do not see what the filters drop; days of creation are too precise."""
+
+
+def test_the_default_build_is_right(audited: Path) -> None:
+    findings, summary = audit(source(audited), 100, 0)
+    failed = [each for each in findings if each["outcome"] == "failed"]
+    assert [each for each in failed if not KINDS[each["kind"]].note and each["kind"] not in KNOWN] == []
+    assert {each["kind"] for each in failed} - KNOWN == {kind for kind, each in KINDS.items() if each.note}
+    checked = {(each["dataset"], each["kind"]) for each in findings}
+    assert checked == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
+    assert set(summary["sampled"]) | {"layouts", "publish"} == set(DATASETS)
+    assert summary["sampled"][UPDATES] == {"rows": 100, "of": 1368}
+    assert summary["drawn"]["updates"] > 100
+
+
+@pytest.mark.parametrize("dataset", CHECKED)
+def test_every_column_of_the_tables_is_checked_or_named(dataset: str, audited: Path) -> None:
+    names = {"klob": "klob_r"}
+    schema = pq.read_schema(audited / f"{names.get(dataset, dataset)}.parquet")
+    named = {name.partition(":")[0] for name in (*CHECKED[dataset], *UNCHECKED[dataset])}
+    assert set(columns_of(schema)) - named == set()
+    assert named - set(columns_of(schema)) <= {"rows that are missing", "words of KLoB-u"}
+
+
+# --- what is planted into whole tables ------------------------------------------------------------------
+
+
+def test_what_is_missing_is_found(checks: Checks) -> None:
+    """Of subjects that were drawn, not of the rows that are there."""
+    drawn, groups = checks.reading.drawn, checks.reading.groups
+    keys = {(row["subject"]["id"], row["relation"]["id"]) for row in checks.samples.every_update}
+    gone = next(key for key in sorted(keys) if key[0] in drawn)
+
+    def failed(present: set[tuple[str, str]]) -> list[tuple[str, str]]:
+        found = of_rules.missing(groups, drawn, present, False)
+        return [key for key, (_, outcome, _) in found if outcome == "failed"]
+
+    assert failed(keys) == []
+    assert failed(keys - {gone}) == [gone]
+    items = {row["item_id"]: row for row in checks.samples.every_item}
+    absent = next(name for name, due in checks.ripples.due.items() if due.key[0] in drawn and due.hops)
+    left = {name: row for name, row in items.items() if name != absent}
+    assert not [f for _, f in of_questions.missing_items(checks.ripples, sorted(drawn), items) if f[2]]
+    found = [due for due, f in of_questions.missing_items(checks.ripples, sorted(drawn), left) if f[2]]
+    assert [due.item_id for due in found] == [absent]
+
+
+def written(given: list[Row], like: Path, to: Path) -> Path:
+    """A table with the columns of another one."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(given, schema=pq.read_schema(like)), to)
+    return to
+
+
+def test_what_occurs_twice_is_found(audited: Path, tmp_path: Path) -> None:
+    for name, key in (
+        ("wfd_repl", ("subject.id", "relation.id")),
+        ("tempripple", ("item_id",)),
+        ("asof", ("item_id",)),
+        ("stream", ("chain", "interval")),
+        ("klob_r", ("example_id",)),
+    ):
+        path = audited / f"{name}.parquet"
+        assert list(of_tables.repeated(path, key)) == []
+        given = pq.read_table(path).slice(0, 9).to_pylist()
+        twice = written([*given, given[7]], path, tmp_path / f"{name}.parquet")
+        assert len(list(of_tables.repeated(twice, key))) == 1
+
+
+def test_objects_and_subjects_that_occur_twice_are_found(checks: Checks) -> None:
+    given = copy.deepcopy(checks.samples.every_update)
+    assert list(of_tables.split_subjects(given)) == list(of_tables.same_objects(given)) == []
+    given[0]["objects"].append(dict(given[0]["objects"][0]))
+    assert len(list(of_tables.same_objects(given))) == 1
+    several = next(row for row in given if sum(row["subject"] == other["subject"] for other in given) > 1)
+    several["split"] = "train" if several["split"] == "test" else "test"
+    assert {fault.row.split()[0] for fault in of_tables.split_subjects(given)} == {several["subject"]["id"]}
 
 
 @pytest.fixture(scope="module")
-def planted(tempripple: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Planted, Source]:
-    found = Planted(tempripple / "results")
-    plant_into_updates(found)
-    plant_into_items(found)
-    return found, found.write(tmp_path_factory.mktemp("planted"))
+def few(audited: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first rows of the dataset and its replacements, in a folder."""
+    folder = tmp_path_factory.mktemp("few")
+    path = audited / "wikifactdiff.parquet"
+    given = pq.read_table(path).slice(0, 60).to_pylist()
+    written(given, path, folder / "wikifactdiff.parquet")
+    part = [row for row in given if row["scenario"] == "ReplaceObject"]
+    written(part, path, folder / "wfd_repl.parquet")
+    assert len(part) > 10
+    return folder
 
 
-def test_every_planted_error_is_found_in_its_row(planted: tuple[Planted, Source]) -> None:
-    build, changed = planted
-    findings, _ = audit(changed, 10**6, 0)
-    kinds = {
-        (dataset, kind)
-        for dataset, rows in (
-            (UPDATES, {f"{row['subject']['id']} {row['relation']['id']}" for row in build.kept[UPDATES]}),
-            (QUESTIONS, {row["item_id"] for row in build.kept[QUESTIONS]}),
-        )
-        for name, kind in build.expected
-        if name in rows
-    }
-    # Surface features are tested with made-up questions; all other kinds are planted.
-    every = {
-        (dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets if kind != "surface"
-    }
-    assert kinds == every
-    found = failures(findings)
-    assert build.expected <= found
-    assert {each["reason"] for each in findings if (each["row"], each["kind"]) in build.expected} - {""}
-    # No other row is wrong, but for what is so in the build (neighbours that share a value) and for rows
-    # that have the planted template rightly.
-    others = {row for row, kind in found if kind not in ("neighbour_answer", "template")}
-    assert others <= {row for row, _ in build.expected}
-
-
-def test_the_command_the_sheet_and_its_judgements(
-    planted: tuple[Planted, Source], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda found: found.pop(3), "no row, but the dataset"),
+        (lambda found: found.append(found[3]), "two rows"),
+        (lambda found: found[3].update(split="other"), "differs from that of the dataset"),
+        (lambda found: found[3]["random_neighborhood"].clear(), "differs from that of the dataset"),
+        (lambda found: found[3]["relation"].update(id="P9"), "no replacement"),
+        (lambda found: found.reverse(), "not in the order"),
+    ],
+)
+def test_faults_of_the_replacements_are_found(
+    change: Callable[[list[Row]], object], reason: str, few: Path, tmp_path: Path
 ) -> None:
-    _, changed = planted
-    folder = changed.pair / "audit"
-    dumps = ["--old-dump", str(changed.old_dump), "--new-dump", str(changed.new_dump)]
-    assert main(["audit", "--pair", str(changed.pair), *dumps, "--settings", '{"rows": 10}']) == 0
+    whole, path = few / "wikifactdiff.parquet", few / "wfd_repl.parquet"
+    given = rows(path)
+    relation = given[3]["relation"]["id"]
+    change(given)
+    part = written(given, path, tmp_path / "wfd_repl.parquet")
+    assert any(reason in each.reason for each in of_tables.replacements(whole, part, {}, 0))
+    assert list(of_tables.replacements(whole, path, {}, 0)) == []
+    assert any(
+        "undersampling" in each.reason for each in of_tables.replacements(whole, path, {relation: 99}, 0)
+    )
+
+
+@pytest.fixture(scope="module")
+def linked(audited: Path) -> list[Row]:
+    """The first chains of a stream."""
+    given = pq.read_table(audited / "stream.parquet", columns=list(of_streams.LINKED)).to_pylist()
+    chains = {row["chain"] for row in given[:150]}
+    return [row for row in given if row["chain"] in chains]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda row: row.update(link=row["link"] + 1),
+        lambda row: row.update(links=9),
+        lambda row: row.update(chain="Q1-P1"),
+        lambda row: row.update(superseded_by=7),
+        lambda row: row["changes"][0].update(superseded_by=7),
+        lambda row: row["changes"].pop(),
+    ],
+)
+def test_faults_of_links_are_found(change: Change, linked: list[Row]) -> None:
+    given = copy.deepcopy(linked)
+    assert list(of_streams.links(given)) == []
+    row = next(row for row in given if row["objects"][0]["decision"] != "static")
+    change(row)
+    assert of_streams.name_of(row) in {fault.row for fault in of_streams.links(given)} | {"Q1-P1@1"}
+
+
+def test_rows_of_a_stream_that_are_not_the_pairs_are_found(few: Path, audited: Path, tmp_path: Path) -> None:
+    own = {(row["subject"]["id"], row["relation"]["id"]) for row in rows(few / "wfd_repl.parquet")}
+    stream = audited / "stream.parquet"
+    of_pair = [
+        row
+        for row in pq.read_table(stream, filters=[("new_date", "=", PAIR.split("_")[1])])
+        .slice(0, 90)
+        .to_pylist()
+        if (row["subject"]["id"], row["relation"]["id"]) in own
+    ]
+    (tmp_path / PAIR).mkdir()
+    shutil.copy(few / "wfd_repl.parquet", tmp_path / PAIR / "wikifactdiff.parquet")
+    right = written(of_pair, stream, tmp_path / "right.parquet")
+    assert list(of_streams.pairs(right, tmp_path)) == []
+    of_pair.pop(5)
+    of_pair[7]["split"] = "other"
+    path = written(of_pair, stream, tmp_path / "stream.parquet")
+    reasons = [fault.reason for fault in of_streams.pairs(path, tmp_path)]
+    assert len(reasons) == 2
+    assert "has no such row" in reasons[0]
+    assert "2 rows" in reasons[1]
+
+
+LAYOUT_PLANTS: list[tuple[str, Callable[[list[Row]], object], str]] = [
+    ("counterfact", lambda found: found.pop(3), "no record"),
+    ("counterfact", lambda found: found.append(found[3]), "2 records"),
+    ("counterfact", lambda found: found[0]["requested_rewrite"].update(subject="Utopia"), "subject is"),
+    (
+        "counterfact",
+        lambda found: found[0]["requested_rewrite"]["target_true"].update(str="x"),
+        "target_true is",
+    ),
+    ("counterfact", lambda found: found[0]["paraphrase_prompts"].pop(), "paraphrase_prompts is"),
+    ("counterfact", lambda found: found[0]["factdrift"]["neighborhood"].clear(), "factdrift.neighborhood"),
+    ("easyedit", lambda found: found[0].update(target_new="Utopia"), "target_new is"),
+    ("easyedit", lambda found: found[0]["locality"]["Relation_Specificity"].pop(), "locality is"),
+    ("easyedit", lambda found: found[0].pop("rephrase"), "rephrase is"),
+    ("wikibigedit", lambda found: found[0].update(loc_ans="Utopia"), "loc is"),
+    ("wikibigedit", lambda found: found[0].pop("tag"), "lacks 'tag'"),
+    ("zsre", lambda found: found[0].update(answers=["Utopia"]), "answers is"),
+    ("zsre", lambda found: found[0].update(cond="x"), "cond is"),
+    ("mquake", lambda found: found[0]["orig"]["new_triples"][-1].__setitem__(0, "Q2"), "begins elsewhere"),
+    ("mquake", lambda found: found[0].update(new_answer="Utopia"), "are not the ends"),
+    ("mquake", lambda found: found[0]["orig"].update(edit_triples=[]), "edit_triples"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "reason"), LAYOUT_PLANTS)
+def test_faults_of_layouts_are_found(
+    name: str, change: Callable[[list[Row]], object], reason: str, audited: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / f"{name}.json"
+    records = json.loads((audited / f"layouts/{name}.json").read_text("utf-8"))
+    first = (
+        pq.read_table(audited / "wfd_repl.parquet", columns=list(of_layouts.READ)).slice(0, 20).to_pylist()
+    )
+    if name != "mquake":
+        records = records[:20]
+    path.write_text(json.dumps(records), "utf-8")
+    assert list(of_layouts.layout(path, first, audited / PAIR / "tempripple")) == []
+    change(records)
+    path.write_text(json.dumps(records), "utf-8")
+    faults = list(of_layouts.layout(path, first, audited / PAIR / "tempripple"))
+    assert any(reason in fault.reason for fault in faults), faults
+
+
+@pytest.fixture
+def published(few: Path, tmp_path: Path) -> Path:
+    """A small published folder beside its product."""
+    product = few / "wfd_repl.parquet"
+    shutil.copy(product, tmp_path)
+    (tmp_path / "manifest.json").write_text('{"dates": {"old": "2021-01-04"}}')
+    folder = tmp_path / "publish" / "wfd_repl"
+    given = rows(product)
+    lines = []
+    for split in ("test", "train"):
+        own = [row for row in given if row["split"] == split]
+        written(own, product, folder / "data" / f"{split}-00000-of-00001.parquet")
+        lines.append(f"| `data` (default) | `{split}` | {len(own)} | x |")
+    (folder / "README.md").write_text("\n".join(lines) + "\n")
+    shutil.copy(tmp_path / "manifest.json", folder)
+    pq.write_table(pa.table({"subject": [row["subject"]["id"] for row in given]}), folder / "updates.parquet")
+    digest = hashlib.sha256((folder / "updates.parquet").read_bytes()).hexdigest()
+    described = {"distribution": [{"contentUrl": "updates.parquet", "sha256": digest}]}
+    (folder / "croissant.json").write_text(json.dumps(described))
+    _sum(folder)
+    return folder
+
+
+def _sum(folder: Path) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "SHA256SUMS")
+    sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder)}" for path in files]
+    (folder / "SHA256SUMS").write_text("\n".join(sums) + "\n")
+
+
+def _table(change: Callable[[list[Row]], object]) -> Callable[[Path], object]:
+    def plant(folder: Path) -> None:
+        path = folder / "data/train-00000-of-00001.parquet"
+        given = rows(path)
+        change(given)
+        written(given, path, path)
+
+    return plant
+
+
+def _text(name: str, old: str, new: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_text(swap((folder / name).read_text("utf-8"), old, new))
+
+
+@pytest.mark.parametrize(
+    ("plant", "summed", "reason"),
+    [
+        (lambda folder: (folder / "notes.txt").write_text("x"), False, "is not in SHA256SUMS"),
+        (lambda folder: (folder / "updates.parquet").unlink(), False, "not in the folder"),
+        (lambda folder: (folder / "updates.parquet").unlink(), True, "which is not there"),
+        (lambda folder: (folder / "SHA256SUMS").unlink(), False, "there is no SHA256SUMS"),
+        (_table(lambda found: found.pop()), False, "another checksum"),
+        (_table(lambda found: found.pop()), True, "rows, the product"),
+        (_table(lambda found: found.reverse()), True, "are not those of wfd_repl.parquet"),
+        (_table(lambda found: found[0].update(scenario="Other")), True, "are not those of wfd_repl.parquet"),
+        (
+            lambda folder: shutil.copy(
+                folder / "data/test-00000-of-00001.parquet", folder / "data/more-0.parquet"
+            ),
+            True,
+            "belongs to no split",
+        ),
+        (_text("README.md", "`train` | ", "`train` | 9"), True, "README.md says"),
+        (_text("manifest.json", "2021", "2020"), True, "manifest.json: dates"),
+        (_text("croissant.json", '"sha256": "', '"sha256": "0'), True, "another checksum of updates.parquet"),
+    ],
+)
+def test_faults_of_published_folders_are_found(
+    plant: Callable[[Path], object], summed: bool, reason: str, published: Path
+) -> None:
+    results = published.parents[1]
+    assert list(of_folders.folder(published, results)) == []
+    plant(published)
+    if summed:
+        _sum(published)
+    found = [fault.reason for fault in of_folders.folder(published, results)]
+    assert any(reason in each for each in found), found
+
+
+# --- the command ----------------------------------------------------------------------------------------
+
+
+def test_the_command_without_arguments_the_sheet_and_its_judgements(
+    audited: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As after `make run`, which makes no results/manifest.json; one row and one item are wrong."""
+    pair = tmp_path / "results" / PAIR
+    pair.mkdir(parents=True)
+    for path in (audited / PAIR).iterdir():
+        if path.name not in ("wikifactdiff.parquet", "manifest.json"):
+            (pair / path.name).symlink_to(path)
+    (tmp_path / "results/snapshots").symlink_to(audited / "snapshots")
+
+    def plant(found: list[Row]) -> None:
+        found[0]["scenario"] = "Other"
+        found.append(found[0])
+        found.pop(1)
+
+    given = rows(audited / PAIR / "wikifactdiff.parquet")
+    plant(given)
+    written(given, audited / PAIR / "wikifactdiff.parquet", pair / "wikifactdiff.parquet")
+    monkeypatch.chdir(tmp_path)
+    assert main(["audit"]) == 1
+    message = f"results/{PAIR}/manifest.json: no such file; build it with"
+    assert message in capsys.readouterr().err
+    shutil.copy(audited / PAIR / "manifest.json", pair)
+    assert main(["audit", "--settings", '{"rows": 60}']) == 0
     said = capsys.readouterr().out
-    assert "wikifactdiff: 10 of" in said
+    assert "wikifactdiff: 60 of 1,368 rows audited" in said
+    assert "not checked: pool_size" in said
+    folder = pair / "audit"
     assert (folder / "audit.txt").read_text("utf-8").strip() == said.strip()
     table = pq.read_table(folder / "audit.parquet")
     assert table.schema.equals(AUDIT)
-    assert json.loads((folder / "audit.json").read_text("utf-8"))["sampled"]["tempripple"]["rows"] == 10
+    failed = {(row["dataset"], row["kind"]) for row in table.to_pylist() if row["outcome"] == "failed"}
+    assert {("wikifactdiff", "twice"), ("wfd_repl", "replacements")} <= failed
     sheet = tmp_path / "sheet.csv"
-    assert main(["audit", "sheet", "--audit", str(folder), "--rows", "12", "-o", str(sheet)]) == 0
+    assert main(["audit", "sheet", "--rows", "12", "-o", str(sheet)]) == 0
     lines = sheet.read_text("utf-8-sig").splitlines()
     assert len(lines) == 13
     assert "judgement" in lines[0]
     judged = [lines[0], *(line.removesuffix(",") + "invalid," for line in lines[1:])]
     sheet.write_text("\n".join(line.replace(",,invalid,", ",invalid,") for line in judged), "utf-8")
-    assert main(["audit", "judged", str(sheet), "--audit", str(folder)]) == 0
+    assert main(["audit", "judged", str(sheet)]) == 0
     assert json.loads((folder / "judged.json").read_text("utf-8"))["invalid"] == 12
 
 
 @pytest.mark.slow
-def test_the_rule_and_the_section_of_the_page(tempripple: Path) -> None:
-    """The rule finds TempRIPPLE's tables, and the page shows what it wrote."""
+def test_the_rule_and_the_section_of_the_page(audited: Path) -> None:
+    """The rule finds what was built beside the dataset, and the page shows what it wrote."""
     targets = ("results/audit.parquet", "results/audit.json", "results/report.html")
-    said = snakemake(tempripple, *targets, jobs=False, audit={"rows": 100})
-    assert "tempripple: 100 of" in said
-    assert "lines/s" not in said.partition("wikifactdiff: 100 of")[2].partition("Files written")[0]
-    page = (tempripple / "results/report.html").read_text("utf-8")
+    said = snakemake(audited.parent, *targets, jobs=False, audit={"rows": 60}, stream=PAIR.split("_"))
+    assert "tempripple: 60 of" in said
+    assert "layouts: every record" in said
+    assert "lines/s" not in said.partition("wikifactdiff: 60 of")[2].partition("Files written")[0]
+    page = (audited / "report.html").read_text("utf-8")
     assert '<section id="audit"' in page
     assert "Error rates of tempripple" in page

@@ -119,7 +119,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
                 f"{dump}: no such file; the audit reads the dumps that the build was made from: name them "
                 "with --old-dump and --new-dump, or make them again with `snakemake --cores all`"
             )
-    samples = _samples(source, manifest, rows, seed)
+    samples = samples_of(source, manifest, rows, seed)
     reading = read(source, manifest, samples.rows, rows, seed)
     findings = [
         *_updates(source, samples, reading),
@@ -162,7 +162,8 @@ def _manifest(path: Path) -> dict[str, Any]:
 # --- samples --------------------------------------------------------------------------------------------
 
 
-def _samples(source: Source, manifest: Mapping[str, Any], rows: int, seed: int) -> Samples:
+def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int) -> Samples:
+    """Samples of the products that have been built; of each part of KLoB a third of `rows`."""
     files = source.files()
     found: dict[str, list[Row]] = {}
     sizes: dict[str, int] = {}
@@ -272,8 +273,8 @@ def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
     files = source.files()
     if STREAM in samples.sizes:
         yield from _faults(STREAM, "pair", of_streams.pairs(files[STREAM], source.pair.parent))
-        linked: list[Row] = pq.read_table(files[STREAM], columns=list(of_streams.LINKED)).to_pylist()
-        yield from _faults(STREAM, "link", of_streams.links(linked))
+        faults = (fault for part in of_streams.linked(files[STREAM]) for fault in of_streams.links(part))
+        yield from _faults(STREAM, "link", faults)
         yield from _faults(STREAM, "twice", of_tables.repeated(files[STREAM], ("chain", "interval")))
         for row in samples.rows[STREAM]:
             found = of_streams.check_row(row, reading.dumps.new)
@@ -288,8 +289,12 @@ def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
 
 
 def _copies(source: Source) -> Iterator[Row]:
-    for path in source.layouts():
-        found = of_layouts.layout(path, source.pair / "wfd_repl.parquet", source.pair / "tempripple")
+    layouts = source.layouts()
+    of_rows: list[Row] = []
+    if layouts:
+        of_rows = pq.read_table(source.pair / "wfd_repl.parquet", columns=list(of_layouts.READ)).to_pylist()
+    for path in layouts:
+        found = of_layouts.layout(path, of_rows, source.pair / "tempripple")
         yield from _faults(LAYOUTS, "layout", found)
     for folder in source.folders():
         yield from _faults(FOLDERS, "folder", of_folders.folder(folder, source.pair.parent))

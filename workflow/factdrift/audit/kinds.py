@@ -26,7 +26,7 @@ _BOTH = (UPDATES, QUESTIONS)
 
 KINDS = {
     "missing": Kind(
-        (UPDATES, QUESTIONS, ASOF),
+        (UPDATES, QUESTIONS),
         True,
         "what the dumps and the rules make a row of has one (of subjects drawn from the dump)",
     ),

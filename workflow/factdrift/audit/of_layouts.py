@@ -18,16 +18,19 @@ Record = Mapping[str, Any]
 
 BLANK = "____"
 
+READ = (
+    *("subject", "relation", "update_prompt", "generalization_prompts", "objects", "neighborhood"),
+    *("random_neighborhood", "subject_popularity"),
+)
+"""The columns of wfd_repl.parquet that the layouts are made from."""
 
-def layout(path: Path, dataset: Path, ripple: Path) -> Iterator[Fault]:
-    """What is wrong with a file; `dataset` is wfd_repl.parquet, `ripple` the folder with tr_facts.parquet."""
+
+def layout(path: Path, rows: Sequence[Row], ripple: Path) -> Iterator[Fault]:
+    """What is wrong with a file; `rows` are those of wfd_repl.parquet, `ripple` has tr_facts.parquet."""
     records = json.loads(path.read_text(encoding="utf-8"))
     if path.stem == "mquake":
         yield from _mquake(records, ripple)
         return
-    rows = [
-        row for batch in pq.ParquetFile(dataset).iter_batches(batch_size=512) for row in batch.to_pylist()
-    ]
     by_key = {(row["subject"]["id"], row["relation"]["id"]): row for row in rows}
     order = {key: place for place, key in enumerate(by_key)}
     seen: Counter[tuple[str, str]] = Counter()

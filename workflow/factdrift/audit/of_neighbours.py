@@ -24,11 +24,11 @@ TOLERANCE = 2e-9
 
 class Nearby(NamedTuple):
     """`documents`: the entities of a dump that is small enough, else None; `pool`: the facts from which
-    random ones are drawn; `reach`: how many entities, and how many facts, the build looks for; `popular`: the
-    popularity of an entity, None where its source is not at hand."""
+    random ones are drawn, None where they are not known; `reach`: how many entities, and how many facts, the
+    build looks for; `popular`: the popularity of an entity, None where its source is not at hand."""
 
     documents: Documents | None
-    pool: Set[tuple[str, str, str]]
+    pool: Set[tuple[str, str, str]] | None
     reach: tuple[int, int]
     popular: Callable[[str], float | None]
     templates: Templates
@@ -40,7 +40,10 @@ def check_neighbours(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding
     yield from outcomes("neighbour_fact", _facts(row, dumps))
     yield from outcomes("neighbour_answer", _answers(row))
     yield from outcomes("neighbour_words", _words(row, dumps, nearby))
-    yield from outcomes("random", _random(row, nearby))
+    if nearby.pool is None:
+        yield "random", UNCHECKED, "wfd_repl.parquet is not there"
+    else:
+        yield from outcomes("random", _random(row, nearby.pool, nearby.reach[1]))
     yield from _nearest(row, dumps, nearby)
 
 
@@ -121,12 +124,11 @@ def close(given: float | None, due: float) -> bool:
     return given is not None and math.isclose(given, due, abs_tol=TOLERANCE)
 
 
-def _random(row: Row, nearby: Nearby) -> Iterator[str]:
+def _random(row: Row, pool: Set[tuple[str, str, str]], most: int) -> Iterator[str]:
     for fact in row["random_neighborhood"]:
         name = (fact["subject"]["id"], fact["relation"]["id"], fact["objects"][0]["statement"])
-        if name not in nearby.pool:
+        if name not in pool:
             yield f"{' '.join(name)} is a nearest fact of no update of wfd_repl"
-    most = nearby.reach[1]
     for part in ("neighborhood", "random_neighborhood"):
         if len(row[part]) > most:
             yield f"{part} has {len(row[part])} facts, more than {most}"

@@ -18,8 +18,6 @@ from factdrift.audit.ripples import FOREVER, Graph, said
 from factdrift.audit.values import plain, words
 
 Row = Mapping[str, Any]
-Key = tuple[str, str]
-"""Subject and property of a timeline."""
 
 Reader = Callable[[Mapping[str, frozenset[str] | None]], Mapping[str, Entity]]
 
@@ -92,7 +90,7 @@ def check_item(item: Row, ripples: Ripples) -> Iterator[Finding]:
     yield from outcomes("wording", _wording(item, due, ripples))
     yield from outcomes("marks", _marks(item, due, ripples))
     yield from _leaks(item, due, ripples)
-    others = ripples.asked[item["question"]] - {item["item_id"]}
+    others = ripples.asked.get(item["question"], frozenset()) - {item["item_id"]}
     again = f"{item['question']!r} is also asked by {', '.join(sorted(others))}"
     yield from outcomes("unique", iter([again] if others else []))
     if item["options"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -69,6 +70,18 @@ def _columns(stream: Path, results: Path) -> set[str]:
 
 def _digest(row: Row, columns: Sequence[str]) -> str:
     return hashlib.sha256(repr([row[name] for name in columns]).encode()).hexdigest()
+
+
+def linked(stream: Path, most: int = 200_000) -> Iterator[list[Row]]:
+    """The rows of a stream with the columns LINKED, in parts of some `most` rows; a chain is in one part."""
+    parts = pq.read_metadata(stream).num_rows // most + 1
+    for part in range(parts):
+        yield [
+            row
+            for batch in pq.ParquetFile(stream).iter_batches(columns=list(LINKED), batch_size=4096)
+            for row in batch.to_pylist()
+            if zlib.crc32(row["chain"].encode()) % parts == part
+        ]
 
 
 def links(rows: Sequence[Row]) -> Iterator[Fault]:

@@ -262,10 +262,10 @@ def _want(wanted: Wanted, named: Iterable[tuple[str, frozenset[str] | None]]) ->
         wanted[entity] = None if before is None or relations is None else before | relations
 
 
-def _pool(path: Path) -> frozenset[tuple[str, str, str]]:
-    """The nearest facts of the replacements: subject, relation and statement."""
+def _pool(path: Path) -> frozenset[tuple[str, str, str]] | None:
+    """The nearest facts of the replacements: subject, relation and statement; None without the table."""
     if not path.is_file():
-        raise InputError(f"{path}: no such file; build it with `snakemake --cores all`")
+        return None
     found = set()
     for batch in pq.ParquetFile(path).iter_batches(columns=["neighborhood"], batch_size=1024):
         for row in batch.to_pylist():

@@ -117,7 +117,7 @@ def misread(
         amount = decimal(raw)
         if amount is None:
             return None if label == raw else f"label {value['label']!r} does not say {value['raw']}"
-        unit = str(stated.get("unit", "1")).rpartition("/")[2] if stated else None
+        unit = str(stated["unit"]).rpartition("/")[2] if stated and "unit" in stated else None
         good = _says(label, number(amount), unit, units, amount < 0)
         forms = shortened(amount)
         if value["short"] is not None and not any(
@@ -180,8 +180,8 @@ def _says(label: str, amount: str, unit: str | None, units: Mapping[str, Entity]
     if unit in ("1", "Q199"):
         return not rest
     line = units.get(unit)
-    if rest == "%":
-        return unit == "Q11229"
+    if rest == "%" or unit == "Q11229":
+        return rest == "%" and unit == "Q11229"
     if line is None:
         return True  # the name of a unit that the dump lacks comes from elsewhere
     if rest in {plain(each) for each in line.symbols} or rest == unit:

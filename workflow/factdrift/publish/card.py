@@ -112,6 +112,7 @@ def write_card(
         build=build,
         edition=this,
         checks=_checks(dataset, folder),
+        unchecked=_unchecked(dataset, folder),
         warnings=list(warnings(build)),
         citation=bibtex(dataset, this),
         files=sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()),
@@ -124,6 +125,15 @@ def _checks(dataset: Dataset, folder: Path) -> list[dict[str, Any]]:
     path = folder / "audit.json"
     kinds = json.loads(path.read_text("utf-8"))["kinds"] if path.is_file() else []
     return [each for each in kinds if each["dataset"] == dataset.audited]
+
+
+def _unchecked(dataset: Dataset, folder: Path) -> dict[str, str]:
+    """What the audit did not check of these rows, and why."""
+    path = folder / "audit.json"
+    found: dict[str, dict[str, str]] = (
+        json.loads(path.read_text("utf-8")).get("unchecked", {}) if path.is_file() else {}
+    )
+    return found.get(dataset.audited, {})
 
 
 def _config(table: Table, default: bool) -> dict[str, Any]:

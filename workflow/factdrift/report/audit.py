@@ -24,7 +24,10 @@ def audit(build: Build) -> Section | None:
     kinds = pd.DataFrame(summary["kinds"])
     for dataset, sampled in summary["sampled"].items():
         rows = kinds[kinds["dataset"] == dataset]
-        note = f"{sampled['rows']:,} of {sampled['of']:,} rows; 95 % intervals by Wilson's method."
+        note = f"{sampled['rows']:,} of {sampled['of']:,} rows sampled; 95 % intervals by Wilson's method."
+        for each in summary["kinds"]:
+            if each["dataset"] == dataset and each["note"] and each["failed"]:
+                note += f" Right rows fail {each['kind']} too: {each['note']}."
         blocks.append(
             table(
                 f"Error rates of {dataset}",
