@@ -9,6 +9,8 @@ include: "inputs/run.smk"
 
 if workflow.modifier.is_main_snakefile():
     quieten(workflow.logger_manager.logger, workflow.output_settings)
+    if workflow.is_main_process:
+        warn_of_sample()
 
 
 onstart:

@@ -14,6 +14,18 @@ TABLES = []
 """Logs of the jobs that make tables of scores as text, which they print too."""
 
 
+def warn_of_sample():
+    """Says in every run which parts of the bundled sample end before a date that is rendered from it."""
+    from factdrift.snapshots.sample.account import first_end, read_parts, warning
+
+    dates = [date for date in dates_of(config) if dump_source(config, date) == "sample"]
+    if not dates or max(dates) <= first_end(Path(resource("sample"))):
+        return
+    parts = read_parts(Path(resource("sample")))
+    for said in filter(None, (warning(parts, date) for date in dates)):
+        print(f"factdrift: {said}", file=sys.stderr)
+
+
 def begin_run():
     """Prints what the run needs, stops what the disk cannot hold, and reports progress from now on."""
     from factdrift.runs.begin import Planned, begin

@@ -42,7 +42,12 @@ def _public(value: Any) -> Any:
 def warnings(manifest: Mapping[str, Any]) -> Iterator[str]:
     """What a reader has to know about the bundled sample, if the build is from it."""
     for day, account in manifest["sample"].items():
-        ends = [f"{part} until {account['complete_until'][part]}" for part in account["incomplete"]]
+        longer = account.get("longer", {})  # which manifests of earlier versions lack
+        ends = [
+            f"{part} until {account['complete_until'][part]}"
+            + (f" but {longer[part]}" if part in longer else "")
+            for part in account["incomplete"]
+        ]
         if ends:
             yield f"The sample is not complete on {day} ({', '.join(ends)}): what changed later is missing."
     for account in list(manifest["sample"].values())[:1]:

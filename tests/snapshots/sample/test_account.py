@@ -9,11 +9,13 @@ import pyarrow as pa
 import pytest
 
 from factdrift.errors import InputError
+from factdrift.manifests import warnings
 from factdrift.paths import SAMPLE
 from factdrift.snapshots.sample.account import (
     Part,
     account,
     beyond,
+    first_end,
     made_up_ids,
     read_parts,
     report,
@@ -39,6 +41,7 @@ def test_parts_count_items_ids_and_checks(write_tables: WriteTables) -> None:
     assert account([part], "2023-02-27") == {
         "complete_until": {"a": "2023-02-27"},
         "incomplete": [],
+        "longer": {},
         "items": 6,
         "made_up_ids": 1,
         "facts": 3,
@@ -57,18 +60,30 @@ def test_a_part_is_complete_on_its_last_day(write_tables: WriteTables) -> None:
     assert "not complete on 2023-02-28 (a until 2023-02-27)" in warning(parts, "2023-02-28")
 
 
+def test_what_goes_on_longer_is_named() -> None:
+    parts = read_parts(SAMPLE)
+    said = warning(parts, "2024-06-01")
+    assert first_end(SAMPLE) == "2023-02-27"
+    assert "companies until 2023-02-27 but chief executives until 2024-12-31" in said
+    assert "politics" not in said
+    [line, _] = warnings({"sample": {"2024-06-01": account(parts, "2024-06-01")}})
+    assert "companies until 2023-02-27 but chief executives until 2024-12-31" in line
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("b\t2023-02-27\teverything\tus", "column part: there is no "),
-        ("a\tsoon\teverything\tus", "column complete_until: 'soon' is no day"),
-        ("a\t\teverything\tus", "column complete_until: is no day"),
+        ("b\t2023-02-27\t\teverything\tus", "column part: there is no "),
+        ("a\tsoon\t\teverything\tus", "column complete_until: 'soon' is no day"),
+        ("a\t\t\teverything\tus", "column complete_until: is no day"),
         ("", "a.tsv: its part has no row in"),
     ],
 )
 def test_wrong_parts_are_refused(write_tables: WriteTables, text: str, what: str) -> None:
     folder = write_tables(FACTS, MADE_UP)
-    (folder / "parts.tsv").write_text(f"part\tcomplete_until\twhat\tsource\n{text}\n", encoding="utf-8")
+    (folder / "parts.tsv").write_text(
+        f"part\tcomplete_until\tlonger\twhat\tsource\n{text}\n", encoding="utf-8"
+    )
     with pytest.raises(InputError) as error:
         read_parts(folder)
     assert what in str(error.value)

@@ -14,13 +14,14 @@ from factdrift.snapshots.sample.value_text import item_number, parse_day
 from factdrift.tables import database, sql
 from factdrift.wikidata.ids import MADE_UP_ITEMS
 
-PART_COLUMNS = "part complete_until what source"
+PART_COLUMNS = "part complete_until longer what source"
 
 
 class Part(NamedTuple):
     """One file of `entities/` and `facts/` each.
 
-    `complete_until`: the last day (YYYY-MM-DD) on which the part says what held. `checks`: facts by how they
+    `complete_until`: the last day (YYYY-MM-DD) on which the part says what held; `longer`: what of it goes on
+    until when, as text. `checks`: facts by how they
     were checked: `copied` from a capture of Wikidata, `compared` with an independent source, `general
     knowledge` otherwise.
     """
@@ -30,6 +31,7 @@ class Part(NamedTuple):
     items: int
     made_up_ids: int
     checks: dict[str, int]
+    longer: str = ""
 
 
 def read_parts(folder: Path) -> list[Part]:
@@ -53,13 +55,20 @@ def read_parts(folder: Path) -> list[Part]:
             ids = [item_number(item["id"]) for item in read_rows(files[:1], ENTITY_COLUMNS, problems)]
             checks = Counter(map(_check, read_rows(files[1:], FACT_COLUMNS, problems)))
             made_up = sum(number >= MADE_UP_ITEMS for number in ids)
-            found.append(Part(row["part"], day_text(day), len(ids), made_up, dict(sorted(checks.items()))))
+            counts = len(ids), made_up, dict(sorted(checks.items()))
+            found.append(Part(row["part"], day_text(day), *counts, row["longer"]))
     listed = {row["part"] for row in rows}
     for path in sorted(folder.glob("*/*.tsv")):
         if path.stem not in listed:
             problems.found.append(f"{path}: its part has no row in {folder / 'parts.tsv'}; add one")
     problems.finish()
     return found
+
+
+def first_end(folder: Path) -> str:
+    """The last day (YYYY-MM-DD) on which all parts are complete; only `parts.tsv` is read, as it stands."""
+    rows = read_rows([folder / "parts.tsv"], PART_COLUMNS, Problems())
+    return min(row["complete_until"] for row in rows)
 
 
 def beyond(parts: Iterable[Part], date: str) -> list[Part]:
@@ -75,6 +84,7 @@ def account(parts: Iterable[Part], date: str) -> dict[str, Any]:
     return {
         "complete_until": {part.name: part.complete_until for part in parts},
         "incomplete": [part.name for part in beyond(parts, date)],
+        "longer": {part.name: part.longer for part in parts if part.longer},
         "items": sum(part.items for part in parts),
         "made_up_ids": sum(part.made_up_ids for part in parts),
         "facts": facts,
@@ -87,7 +97,10 @@ def warning(parts: Iterable[Part], date: str) -> str:
     late = beyond(parts, date)
     if not late:
         return ""
-    ends = ", ".join(f"{part.name} until {part.complete_until}" for part in late)
+    ends = ", ".join(
+        f"{part.name} until {part.complete_until}" + (f" but {part.longer}" if part.longer else "")
+        for part in late
+    )
     return f"warning: the sample is not complete on {date} ({ends}): what changed later is missing"
 
 
