@@ -9,7 +9,7 @@ from support.tiny_models import FAMILIES, rounding, tiny_model
 
 from factdrift.edit.methods import contexts as contexts_module
 from factdrift.edit.methods import regimes
-from factdrift.edit.methods.hyperparameters import read_hyper
+from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.edit.methods.regimes import at_a_time, matrix_bytes
 from factdrift.edit.methods.registry import METHODS
 from factdrift.models.memory import in_batches
@@ -137,6 +137,12 @@ def test_full_matrices_of_fine_tuning_and_rounding_are_part_of_the_estimate(monk
             fitting = room // (matrices * matrix) if matrices else 8
             assert at_a_time(loaded, hyper, "independent", 8) == min(8, max(1, fitting))
             assert at_a_time(loaded, hyper, "batch", 8) == 8
+
+
+def test_what_was_edited_elsewhere_needs_nothing_whatever_it_is_called():
+    loaded = tiny_model("llama", quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True})
+    for name in ("ft", "rome", "mine"):
+        assert at_a_time(loaded, Hyper(name, "m", "made elsewhere", {}), "independent", 8) == 8
 
 
 def test_an_edit_of_many_target_tokens_needs_more_memory(monkeypatch):

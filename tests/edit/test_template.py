@@ -242,7 +242,7 @@ def test_what_is_missing_is_made_with_the_template(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = ["edit", "try", PROMPT, "Joe", "--subject", "Atlantis", "--model", str(world / "model")]
-    line += ["--method", "rome", "--set", '{"layer": 1}', "--results", str(tmp_path), "--template", "chat"]
+    line += ["--method", "mend", "--results", str(tmp_path), "--template", "chat"]
     assert main([*line, *CPU[:1], '{"device": "cpu"}']) == 1
     command = shlex.split(capsys.readouterr().err.split("`")[1])
     given = dict(each.split("=", 1) for each in command[command.index("--config") + 1 :])

@@ -67,6 +67,15 @@ def test_a_model_that_no_entry_names_has_derived_layers(tmp_path: Path) -> None:
 def test_a_model_whose_sizes_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"config\.json cannot be read"):
         Plan(CONFIG | {"models": [str(tmp_path)]})
+    (tmp_path / "adapter_config.json").touch()
+    with pytest.raises(InputError, match=r"is an adapter, .* `factdrift edit probe --model .* --edits EDITS"):
+        Plan(CONFIG | {"models": [str(tmp_path)]})
+    # One that says nothing of its sizes may be of no supported kind, and does not end a run of several.
+    (tmp_path / "config.json").write_text('{"model_type": "qwen2_5_vl"}', encoding="utf-8")
+    plan = Plan(CONFIG | {"models": ["gpt2-xl", str(tmp_path)]})
+    assert {each.model for each in plan.skipped} == {str(tmp_path)}
+    assert "has no num_hidden_layers or n_layer" in plan.skipped[0].skipped
+    assert plan.methods("gpt2-xl")
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from factdrift.models.fork import check_logits
 from factdrift.models.memory import free_bytes
 from factdrift.models.names import ALIASES, BUNDLED
 from factdrift.models.precise import is_quantized
+from factdrift.models.sizes import check_whole
 from factdrift.models.templated import template_of, templated
 
 DTYPES = {
@@ -202,11 +203,7 @@ def read_config(
     source = str(folder / name) if name in BUNDLED else name
     if name in BUNDLED and not Path(source, "config.json").is_file():
         raise InputError(f"models: {source} does not exist yet; make it with `snakemake {FOLDER / name}`")
-    if Path(source, "adapter_config.json").is_file() and not Path(source, "config.json").is_file():
-        raise InputError(
-            f"models: {source} is an adapter, which is no model of its own; score its edits with `factdrift "
-            f"edit probe --model {source} --edits EDITS -o FOLDER`, or merge it into its model and save that"
-        )
+    check_whole(source)
     try:
         config = AutoConfig.from_pretrained(source, revision=revision, trust_remote_code=trust_remote_code)
         tokenizer = AutoTokenizer.from_pretrained(

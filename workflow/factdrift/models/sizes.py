@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError
 from factdrift.models.names import ALIASES, BUNDLED
 from factdrift.paths import CONFIG
 from factdrift.yaml_files import read_yaml
@@ -44,12 +44,13 @@ def read_sizes(name: str, revision: str = "main") -> Sizes:
     """The sizes of a bundled model, a folder, or a model of a hub.
 
     Of a model of a hub only config.json is read, from the local cache if it is there. Raises InputError if
-    there is no configuration, or a size is not in it.
+    there is no configuration, and CannotEdit if a size is not in it.
     """
     name = ALIASES.get(name, name)
     if name in BUNDLED:
         path = CONFIG / "models" / f"{name}.yaml"
         return sizes_of(read_yaml(path)["model"], path)
+    check_whole(name)
     path = Path(name, "config.json") if Path(name).is_dir() else _from_hub(name, revision)
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -61,8 +62,17 @@ def read_sizes(name: str, revision: str = "main") -> Sizes:
     return sizes_of(config, path)
 
 
+def check_whole(source: str) -> None:
+    """Raises InputError if a folder holds an adapter instead of a model."""
+    if Path(source, "adapter_config.json").is_file() and not Path(source, "config.json").is_file():
+        raise InputError(
+            f"models: {source} is an adapter, which is no model of its own; score its edits with `factdrift "
+            f"edit probe --model {source} --edits EDITS -o FOLDER`, or merge it into its model and save that"
+        )
+
+
 def sizes_of(config: Any, path: Path) -> Sizes:
-    """The sizes in a configuration as config.json has it; `path` is for the message of InputError."""
+    """The sizes in a configuration as config.json has it; `path` is for the message of CannotEdit."""
     parts = [config, *(config.get(part) for part in _PARTS)] if isinstance(config, Mapping) else []
     found = {
         size: value
@@ -75,7 +85,7 @@ def sizes_of(config: Any, path: Path) -> Sizes:
     lacking = [size for size in _NAMES if size not in found]
     if lacking:
         keys = " nor ".join(" or ".join(_NAMES[size]) for size in lacking)
-        raise InputError(f"models: {path} has no {keys}, so its hyper-parameters cannot be derived")
+        raise CannotEdit(f"models: {path} has no {keys}, so its hyper-parameters cannot be derived")
     return Sizes(**found)
 
 

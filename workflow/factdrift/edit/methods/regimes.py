@@ -123,6 +123,9 @@ def at_a_time(loaded: Loaded, hyper: Hyper, regime: str, edits: int) -> int:
         return edits
     if hyper.own and hyper.own.plain:
         return 1
+    if not hyper:
+        return edits  # nothing is changed here, as with `none` or in a checkpoint that was made elsewhere
+    check_layers(loaded, hyper)
     need = matrix_bytes(loaded, hyper)
     room = SHARE * free_bytes(loaded.device, CPU_BYTES)
     return edits if need * edits <= room else max(1, int(room / need))
