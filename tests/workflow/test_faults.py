@@ -31,8 +31,19 @@ def run(directory, old, new, *options):
         ({"tempripple": {"source": "sparql", "endpoint": "wikidata"}}, "'' is no mail or web address"),
         ({"pageviews": "wikidata"}, "'' is no mail or web address"),
         ({"dumps": "wikidata"}, "'' is no mail or web address"),
+        (
+            {
+                "dumps": dict(
+                    zip(DUMPS_OF, ("derive", "HTTPS://a/b.json.gz?X-Amz-Signature=5ec2e7"), strict=True)
+                )
+            },
+            "dumps.2023-02-27: the address must not contain a user name, a password, a key or a signature",
+        ),
     ],
-    ids=["configuration", "files", "addresses", "contact", "contact for page views", "contact for dumps"],
+    ids=[
+        *("configuration", "files", "addresses", "contact", "contact for page views", "contact for dumps"),
+        "signature",
+    ],
 )
 def test_each_check_of_the_configuration_comes_before_any_job(tmp_path, monkeypatch, keys, message):
     """One fault for each check that the Snakefile calls; test_settings.py tests all their messages."""
@@ -41,6 +52,9 @@ def test_each_check_of_the_configuration_comes_before_any_job(tmp_path, monkeypa
     assert message in said
     assert "Traceback" not in said
     assert not (tmp_path / "results").exists()
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert "5ec2e7" not in said
+    assert not any(b"5ec2e7" in path.read_bytes() for path in written)
 
 
 def test_a_truncated_archive_is_named_and_other_results_are_kept(tmp_path):
