@@ -67,11 +67,12 @@ def test_facts_that_are_no_examples(built: Build) -> None:
         Fact(9, P17, 50),
         Fact(10, P17, 56),
         Fact(11, P36, 50),
+        Fact(12, P17, 57),
     ]
     labels = {
         **{3: None, 50: "Wonderland", 52: None, 54: "Neverland", 5: "University of NEVERLAND"},
         **{6: "Springfield", 7: "Springfield", 11: "Springfield"},
-        **{55: "the land at the far end", 10: "Neverlands", 56: "Neverland"},
+        **{55: "the land at the far end", 10: "Neverlands", 56: "Neverland", 57: "land at the far end"},
     }
     found = built(
         Snapshot(
@@ -95,6 +96,7 @@ def test_facts_that_are_no_examples(built: Build) -> None:
         ("9", "17", "50"): "sitelinks",
         ("10", "17", "56"): None,
         ("11", "36", "50"): None,
+        ("12", "17", "57"): None,
     }
 
 

@@ -112,6 +112,7 @@ def test_no_pair_and_no_end_of_a_chain_has_more_than_its_share(
     assert all(count <= pair_share * len(chosen) for count in pairs.values())
     assert all(count <= answer_share * pairs[key[:2]] for key, count in ends.items())
     assert sum(sum(reasons.values()) for reasons in drops.values()) == len(chains) - len(chosen)
+    assert all(number > 0 for reasons in drops.values() for number in reasons.values())
     if answer_share == 1:
         assert (
             len(chosen)

@@ -185,6 +185,13 @@ def test_v6_rsd() -> None:
     assert pooled.factual == APPROX(1.5490381057, abs=1e-10)
 
 
+def test_the_interval_of_rsd_is_that_of_a_ratio_of_means() -> None:
+    """Variances of the means are 1 / 3 and 1 / 4, the ratio is 1 / 2 and the divisor 2."""
+    found = rsd({"c": np.array([1.0, 2.0, 3.0])}, np.array([0.5, 1.5]))
+    half = 1.96 * (1 / 4 / 2**2 + 1 / 3 * (1 / 2) ** 2 / 2**2) ** 0.5
+    assert (found.unclipped, found.low, found.high) == (0.5, APPROX(0.5 - half), APPROX(0.5 + half))
+
+
 def test_v6_by_the_tables_with_the_cv_version() -> None:
     c = of_rows([row(0, "eee")], "c")
     u = of_rows([row(0, "uu")], "u")

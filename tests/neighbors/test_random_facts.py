@@ -108,14 +108,18 @@ def test_empty_pool(table: Write, tmp_path: Path) -> None:
 
 def test_the_draw_is_a_shuffle_by_the_hashes_of_seed_group_and_step(table: Write, tmp_path: Path) -> None:
     """Fisher and Yates's, of the pool in the order of neighbour, relation and statement."""
-    facts = [near(1, 6, 1000 + i // 3, 2000 + (7 * i) % 11, rank_no=i) for i in range(30)]
+    facts = [
+        near(1, 6, 1000 + i // 3, 2000 + (7 * i) % 11, rank_no=i)
+        | {"relation": 6 + i % 2, "statement": f"Q{7 * i % 30:02}"}
+        for i in range(30)
+    ]
     found = run(table, tmp_path, [update(9, 17, 2004), update(8, 6, 5)], facts, seed=3, facts=12)
-    ordered = sorted({(row["neighbor"], row["statement"], row["object"]) for row in facts})
+    ordered = sorted((row["neighbor"], row["relation"], row["statement"], row["object"]) for row in facts)
     for subject, relation, changed in ((9, 17, 2004), (8, 6, 5)):
         pool = list(ordered)
         for step in range(len(pool)):
             digest = hashlib.sha256(f"3:{subject}:{relation}:{step}".encode()).digest()
             other = step + int.from_bytes(digest[:16]) % (len(pool) - step)
             pool[step], pool[other] = pool[other], pool[step]
-        wanted = [name for _, name, object_ in pool if object_ != changed][:12]
+        wanted = [name for _, _, name, object_ in pool if object_ != changed][:12]
         assert [row["statement"] for row in found if row["subject"] == subject] == wanted

@@ -71,6 +71,8 @@ def spouse(name: str, value: str, start: str = "-", end: str = "-", **more: Any)
         ([spouse("1", "Q7", "1990", "1999"), spouse("2", "Q8", "2005")], "Q8"),
         ([spouse("1", "Q7", "1990", "2017"), spouse("2", "Q8", "2018")], "several_values"),
         ([spouse("1", "Q7", "1990", "1999")], "outside_window"),
+        ([spouse("1", "Q7", "1990", "2015-01-01"), spouse("2", "Q8", "2015-01-01")], "Q8"),
+        ([spouse("1", "Q7", "1990", "2015-01-02"), spouse("2", "Q8", "2015-01-01")], "several_values"),
         ([spouse("1", "Q7", "2026")], "outside_window"),
         ([spouse("1", "Q7", "2005", "2020")], "not_immutable"),
         ([spouse("1", "Q7", "1990|1994")], "bad_date"),

@@ -289,5 +289,7 @@ def test_flags(returning: bool, label: str, flags: list[str]) -> None:
         fact(1, "old", returning=returning, o_label=label) if row["fact_id"] == "f001old" else row
         for row in FACTS
     ]
-    (item,) = [item for item in make_items(odd, [], METHOD) if item["fact_id"] == "f001old"]
-    assert item["flags"] == flags
+    made = {item["fact_id"]: item for item in make_items(odd, [], METHOD)}
+    assert made["f001old"]["flags"] == flags
+    # That the context answers the question about the new fact is what it is for.
+    assert made["f001new"]["flags"] == []

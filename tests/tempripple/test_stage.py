@@ -49,6 +49,14 @@ def test_facts_of_a_change(tmp_path: Path) -> None:
     assert all(len(fact["fact_id"]) == 16 for fact in found.facts)
 
 
+def test_durations_are_between_the_first_possible_days(tmp_path: Path) -> None:
+    facts = [Fact(1, HEAD, 10, "2010", "2025-03"), Fact(1, HEAD, 11, "2025-03")]
+    found = ripple(World(new=[*kinds(Q1=(COUNTRY,)), *facts]), tmp_path)
+    days = {fact["role"]: fact["duration_days"] for fact in found.facts}
+    # From 2010-01-01 to 2025-03-01, and from there to the day of the snapshot, 2026-01-05.
+    assert days == {"old": 5538, "new": 310}
+
+
 def test_a_path_does_not_come_back(tmp_path: Path) -> None:
     """US, head Biden, spouse Jill, spouse Biden: excluded; so is France, capital Paris, capital of France."""
     married = [Fact(BIDEN, SPOUSE, JILL, "1977"), Fact(JILL, SPOUSE, BIDEN, "1977")]

@@ -180,6 +180,12 @@ def test_a_prompt_has_the_date_of_the_latest_new_measurement(build: Build) -> No
     assert record["update_prompt"] == "As of March 2022, the population of the United States is ____"
 
 
+def test_a_date_coarser_than_a_year_is_not_said(build: Build) -> None:
+    rows = [number(USA, "F+", "new", "67", new_pit=time("+2010-00-00", 8))]
+    (record,) = build(updates=rows).records(style=Style(dated=True))
+    assert record["update_prompt"] == "The population of the United States is ____"
+
+
 def test_literals_and_their_dates(build: Build) -> None:
     old, new = by_ids(build().records())["Q142", "P1082"]["objects"]
     assert (old["id"], old["label"], old["raw"], old["short"]) == (None, "67", "+67", "67!")

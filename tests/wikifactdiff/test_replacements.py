@@ -64,6 +64,16 @@ def test_rows_of_the_dataset(build: Build, tmp_path: Path) -> None:
     assert pq.read_schema(output).equals(pq.read_schema(dataset))
 
 
+def test_subjects_without_a_popularity_come_last(build: Build, tmp_path: Path) -> None:
+    known = [{"id": 142, "popularity": 0.5, "source": "sitelinks"}]
+    dataset = build(popularity=known).assemble()
+    pairs = [{"subject": 142, "property": P1082}, {"subject": USA, "property": P6}]
+    write_replacements(dataset, write(tmp_path / "g.parquet", GROUPS, pairs), tmp_path / "wfd_repl.parquet")
+    rows = pq.read_table(tmp_path / "wfd_repl.parquet").to_pylist()
+    assert [row["subject"]["id"] for row in rows] == ["Q142", "Q30"]
+    assert rows == [row for row in pq.read_table(dataset).to_pylist() if row["is_replace"]]
+
+
 def test_no_replacement(build: Build, tmp_path: Path) -> None:
     groups = write(tmp_path / "groups.parquet", GROUPS, [])
     with pytest.raises(InputError, match="no update replaces exactly one object"):

@@ -39,6 +39,7 @@ def found(sentence: str, name: str) -> list[str]:
         ("[a-z]* (x|y) \\d+", "[a-z]*", ["[a-z]*"]),
         ("New\u00a0York  City", "New York City", ["New\u00a0York  City"]),
         ("New York New York", "New York New York", ["New York New York"]),
+        ("ola la la", "la la", ["la la"]),
         ("anything", "", []),
     ],
 )

@@ -63,6 +63,7 @@ def test_classes_decide_where_the_label_does_not(english: Names) -> None:
     # Titles are not used like the names that they are made of.
     assert english.usage("Boardwalk Empire") == Usage("the")
     assert english.usage("Boardwalk Empire", [SERIES]) == english.usage("United States", [FILM]) == PLAIN
+    assert english.usage("Rhine", [RIVER, FILM]) == english.usage("Rhine", [FILM, RIVER]) == PLAIN
 
 
 def test_written() -> None:
