@@ -154,7 +154,7 @@ def test_statements_are_followed_from_dump_to_dump():
 
 
 def test_what_held_on_one_day_held_on_it_for_certain():
-    assert held(told("2018-05-01", "2018-05-01"), DAYS) == Held(7, (20180501,) * 2, (20180501,) * 2)
+    assert holds(stated("2018-05-01", "2018-05-01")) == [Held(7, (20180501,) * 2, (20180501,) * 2)]
 
 
 def test_verdicts():
