@@ -25,7 +25,7 @@ from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E4
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.edit.run import write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
-from factdrift.errors import InputError
+from factdrift.errors import InputError  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
 from factdrift.stage_settings import read_settings  # noqa: E402
