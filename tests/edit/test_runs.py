@@ -25,6 +25,7 @@ from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E4
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.edit.run import write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
+from factdrift.errors import InputError  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
 from factdrift.stage_settings import read_settings  # noqa: E402
@@ -369,6 +370,14 @@ def test_a_killed_run_keeps_the_same_adapters(
         path.write_text("of the user")
     assert kept(world, tmp_path / "resumed") == whole
     assert sorted(path for path in parts.parent.rglob("*") if path.is_file()) == sorted(others)
+
+
+def test_adapters_do_not_replace_files_of_a_user(world: Path, tmp_path: Path) -> None:
+    (tmp_path / "adapters").mkdir()
+    (tmp_path / "adapters" / "mine.safetensors").write_text("of the user")
+    with pytest.raises(InputError, match=r"mine\.safetensors in it was not written there"):
+        kept(world, tmp_path)
+    assert [path.name for path in (tmp_path / "adapters").iterdir()] == ["mine.safetensors"]
 
 
 def test_adapters_that_a_killed_run_had_moved_are_made_again(

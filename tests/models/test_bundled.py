@@ -267,7 +267,11 @@ def test_a_small_training(world: Path):
         yaml.safe_dump({**recipe.__dict__, "betas": list(recipe.betas), "expected": 1.01})
     )
     (world / "b").mkdir()
-    (world / "b" / "left").write_text("of an earlier training")
+    (world / "b" / "notes").write_text("of the user")
+    with pytest.raises(InputError, match="notes in it was not written there by factdrift"):
+        train(world / "sentences.parquet", recipe, world / "b", seed=3)
+    assert [path.name for path in (world / "b").iterdir()] == ["notes"]
+    (world / "b" / "notes").unlink()
     options = ["--recipe", "recipe.yaml", "--sentences", "sentences.parquet", "--output", "b", "--seed", "3"]
     done = subprocess.run(
         [sys.executable, "-c", "from factdrift.cli import main; main()", "models", "train", *options],

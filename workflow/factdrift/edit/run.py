@@ -30,6 +30,7 @@ from factdrift.fingerprint import of_module
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.memory import in_batches
 from factdrift.models.scoring import score
+from factdrift.owned import check_folder
 from factdrift.progress import Progress
 from factdrift.tables import write_parquet
 
@@ -103,6 +104,8 @@ def write_run(
     depends = {"meta": meta, "settings": settings, "edits": rows, "code": of_module(__name__)}
     depends |= {"adapters": out_adapters is not None, "ability": job.ability}
     kept = Parts(parts, depends)
+    if out_adapters:
+        check_folder(out_adapters)  # before any edit, since they are moved there at the end
     keeping = Keeping(job.loaded, hyper, settings.regime, kept.folder("adapters")) if out_adapters else None
     # Without their folder the adapters of finished batches have been moved, and are made again.
     again = keeping is not None and not keeping.begun()

@@ -24,7 +24,7 @@ from factdrift.models.bundled.documents import END, Corpus, Row
 from factdrift.models.bundled.recall import recall
 from factdrift.models.bundled.recipe import Recipe
 from factdrift.models.loading import from_config, load
-from factdrift.owned import new_folder
+from factdrift.owned import check_folder, new_folder
 from factdrift.progress import Progress
 
 END_TEXT = "<|endoftext|>"
@@ -33,8 +33,10 @@ END_TEXT = "<|endoftext|>"
 def train(sentences: Path, recipe: Recipe, output: Path, *, seed: int = 0) -> dict[str, Any]:
     """Trains a model on a table of sentences (`corpus.SENTENCES`), writes its folder, and returns its recall.
 
-    The recall is also written to recall.json in the folder.
+    The recall is also written to recall.json in the folder. Raises InputError if `output` has other files
+    than an earlier training's.
     """
+    check_folder(output)
     # Independent of the machine: another number of threads would give another model.
     torch.set_num_threads(recipe.threads)
     torch.manual_seed(seed)
