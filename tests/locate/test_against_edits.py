@@ -91,6 +91,9 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     ranks = frame[(frame["locator"] == "causal_tracing") & (frame["measure"] == "rank_per_fact")]
     assert (len(ranks), set(ranks["n"])) == (len(METRICS), {18})
     assert (ranks["value"] > 0.8).all()
+    means = frame[(frame["locator"] == "causal_tracing") & (frame["measure"] == "rank_of_means")]
+    assert set(means["n"]) == {18}
+    assert (means["value"] > 0.8).all()
     located = frame[frame["measure"] == "located"]
     assert located[located["locator"] == "causal_tracing"]["value"].tolist() == pytest.approx(left.mean(0))
     assert frame[frame["measure"] == "edited"]["n"].unique().tolist() == [18]
