@@ -75,6 +75,14 @@ def test_the_same_build_gives_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "are the same" in (tmp_path / "out/differences.html").read_text("utf-8")
 
 
+def test_equal_values_of_a_group_are_compared_in_their_order(tmp_path: Path) -> None:
+    twice, once = update("Q1"), update("Q1")
+    again = copy.deepcopy(twice["objects"][0]) | {"rule": "another"}
+    twice["objects"].append(again)
+    (row,) = compared(build(tmp_path / "a", [twice]), build(tmp_path / "b", [once]))
+    assert (row["change"], row["rule_before"]) == ("object removed", "another")
+
+
 def test_every_kind_of_change(tmp_path: Path) -> None:
     flipped = update("Q2", scenario="Other")
     flipped["objects"][0].update(decision="static", rule="still_holds")

@@ -30,6 +30,8 @@ def test_statements_that_are_no_facts(built: Build) -> None:
         Fact(11, P17, 50, id="n"),
         Fact(12, P17, 50, end="2023-02-27", id="o"),
         Fact(13, 31, 50, id="p"),
+        Fact(14, P17, 50, id="r"),
+        Fact(14, P17, 50, id="q"),
     ]
     found = built(Snapshot(facts))
     table = {row["statement"]: row for row in rows(found.folder / "bucket.parquet")}
@@ -49,6 +51,9 @@ def test_statements_that_are_no_facts(built: Build) -> None:
         "m": "snak",
         "n": "rank",
         "o": "ended",
+        # The first in the order of the dump, whatever its id.
+        "r": None,
+        "q": "duplicate",
     }
     assert table["k"]["objects"] == 1
 

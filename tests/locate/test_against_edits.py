@@ -93,6 +93,9 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     assert (ranks["value"] > 0.8).all()
     # One of 20 located facts was not edited, and the edit of another has no number.
     assert set(ranks["left_out"]) == {2}
+    means = frame[(frame["locator"] == "causal_tracing") & (frame["measure"] == "rank_of_means")]
+    assert set(means["n"]) == {18}
+    assert (means["value"] > 0.8).all()
     located = frame[frame["measure"] == "located"]
     assert located[located["locator"] == "causal_tracing"]["value"].tolist() == pytest.approx(left.mean(0))
     by_block = frame[frame["measure"] == "edited"]

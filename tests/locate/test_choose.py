@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 
 from factdrift.edit.dataset import EDITS
 from factdrift.errors import InputError
-from factdrift.locate.choose import write_edit_facts, write_examples
+from factdrift.locate.choose import drawn, write_edit_facts, write_examples
 from factdrift.locate.prompts import SENTENCES, Sentence, cut, read_sentences
 
 
@@ -93,3 +94,12 @@ def test_batches_hold_whole_groups_within_the_budget() -> None:
         for batch, inside in zip(batches, groups, strict=True):
             assert len(inside) == 1 or len(batch) * max(len(one.ids) for one in batch) <= budget
         assert cut(of[::-1], budget) == batches
+
+
+def test_those_with_the_smallest_hashes_are_drawn_in_their_order() -> None:
+    rows = [{"name": f"n{number}"} for number in range(20)]
+    for seed in (0, 1):
+        digests = {row["name"]: sha256(f"{seed}|{row['name']}".encode()).digest() for row in rows}
+        wanted = set(sorted(digests, key=lambda name: digests[name])[:5])
+        assert drawn(rows, "name", 5, seed) == [row for row in rows if row["name"] in wanted]
+    assert drawn(rows, "name", 0, 0) == drawn(rows, "name", 20, 0) == rows

@@ -57,6 +57,9 @@ def test_what_ended_is_dated_by_its_end_else_by_what_replaced_it():
         "2018-03-05",
         "replacement",
     )
+    # A month before a day in it.
+    month, day = seen("new", start="2018-03"), seen("new", start="2018-03-05")
+    assert date(seen("obsolete", change="F-"), day, month)[0] == ("2018-03", "replacement")
     assert date(seen("obsolete", change="F-"), seen("new"))[0] == (None, "interval")
     assert date(seen("static", start="2018"), new)[0] is None
 

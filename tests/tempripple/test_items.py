@@ -218,6 +218,7 @@ def test_letters_are_balanced_and_the_context_is_that_of_the_new_fact() -> None:
     assert Counter(item["task"] for item in items) == {1: 23, 2: 23}
     for task in (1, 2):
         letters = Counter(item["answer_index"] for item in items if item["task"] == task)
+        assert sorted(letters) == [0, 1, 2, 3]
         assert max(letters.values()) - min(letters.values()) <= 1
     for item in items:
         number = int(item["fact_id"][1:4])

@@ -105,6 +105,15 @@ def test_an_unknown_start_or_end_is_not_a_missing_one(tmp_path):
         assert pairs(tmp_path / str(place), old, new) == {("a", "y"), ("b", "x")}
 
 
+def test_an_end_that_is_said_not_to_be_is_not_an_unknown_one(tmp_path):
+    """Both have the qualifier, neither a date."""
+    for place, (name, number) in enumerate((("start", 580), ("end", 582))):
+        none, unknown = {"quals": (number,)}, {name: UNKNOWN}
+        old = [Fact(1, PLAIN, 7, id="a", **none), Fact(1, PLAIN, 7, id="b", **unknown)]
+        new = [Fact(1, PLAIN, 7, id="x", **unknown), Fact(1, PLAIN, 7, id="y", **none)]
+        assert pairs(tmp_path / str(place), old, new) == {("a", "y"), ("b", "x")}
+
+
 def test_times_are_equal_as_the_comparisons_read_them(tmp_path):
     old = [Fact(1, PLAIN, 7, "2010", id="a"), Fact(1, PLAIN, 7, "2020", id="b")]
     new = [Fact(1, PLAIN, 7, "2020-01-01", id="x"), Fact(1, PLAIN, 7, "2010-06-05/9", id="y")]
