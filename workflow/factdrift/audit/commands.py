@@ -24,7 +24,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     help_ = "check a sample of the datasets against the dumps, by code that shares nothing with the build's"
     top = commands.add_parser("audit", help=help_, description=help_)
     top.add_argument(
-        "--pair", type=Path, metavar="results/OLD_NEW", help="default: that of results/manifest.json"
+        "--pair", type=Path, metavar="results/OLD_NEW", help="default: that of results/manifest.json, else the only one in results/"
     )
     for which in ("old", "new"):
         top.add_argument(
