@@ -44,6 +44,22 @@ def folder(path: Path, results: Path) -> Iterator[Fault]:
         yield Fault(path.name, "", reason)
 
 
+COPIED = {
+    "tempripple.parquet": "tempripple/tr_items.parquet",
+    **{name: name for name in ("wikifactdiff.parquet", "wfd_repl.parquet")},
+    **{name: name for name in (f"klob_{part}.parquet" for part in "cru")},
+}
+"""Product in results/ -> the file of the pair that it is a copy of."""
+
+
+def copies(pair: Path) -> Iterator[Fault]:
+    """Products in results/ that differ from the files of the pair."""
+    for name, own in COPIED.items():
+        copy, source = pair.parent / name, pair / own
+        if copy.is_file() and source.is_file() and _sha256(copy) != _sha256(source):
+            yield Fault(name, "", f"results/{name} is not {pair.name}/{own}")
+
+
 def _checksums(path: Path) -> Iterator[str]:
     if not (path / SUMS).is_file():
         yield f"there is no {SUMS}"

@@ -112,6 +112,8 @@ def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
         "role": "new" if due.place == 1 else "old",
         "ordinal": due.place,
         "n_timeline": len(due.holders),
+        "n_changes": sum(ripples.method.began(each.start) for each in due.holders),
+        "returning": sum(each.item == holder.item for each in due.holders) > 1,
         "stmt_ids": list(holder.names),
         "start_lo": _date(holder.start[0]),
         "start_hi": _date(holder.start[1]),
