@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from factdrift.audit import filters
 from factdrift.audit.dates import Day, span
 from factdrift.audit.filters import PAPER_DATATYPES, REFERENCE_DATATYPES, Dump, How
-from factdrift.audit.lines import Entity, articles, item_number, stated
+from factdrift.audit.lines import Entity, articles, item_number, read_entities, stated
 from factdrift.audit.survey import Survey
 from factdrift.audit.values import START
 
@@ -22,15 +22,20 @@ MOST = 100_000
 
 
 def _relevant(
-    found: Iterator[tuple[Entity, dict[str, Any]]], said: Survey, how: How
+    path: Path, said: Survey, how: How, also: frozenset[str] = frozenset()
 ) -> tuple[set[int], list[tuple[Entity, dict[str, Any]]]]:
-    """The relevant items among those with a line, and the lines."""
-    lines = list(found)
+    """The relevant items of a dump, and the lines of all that have an article or are in `also`."""
+    lines = list(articles(path, also))
     briefs = {
         int(entity.id[1:]): filters.Entity(entity.label, entity.has_article, entity.classes)
         for entity, _ in lines
     }
-    dump = Dump((), briefs, said.relations, said.classes, {})
+    labels: dict[int, str | None] = {}
+    if how.variant == "reference":
+        classes = {f"Q{number}" for each in briefs.values() for number in each.classes}
+        named = read_entities(path, dict.fromkeys(classes, frozenset[str]()))
+        labels = {int(name[1:]): entity.label for name, entity in named.items()}
+    dump = Dump((), briefs, said.relations, said.classes, labels)
     return {each for each in briefs if filters.relevant_in(dump, each, how)}, lines
 
 
@@ -48,9 +53,9 @@ class Documents:
         self._how = how
         elsewhere: set[int] = set()
         if how.variant == "revised":
-            elsewhere, _ = _relevant(articles(dumps[1]), surveys[1], how)
+            elsewhere, _ = _relevant(dumps[1], surveys[1], how)
         also = frozenset(f"Q{number}" for number in elsewhere)
-        self._relevant, lines = _relevant(articles(dumps[0], also), surveys[0], how)
+        self._relevant, lines = _relevant(dumps[0], surveys[0], how, also)
         self._relevant |= {int(entity.id[1:]) for entity, _ in lines if entity.id in also}
         self.plain: dict[str, dict[str, str]] = {}
         names, bags = [], []
