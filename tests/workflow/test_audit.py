@@ -415,6 +415,7 @@ KNOWN = {"held", "dated"}
 """The timelines of dated questions do not see what the filters drop; days of creation are too precise."""
 
 
+@pytest.mark.slow
 def test_the_default_build_is_right(audited: Path) -> None:
     findings, summary = audit(source(audited), 100, 0)
     failed = [each for each in findings if each["outcome"] == "failed"]

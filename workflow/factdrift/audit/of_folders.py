@@ -36,7 +36,7 @@ def folder(path: Path, results: Path) -> Iterator[Fault]:
         if found.is_file():
             for reason in _table(path / directory, split, found, counts):
                 yield Fault(f"{path.name}/{directory}", "", reason)
-    for directory in {name for name, _ in counts}:
+    for directory in sorted({name for name, _ in counts}):
         for file in sorted((path / directory).glob("*.parquet")):
             if not any(file.name.startswith(f"{split}-") for name, split in counts if name == directory):
                 yield Fault(path.name, "", f"{directory}/{file.name} belongs to no split")

@@ -211,7 +211,7 @@ def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     for flag, holds in flags.items():
         if (flag in item["flags"]) != holds:
             yield f"flag {flag} is {'' if flag in item['flags'] else 'not '}set"
-    for flag in set(item["flags"]) - {"answer_in_context", "returning", "year_only", "other_kind"}:
+    for flag in sorted(set(item["flags"]) - {"answer_in_context", "returning", "year_only", "other_kind"}):
         yield f"flag {flag} is unknown"
 
 
