@@ -34,4 +34,5 @@ def audited_beside(wildcards):
         return []
     names = ["stream.parquet", "asof.parquet"] if config["stream"] else []
     names += [f"layouts/{name}.json" for name in (*LAYOUT_TABLES, "mquake")]
+    names += [f"{name}.jsonl" for name in ("wikifactdiff", "wfd_repl", "KLoB-c", "KLoB-r", "KLoB-u")]
     return [f"results/{name}" for name in names if _asked(name)]

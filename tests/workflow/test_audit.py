@@ -38,6 +38,7 @@ from factdrift.audit.kinds import ASOF, DATASETS, KINDS, KLOB, QUESTIONS, STREAM
 from factdrift.audit.reading import Reading, read
 from factdrift.audit.texts import Shared
 from factdrift.cli import main
+from factdrift.wikifactdiff.export import export
 
 PAIR = "2021-01-04_2023-02-27"
 LAYOUTS = ("counterfact", "easyedit", "wikibigedit", "zsre", "mquake")
@@ -67,7 +68,11 @@ def rows(path: Path) -> list[Row]:
 def source(results: Path) -> Source:
     dumps = (results / f"snapshots/{date}/sample.json.gz" for date in PAIR.split("_"))
     beside = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
-    return Source(results / PAIR, *dumps, beside=[*beside, *(results / "layouts").glob("*.json")])
+    return Source(
+        results / PAIR,
+        *dumps,
+        beside=[*beside, *(results / "layouts").glob("*.json"), *results.glob("*.jsonl")],
+    )
 
 
 class Checks(NamedTuple):
@@ -236,6 +241,7 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ),
         ("popularity", dated, lambda row: row.update(subject_popularity=row["subject_popularity"] + 0.1)),
         ("popularity", dated, lambda row: row.update(popularity_source="pageviews")),
+        ("prompt", dated, lambda row: row.update(template_source="chat")),
         ("neighbour", dated, neighbour("relation.id", "P1376")),
         ("neighbour", dated, lambda row: row["neighborhood"].append(row["neighborhood"][0])),
         (
@@ -409,6 +415,7 @@ KNOWN = {"held", "dated"}
 """The timelines of dated questions do not see what the filters drop; days of creation are too precise."""
 
 
+@pytest.mark.slow
 def test_the_default_build_is_right(audited: Path) -> None:
     findings, summary = audit(source(audited), 100, 0)
     failed = [each for each in findings if each["outcome"] == "failed"]
@@ -596,6 +603,51 @@ LAYOUT_PLANTS: list[tuple[str, Callable[[list[Row]], object], str]] = [
     ("mquake", lambda found: found[0].update(new_answer="Utopia"), "are not the ends"),
     ("mquake", lambda found: found[0]["orig"].update(edit_triples=[]), "edit_triples"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "reason"),
+    [
+        ("wfd_repl", lambda found: found.pop(3), "is not that of"),
+        ("wfd_repl", lambda found: found.pop(), "there is no line"),
+        ("wfd_repl", lambda found: found.append(found[0]), "there are more than"),
+        ("wfd_repl", lambda found: found[0]["objects"][0].update(label="Utopia"), "objects.label is not"),
+        ("wfd_repl", lambda found: found[0].update(more=1), "more is not"),
+        ("KLoB-r", lambda found: found[0]["single_knowlege_prompts"].pop(), "no example has these"),
+        ("KLoB-c", lambda found: found.pop(), "1 examples have no line"),
+        ("KLoB-c", lambda found: found.append(found[0]), "no example has these"),
+    ],
+)
+def test_faults_of_json_lines_are_found(
+    name: str, change: Callable[[list[Row]], object], reason: str, few: Path, audited: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / f"{name}.jsonl"
+    if name == "wfd_repl":
+        pair = few
+        export(few / "wfd_repl.parquet", path)
+    else:
+        pair = audited / PAIR
+        shutil.copy(audited / path.name, path)
+    assert list(of_layouts.lines(path, pair)) == []
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    change(records)
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
+    assert any(reason in fault.reason for fault in of_layouts.lines(path, pair))
+
+
+def test_wrong_marks_of_ambiguous_subjects_and_copies_are_found(few: Path, tmp_path: Path) -> None:
+    path = few / "wikifactdiff.parquet"
+    given = rows(path)
+    labels = {row["subject"]["label"]: row["subject"]["id"] for row in given}
+    for row in given:
+        row["neighborhood"], row["random_neighborhood"] = [], []
+        row["subject_is_ambiguous"] = labels[row["subject"]["label"]] != row["subject"]["id"]
+    written(given, path, tmp_path / "a" / "wikifactdiff.parquet")
+    assert list(of_tables.ambiguous(tmp_path / "a" / "wikifactdiff.parquet")) == []
+    given[4]["subject_is_ambiguous"] = True
+    written(given, path, tmp_path / "wikifactdiff.parquet")
+    assert len(list(of_tables.ambiguous(tmp_path / "wikifactdiff.parquet"))) == 1
+    assert [fault.row for fault in of_folders.copies(tmp_path / "a")] == ["wikifactdiff.parquet"]
 
 
 @pytest.mark.parametrize(("name", "change", "reason"), LAYOUT_PLANTS)

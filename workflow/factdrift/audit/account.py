@@ -189,6 +189,7 @@ def text_of(summary: Mapping[str, Any], findings: Sequence[Row], most: int = 20)
                 f"{found['chance']:.1%}"
             )
     failures = [each for each in findings if each["outcome"] == FAILED]
+    failures.sort(key=lambda each: bool(KINDS[each["kind"]].note))
     if failures:
         yield f"failures: {len(failures):,}" + (f", of which {most}:" if len(failures) > most else ":")
     for each in failures[:most]:

@@ -81,7 +81,7 @@ class Source(NamedTuple):
 
     def layouts(self) -> list[Path]:
         """The files in layouts of other projects."""
-        return [path for path in self.beside if path.suffix == ".json" and path.is_file()]
+        return [path for path in self.beside if path.suffix in (".json", ".jsonl") and path.is_file()]
 
     def folders(self) -> list[Path]:
         """The published folders."""
@@ -234,6 +234,7 @@ def _tables(source: Source, samples: Samples, reading: Reading) -> Iterator[Row]
     yield from _faults(UPDATES, "twice", of_tables.repeated(files[UPDATES], ("subject.id", "relation.id")))
     yield from _faults(UPDATES, "twice", of_tables.same_objects(samples.every_update))
     yield from _faults(UPDATES, "split", of_tables.split_subjects(samples.every_update))
+    yield from _faults(UPDATES, "ambiguous", of_tables.ambiguous(files[UPDATES]))
     if REPLACEMENTS in samples.sizes:
         undersample, seed = configuration["undersample"], configuration["seed"]
         found = of_tables.replacements(files[UPDATES], files[REPLACEMENTS], undersample, seed)
@@ -291,13 +292,19 @@ def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
 def _copies(source: Source) -> Iterator[Row]:
     layouts = source.layouts()
     of_rows: list[Row] = []
-    if layouts:
+    if any(path.suffix == ".json" for path in layouts):
         of_rows = pq.read_table(source.pair / "wfd_repl.parquet", columns=list(of_layouts.READ)).to_pylist()
     for path in layouts:
-        found = of_layouts.layout(path, of_rows, source.pair / "tempripple")
+        found = (
+            of_layouts.lines(path, source.pair)
+            if path.suffix == ".jsonl"
+            else of_layouts.layout(path, of_rows, source.pair / "tempripple")
+        )
         yield from _faults(LAYOUTS, "layout", found)
     for folder in source.folders():
         yield from _faults(FOLDERS, "folder", of_folders.folder(folder, source.pair.parent))
+    if source.folders():
+        yield from _faults(FOLDERS, "folder", of_folders.copies(source.pair))
 
 
 def _whole(source: Source, samples: Samples) -> dict[tuple[str, str], int]:

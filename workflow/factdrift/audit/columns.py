@@ -60,6 +60,7 @@ _UPDATE = {
     "objects.announced": "rules",
     "objects.leaks": "rules leak",
     "template_source": "prompt",
+    "subject_is_ambiguous": "ambiguous",
     **_NEIGHBOURS,
 }
 
@@ -135,11 +136,14 @@ _POOL = "which answers may be options is worked out from all items, which the au
 _CHOSEN = "the hash that decides among the candidates is not repeated, so what was not chosen is not known"
 
 UNCHECKED: Mapping[str, Mapping[str, str]] = {
-    UPDATES: {
-        "subject_is_ambiguous": "it depends on the names of all neighbours, which the audit samples",
-    },
+    UPDATES: {},
     REPLACEMENTS: {},
-    QUESTIONS: {"pool_size": _POOL, "flags: other_kind": _POOL},
+    QUESTIONS: {
+        "pool_size": _POOL,
+        "flags: other_kind": _POOL,
+        "tr_facts, tr_related": "of these tables, which are not published, only facts, order, dates, "
+        "statements, paths and answers are compared",
+    },
     KLOB: {
         "p1_name": "a name of the published layout",
         "p2_name": "a name of the published layout",

@@ -25,7 +25,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     help_ = "check a sample of the datasets against the dumps, by code that shares nothing with the build's"
     top = commands.add_parser("audit", help=help_, description=help_)
     top.add_argument(
-        "--pair", type=Path, metavar="results/OLD_NEW", help="default: that of results/manifest.json"
+        "--pair",
+        type=Path,
+        metavar="results/OLD_NEW",
+        help="default: that of results/manifest.json, else the only one in results/",
     )
     for which in ("old", "new"):
         top.add_argument(
@@ -144,7 +147,8 @@ def _findings(folder: Path) -> list[dict[str, Any]]:
 def _beside(results: Path) -> list[Path]:
     """The products outside the pair's folder that have been built."""
     named = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
-    return [path for path in (*named, *sorted((results / "layouts").glob("*.json"))) if path.exists()]
+    copies = (*sorted((results / "layouts").glob("*.json")), *sorted(results.glob("*.jsonl")))
+    return [path for path in (*named, *copies) if path.exists()]
 
 
 def _pair() -> Path:

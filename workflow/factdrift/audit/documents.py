@@ -13,12 +13,30 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from factdrift.audit import filters
 from factdrift.audit.dates import Day, span
 from factdrift.audit.filters import PAPER_DATATYPES, REFERENCE_DATATYPES, Dump, How
-from factdrift.audit.lines import articles, item_number, stated
+from factdrift.audit.lines import Entity, articles, item_number, read_entities, stated
 from factdrift.audit.survey import Survey
 from factdrift.audit.values import START
 
 MOST = 100_000
 """Articles of the old dump above which similarities are not checked: each of its items would be decoded."""
+
+
+def _relevant(
+    path: Path, said: Survey, how: How, also: frozenset[str] = frozenset()
+) -> tuple[set[int], list[tuple[Entity, dict[str, Any]]]]:
+    """The relevant items of a dump, and the lines of all that have an article or are in `also`."""
+    lines = list(articles(path, also))
+    briefs = {
+        int(entity.id[1:]): filters.Entity(entity.label, entity.has_article, entity.classes)
+        for entity, _ in lines
+    }
+    labels: dict[int, str | None] = {}
+    if how.variant == "reference":
+        classes = {f"Q{number}" for each in briefs.values() for number in each.classes}
+        named = read_entities(path, dict.fromkeys(classes, frozenset[str]()))
+        labels = {int(name[1:]): entity.label for name, entity in named.items()}
+    dump = Dump((), briefs, said.relations, said.classes, labels)
+    return {each for each in briefs if filters.relevant_in(dump, each, how)}, lines
 
 
 class Documents:
@@ -28,15 +46,17 @@ class Documents:
     object: no filter can drop it, whatever else the dump says.
     """
 
-    def __init__(self, old: Path, said: Survey, how: How, t_old: Day) -> None:
+    def __init__(
+        self, dumps: tuple[Path, Path], surveys: tuple[Survey, Survey], how: How, t_old: Day
+    ) -> None:
+        """`dumps` and `surveys`: the old one, then the new one, which tells in `revised` what is relevant."""
         self._how = how
-        lines = list(articles(old))
-        briefs = {
-            int(entity.id[1:]): filters.Entity(entity.label, entity.has_article, entity.classes)
-            for entity, _ in lines
-        }
-        dump = Dump((), briefs, said.relations, said.classes, {})
-        self._relevant = {each for each in briefs if filters.relevant_in(dump, each, how)}
+        elsewhere: set[int] = set()
+        if how.variant == "revised":
+            elsewhere, _ = _relevant(dumps[1], surveys[1], how)
+        also = frozenset(f"Q{number}" for number in elsewhere)
+        self._relevant, lines = _relevant(dumps[0], surveys[0], how, also)
+        self._relevant |= {int(entity.id[1:]) for entity, _ in lines if entity.id in also}
         self.plain: dict[str, dict[str, str]] = {}
         names, bags = [], []
         for entity, line in lines:

@@ -88,6 +88,12 @@ KINDS = {
     "drawn": Kind((UPDATES,), False, "the split is the one that the seeded hash of the subject gives"),
     "popularity": Kind((UPDATES,), False, "the popularity is that of the subject's sitelinks"),
     "split": Kind((UPDATES,), False, "no subject is in both splits", whole=True),
+    "ambiguous": Kind(
+        (UPDATES,),
+        False,
+        "`subject_is_ambiguous` says whether another subject of the dataset's prompts has the label",
+        whole=True,
+    ),
     "neighbour": Kind(
         (UPDATES,),
         False,

@@ -8,7 +8,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -199,12 +199,17 @@ def read_entities(dump: Path, wanted: Mapping[str, frozenset[str] | None]) -> di
     return found
 
 
-def articles(dump: Path) -> Iterator[tuple[Entity, dict[str, Any]]]:
-    """The items of a dump that have an English article, without their statements, each with its line."""
+def articles(dump: Path, also: Set[str] = frozenset()) -> Iterator[tuple[Entity, dict[str, Any]]]:
+    """The items of a dump that have an English article, or are in `also`, without their statements, each with
+    its line."""
     for line in lines_of(dump):
-        if b'"enwiki"' in line and (decoded := decoded_line(line)) and str(decoded.get("id"))[:1] == "Q":
+        name = id_at_the_beginning(line) if also else None
+        if b'"enwiki"' not in line and (name is None or name.decode() not in also):
+            continue
+        decoded = decoded_line(line)
+        if decoded is not None and str(decoded.get("id"))[:1] == "Q":
             entity = Entity(decoded, frozenset())
-            if entity.has_article:
+            if entity.has_article or entity.id in also:
                 yield entity, decoded
 
 

@@ -36,12 +36,28 @@ def folder(path: Path, results: Path) -> Iterator[Fault]:
         if found.is_file():
             for reason in _table(path / directory, split, found, counts):
                 yield Fault(f"{path.name}/{directory}", "", reason)
-    for directory in {name for name, _ in counts}:
+    for directory in sorted({name for name, _ in counts}):
         for file in sorted((path / directory).glob("*.parquet")):
             if not any(file.name.startswith(f"{split}-") for name, split in counts if name == directory):
                 yield Fault(path.name, "", f"{directory}/{file.name} belongs to no split")
     for reason in (*_card(path, counts), *_flat(path, counts), *_croissant(path)):
         yield Fault(path.name, "", reason)
+
+
+COPIED = {
+    "tempripple.parquet": "tempripple/tr_items.parquet",
+    **{name: name for name in ("wikifactdiff.parquet", "wfd_repl.parquet")},
+    **{name: name for name in (f"klob_{part}.parquet" for part in "cru")},
+}
+"""Product in results/ -> the file of the pair that it is a copy of."""
+
+
+def copies(pair: Path) -> Iterator[Fault]:
+    """Products in results/ that differ from the files of the pair."""
+    for name, own in COPIED.items():
+        copy, source = pair.parent / name, pair / own
+        if copy.is_file() and source.is_file() and _sha256(copy) != _sha256(source):
+            yield Fault(name, "", f"results/{name} is not {pair.name}/{own}")
 
 
 def _checksums(path: Path) -> Iterator[str]:

@@ -209,3 +209,68 @@ def _mquake(records: Sequence[Record], ripple: Path) -> Iterator[Fault]:
         first = (origin.get("new_triples") or [None])[0]
         if origin.get("edit_triples") != [first]:
             yield Fault(name, "", "edit_triples is not the first of new_triples")
+
+
+# --- JSON Lines -----------------------------------------------------------------------------------------
+
+
+def lines(path: Path, pair: Path) -> Iterator[Fault]:
+    """What is wrong with a file of JSON Lines: the published layout of the updates, or that of KLoB."""
+    if path.stem.startswith("KLoB-"):
+        yield from _klob_lines(path, pair / f"klob_{path.stem[-1]}.parquet")
+        return
+    number = 0
+    with path.open(encoding="utf-8") as file:
+        for batch in pq.ParquetFile(pair / f"{path.stem}.parquet").iter_batches(batch_size=256):
+            for row in batch.to_pylist():
+                number += 1
+                name, relation = f"{path.name} {number}", row["relation"]["id"]
+                line = file.readline()
+                if not line:
+                    yield Fault(name, relation, f"there is no line of {row['subject']['id']} {relation}")
+                elif reason := _beyond(json.loads(line), row):
+                    yield Fault(name, relation, f"{reason} is not that of {row['subject']['id']} {relation}")
+        if file.readline():
+            yield Fault(path.name, "", f"there are more than {number} lines")
+
+
+def _beyond(given: Any, due: Any, where: str = "") -> str | None:
+    """The first field that is not as in the row, which may have further ones; None if there is none."""
+    if isinstance(given, dict) and isinstance(due, dict):
+        for name, value in given.items():
+            inner = f"{where}.{name}".lstrip(".")
+            if name not in due:
+                return inner
+            if found := _beyond(value, due[name], inner):
+                return found
+        return None
+    if isinstance(given, list) and isinstance(due, list):
+        if len(given) != len(due):
+            return where
+        return next((f for one, two in zip(given, due, strict=True) if (f := _beyond(one, two, where))), None)
+    return None if given == due else where or "the line"
+
+
+def _klob_lines(path: Path, table: Path) -> Iterator[Fault]:
+    """Each line has the sentences of one example, the chain's in lower case; their order may differ."""
+    due: Counter[frozenset[str]] = Counter()
+    for batch in pq.ParquetFile(table).iter_batches(columns=["sentences"], batch_size=1024):
+        for row in batch.to_pylist():
+            due[frozenset(each["text_blank"].casefold() for each in row["sentences"])] += 1
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate((each for each in file if each.strip()), 1):
+            texts = frozenset(each.casefold() for each in _texts(json.loads(line)) if each.endswith(" _"))
+            if due[texts] < 1:
+                yield Fault(f"{path.name} {number}", "", f"no example has these sentences: {sorted(texts)}")
+            due[texts] -= 1
+    left = sum(number for number in due.values() if number > 0)
+    if left:
+        yield Fault(path.name, "", f"{left} examples have no line")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)

@@ -68,7 +68,9 @@ def _whose(row: Row) -> Iterator[str]:
             yield f"{fact['subject']['id']} is a neighbour and part of the update"
     for part in ("neighborhood", "random_neighborhood"):
         names = [(each["subject"]["id"], each["objects"][0]["statement"]) for each in row[part]]
-        yield from (f"{name} occurs twice in {part}" for name, _ in {n for n in names if names.count(n) > 1})
+        yield from (
+            f"{name} occurs twice in {part}" for name, _ in sorted({n for n in names if names.count(n) > 1})
+        )
 
 
 def _facts(row: Row, dumps: Dumps) -> Iterator[str]:

@@ -112,6 +112,8 @@ def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
         "role": "new" if due.place == 1 else "old",
         "ordinal": due.place,
         "n_timeline": len(due.holders),
+        "n_changes": sum(ripples.method.began(each.start) for each in due.holders),
+        "returning": sum(each.item == holder.item for each in due.holders) > 1,
         "stmt_ids": list(holder.names),
         "start_lo": _date(holder.start[0]),
         "start_hi": _date(holder.start[1]),
@@ -209,7 +211,7 @@ def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     for flag, holds in flags.items():
         if (flag in item["flags"]) != holds:
             yield f"flag {flag} is {'' if flag in item['flags'] else 'not '}set"
-    for flag in set(item["flags"]) - {"answer_in_context", "returning", "year_only", "other_kind"}:
+    for flag in sorted(set(item["flags"]) - {"answer_in_context", "returning", "year_only", "other_kind"}):
         yield f"flag {flag} is unknown"
 
 

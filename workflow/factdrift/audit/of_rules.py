@@ -198,7 +198,7 @@ def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
         ):
             if given != due:
                 yield f"{value['label']}: {field} is {given}, by the rules {due}"
-    for own in by_name.keys() - set(seen):
+    for own in sorted(by_name.keys() - set(seen)):
         yield f"the object of {' '.join(filter(None, own))} ({by_name[own].label}) is missing"
     order = [own for own in by_name if own in seen]
     if order != seen and sorted(order) == sorted(seen):

@@ -49,6 +49,28 @@ def split_subjects(rows: Sequence[Row]) -> Iterator[Fault]:
             yield Fault(name, row["relation"]["id"], f"{row['subject']['id']} is in both splits")
 
 
+def ambiguous(path: Path) -> Iterator[Fault]:
+    """Rows whose `subject_is_ambiguous` is not whether another subject of the prompts has the label."""
+    named: dict[str, set[str]] = defaultdict(set)
+    flags = []
+    columns = ["subject", "relation", "subject_is_ambiguous", "neighborhood", "random_neighborhood"]
+    for batch in pq.ParquetFile(path).iter_batches(columns=columns, batch_size=2048):
+        subjects = [batch.column("subject")]
+        for part in columns[-2:]:
+            subjects.append(pc.struct_field(pc.list_flatten(batch.column(part)), "subject"))
+        for column in subjects:
+            labels, ids = (pc.struct_field(column, name).to_pylist() for name in ("label", "id"))
+            for label, name in zip(labels, ids, strict=True):
+                named[label].add(name)
+        for row in batch.select(columns[:3]).to_pylist():
+            flags.append((row["subject"], row["relation"]["id"], row["subject_is_ambiguous"]))
+    for subject, relation, flag in flags:
+        if (len(named[subject["label"]]) > 1) != flag:
+            others = ", ".join(sorted(named[subject["label"]] - {subject["id"]})) or "nobody else"
+            name = f"{subject['id']} {relation}"
+            yield Fault(name, relation, f"subject_is_ambiguous is {flag}; {others} has its label")
+
+
 def same_objects(rows: Sequence[Row]) -> Iterator[Fault]:
     """Updates that have an object twice; literals are compared as they are written."""
     for row in rows:

@@ -63,6 +63,10 @@ class Method(NamedTuple):
         dates = (start, end) if self.new_rule == "any" else (start,)
         return any(self.change_start <= low and high < self.change_end for low, high in dates)
 
+    def began(self, start: tuple[int, int]) -> bool:
+        """Whether a start certainly lies in the change period."""
+        return self.change_start <= start[0] and start[1] < self.change_end
+
     def types_of(self, reached: Set[int]) -> set[str]:
         """The types that the classes of an item give it."""
         return {each for number in reached for each in self.classes.get(number, ())}

@@ -207,9 +207,9 @@ def read(
         new_survey.lines,
     )
     small = sum(old_survey.articles.values()) <= MOST
-    facing = configuration["neighbors"]
+    facing, paths = configuration["neighbors"], (source.old_dump, source.new_dump)
     nearby = of_neighbours.Nearby(
-        Documents(source.old_dump, old_survey, how, t_old) if small else None,
+        Documents(paths, (old_survey, new_survey), how, t_old) if small else None,
         _pool(source.pair / "wfd_repl.parquet"),
         (facing["entities"], max(facing["facts"], facing["random"])),
         popular,

@@ -71,6 +71,10 @@ class Templates:
         """How many templates a relation has."""
         return len(self._of.get(relation) or self._of["*"])
 
+    def source(self, relation: str) -> str:
+        """`bundled`, or `generic` for a relation without templates of its own."""
+        return "bundled" if self._of.get(relation) else "generic"
+
     @property
     def are_known(self) -> bool:
         return self._bundled
@@ -94,6 +98,9 @@ def prompts(row: Row, templates: Templates) -> Iterator[str]:
         reason = templates.misfit(prompt, row["relation"], row["subject"], place if known else None)
         if reason:
             yield reason
+    source = templates.source(row["relation"]["id"])
+    if templates.are_known and row["template_source"] != source:
+        yield f"template_source is {row['template_source']}, by the table {source}"
     if known and len(given) != templates.number(row["relation"]["id"]):
         yield f"{len(given)} prompts, as many as the relation has no templates"
 

@@ -26,7 +26,7 @@ def audit(build: Build) -> Section | None:
         rows = kinds[kinds["dataset"] == dataset]
         note = f"{sampled['rows']:,} of {sampled['of']:,} rows sampled; 95 % intervals by Wilson's method."
         for each in summary["kinds"]:
-            if each["dataset"] == dataset and each["note"] and each["failed"]:
+            if each["dataset"] == dataset and each.get("note") and each["failed"]:
                 note += f" Right rows fail {each['kind']} too: {each['note']}."
         blocks.append(
             table(
