@@ -411,16 +411,12 @@ def test_what_is_planted_into_a_row_is_found(
     assert kind in checks.failed(dataset, row)
 
 
-KNOWN = {"held", "dated"}
-"""The timelines of dated questions do not see what the filters drop; days of creation are too precise."""
-
-
 @pytest.mark.slow
 def test_the_default_build_is_right(audited: Path) -> None:
     findings, summary = audit(source(audited), 100, 0)
     failed = [each for each in findings if each["outcome"] == "failed"]
-    assert [each for each in failed if not KINDS[each["kind"]].note and each["kind"] not in KNOWN] == []
-    assert {each["kind"] for each in failed} - KNOWN == {kind for kind, each in KINDS.items() if each.note}
+    assert [each for each in failed if not KINDS[each["kind"]].note] == []
+    assert {each["kind"] for each in failed} == {kind for kind, each in KINDS.items() if each.note}
     checked = {(each["dataset"], each["kind"]) for each in findings}
     assert checked == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
     assert set(summary["sampled"]) | {"layouts", "publish"} == set(DATASETS)

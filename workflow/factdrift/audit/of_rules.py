@@ -102,15 +102,20 @@ def _born(
         if how.variant == "revised" and name in before:
             continue
         dates: dict[int, list[int]] = defaultdict(list)
+        coarse: list[int] = []  # the last days of publications whose dates say less than a year
         for property_ in CREATION:
             for value in entity.born.get(f"P{property_}", ()):
                 date = read(value, how)
                 if date and (how.variant != "revised" or value["precision"] >= 9):
                     dates[property_].append(date.low)
+                elif date and property_ == 577:
+                    coarse.append(date.high)
         if how.variant == "reference" and dates:
             first = next(int(each[1:]) for each in entity.born if int(each[1:]) in dates)
             dates = {first: dates[first] if first == 577 else dates[first][:1]}
         oldest = [min(found) for property_, found in dates.items() if property_ == 577]
+        # A later edition of an older work is no new one.
+        oldest = [day for day in oldest if not any(last < day for last in coarse)]
         days = [day for property_, found in dates.items() if property_ != 577 for day in found]
         if not any(day > how.t_old for day in (*oldest, *days)):
             continue
