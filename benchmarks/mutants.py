@@ -130,8 +130,8 @@ def tried(copy: Path, mutant: Mutant, timeout: float) -> list[str]:
 
 
 def confirm(copy: Path, tests: Sequence[str], timeout: float) -> None:
-    """Ends the program if a test that caught a change fails without any."""
-    paths = sorted(set(tests) - {SURVIVED, ENDLESS})
+    """Ends the program if a test that caught a change fails without any; with all its parameters."""
+    paths = sorted({name.partition("[")[0] for name in tests} - {SURVIVED, ENDLESS})
     found = outcome_of(copy, paths, timeout * 10) if paths else [SURVIVED]
     if found != [SURVIVED]:
         raise SystemExit(f"fails without any change, so that it catches none: {', '.join(found)}")

@@ -2,8 +2,7 @@
 
 The world is invented; only relations, classes and datatypes are Wikidata's. Each case stands in CASES with
 what is odd about it: statements of the old dump, of the new one, or of both. All subjects have the same
-number of articles, so that equal popularity is the rule, and many are described alike, so that distances are
-equal.
+number of articles, so that equal popularity is the rule, and many are described alike: equal distances.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,10 +89,6 @@ Both = tuple[list[Fact], list[Fact]]
 
 def both(*facts: Fact) -> Both:
     return [*facts], [*facts]
-
-
-def old(*facts: Fact) -> Both:
-    return [*facts], []
 
 
 def new(*facts: Fact) -> Both:
@@ -351,11 +346,10 @@ def item(number: int, facts: list[Fact], is_old: bool) -> dict[str, Any]:
         "sitelinks": {
             site: {"site": site, "title": label or f"Item {number}", "badges": []} for site in sites
         },
-        **_edited(is_old),
     }
 
 
-def relation(number: int, about: Relation, is_old: bool) -> dict[str, Any]:
+def relation(number: int, about: Relation) -> dict[str, Any]:
     constraint = {
         "mainsnak": snak(IS_A, "value", 19474404) | {"property": "P2302"},
         **{"type": "statement", "id": f"P{number}$single", "rank": "normal"},
@@ -371,14 +365,6 @@ def relation(number: int, about: Relation, is_old: bool) -> dict[str, Any]:
         **{"type": "property", "datatype": about.datatype, "id": f"P{number}"},
         "labels": {"en": {"language": "en", "value": about.label}},
         **{"descriptions": {}, "aliases": {}, "claims": {"P2302": [constraint]} if about.single else {}},
-        **_edited(is_old),
-    }
-
-
-def _edited(is_old: bool) -> dict[str, Any]:
-    return {
-        "lastrevid": 1000 if is_old else 2000,
-        "modified": f"{'2020' if is_old else '2022'}-12-01T00:00:00Z",
     }
 
 
@@ -391,22 +377,20 @@ def entities(is_old: bool) -> list[dict[str, Any]]:
     facts[LIST] = [Fact(LIST, IS_A, PAGE)]
     missing = {LATE, *range(601, 611), 701, 703, 704} if is_old else {GONE}
     numbers = sorted({*NAMES, BARE, *facts} - missing)
-    return [
-        *(item(number, facts.get(number, []), is_old) for number in numbers),
-        *(relation(number, about, is_old) for number, about in RELATIONS.items()),
-    ]
+    found = [item(number, facts.get(number, []), is_old) for number in numbers]
+    found += [relation(number, about) for number, about in RELATIONS.items()]
+    date = "2020-12-01" if is_old else "2022-12-01"
+    edited = {"lastrevid": 1000 if is_old else 2000, "modified": f"{date}T00:00:00Z"}
+    return [each | edited for each in found]
 
 
 def write_dumps(folder: Path) -> dict[str, str]:
     """Writes both dumps, each in another compression; returns them as the configuration names them."""
-    packers: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
-        OLD: ("json.gz", lambda text: gzip.compress(text, mtime=0)),
-        NEW: ("json.bz2", bz2.compress),
-    }
     found = {}
-    for date, (suffix, pack) in packers.items():
+    for date, suffix in ((OLD, "json.gz"), (NEW, "json.bz2")):
         lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in entities(date == OLD))
+        text = f"[\n{lines}\n]\n".encode()
         path = folder / f"odd-{date}.{suffix}"
-        path.write_bytes(pack(f"[\n{lines}\n]\n".encode()))
+        path.write_bytes(gzip.compress(text, mtime=0) if date == OLD else bz2.compress(text))
         found[date] = path.name
     return found

@@ -294,3 +294,13 @@ def test_flags(returning: bool, label: str, flags: list[str]) -> None:
     assert made["f001old"]["flags"] == flags
     # That the context answers the question about the new fact is what it is for.
     assert made["f001new"]["flags"] == []
+
+
+def test_of_two_values_of_one_name_the_first_that_is_drawn_is_offered() -> None:
+    values = {"Q1": "answer", "Q2": "one", "Q3": "two", "Q4": "Twin", "Q5": "twin"}
+    given = [Instance((f"Q9{value}", "P1"), value, label, None) for value, label in values.items()]
+    for seed in range(6):
+        chances = {value: hashlib.sha256(f"{seed}|i|{value}".encode()).digest()[:8] for value in values}
+        first = max(("Q4", "Q5"), key=lambda value: chances[value])
+        choice = Pool(given).choose(Asked("i", given[0], (), frozenset(), frozenset()), seed)
+        assert {value for value, _ in choice.options} == {"Q2", "Q3", first}
