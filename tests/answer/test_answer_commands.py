@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +149,29 @@ def test_a_method_that_cannot_edit_the_model_is_skipped_with_the_reason(
     said = capsys.readouterr().out
     assert "derived, not tuned: layers" in said
     assert "skipped: edit.regime" in said
+
+
+def test_a_model_that_cannot_be_run_is_skipped_and_the_others_are_asked(
+    bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(bench / "model", tmp_path / "vision")
+    (tmp_path / "vision/config.json").write_text('{"model_type": "qwen2_5_vl"}', encoding="utf-8")
+    facts = ["--facts", str(bench / "tr_facts.parquet")]
+    other = ["--model", str(tmp_path / "vision")]
+    assert asked(bench, "run", "known") == 0
+    assert asked(bench, "run", "lost", *other) == 0
+    assert asked(bench, "edited", "lost-ft", *facts, "--method", "ft", *other) == 0
+    assert asked(bench, "edited", "strict-ft", *facts, "--method", "ft", *other, "--strict") == 1
+    names = ("known", "lost", "lost-ft")
+    given = ["--items", str(bench / "tr_items.parquet"), *facts, "--draws", "50"]
+    given += ["--predictions", *(str(bench / f"{name}.parquet") for name in names)]
+    given += ["--runs", *(str(bench / f"{name}.json") for name in names)]
+    given += [f"--out-{name}={tmp_path / name}" for name in ("predictions", "runs", "tests")]
+    assert main(["answer", "scores", *given, "-o", str(tmp_path / "scores.parquet")]) == 0
+    models = set(pq.read_table(tmp_path / "scores.parquet")["model"].to_pylist())
+    assert models == {str(bench / "model")}
+    read = [f"--scores={tmp_path / 'scores.parquet'}", f"--tests={tmp_path / 'tests'}"]
+    assert main(["answer", "table", *read, f"--runs={tmp_path / 'runs'}", "--output", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert f"on {tmp_path / 'vision'}: skipped: models: " in said
+    assert "is of the type 'qwen2_5_vl', for which" in said.split("Table")[-1]

@@ -13,12 +13,13 @@ import pytest
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.tiny_models import tiny_model  # noqa: E402
 
+from factdrift.cli import main  # noqa: E402
 from factdrift.errors import InputError  # noqa: E402
 from factdrift.klob.scoring.examples import read_examples  # noqa: E402
 from factdrift.klob.scoring.locator import read_scores  # noqa: E402
 from factdrift.locate import run as running  # noqa: E402
 from factdrift.locate.choose import write_examples  # noqa: E402
-from factdrift.locate.gather import gather  # noqa: E402
+from factdrift.locate.gather import gather, skipped  # noqa: E402
 from factdrift.locate.methods.registry import LOCATORS  # noqa: E402
 from factdrift.locate.plan import Entry, entry  # noqa: E402
 from factdrift.locate.prompts import SENTENCES, read_sentences  # noqa: E402
@@ -313,3 +314,19 @@ def test_what_is_no_locator_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=said):
             entry(given)
+
+
+def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(
+    sentences: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "vision").mkdir()
+    (tmp_path / "vision/config.json").write_text('{"model_type": "qwen2_5_vl"}', encoding="utf-8")
+    given = ["--sentences", str(sentences), "--model", str(tmp_path / "vision"), "--locator", "activation"]
+    files = ["--output", str(tmp_path / "0.parquet"), "--out-about", str(tmp_path / "0.json")]
+    settings = ["--settings", json.dumps({"edit_device": "cpu"})]
+    assert main(["locate", "run", *given, *settings, "--parts", str(tmp_path / "parts"), *files]) == 0
+    assert gather(sentences, [tmp_path / "0.parquet"], [tmp_path / "0.json"], tmp_path / "folder") == 0
+    reason = skipped(tmp_path / "folder")
+    assert reason is not None
+    assert "activation on" in reason
+    assert "is of the type 'qwen2_5_vl', for which" in reason

@@ -15,6 +15,7 @@ from factdrift.answer.settings import METHODS, Settings, check_asked
 from factdrift.chat.settings import Chat, chat_settings
 from factdrift.edit.run_commands import add_method, add_strict
 from factdrift.edit.settings import check_regime
+from factdrift.errors import CannotEdit, InputError, Unsupported
 from factdrift.models.bundled.known import add_recall
 from factdrift.models.options import PART, add_computing, add_model, loaded
 from factdrift.stage_settings import add_settings, read_json, read_settings
@@ -184,34 +185,45 @@ def _write(about: Mapping[str, Any], path: Path) -> None:
         partial.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 
-def _run(options: argparse.Namespace) -> None:
-    with _job(options) as (job, settings):
-        from factdrift.answer.items import read_items
-        from factdrift.answer.run import ask_plain
+def _skip(options: argparse.Namespace, method: str, reason: InputError) -> None:
+    """Writes in the place of answers why a model is not asked."""
+    from factdrift.answer.schemas import PREDICTIONS
+    from factdrift.models.names import split_name
+    from factdrift.tables import write_parquet
 
-        items = read_items(options.items, options.limit, options.seed)
-        about = ask_plain(job, settings, items, options.parts, options.output)
-        _write(about, options.out_run)
+    model, _ = split_name(options.model)
+    print(f"{method} on {model}: skipped: {reason}")
+    write_parquet(PREDICTIONS.empty_table(), options.output)
+    _write({"model": model, "method": method, "skipped": str(reason)}, options.out_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    try:
+        with _job(options) as (job, settings):
+            from factdrift.answer.items import read_items
+            from factdrift.answer.run import ask_plain
+
+            items = read_items(options.items, options.limit, options.seed)
+            about = ask_plain(job, settings, items, options.parts, options.output)
+            _write(about, options.out_run)
+    except Unsupported as error:
+        _skip(options, "none", error)
 
 
 def _edited(options: argparse.Namespace) -> None:
-    from factdrift.errors import CannotEdit, InputError
-
     if options.method not in METHODS:
         raise InputError(
             f"--method: {options.method}: not an edit to ask about; there are {', '.join(METHODS)}"
         )
-    with _job(options) as (job, settings):
-        from factdrift.answer.edits import edits_of
-        from factdrift.answer.items import read_items
-        from factdrift.answer.run import ask_edited
-        from factdrift.answer.schemas import PREDICTIONS
-        from factdrift.edit.methods.hyperparameters import hyper_of
-        from factdrift.edit.run_commands import artefacts
-        from factdrift.tables import write_parquet
+    try:
+        with _job(options) as (job, settings):
+            from factdrift.answer.edits import edits_of
+            from factdrift.answer.items import read_items
+            from factdrift.answer.run import ask_edited
+            from factdrift.edit.methods.hyperparameters import hyper_of
+            from factdrift.edit.run_commands import artefacts
 
-        items = read_items(options.items, options.limit, options.seed)
-        try:
+            items = read_items(options.items, options.limit, options.seed)
             check_asked(options.method, settings.regime)
             hyper = hyper_of(job.loaded, options.method, options.set, options.methods)
             print(f"{hyper.method} on {job.loaded.name}: {hyper.source}", flush=True)
@@ -220,22 +232,27 @@ def _edited(options: argparse.Namespace) -> None:
             about = ask_edited(
                 job, settings, items, edits, hyper, found, digests, options.parts, options.output
             )
-        except CannotEdit as error:
-            if options.strict:
-                raise
-            print(f"{options.method} on {job.loaded.name}: skipped: {error}")
-            write_parquet(PREDICTIONS.empty_table(), options.output)
-            about = {"model": job.loaded.name, "method": options.method, "skipped": str(error)}
-        _write(about, options.out_run)
+            _write(about, options.out_run)
+    except CannotEdit as error:
+        if options.strict:
+            raise
+        _skip(options, options.method, error)
 
 
 def _clozes(options: argparse.Namespace) -> None:
-    with _job(options) as (job, _):
-        from factdrift.answer.clozes import ask_clozes
-        from factdrift.answer.items import read_clozes
+    try:
+        with _job(options) as (job, _):
+            from factdrift.answer.clozes import ask_clozes
+            from factdrift.answer.items import read_clozes
 
-        number = ask_clozes(job, read_clozes(options.klob, options.edits), options.output)
-        print(f"{options.output}: {number:,} cloze tests")
+            number = ask_clozes(job, read_clozes(options.klob, options.edits), options.output)
+            print(f"{options.output}: {number:,} cloze tests")
+    except Unsupported as error:
+        from factdrift.answer.schemas import CLOZES
+        from factdrift.tables import write_parquet
+
+        print(f"{options.model}: skipped: {error}")
+        write_parquet(CLOZES.empty_table(), options.output)
 
 
 def _cloze_table(options: argparse.Namespace) -> None:
@@ -259,7 +276,6 @@ def _lm_eval(options: argparse.Namespace) -> None:
     from factdrift.answer.harness import Task, cloze_tasks, question_tasks, write_tasks
     from factdrift.answer.items import read_clozes
     from factdrift.answer.settings import check_prompt
-    from factdrift.errors import InputError
 
     try:
         check_prompt("loglik", options.prompt)
@@ -330,7 +346,6 @@ def _json(text: str, option: str, form: str) -> Any:
 
 
 def _cutoffs(text: str) -> dict[str, datetime.date]:
-    from factdrift.errors import InputError
 
     form = '{"sample-llama": "2021-01-04"}'
     given = _json(text, "--cutoffs", form)

@@ -104,6 +104,14 @@ def by_task(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
         yield from _left_out(scores, model, scoring)
         yield from _durations(scores, model, scoring)
         yield from skipped_lines(skipped, model)
+    yield from _unasked(scores, skipped)
+
+
+def _unasked(scores: Scores, skipped: Sequence[Skipped]) -> Iterator[str]:
+    """Why models without any score were not asked."""
+    asked = {model for model, _ in scores.groups()}
+    for model in dict.fromkeys(each.model for each in skipped if each.model not in asked):
+        yield from ("", model, *skipped_lines(skipped, model))
 
 
 def _sizes(scores: Scores, model: str, scoring: str, columns: Mapping[str, tuple[str, int]]) -> Iterator[str]:
@@ -167,6 +175,7 @@ def by_hop(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
         yield from ("", f"{model}, {scoring}", *_sizes(scores, model, scoring, HOP_COLUMNS))
         yield from grid(["", *header], rows)
         yield from skipped_lines(skipped, model)
+    yield from _unasked(scores, skipped)
 
 
 def write_text(lines: Sequence[str], path: Path) -> None:

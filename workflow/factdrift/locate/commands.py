@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from factdrift.edit.run_commands import read_shard, read_values
-from factdrift.errors import InputError
+from factdrift.errors import CannotEdit, InputError, Unsupported
 from factdrift.locate import edit_commands
 from factdrift.locate.settings import PART, Settings
 from factdrift.models.bundled.known import add_recall
@@ -124,13 +124,18 @@ def _run(options: argparse.Namespace) -> None:
     if locator.kind == "folder":
         raise InputError(f"--locator: {options.locator} is a folder of scores, which is not run")
     rows = read_sentences(options.sentences)
-    with loaded(options, settings.computing) as model:
-        from factdrift.locate.run import make_job, write_located
+    try:
+        with loaded(options, settings.computing) as model:
+            from factdrift.locate.run import make_job, write_located
 
-        job = make_job(model, locator, options.set, settings)
-        write_located(
-            job, rows, options.shard, options.parts, options.output, options.out_about, options.threads
-        )
+            job = make_job(model, locator, options.set, settings)
+            write_located(
+                job, rows, options.shard, options.parts, options.output, options.out_about, options.threads
+            )
+    except Unsupported as error:
+        from factdrift.locate.gather import write_skipped
+
+        write_skipped(locator.name, options.model, str(error), options.output, options.out_about)
 
 
 def _gather(options: argparse.Namespace) -> None:
@@ -144,6 +149,7 @@ def _scores(options: argparse.Namespace) -> None:
     from fractions import Fraction
 
     from factdrift.klob.scoring.examples import read_examples
+    from factdrift.locate.gather import skipped
     from factdrift.locate.report import draw, lines
     from factdrift.locate.table import compare, write_table
     from factdrift.models.bundled.known import recall_lines
@@ -154,11 +160,17 @@ def _scores(options: argparse.Namespace) -> None:
     }
     headline = Fraction(options.headline)
     percents = [headline, *map(Fraction, options.k)]
+    reasons = {folder: skipped(folder) for folder in options.folders}
+    folders = [folder for folder in options.folders if reasons[folder] is None]
+    notes = [reason for reason in reasons.values() if reason]
+    if not folders:
+        raise CannotEdit(f"locators: none of them has a score: {'; '.join(notes)}")
     with scratch() as folder:
-        groups = compare(options.folders, subtasks, percents, folder, options.seed)
+        groups = compare(folders, subtasks, percents, folder, options.seed)
         rows = write_table(groups, options.out_scores)
+    notes += recall_lines(options.recall)
     for subtask in subtasks:
-        text = "\n".join([*lines(groups, subtask, float(headline)), *recall_lines(options.recall)]) + "\n"
+        text = "\n".join([*lines(groups, subtask, float(headline)), *notes]) + "\n"
         print(text)
         with atomic_path(options.out_reports / f"table_{subtask}.txt") as path:
             path.write_text(text, encoding="utf-8")

@@ -13,20 +13,42 @@ import pyarrow.parquet as pq
 
 from factdrift.errors import InputError
 from factdrift.locate.prompts import read_sentences
-from factdrift.locate.schemas import KNOWN
+from factdrift.locate.schemas import KNOWN, LOCATED
+from factdrift.models.names import split_name
 from factdrift.tables import atomic_path, write_parquet
 
 _BATCH = 1024
 """Rows that are read at a time."""
 
 
+def write_skipped(locator: str, model: str, reason: str, output: Path, out_about: Path) -> None:
+    """Writes in the place of a shard's scores why there are none."""
+    name, _ = split_name(model)
+    print(f"{locator} on {name}: skipped: {reason}")
+    write_parquet(LOCATED.empty_table(), output)
+    with atomic_path(out_about) as path:
+        path.write_text(json.dumps({"name": locator, "model": name, "skipped": reason}, indent=1) + "\n")
+
+
+def skipped(folder: Path) -> str | None:
+    """Why a folder has no scores, in a line; None if it has some."""
+    about = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    return f"{about['name']} on {about['model']}: skipped: {about['skipped']}" if "skipped" in about else None
+
+
 def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folder: Path) -> int:
     """Writes the folder (docs/klob_scores.md) with known.parquet beside the scores; returns the sentences.
 
     `about`: what each shard's job wrote beside its table. A sentence that is not scored has moments NaN, so
-    the scorer excludes and counts it. Raises InputError if the shards do not belong together or lack a
-    sentence.
+    the scorer excludes and counts it. If the model was skipped, only the reason is written. Raises InputError
+    if the shards do not belong together or lack a sentence.
     """
+    first = json.loads(about[0].read_text(encoding="utf-8"))
+    if "skipped" in first:
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_path(folder / "scores.json") as path:
+            path.write_text(json.dumps(first, indent=1) + "\n", encoding="utf-8")
+        return 0
     order = {row["sentence"]: place for place, row in enumerate(read_sentences(sentences))}
     kinds = read_about(about)
     width = next((len(top) for batch in _batches(shards) for top in batch["top"].to_pylist() if top), 0)
