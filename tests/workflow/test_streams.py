@@ -66,7 +66,7 @@ def test_the_laws_hold_on_the_sample(stream: Path):
     found = pq.read_table(stream / "results/stream.parquet")
     table = found.select(["interval", "chain", "link", "links", "reverts", "superseded_by", "changes"])
     chained = [row | {"subject": row["chain"], "property": 0} for row in table.to_pylist()]
-    check_chains(sorted(chained, key=lambda row: (row["chain"], row["interval"])), len(STREAM) - 1)
+    check_chains(sorted(chained, key=lambda row: (row["interval"], row["chain"])), len(STREAM) - 1)
     for place, (old, new) in enumerate(itertools.pairwise(STREAM), start=1):
         pair = pq.read_table(stream / "results" / f"{old}_{new}" / "wikifactdiff.parquet")
         own = found.filter([each.as_py() == place for each in found["interval"]])
