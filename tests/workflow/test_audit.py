@@ -34,14 +34,26 @@ from factdrift.audit import (
 from factdrift.audit.account import AUDIT
 from factdrift.audit.build import Samples, Source, audit, samples_of
 from factdrift.audit.columns import CHECKED, UNCHECKED, columns_of
-from factdrift.audit.kinds import ASOF, DATASETS, KINDS, KLOB, QUESTIONS, STREAM, UPDATES
+from factdrift.audit.kinds import (
+    ASOF,
+    DATASETS,
+    FOLDERS,
+    KINDS,
+    KLOB,
+    LAYOUTS,
+    QUESTIONS,
+    REPLACEMENTS,
+    STREAM,
+    UPDATES,
+)
 from factdrift.audit.reading import Reading, read
+from factdrift.audit.surface import guess, questions_of_items, questions_of_updates
 from factdrift.audit.texts import Shared
 from factdrift.cli import main
 from factdrift.wikifactdiff.export import export
 
 PAIR = "2021-01-04_2023-02-27"
-LAYOUTS = ("counterfact", "easyedit", "wikibigedit", "zsre", "mquake")
+LAYOUT_FILES = ("counterfact", "easyedit", "wikibigedit", "zsre", "mquake")
 ROWS = 250
 
 Row = dict[str, Any]
@@ -53,7 +65,7 @@ def audited(tempripple: Path, once: Once) -> Path:
     """The default build with all products that the audit covers."""
 
     def make(directory: Path) -> None:
-        products = [f"results/layouts/{name}.json" for name in LAYOUTS]
+        products = [f"results/layouts/{name}.json" for name in LAYOUT_FILES]
         products += ["results/stream.parquet", "results/asof.parquet", "results/publish/"]
         snakemake(copied(tempripple, directory), "klob", *products, stream=PAIR.split("_"))
 
@@ -95,7 +107,7 @@ class Checks(NamedTuple):
         elif dataset == KLOB:
             yield from of_klob.check_example(row, self.klob)
         elif dataset == STREAM:
-            yield from of_streams.check_row(row, self.reading.dumps.new)
+            yield from of_streams.check_row(row, self.reading.dumps)
         else:
             yield from of_dated.check_question(row, self.both)
 
@@ -117,7 +129,9 @@ def checks(audited: Path) -> Checks:
         Shared(given.files()[UPDATES]),
         reading.ripples(given.pair / "tempripple", samples.every_item),
         reading.klob(samples.lengths),
-        of_dated.Both(reading.dumps.old, reading.dumps.new, {}, False),
+        of_dated.Both(
+            reading.dumps.old, reading.dumps.new, {}, False, reading.dumps.t_new, reading.dumps.templates
+        ),
     )
 
 
@@ -178,6 +192,18 @@ def neighbour(field: str, value: Any, part: str = "neighborhood") -> Change:
 
 def other_prompt(row: Row) -> None:
     row["update_prompt"] = swap(row["update_prompt"], row["subject"]["label"], "Utopia")
+
+
+def first(row: Row, decision: str, **values: Any) -> None:
+    """Sets fields of the change of the first object of a decision."""
+    pairs = zip(row["objects"], row["changes"], strict=True)
+    next(change for value, change in pairs if value["decision"] == decision).update(values)
+
+
+def shuffled_dist(row: Row) -> None:
+    """A distance that is wrong in its last digit."""
+    fact = row["neighborhood"][0]
+    fact["dist"] = fact["objects"][0]["dist"] = fact["dist"] + 1e-9
 
 
 PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
@@ -259,7 +285,37 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("distance", dated, neighbour("dist", lambda value: value + 0.001)),
         ("distance", dated, neighbour("dist", 0.5, "random_neighborhood")),
         ("distance", dated, lambda row: row["neighborhood"].reverse()),
+        ("distance", dated, shuffled_dist),
         ("nearest", dated, lambda row: row["neighborhood"].pop(0)),
+        ("random", dated, lambda row: row["random_neighborhood"].pop()),
+        ("random", dated, lambda row: row["neighborhood"].extend(row["neighborhood"] * 10)),
+        ("popularity", dated, lambda row: row.update(subject_popularity=row["subject_popularity"] + 1e-9)),
+        ("labels", dated, lambda row: row["objects"][0].update(short="x")),
+        (
+            "labels",
+            lambda row: any(value["short"] for value in row["objects"]),
+            lambda row: next(value for value in row["objects"] if value["short"]).update(short=None),
+        ),
+        (
+            "labels",
+            lambda row: row["subject"]["description"],
+            lambda row: row["subject"].update(description=None),
+        ),
+        (
+            "statement",
+            lambda row: any(not value["old_statement"] for value in row["objects"]),
+            lambda row: next(v for v in row["objects"] if not v["old_statement"]).update(old_revision=1),
+        ),
+        ("prompt", dated, lambda row: row.update(update_prompt=f"As of 2023, {row['update_prompt']}")),
+        ("new", dated, lambda row: decided(row, "obsolete").update(decision="new")),
+        ("single", dated, lambda row: decided(row, "obsolete").update(decision="new")),
+        (
+            "single",
+            lambda row: (
+                not row["is_replace"] and {value["decision"] for value in row["objects"]} == {"new", "static"}
+            ),
+            lambda row: row.update(is_replace=True),
+        ),
         (
             "random",
             dated,
@@ -272,6 +328,17 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("answer", lambda row: row["open_only"], lambda row: row.update(answer_label="Utopia")),
         ("answer", lambda row: row["answer_aliases"], lambda row: row.update(answer_aliases=[])),
         ("answer", lambda row: row["hop"] == 3, lambda row: row.update(answer_aliases=["Utopia"])),
+        ("answer", lambda row: len(row["answer_aliases"]) > 1, lambda row: row["answer_aliases"].pop()),
+        (
+            "labels",
+            lambda row: row["options"] and row["option_ids"][0][:2] == "19" and row["answer_index"],
+            lambda row: row["options"].__setitem__(0, "1 May 1812"),
+        ),
+        (
+            "leak",
+            lambda row: row["hop"] == 2 and row["options"],
+            lambda row: row.update(answer_label=row["context"].partition(" is ")[2].removesuffix(".")),
+        ),
         ("wording", lambda row: row["hop"] == 0, lambda row: row.update(context="Utopia is an island.")),
         ("wording", lambda row: row["hop"] == 2, lambda row: row.update(question="Who is it?")),
         (
@@ -333,6 +400,18 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
             lambda row: row["subtask"] == "c",
             lambda row: row["sentences"][0].update(target_label="Utopia"),
         ),
+        ("sentence", lambda row: row["subtask"] == "c", lambda row: row.update(stmt2_id="Q2$0")),
+        ("sentence", lambda row: row["subtask"] == "u", lambda row: row.update(s="Q2")),
+        (
+            "sentence",
+            lambda row: row["subtask"] == "u",
+            lambda row: row["sentences"][0].update(target_id="Q2"),
+        ),
+        (
+            "sentence",
+            lambda row: row["subtask"] == "u",
+            lambda row: row["sentences"][0].update(source_sentence_id=None),
+        ),
         (
             "sentence",
             lambda row: row["subtask"] == "r",
@@ -367,6 +446,33 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
             lambda row: any(change["lag_min"] is not None for change in row["changes"]),
             lambda row: next(c for c in row["changes"] if c["lag_min"] is not None).update(lag_min=10**6),
         ),
+        (
+            "dated",
+            lambda row: row["lag_min"] is not None,
+            lambda row: row.update(lag_min=row["lag_min"] - 1),
+        ),
+        (
+            "dated",
+            lambda row: any(value["decision"] == "static" for value in row["objects"]),
+            lambda row: first(row, "static", date="2022", first_day=20220101, last_day=20221231),
+        ),
+        ("dated", lambda row: row["dated_by"] == "start", lambda row: row.update(dated_by="end")),
+        (
+            "dated",
+            lambda row: row["changes"][0]["dated_by"] == "start",
+            lambda row: row["changes"][0].update(date=None, dated_by="interval"),
+        ),
+        (
+            "dated",
+            lambda row: row["changes"][0]["dated_by"] == "created",
+            lambda row: row["changes"][0].update(date=None, dated_by="interval"),
+        ),
+        (
+            "dated",
+            lambda row: row["changes"][0]["dated_by"] == "value",
+            lambda row: row["changes"][0].update(date=row["changes"][0]["date"][:-1] + "x"),
+        ),
+        ("dated", lambda row: row["dated_by"], lambda row: row.update(dated_by="guess")),
     ],
     ASOF: [
         (
@@ -377,6 +483,11 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("held", lambda row: row["open_only"], lambda row: row.update(answer_label="Utopia")),
         ("asked", lambda row: row["precision"] == "day", lambda row: row.update(question="Who is it?")),
         ("asked", lambda row: row["context"], lambda row: row.update(context="Utopia is an island.")),
+        ("asked", lambda row: row["context"], lambda row: row.update(context=None)),
+        ("asked", lambda row: row["context"], lambda row: row.update(question=f"Yes: {row['question']}")),
+        ("asked", lambda row: row["discriminates"], lambda row: row.update(discriminates=False)),
+        ("asked", lambda row: row["answer_aliases"], lambda row: row["answer_aliases"].pop()),
+        ("marks", lambda row: row["precision"], lambda row: row["flags"].append("returning")),
         ("marks", lambda row: row["precision"] == "day", lambda row: row.update(precision="month")),
         ("marks", lambda row: row["precision"] == "month", lambda row: row.update(first_day=20000101)),
         ("marks", lambda row: row["options"], lambda row: row.update(as_of=row["as_of"].replace(year=1999))),
@@ -391,6 +502,114 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
     ],
 }
 """Dataset -> kind that must see it, rows that have the place for it, the change."""
+
+Pair = Callable[[Row, Row], object]
+
+FROM_OTHERS: list[tuple[str, str, Callable[[Row], object], Pair]] = [
+    (
+        UPDATES,
+        "template",
+        dated,
+        lambda row, other: row.update(
+            update_prompt=other["update_prompt"].replace(other["subject"]["label"], row["subject"]["label"])
+        ),
+    ),
+    (UPDATES, "unique", dated, lambda row, other: row.update(update_prompt=other["update_prompt"])),
+    (UPDATES, "prompt", dated, lambda row, other: row.update(update_prompt=other["update_prompt"])),
+    (UPDATES, "rules", dated, lambda row, other: row.update(objects=other["objects"])),
+    (UPDATES, "distance", dated, lambda row, other: row.update(neighborhood=other["neighborhood"])),
+    (
+        UPDATES,
+        "neighbour_answer",
+        dated,
+        lambda row, other: row["neighborhood"][0]["objects"][0].update(raw=decided(row, "new")["raw"]),
+    ),
+    (QUESTIONS, "unique", lambda row: True, lambda row, other: row.update(question=other["question"])),
+    (QUESTIONS, "wording", lambda row: True, lambda row, other: row.update(context=other["context"])),
+    (QUESTIONS, "marks", lambda row: True, lambda row, other: row.update(s=other["s"])),
+    (QUESTIONS, "statement", lambda row: True, lambda row, other: row.update(fact_id=other["fact_id"])),
+    (
+        QUESTIONS,
+        "statement",
+        lambda row: row["hop"] > 0,
+        lambda row, other: row.update(rel_id=other["rel_id"]),
+    ),
+    (ASOF, "asked", lambda row: True, lambda row, other: row.update(context=other["context"])),
+    (ASOF, "asked", lambda row: True, lambda row, other: row.update(question=other["question"])),
+    (
+        KLOB,
+        "sentence",
+        lambda row: row["subtask"] == "r",
+        lambda row, other: row["sentences"][3].update(
+            {name: other["sentences"][3][name] for name in ("text", "text_blank", "n_tokens")}
+        ),
+    ),
+    (KLOB, "fact", lambda row: row["subtask"] == "c", lambda row, other: row.update(s=other["s"])),
+]
+"""Dataset, kind that must see it, rows that have the place for it, the change by another relation's row."""
+
+WHOLE: set[tuple[str, str]] = set()
+"""Dataset and kind of the tests of whole tables below."""
+
+
+def finds(kind: str, *datasets: str) -> Callable[[Any], Any]:
+    """Marks a test that plants what a kind must find in these datasets."""
+    WHOLE.update((dataset, kind) for dataset in datasets)
+    return lambda test: test
+
+
+def test_each_kind_has_a_plant_in_each_of_its_datasets() -> None:
+    planted = {(dataset, kind) for dataset, plants in PLANTS.items() for kind, _, _ in plants}
+    planted |= {(dataset, kind) for dataset, kind, _, _ in FROM_OTHERS}
+    assert planted | WHOLE == {(dataset, kind) for kind, each in KINDS.items() for dataset in each.datasets}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "kind", "where", "change"),
+    FROM_OTHERS,
+    ids=[f"{dataset}-{kind}-{number}" for number, (dataset, kind, *_) in enumerate(FROM_OTHERS)],
+)
+def test_what_is_taken_from_another_row_is_found(
+    dataset: str, kind: str, where: Callable[[Row], object], change: Pair, checks: Checks
+) -> None:
+    def asked(row: Row) -> Any:
+        return row["relation"]["id"] if dataset == UPDATES else row["p1"] if dataset == KLOB else row["p"]
+
+    given = [row for row in checks.samples.rows[dataset] if where(row)]
+    row = copy.deepcopy(next(row for row in given if kind not in checks.failed(dataset, row)))
+    other = copy.deepcopy(next(each for each in given if asked(each) != asked(row)))
+    change(row, other)
+    assert kind in checks.failed(dataset, row)
+
+
+@finds("rank", UPDATES)
+def test_a_deprecated_statement_is_found(checks: Checks) -> None:
+    row = next(row for row in checks.samples.rows[UPDATES] if dated(row))
+    line = copy.copy(checks.reading.dumps.new[row["subject"]["id"]])
+    line.claims = copy.deepcopy(line.claims)
+    for claim in line.claims[row["relation"]["id"]]:
+        claim.rank = "deprecated"
+    changed = checks.reading.dumps._replace(new={**checks.reading.dumps.new, line.id: line})
+    assert "rank" not in checks.failed(UPDATES, row)
+    found = of_updates.check_update(row, changed, checks.shared)
+    assert "rank" in {kind for kind, outcome, _ in found if outcome == "failed"}
+
+
+@finds("surface", UPDATES, QUESTIONS)
+def test_answers_that_their_form_gives_away_are_found(checks: Checks) -> None:
+    """The new object, or the answer, is longer than the others."""
+    updates, items = copy.deepcopy((checks.samples.every_update, checks.samples.every_item))
+    items = [item for item in items if item["options"]][:400]
+    for row in updates:
+        for value in row["objects"]:
+            value["label"] += " and so on and on" * (value["decision"] == "new")
+    for item in items:
+        item["options"][item["answer_index"]] += " and so on and on and on and on"
+    for questions in (questions_of_updates(updates), questions_of_items(items)):
+        found = guess(questions, 0)
+        assert found is not None
+        assert found.leaks
+
 
 _EVERY = [(dataset, *plant) for dataset, plants in PLANTS.items() for plant in plants]
 
@@ -428,14 +647,19 @@ def test_the_default_build_is_right(audited: Path) -> None:
 def test_every_column_of_the_tables_is_checked_or_named(dataset: str, audited: Path) -> None:
     names = {"klob": "klob_r"}
     schema = pq.read_schema(audited / f"{names.get(dataset, dataset)}.parquet")
-    named = {name.partition(":")[0] for name in (*CHECKED[dataset], *UNCHECKED[dataset])}
-    assert set(columns_of(schema)) - named == set()
-    assert named - set(columns_of(schema)) <= {"rows that are missing", "words of KLoB-u"}
+    listed = (*CHECKED[dataset], *UNCHECKED[dataset])
+    named = {part for name in listed for part in name.partition(":")[0].split(", ")}
+    columns = set(columns_of(schema))
+    assert columns - named == set()
+    whole = {name.rpartition(".")[0] for name in columns}
+    beyond = {"rows that are missing", "words of KLoB-u", "tr_facts", "tr_related"}
+    assert named - columns - whole <= beyond
 
 
 # --- what is planted into whole tables ------------------------------------------------------------------
 
 
+@finds("missing", UPDATES, QUESTIONS)
 def test_what_is_missing_is_found(checks: Checks) -> None:
     """Of subjects that were drawn, not of the rows that are there."""
     drawn, groups = checks.reading.drawn, checks.reading.groups
@@ -463,6 +687,7 @@ def written(given: list[Row], like: Path, to: Path) -> Path:
     return to
 
 
+@finds("twice", UPDATES, QUESTIONS, KLOB, STREAM, ASOF)
 def test_what_occurs_twice_is_found(audited: Path, tmp_path: Path) -> None:
     for name, key in (
         ("wfd_repl", ("subject.id", "relation.id")),
@@ -478,6 +703,7 @@ def test_what_occurs_twice_is_found(audited: Path, tmp_path: Path) -> None:
         assert len(list(of_tables.repeated(twice, key))) == 1
 
 
+@finds("split", UPDATES)
 def test_objects_and_subjects_that_occur_twice_are_found(checks: Checks) -> None:
     given = copy.deepcopy(checks.samples.every_update)
     assert list(of_tables.split_subjects(given)) == list(of_tables.same_objects(given)) == []
@@ -512,6 +738,7 @@ def few(audited: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (lambda found: found.reverse(), "not in the order"),
     ],
 )
+@finds("replacements", REPLACEMENTS)
 def test_faults_of_the_replacements_are_found(
     change: Callable[[list[Row]], object], reason: str, few: Path, tmp_path: Path
 ) -> None:
@@ -544,8 +771,11 @@ def linked(audited: Path) -> list[Row]:
         lambda row: row.update(superseded_by=7),
         lambda row: row["changes"][0].update(superseded_by=7),
         lambda row: row["changes"].pop(),
+        lambda row: row.update(reverts=True),
+        lambda row: row["changes"][0].update(reverts=True),
     ],
 )
+@finds("link", STREAM)
 def test_faults_of_links_are_found(change: Change, linked: list[Row]) -> None:
     given = copy.deepcopy(linked)
     assert list(of_streams.links(given)) == []
@@ -554,6 +784,7 @@ def test_faults_of_links_are_found(change: Change, linked: list[Row]) -> None:
     assert of_streams.name_of(row) in {fault.row for fault in of_streams.links(given)} | {"Q1-P1@1"}
 
 
+@finds("pair", STREAM)
 def test_rows_of_a_stream_that_are_not_the_pairs_are_found(few: Path, audited: Path, tmp_path: Path) -> None:
     own = {(row["subject"]["id"], row["relation"]["id"]) for row in rows(few / "wfd_repl.parquet")}
     stream = audited / "stream.parquet"
@@ -631,6 +862,7 @@ def test_faults_of_json_lines_are_found(
     assert any(reason in fault.reason for fault in of_layouts.lines(path, pair))
 
 
+@finds("ambiguous", UPDATES)
 def test_wrong_marks_of_ambiguous_subjects_and_copies_are_found(few: Path, tmp_path: Path) -> None:
     path = few / "wikifactdiff.parquet"
     given = rows(path)
@@ -647,6 +879,7 @@ def test_wrong_marks_of_ambiguous_subjects_and_copies_are_found(few: Path, tmp_p
 
 
 @pytest.mark.parametrize(("name", "change", "reason"), LAYOUT_PLANTS)
+@finds("layout", LAYOUTS)
 def test_faults_of_layouts_are_found(
     name: str, change: Callable[[list[Row]], object], reason: str, audited: Path, tmp_path: Path
 ) -> None:
@@ -731,6 +964,7 @@ def _text(name: str, old: str, new: str) -> Callable[[Path], object]:
         (_text("croissant.json", '"sha256": "', '"sha256": "0'), True, "another checksum of updates.parquet"),
     ],
 )
+@finds("folder", FOLDERS)
 def test_faults_of_published_folders_are_found(
     plant: Callable[[Path], object], summed: bool, reason: str, published: Path
 ) -> None:
