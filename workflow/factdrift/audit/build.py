@@ -278,11 +278,16 @@ def _streams(source: Source, samples: Samples, reading: Reading) -> Iterator[Row
         yield from _faults(STREAM, "link", faults)
         yield from _faults(STREAM, "twice", of_tables.repeated(files[STREAM], ("chain", "interval")))
         for row in samples.rows[STREAM]:
-            found = of_streams.check_row(row, reading.dumps.new)
+            found = of_streams.check_row(row, reading.dumps)
             yield from _named(STREAM, of_streams.name_of(row), row["relation"]["id"], rule_of(row), found)
     if ASOF in samples.sizes:
         both = of_dated.Both(
-            reading.dumps.old, reading.dumps.new, reading.dumps.supplied, reading.has_other_dates(files)
+            reading.dumps.old,
+            reading.dumps.new,
+            reading.dumps.supplied,
+            reading.has_other_dates(files),
+            reading.dumps.t_new,
+            reading.dumps.templates,
         )
         for row in samples.rows[ASOF]:
             found = of_dated.check_question(row, both)

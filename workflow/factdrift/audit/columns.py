@@ -105,6 +105,7 @@ CHECKED: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys((*_UPDATE, "subject_is_ambiguous"), "pair"),
         **dict.fromkeys(("interval", "old_date", "new_date"), "pair link"),
         **dict.fromkeys(("chain", "link", "links", "superseded_by", "changes.superseded_by"), "link"),
+        **dict.fromkeys(("reverts", "changes.reverts"), "link"),
         **{
             f"{where}{name}": "dated"
             for where in ("", "changes.")
@@ -115,13 +116,13 @@ CHECKED: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(
             (
                 *("task", "hop", "s", "p", "asked_s", "asked_p", "rel_id", "as_of", "chain", "precision"),
-                *("first_day", "last_day", "open_only"),
+                *("first_day", "last_day", "open_only", "flags"),
             ),
             "marks",
         ),
         "item_id": "twice",
         "question": "asked twice",
-        "context": "asked",
+        **dict.fromkeys(("context", "discriminates", "answer_aliases"), "asked"),
         "options": "options",
         "option_ids": "options held",
         "option_verdicts": "options",
@@ -136,11 +137,18 @@ _POOL = "which answers may be options is worked out from all items, which the au
 _CHOSEN = "the hash that decides among the candidates is not repeated, so what was not chosen is not known"
 
 UNCHECKED: Mapping[str, Mapping[str, str]] = {
-    UPDATES: {},
+    UPDATES: {
+        "neighborhood: entities that do not state the relation plainly": "whether the filters keep the facts "
+        "of one that was left out is not worked out again",
+        "neighborhood.objects.prompt, random_neighborhood.objects.prompt": "which of the templates the seed "
+        "chooses; that it is one of the relation's is checked",
+        "random_neighborhood": "which of the facts the seed draws; their number is checked",
+    },
     REPLACEMENTS: {},
     QUESTIONS: {
-        "pool_size": _POOL,
-        "flags: other_kind": _POOL,
+        **dict.fromkeys(
+            ("pool_size", "options: which and where", "open_only: why", "flags: other_kind"), _POOL
+        ),
         "tr_facts, tr_related": "of these tables, which are not published, only facts, order, dates, "
         "statements, paths and answers are compared",
     },
@@ -158,15 +166,13 @@ UNCHECKED: Mapping[str, Mapping[str, str]] = {
             for where in ("", "changes.")
             for name in ("lag_min", "lag_max")
         },
-        "reverts": "it is not worked out again",
-        "changes.reverts": "it is not worked out again",
     },
     ASOF: {
         "fact_id": "an id without a meaning of its own",
-        "answer_aliases": "they are not used in the questions",
-        "pool_size": _POOL,
-        "discriminates": "it is not worked out again",
-        "flags": "they are not worked out again",
+        **dict.fromkeys(
+            ("pool_size", "options: which and where", "open_only: why", "flags: other_kind"), _POOL
+        ),
+        "context: its day": "of what held last, if nothing holds at the last date",
         "holds: before, then": "only `now` is compared, with the task",
         "rows that are missing": "which dates are asked about is not worked out again",
     },

@@ -138,13 +138,22 @@ KINDS = {
         (STREAM,), True, "the rows of an interval are those of its pair's dataset, unchanged", whole=True
     ),
     "link": Kind(
-        (STREAM,), True, "links are numbered in the order of the intervals, without a gap", whole=True
+        (STREAM,),
+        True,
+        "links are numbered in the order of the intervals; what comes back and what supersedes is theirs",
+        whole=True,
     ),
-    "dated": Kind((STREAM,), True, "the date of a change is one that its objects have, or of a new subject"),
+    "dated": Kind(
+        (STREAM,),
+        True,
+        "the date of a change is one that its objects have; an update has that of its deciding object",
+    ),
     "held": Kind(
         (ASOF,), True, "the dumps say that the answer held on the whole date, and no other statement may have"
     ),
-    "asked": Kind((ASOF,), False, "question and context name the subject, the date and the holder"),
+    "asked": Kind(
+        (ASOF,), False, "question and context are one sentence about subject and date; aliases are the dump's"
+    ),
     "layout": Kind((LAYOUTS,), True, "each record says what the row says from which it is made", whole=True),
     "folder": Kind(
         (FOLDERS,), True, "checksums, rows, schema and card of the folder fit the products", whole=True

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from qwikidata.claim import WikidataClaim
 
+from factdrift.audit.dates import Day
 from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, outcomes
-from factdrift.audit.sentences import MONTHS
+from factdrift.audit.phrases import date_text
+from factdrift.audit.sentences import BLANK, Templates
 from factdrift.audit.values import END, START, entity_of, identity, is_unknown, plain, raw_of, spans
 from factdrift.audit.world import packed
 
@@ -20,12 +23,14 @@ Row = Mapping[str, Any]
 
 class Both(NamedTuple):
     """The lines of the subjects and options in the old and in the new dump; `supplied`: labels by users.
-    `others`: the stream has more dumps than these two."""
+    `others`: the stream has more dumps than these two. `day`: that of the new dump."""
 
     old: Mapping[str, Entity]
     new: Mapping[str, Entity]
     supplied: Mapping[str, str]
     others: bool
+    day: Day
+    templates: Templates
 
 
 def check_question(row: Row, both: Both) -> Iterator[Finding]:
@@ -34,7 +39,7 @@ def check_question(row: Row, both: Both) -> Iterator[Finding]:
         yield "held", UNCHECKED, "neither dump states the answer; another one of the stream may"
     else:
         yield from outcomes("held", _held(row, both))
-    yield from outcomes("asked", _asked(row, both))
+    yield from outcomes("asked", itertools.chain(_asked(row, both), _aliases(row, both)))
     yield from outcomes("marks", _marks(row))
     if row["options"]:
         yield from outcomes("options", _options(row, both))
@@ -112,29 +117,60 @@ def _times(claim: WikidataClaim) -> str:
 
 def _asked(row: Row, both: Both) -> Iterator[str]:
     lines = (dump.get(row["asked_s"]) for dump in (both.new, both.old))
-    subject = next((plain(line.label) for line in lines if line and line.label), None)
-    for name in ("question", "context"):
-        if subject and row[name] and subject.casefold() not in plain(row[name]).casefold():
-            yield f"the {name} {row[name]!r} does not name {subject!r}"
-    year, month, day = (int(part) if part else None for part in _parts(row["date"]))
-    said = plain(row["question"])
-    if not re.search(rf"(?<!\d){year}(?!\d)", said):
-        yield f"the question {said!r} does not name the year {year}"
-    if month and MONTHS[month - 1] not in said:
-        yield f"the question {said!r} does not name {MONTHS[month - 1]}"
-    if day and not re.search(rf"(?<!\d){day}(?!\d)", said):
-        yield f"the question {said!r} does not name the day {day}"
+    subject = next((line for line in lines if line and line.label), None)
+    first, stem = _dated(row["question"].partition(BLANK)[0])
+    due = _written(row["date"])
+    if first != due or not row["question"].endswith(BLANK):
+        yield f"the question {row['question']!r} is not one about {due}"
+    last, said = _dated(row["context"] or "")
+    is_present = last == _written("-".join(f"{part:02d}" for part in both.day))
+    if last.isdigit() or not last:
+        yield f"the context {row['context']!r} is of no day"
+    words, others = stem.split(), said.split()
+    sentence, newest = " ".join(others[: len(words)]), " ".join(others[len(words) :])
+    if not newest or sum(one != two for one, two in zip(words, others, strict=False)) > 1:
+        yield f"question and context {row['context']!r} are not the same sentence but for the verb"
+        return
+    if is_present and subject is not None and both.templates.source(row["asked_p"]) == "bundled":
+        if plain(subject.label) not in plain(sentence):
+            sentence = sentence[:1].upper() + sentence[1:]
+        named = {"label": subject.label, "description": subject.description}
+        reason = both.templates.misfit(f"{sentence} {BLANK}", {"id": row["asked_p"], "label": None}, named)
+        if reason:
+            yield f"the context: {reason}"
+    names = {entity_of(claim.mainsnak) for _, claim in _own(row, both)}
+    is_newest = plain(newest).rstrip(".") == plain(row["answer_label"]).rstrip(".")
+    if len(names) < 2 and row["discriminates"] == is_newest:
+        yield f"discriminates is {row['discriminates']}, the context says {newest!r}"
 
 
-def _parts(date: str) -> tuple[str, str | None, str | None]:
-    year, _, rest = date.partition("-")
-    month, _, day = rest.partition("-")
-    return year, month or None, day or None
+def _dated(text: str) -> tuple[str, str]:
+    """`As of 5 March 2018, the mayor of X is ` -> `5 March 2018` and the rest."""
+    match = re.match(r"As of ([^,]+), (.*)", text, re.DOTALL)
+    return (match[1], match[2]) if match else ("", text)
+
+
+def _written(date: str) -> str:
+    return date_text(_parts(date), 9 + date.count("-"))
+
+
+def _parts(date: str) -> tuple[int, int, int]:
+    """Year, month and day; 0 for what a date does not say."""
+    year, month, day, *_ = (int(part) for part in f"{date}-0-0".split("-"))
+    return year, month, day
+
+
+def _aliases(row: Row, both: Both) -> Iterator[str]:
+    names = {entity_of(claim.mainsnak) for _, claim in _own(row, both)}
+    lines = [dump[name] for name in names if name for dump in (both.new, both.old) if name in dump]
+    if len(names) == 1 and lines and (lines[0].id in both.new or not both.others):
+        due = sorted({*map(plain, lines[0].aliases)} - {""})
+        if [plain(each) for each in row["answer_aliases"] or ()] != due:
+            yield f"the aliases are {row['answer_aliases']}, in the dump {due}"
 
 
 def _marks(row: Row) -> Iterator[str]:
-    year, month, day = (int(part) if part else None for part in _parts(row["date"]))
-    assert year is not None
+    year, month, day = _parts(row["date"])
     precision = "day" if day else "month" if month else "year"
     if row["precision"] != precision:
         yield f"precision is {row['precision']}, the date {row['date']}"
@@ -159,6 +195,8 @@ def _marks(row: Row) -> Iterator[str]:
     for name, value in wanted.items():
         if row[name] != value:
             yield f"{name} is {row[name]}, by the row {value}"
+    for flag in sorted(set(row["flags"]) - {"other_kind"}):
+        yield f"flag {flag} is unknown"
     if row["holds"] not in ("now", "before", "then"):
         yield f"holds is {row['holds']}"
 
@@ -184,8 +222,7 @@ def _options(row: Row, both: Both) -> Iterator[str]:
 
 
 def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """The entities whose lines the checks of a question need, with the relations of each."""
-    yield row["asked_s"], frozenset([row["asked_p"]])
+    """The entities whose lines the checks of a question need beside the subject's."""
     for name in row["option_ids"] or ():
         if re.fullmatch(r"[QP]\d+", name):
             yield name, frozenset()

@@ -129,7 +129,26 @@ def _ended(claim: Any, day: Day) -> bool:
     return is_unknown(claim, END) or has_ended(claim, day)
 
 
+_OF_HOPS = {1: ("s", "p1", "o1", "stmt1_id", "s_label", "o1_label"), 2: ("p2", "o2", "stmt2_id", "o2_label")}
+_HOPS = {"c": 1, "r": 2, "u": 0}
+
+
+def _empty(row: Row) -> Iterator[str]:
+    """What an example has that its part does not have: a second hop, the facts of random words."""
+    for hop, names in _OF_HOPS.items():
+        for name in names:
+            if hop > _HOPS[row["subtask"]] and row[name] is not None:
+                yield f"{name} is {row[name]}, which KLoB-{row['subtask']} does not have"
+    random = row["subtask"] == "u"
+    for each in row["sentences"]:
+        if random and each["target_id"] is not None:
+            yield f"random words have the answer {each['target_id']}"
+        if row["origin"] == "snapshot" and random != (each["source_sentence_id"] is not None):
+            yield f"source_sentence_id of sentence {each['place']} is {each['source_sentence_id']}"
+
+
 def _sentences(row: Row, snapshot: Snapshot) -> Iterator[str]:
+    yield from _empty(row)
     key = "|".join(row[name] or "" for name in ("subtask", "s", "p1", "o1", "p2", "o2"))
     if row["subtask"] == "u":
         key = f"u|{row['sentences'][0]['text']}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,24 +12,33 @@ from factdrift.audit.dates import Day
 from factdrift.audit.documents import MOST, Documents
 from factdrift.audit.kinds import FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Dumps, Finding, not_main_snak, outcomes, statement_of, wrong_names
+from factdrift.audit.of_updates import (
+    Dumps,
+    Finding,
+    not_main_snak,
+    outcomes,
+    statement_of,
+    wrong_names,
+)
 from factdrift.audit.sentences import Templates
-from factdrift.audit.values import END, START, spans
+from factdrift.audit.values import END, START, TOLERANCE, close, spans
 
 Row = Mapping[str, Any]
 
-TOLERANCE = 2e-9
-"""Distances are written with nine decimals."""
+
+Pool = Mapping[tuple[str, str, str], str | None]
+"""Subject, relation and statement of a fact -> its object, if that is an entity."""
 
 
 class Nearby(NamedTuple):
     """`documents`: the entities of a dump that is small enough, else None; `pool`: the facts from which
-    random ones are drawn, None where they are not known; `reach`: how many entities, and how many facts, the
-    build looks for; `popular`: the popularity of an entity, None where its source is not at hand."""
+    random ones are drawn and their objects, None where they are not known; `reach`: how many entities, facts
+    and random facts the build looks for; `popular`: the popularity of an entity, None where its source is not
+    at hand."""
 
     documents: Documents | None
-    pool: Set[tuple[str, str, str]] | None
-    reach: tuple[int, int]
+    pool: Pool | None
+    reach: tuple[int, int, int]
     popular: Callable[[str], float | None]
     templates: Templates
 
@@ -43,7 +52,7 @@ def check_neighbours(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding
     if nearby.pool is None:
         yield "random", UNCHECKED, "wfd_repl.parquet is not there"
     else:
-        yield from outcomes("random", _random(row, nearby.pool, nearby.reach[1]))
+        yield from outcomes("random", _random(row, nearby.pool, nearby.reach))
     yield from _nearest(row, dumps, nearby)
 
 
@@ -121,19 +130,20 @@ def _words(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[str]:
             yield f"{fact['subject']['id']}: its two distances differ"
 
 
-def close(given: float | None, due: float) -> bool:
-    """Whether two numbers are equal to the nine decimals that are written."""
-    return given is not None and math.isclose(given, due, abs_tol=TOLERANCE)
-
-
-def _random(row: Row, pool: Set[tuple[str, str, str]], most: int) -> Iterator[str]:
+def _random(row: Row, pool: Pool, reach: tuple[int, int, int]) -> Iterator[str]:
     for fact in row["random_neighborhood"]:
         name = (fact["subject"]["id"], fact["relation"]["id"], fact["objects"][0]["statement"])
         if name not in pool:
             yield f"{' '.join(name)} is a nearest fact of no update of wfd_repl"
-    for part in ("neighborhood", "random_neighborhood"):
+    for part, most in (("neighborhood", reach[1]), ("random_neighborhood", reach[2])):
         if len(row[part]) > most:
             yield f"{part} has {len(row[part])} facts, more than {most}"
+    given = len(row["random_neighborhood"])
+    if given < reach[2]:
+        avoided = _avoided(row)
+        left = sum(key[0] not in avoided and value not in avoided for key, value in pool.items())
+        if given < min(reach[2], left):
+            yield f"random_neighborhood has {given} facts, and there are {left}"
 
 
 def _nearest(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding]:
@@ -166,9 +176,9 @@ def _distances(row: Row, documents: Documents, found: np.ndarray) -> Iterator[st
         yield "the nearest facts are not in the order of their distances"
 
 
-def _closer(row: Row, documents: Documents, found: np.ndarray, reach: tuple[int, int]) -> Iterator[str]:
+def _closer(row: Row, documents: Documents, found: np.ndarray, reach: tuple[int, int, int]) -> Iterator[str]:
     """Entities that are nearer than the last neighbour and state a plain fact of the relation."""
-    entities, facts = reach
+    entities, facts, _ = reach
     given = [fact["subject"]["id"] for fact in row["neighborhood"]]
     within = np.sort(found)[-(entities + 1)] if len(found) > entities else 0.0
     if len(given) >= facts:

@@ -12,7 +12,7 @@ from factdrift.audit.dates import EPOCH_1970
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, outcomes
-from factdrift.audit.phrases import Method, bare, contains, context, dated, normal, question
+from factdrift.audit.phrases import Method, bare, contains, context, date_text, dated, normal, question
 from factdrift.audit.ripple_items import Due, Key
 from factdrift.audit.ripples import FOREVER, Graph, said
 from factdrift.audit.values import plain, words
@@ -148,7 +148,7 @@ def _date(number: int) -> datetime.date | None:
 def _labels(item: Row, ripples: Ripples) -> Iterator[str]:
     named = zip(item["option_ids"] or (), item["options"] or (), strict=True)
     for entity, label in named:
-        expected = ripples.graph.label(entity) if re.fullmatch(r"Q\d+", entity) else None
+        expected = ripples.graph.label(entity) if re.fullmatch(r"Q\d+", entity) else _date_of(entity, label)
         if expected is not None and plain(expected) != plain(label):
             yield f"{entity}: label {label!r} where the dump has {expected!r}"
     fact = ripples.facts.get(item["fact_id"])
@@ -159,15 +159,29 @@ def _labels(item: Row, ripples: Ripples) -> Iterator[str]:
             yield f"{fact[side]}: label {fact[f'{side}_label']!r} where the dump has {expected!r}"
 
 
+def _date_of(option: str, label: str) -> str:
+    """`1976-07-04` as `4 July 1976`; what is no date is written as it is.
+
+    Of days that may be written in the Julian calendar the year counts.
+    """
+    match = re.fullmatch(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", option)
+    if match is None:
+        return label if option[:1] == "-" else option
+    year, month, day = (int(part or 0) for part in match.groups())
+    if year < 1930 and re.search(rf"(?<!\d)({year}|{year - 1})$", label):
+        return label
+    return date_text((year, month, day), 9 + bool(month) + bool(day))
+
+
 def _answer(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
     name = due.chain.steps[-1].item if due.hops else due.holder.item
     label = due.chain.steps[-1].label if due.hops else ripples.graph.label(due.holder.item) or ""
     if plain(item["answer_label"]) != plain(label):
         yield f"the answer is {item['answer_label']!r}, by the dump {label!r}"
     line = ripples.dump.get(name) if name else None
-    aliases = {plain(each) for each in line.aliases} if line else set()
-    if {plain(each) for each in item["answer_aliases"] or ()} != aliases - {""}:
-        yield f"the aliases are {item['answer_aliases']}, in the dump {sorted(aliases)}"
+    aliases = sorted({plain(each) for each in (line.aliases if line else ())} - {""})
+    if [plain(each) for each in item["answer_aliases"] or ()] != aliases:
+        yield f"the aliases are {item['answer_aliases']}, in the dump {aliases}"
 
 
 def _wording(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:

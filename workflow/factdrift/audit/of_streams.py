@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import zlib
 from collections import defaultdict
@@ -13,17 +14,17 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.audit.dates import days_of_text
-from factdrift.audit.lines import BIRTH, Entity
+from factdrift.audit.lines import Entity
 from factdrift.audit.of_tables import Fault
-from factdrift.audit.of_updates import Finding, outcomes
-from factdrift.audit.values import birth_texts
+from factdrift.audit.of_updates import Dumps, Finding, outcomes
+from factdrift.audit.values import END, birth_texts, raw_of, spans
 
 Row = Mapping[str, Any]
 
 LINKED = (
     *("subject", "relation", "objects", "interval", "old_date", "new_date", "chain", "link", "links", "date"),
     *("first_day", "last_day", "dated_by", "superseded_by", "changes", "relation_is_temp_func"),
-    "subject_is_ph_new",
+    *("subject_is_ph_new", "reverts"),
 )
 """The columns that the checks of links and dates read."""
 
@@ -109,9 +110,14 @@ def links(rows: Sequence[Row]) -> Iterator[Fault]:
                 continue
             for value, change in zip(row["objects"], row["changes"], strict=True):
                 due = _superseded(value, group[place:])
+                back = value["decision"] == "new" and _ended_before(value, group[: place - 1])
+                if change["reverts"] != back:
+                    yield Fault(name, relation, f"{value['label']}: reverts is not {back}")
                 if value["decision"] != "static" and change["superseded_by"] != due:
                     reason = f"{value['label']}: superseded by {change['superseded_by']}, by the links {due}"
                     yield Fault(name, relation, reason)
+            if row["reverts"] != any(change["reverts"] for change in row["changes"]):
+                yield Fault(name, relation, "reverts is not that of its objects")
             deciding = _deciding(row)
             own = [
                 change["superseded_by"]
@@ -132,6 +138,19 @@ def _same(one: Row, other: Row) -> bool:
     return bool(one["id"] == other["id"] if one["id"] or other["id"] else one["label"] == other["label"])
 
 
+def _ended_before(value: Row, earlier: Sequence[Row]) -> bool:
+    """Whether the last earlier link that decided about a value says that it ended."""
+    ended = known = False
+    for row in earlier:
+        decisions = {each["decision"] for each in row["objects"] if _same(each, value)}
+        known = known or bool(decisions)
+        if decisions:
+            ended = "obsolete" in decisions
+        elif known and row["relation_is_temp_func"] and _deciding(row) == "new":
+            ended = True
+    return ended
+
+
 def _superseded(value: Row, later: Sequence[Row]) -> int | None:
     """The first later link that ends a new value, or in which an obsolete one holds again."""
     for row in later:
@@ -146,32 +165,52 @@ def _superseded(value: Row, later: Sequence[Row]) -> int | None:
     return None
 
 
-def check_row(row: Row, dump: Mapping[str, Entity]) -> Iterator[Finding]:
-    """Kind `dated` of one row of a stream; `dump`: the newest lines of its subjects."""
-    yield from outcomes("dated", _dates(row, dump))
+def check_row(row: Row, dumps: Dumps) -> Iterator[Finding]:
+    """Kind `dated` of one row of a stream."""
+    yield from outcomes("dated", _dates(row, dumps))
 
 
-def _dates(row: Row, dump: Mapping[str, Entity]) -> Iterator[str]:
+OF_A_CHANGE = ("date", "first_day", "last_day", "dated_by", "lag_min", "lag_max")
+
+
+def _dates(row: Row, dumps: Dumps) -> Iterator[str]:
     changes = list(zip(row["objects"], row["changes"], strict=False))
     for value, change in changes:
-        yield from _dated(f"{value['label']}: ", value, change, row, dump)
-    if row["date"] is not None:
-        dates = {change["date"] for value, change in changes if value["decision"] == _deciding(row)}
-        if row["date"] not in dates:
-            yield f"the date {row['date']} is none of its deciding objects'"
-    yield from _covered("", row)
+        where = f"{value['label']}: "
+        if value["decision"] == "static":
+            said = [name for name in OF_A_CHANGE if change[name] is not None]
+            yield from (f"{where}{name} is {change[name]}, and it is static" for name in said)
+        else:
+            yield from _dated(where, value, change, row, dumps)
+            yield from _covered(where, change, row)
+    deciding = min(
+        (change for value, change in changes if value["decision"] == _deciding(row)),
+        key=lambda each: (each["date"] is None, each["first_day"], each["last_day"]),
+        default=row,
+    )
+    for name in OF_A_CHANGE:
+        if row[name] != deciding[name]:
+            yield f"{name} is {row[name]}, that of its first deciding object {deciding[name]}"
 
 
-def _dated(where: str, value: Row, change: Row, row: Row, dump: Mapping[str, Entity]) -> Iterator[str]:
+_FIELD = {"start": "start", "end": "end", "point_in_time": "point_in_time", "value": "raw"}
+
+
+def _dated(where: str, value: Row, change: Row, row: Row, dumps: Dumps) -> Iterator[str]:
     date, how = change["date"], change["dated_by"]
-    own: set[str | None] = {
-        "start": {value["start"]},
-        "end": {value["end"]},
-        "point_in_time": {value["point_in_time"]},
-    }.get(how, set())
-    if how in ("start", "end", "point_in_time") and date not in own:
-        yield f"{where}dated {date} by its {how}, which is {next(iter(own))}"
-    elif how == "value" and date is not None and date[:4] not in (value["raw"] or ""):
+    allowed = {"new": {"value", "start", "point_in_time", "created"}, "obsolete": {"end", "replacement"}}
+    if how not in {"interval", *allowed.get(value["decision"], ())} or (date is None) != (how == "interval"):
+        yield f"{where}{date} is dated by {how}"
+        return
+    line = dumps.new.get(row["subject"]["id"])
+    is_newest = row["new_date"] == "-".join(f"{part:02d}" for part in dumps.t_new)
+    if how in ("start", "end", "point_in_time"):
+        texts = {value[how]} - {None}
+        if how == "end":
+            texts |= _ends(line, value, row["relation"]["id"])
+        if date not in texts and (texts or is_newest):
+            yield f"{where}dated {date} by its {how}, which is {' or '.join(sorted(texts)) or None}"
+    elif how == "value" and not str(value["raw"]).lstrip("+").startswith(date.partition(" ")[0]):
         yield f"{where}dated {date} by its value, which is {value['raw']}"
     elif how == "replacement" and date not in {
         other["date"] for each, other in zip(row["objects"], row["changes"], strict=True)
@@ -179,24 +218,39 @@ def _dated(where: str, value: Row, change: Row, row: Row, dump: Mapping[str, Ent
     }:  # fmt: skip
         yield f"{where}dated {date} by a replacement that has another date"
     elif how == "created":
-        line = dump.get(row["subject"]["id"])
-        texts = birth_texts(line) if line else set()
-        if texts and date not in texts:
-            yield f"{where}dated {date} by the beginning of the subject, which is {', '.join(sorted(texts))}"
-    if value["decision"] != "static":
-        yield from _covered(where, change)
+        born = birth_texts(line) if line else set()
+        if born and date not in born:
+            yield f"{where}dated {date} by the beginning of the subject, which is {', '.join(sorted(born))}"
+    elif how == "interval":
+        for name in ("start", "point_in_time") if value["decision"] == "new" else ("end",):
+            days = days_of_text(value[name]) if value[name] else None
+            if days and _packed(row["old_date"]) < days[0] and days[1] <= _packed(row["new_date"]):
+                yield f"{where}without a date, and its {name} is {value[name]}"
+        if value["rule"] == "new_subject" and line and birth_texts(line):
+            yield f"{where}without a date, and its subject began {min(birth_texts(line))}"
 
 
-def _covered(where: str, dated: Row) -> Iterator[str]:
-    if dated["date"] is not None and "/" not in dated["date"]:
+def _ends(line: Entity | None, value: Row, relation: str) -> set[str]:
+    """The ends that a dump gives with an object, its statement or others of its value."""
+    name = (value["new_statement"] or value["old_statement"] or "").upper()
+    claims = line.of(relation) if line else []
+    own = (c for c in claims if c.claim_id.upper() == name or raw_of(c.mainsnak) == value["raw"])
+    return {date.text for claim in own for date in spans(claim, END)}
+
+
+def _packed(date: str) -> int:
+    return int(date.replace("-", ""))
+
+
+def _covered(where: str, dated: Row, row: Row) -> Iterator[str]:
+    given = dated["first_day"], dated["last_day"]
+    if dated["date"] is None:
+        first = datetime.date.fromisoformat(row["old_date"]) + datetime.timedelta(days=1)
+        if given != (_packed(first.isoformat()), _packed(row["new_date"])):
+            yield f"{where}without a date, it may have been from {given[0]} to {given[1]}"
+    elif "/" not in dated["date"]:
         days = days_of_text(dated["date"])
-        if days and (dated["first_day"], dated["last_day"]) != days:
-            yield f"{where}{dated['date']} covers {days}, not {dated['first_day']} to {dated['last_day']}"
+        if days and given != days:
+            yield f"{where}{dated['date']} covers {days}, not {given[0]} to {given[1]}"
     if dated["lag_min"] is not None and dated["lag_max"] is not None and dated["lag_min"] > dated["lag_max"]:
         yield f"{where}the lag is {dated['lag_min']} to {dated['lag_max']}"
-
-
-def named_entities(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """The subjects whose beginning dates a change."""
-    if any(change["dated_by"] == "created" for change in row["changes"]):
-        yield row["subject"]["id"], BIRTH

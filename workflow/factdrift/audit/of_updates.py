@@ -18,6 +18,7 @@ from factdrift.audit.values import (
     END,
     POINT,
     START,
+    close,
     entity_of,
     holds,
     identity,
@@ -118,6 +119,9 @@ def _statements(row: Row, dumps: Dumps) -> Iterator[str]:
     for value in row["objects"]:
         if value["old_statement"] is None and value["new_statement"] is None:
             yield f"{value['label']}: no statement in either dump is named"
+        for side in ("old", "new"):
+            if value[f"{side}_statement"] is None and value[f"{side}_revision"] is not None:
+                yield f"{value['label']}: a revision of the {side} dump, and no statement"
     for value, side, entity, claim in _sides(row, dumps):
         name = value[f"{side}_statement"]
         if entity is None:
@@ -194,6 +198,8 @@ def _labels(row: Row, dumps: Dumps) -> Iterator[str]:
     for each in named:
         yield from wrong_names(each["id"], each["label"], each["description"], dumps)
     for value in row["objects"]:
+        if bool(value["id"]) != (value["short"] is None):
+            yield f"{value['label']}: short is {value['short']!r}, only literals have one"
         if not value["id"]:
             reason = misread(
                 value, _stated(row, value, dumps), dumps.variant == "reference", dumps.new or dumps.old
@@ -210,7 +216,9 @@ def wrong_names(entity: str, label: str, description: str | None, dumps: Dumps) 
     if expected is not None and plain(label) != plain(expected):
         yield f"{entity}: label {label!r} where the dumps have {expected!r}"
     said = {plain(line.description) for line in lines if line.description}
-    if description and lines and plain(description) not in said:
+    if not description and said:
+        yield f"{entity}: no description, and the dumps have {min(said)!r}"
+    elif description and lines and plain(description) not in said:
         yield f"{entity}: the dumps do not have the description {description!r}"
 
 
@@ -229,7 +237,7 @@ def _popularity(row: Row, dumps: Dumps) -> Iterator[Finding]:
         yield "popularity", UNCHECKED, "the page views are not read here"
         return
     reasons = []
-    if row["subject_popularity"] is None or abs(row["subject_popularity"] - due) > 2e-9:
+    if not close(row["subject_popularity"], due):
         reasons.append(f"popularity {row['subject_popularity']}, by the dumps {due:.9f}")
     if row["popularity_source"] != "sitelinks":
         reasons.append(f"source {row['popularity_source']}, but no page views are configured")
@@ -344,7 +352,10 @@ def _began_after(claim: WikidataClaim, day: Day) -> bool:
 def _rivals(row: Row, dumps: Dumps) -> Iterator[str]:
     """Other values of a replacement that hold at T_new, of the same rank and not qualified any further."""
     entity = dumps.new.get(row["subject"]["id"])
-    (value,) = [each for each in row["objects"] if each["decision"] == "new"] or [None]
+    news = [each for each in row["objects"] if each["decision"] == "new"]
+    value = news[0] if news else None
+    if len(news) > 1:
+        yield f"a replacement by {len(news)} objects"
     if entity is None or value is None:
         return
     chosen = [claim for each, side, claim in _claims(row, dumps) if each is value and side == "new"]

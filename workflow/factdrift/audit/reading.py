@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow.parquet as pq
 
-from factdrift.audit import of_dated, of_klob, of_neighbours, of_questions, of_rules, of_streams, of_updates
+from factdrift.audit import of_dated, of_klob, of_neighbours, of_questions, of_rules, of_updates
 from factdrift.audit.dates import day_of
 from factdrift.audit.documents import MOST, Documents
 from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, STREAM, UPDATES
@@ -146,9 +146,8 @@ def read(
     t_old, t_new = (day_of(manifest["dates"][which]) for which in ("old", "new"))
     how = method_of(configuration, t_old, t_new)
     updates = samples[UPDATES]
-    wanted_lines = {row["subject"]["id"] for row in updates} | {
-        row["s"] for row in samples.get(QUESTIONS, ())
-    }
+    wanted_lines = {row["subject"]["id"] for row in (*updates, *samples.get(STREAM, ()))}
+    wanted_lines |= {row["s"] for name in (QUESTIONS, ASOF) for row in samples.get(name, ())}
     new_survey = survey(source.new_dump, t_old[0], wanted_lines, {DATED: rows, OTHER: rows // 4}, seed)
     drawn = frozenset().union(*new_survey.drawn.values())
     old_survey = survey(source.old_dump, t_old[0], wanted_lines | drawn)
@@ -168,8 +167,6 @@ def read(
         _want(wanted[1], ((name, frozenset()) for name, _ in of_neighbours.named(row)))
     for row in samples.get(KLOB, ()):
         _want(wanted[configuration["klob"]["snapshot"] == "new"], of_klob.named_entities(row))
-    for row in samples.get(STREAM, ()):
-        _want(wanted[1], of_streams.named_entities(row))
     for row in samples.get(QUESTIONS, ()):
         options = (name for name in row["option_ids"] or () if name[:1] == "Q" and name[1:].isdigit())
         _want(wanted[1], ((name, frozenset()) for name in options))
@@ -211,7 +208,7 @@ def read(
     nearby = of_neighbours.Nearby(
         Documents(paths, (old_survey, new_survey), how, t_old) if small else None,
         _pool(source.pair / "wfd_repl.parquet"),
-        (facing["entities"], max(facing["facts"], facing["random"])),
+        (facing["entities"], facing["facts"], facing["random"]),
         popular,
         templates,
     )
@@ -262,16 +259,18 @@ def _want(wanted: Wanted, named: Iterable[tuple[str, frozenset[str] | None]]) ->
         wanted[entity] = None if before is None or relations is None else before | relations
 
 
-def _pool(path: Path) -> frozenset[tuple[str, str, str]] | None:
-    """The nearest facts of the replacements: subject, relation and statement; None without the table."""
+def _pool(path: Path) -> of_neighbours.Pool | None:
+    """The nearest facts of the replacements; None without the table."""
     if not path.is_file():
         return None
-    found = set()
+    found = {}
     for batch in pq.ParquetFile(path).iter_batches(columns=["neighborhood"], batch_size=1024):
         for row in batch.to_pylist():
             for fact in row["neighborhood"]:
-                found.add((fact["subject"]["id"], fact["relation"]["id"], fact["objects"][0]["statement"]))
-    return frozenset(found)
+                (value,) = fact["objects"]
+                key = fact["subject"]["id"], fact["relation"]["id"], value["statement"]
+                found[key] = value["object"]["id"]
+    return found
 
 
 def _by(path: Path, column: str) -> dict[str, Row]:

@@ -98,6 +98,9 @@ def prompts(row: Row, templates: Templates) -> Iterator[str]:
         reason = templates.misfit(prompt, row["relation"], row["subject"], place if known else None)
         if reason:
             yield reason
+    if not any(value["point_in_time"] for value in row["objects"]):
+        dated = (prompt for prompt in given if _AS_OF.match(prompt))
+        yield from (f"{prompt!r} has a date, and the update is of no measurement" for prompt in dated)
     source = templates.source(row["relation"]["id"])
     if templates.are_known and row["template_source"] != source:
         yield f"template_source is {row['template_source']}, by the table {source}"

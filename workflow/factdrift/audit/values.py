@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Hashable, Iterator
@@ -17,6 +18,9 @@ from factdrift.audit.lines import Entity
 
 START, END, POINT = "P580", "P582", "P585"
 DATES = frozenset({START, END, POINT})
+
+TOLERANCE = 5.1e-10
+"""Half of the last of the nine decimals that are written, and what sums in another order may differ by."""
 
 
 def entity_of(snak: WikidataSnak) -> str | None:
@@ -68,6 +72,11 @@ def decimal(text: Any) -> Decimal | None:
         return Decimal(str(text)).normalize()
     except InvalidOperation:
         return None
+
+
+def close(given: float | None, due: float) -> bool:
+    """Whether two numbers are equal to the nine decimals that are written."""
+    return given is not None and math.isclose(given, due, rel_tol=0, abs_tol=TOLERANCE)
 
 
 def _nfc(text: str) -> str:
