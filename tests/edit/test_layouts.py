@@ -305,6 +305,20 @@ def test_what_does_not_fit_is_left_out_and_counted(tmp_path: Path) -> None:
     assert counts == {"counterfact": (2, 2), "easyedit": (3, 1), "wikibigedit": (2, 2), "zsre": (2, 2)}
 
 
+def test_records_with_an_empty_field_are_left_out_where_it_is_needed(tmp_path: Path) -> None:
+    """The mean over an empty list is nan, and so is then the mean over all records."""
+    lonely = update() | {"neighborhood": [], "random_neighborhood": []}
+    path, output = tmp_path / "wfd.parquet", tmp_path / "cf.json"
+    pq.write_table(pa.Table.from_pylist([update(), lonely], SCHEMA), path)
+    done = export(path, "counterfact", output, needs=["paraphrase_prompts"])
+    assert (done.kept, done.left, done.lacking) == (2, 0, 0)
+    done = export(path, "counterfact", output, needs=["neighborhood_prompts"])
+    assert (done.kept, done.left, done.lacking) == (1, 0, 1)
+    assert [bool(record["neighborhood_prompts"]) for record in json.loads(output.read_text())] == [True]
+    with pytest.raises(InputError, match="--need: colour: no such field; counterfact has case_id"):
+        export(path, "counterfact", output, needs=["colour"])
+
+
 def _without(record: Row, *path: str) -> Row:
     changed = copy.deepcopy(record)
     place = changed
