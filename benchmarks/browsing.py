@@ -93,6 +93,7 @@ PROBES = _schema(
     object__prompt__target=TEXT,
     logprob_before__logprob=REAL,
     exact=FLAG,
+    reason=TEXT,
 )
 METHODS = ("none", "ft", "ft_l", "rome", "memit", "prompt")
 

@@ -14,10 +14,11 @@ from factdrift.answer.dated import DATED_SCORES
 from factdrift.answer.prompts import cloze_of
 from factdrift.answer.schemas import PREDICTIONS
 from factdrift.cli import main
-from factdrift.streams.asof import Chain, questions
+from factdrift.streams.asof import Chain, Value, questions
 from factdrift.streams.schemas import ASOF
 from factdrift.streams.timelines import NEVER_ENDS, Held
 from factdrift.tables import write_parquet
+from factdrift.tempripple.distractors import Instance, Pool
 
 TIMELINE = [
     Held(1, (20110101, 20141231), (20110101, 20150101)),
@@ -29,8 +30,11 @@ NAMES = {1: "Ann", 2: "Bob", 3: "Cid"}
 
 @pytest.fixture
 def items(tmp_path: Path) -> Path:
-    chain = Chain("Q9-P6", "The mayor of Town is ____", NAMES, TIMELINE)
-    found = list(questions(chain, [(4, "Dan")], [20150101, 20210104], 0))
+    sentences = "The mayor of Town is ____", "The mayor of Town was ____"
+    values = {item: Value(label) for item, label in NAMES.items()}
+    chain = Chain("Q9-P6", *sentences, values, frozenset(values), TIMELINE)
+    pool = Pool([Instance(("Q104", "P6"), "Q4", "Dan", None)])
+    found = list(questions(chain, pool, [20150101, 20210104], 0))
     write_parquet(pa.Table.from_pylist(found, ASOF), tmp_path / "asof.parquet")
     return tmp_path / "asof.parquet"
 

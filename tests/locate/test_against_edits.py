@@ -103,7 +103,7 @@ def test_table_text_and_figure(tmp_path: Path) -> None:
     text = "\n".join(lines(rows))
     assert text.endswith("\nn = 18 facts, 2 left out")
     # A fact whose scores are not finite does not take the others with it.
-    lost = Located("causal_tracing", "layer", one.scores | {"e7": np.full(5, np.nan)})
+    lost = Located("causal_tracing", "layer", one.scores | {"e7": np.full(5, np.nan)}, "d")
     found = [row for row in compare("m", [lost, constant], edited, 0) if row["measure"] == "rank_of_means"]
     assert [(row["n"], row["left_out"]) for row in found[:1]] == [(17, 3)]
     assert found[0]["value"] > 0.8

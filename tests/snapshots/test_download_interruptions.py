@@ -19,7 +19,6 @@ from support.server import Fault, Server, serving
 from support.waiting import LONGEST, wait_until
 
 from factdrift.disk import is_full
-from factdrift.errors import InputError
 from factdrift.retry import RetryPolicy
 from factdrift.snapshots import download as download_module
 from factdrift.snapshots.download import download
@@ -91,13 +90,6 @@ def test_a_part_of_another_program_is_left_as_it_is(server, client, tmp_path):
     assert "was begun by another program" in refused(tmp_path, dump(server), client)
     assert (tmp_path / "dump.json.gz.part").read_bytes() == b"z" * 1000
     assert not server.asked
-
-
-def test_a_file_of_another_size_is_not_taken_for_the_dump(server, client, tmp_path):
-    (tmp_path / "dump.json.gz").write_bytes(BODY[:-1])
-    with pytest.raises(InputError, match="has 299,999 bytes, but the dump has 300,000; move it away"):
-        download(dump(server, size=len(BODY)), tmp_path / "dump.json.gz", client)
-    assert (tmp_path / "dump.json.gz").read_bytes() == BODY[:-1]
 
 
 def test_a_downloaded_file_is_not_fetched_again(server, client, tmp_path):

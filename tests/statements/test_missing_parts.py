@@ -202,3 +202,6 @@ def test_jumps_are_named_only_where_numbers_run_in_order() -> None:
     assert suspicious([course(shuffled)]) == []
     assert suspicious([course(gap[950:1040])]) == []
     assert suspicious([course(sorted(random.Random(2).sample(range(10**8), 2000)))]) == []
+    # A slice that has the first items nearly all, and few of the others.
+    sparse = [*range(1, 5000, 40), *range(6000, 10**7, 60000)]
+    assert suspicious([course(sparse)]) == []

@@ -24,7 +24,11 @@ _LEAST_SEEN = 100
 """Places of a dump that must have been looked at for its order to be known."""
 
 _IN_ORDER = 0.95
-"""Share of these places at which the number must rise; slices and lists of items are in another order."""
+"""Share of these places at which the number must rise; lists of items are in another order."""
+
+_DENSE = 30
+"""How far the numbers rise from line to line at most, by the median, in a dump that has all items; in a
+slice, and in the bundled sample, most numbers lack."""
 
 _FALLS_OF_A_SHARD = 3
 
@@ -98,12 +102,14 @@ def _longest(jumps: Sequence[Jump]) -> list[Jump]:
 def suspicious(parts: Sequence[dict[str, Any]]) -> list[tuple[int, Jump, int]]:
     """Part, jump and roughly how many entities may be missing there, for the courses of all parts of a dump.
 
-    Empty if the dump is too small or in another order than Wikidata's own.
+    Empty if the dump is too small, a slice, or in another order than Wikidata's own.
     """
     seen, rises = sum(part["seen"] for part in parts), sum(part["rises"] for part in parts)
     if seen < _LEAST_SEEN or rises < _IN_ORDER * seen:
         return []
     usual = statistics.median(part["step"] for part in parts if part["seen"] > 1)
+    if usual > _DENSE:
+        return []
     found = []
     last = 0
     for number, part in enumerate(parts):
