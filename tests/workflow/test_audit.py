@@ -53,6 +53,8 @@ from factdrift.audit.texts import Shared
 from factdrift.cli import main
 from factdrift.wikifactdiff.export import export
 
+pytestmark = pytest.mark.slow
+
 PAIR = "2021-01-04_2023-02-27"
 LAYOUT_FILES = ("counterfact", "easyedit", "wikibigedit", "zsre", "mquake")
 ROWS = 250
@@ -215,7 +217,6 @@ def test_what_is_planted_into_a_row_is_found(
     assert kind in checks.failed(dataset, row)
 
 
-@pytest.mark.slow
 def test_the_default_build_is_right(audited: Path) -> None:
     findings, summary = audit(source(audited), 100, 0)
     failed = [each for each in findings if each["outcome"] == "failed"]
@@ -565,7 +566,6 @@ def test_faults_of_published_folders_are_found(
 # --- the command ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_command_without_arguments_the_sheet_and_its_judgements(
     audited: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -611,7 +611,6 @@ def test_the_command_without_arguments_the_sheet_and_its_judgements(
     assert json.loads((folder / "judged.json").read_text("utf-8"))["invalid"] == 12
 
 
-@pytest.mark.slow
 def test_the_rule_and_the_section_of_the_page(audited: Path) -> None:
     """The rule finds what was built beside the dataset, and the page shows what it wrote."""
     targets = ("results/audit.parquet", "results/audit.json", "results/report.html")

@@ -60,6 +60,7 @@ def test_digests_of_odd_dumps(tmp_path: Path, digests: Check) -> None:
         assert pq.read_metadata(folder / f"results/{name}.parquet").num_rows >= 5, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["reference", "revised"])
 def test_digests_of_odd_dumps_in_another_variant(variant: str, tmp_path: Path, digests: Check) -> None:
     folder = built(tmp_path, *UPDATES, variant=variant)
