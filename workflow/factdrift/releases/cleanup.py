@@ -18,8 +18,8 @@ MARK = ".refresh.json"
 WRITTEN = (MARK, "wikidata.json*", "*.parquet", "snapshot.json", "shards/*")
 """Patterns of what a refresh and its workflow write into these folders."""
 
-TABLES_OF_FILTERS = ("filtered", "kept")
-"""Folders of a pair that only the pair's own jobs read: most of its bytes."""
+TABLES_OF_FILTERS = ("kept",)
+"""Folders of a pair that only the pair's own jobs read; the stream reads `filtered`, too."""
 
 
 def begin(folder: Path, dump: str = "") -> None:
