@@ -13,7 +13,7 @@ from snakemake.settings.types import DeploymentMethod
 from snakemake.utils import min_version
 
 try:
-    from factdrift.errors import InputError
+    from factdrift.core.errors import InputError
 except ImportError as error:
     hidden = getattr(sys.modules.get("factdrift"), "__file__", None)
     raise WorkflowError(
@@ -27,9 +27,9 @@ from factdrift.runs.environment import prepare, say_interrupted
 
 sys.excepthook = say_interrupted  # Snakemake itself handles Ctrl-C only once jobs run
 
-from factdrift.paths import CONFIG
+from factdrift.core.paths import CONFIG
+from factdrift.core.settings import check_contact, check_files, configure, dates_of
 from factdrift.runs.image import link_image
-from factdrift.settings import check_contact, check_files, configure, dates_of
 from factdrift.snapshots.registry import remote_dump
 
 min_version("9.20")

@@ -29,7 +29,8 @@ import pyarrow.compute as pc
 import requests
 from record import add_record, record
 
-from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, TIME, write_parquet
+from factdrift.core.tables import write_parquet
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS, TIME
 
 DATES = ("2021-01-04", "2023-02-27")
 RELATIONS, CLASSES, WORDS = 2_000, 20_000, 200_000

@@ -33,8 +33,8 @@ from factdrift.chat.requests import canonical, read_requests
 from factdrift.chat.settings import chat_settings
 from factdrift.chat.store import Store, answer_row
 from factdrift.chat.tables import REQUESTS
-from factdrift.paths import PRICES
-from factdrift.tables import write_parquet
+from factdrift.core.paths import PRICES
+from factdrift.core.tables import write_parquet
 
 TESTS = Path(__file__).parents[1] / "tests"
 PROMPT = 1400

@@ -30,7 +30,7 @@ from synthesis.dumps import SUMMARY
 from watch import Stage
 from workflow import measure
 
-from factdrift.paths import COSTS
+from factdrift.core.paths import COSTS
 from factdrift.runs.costs import SPLITS, Cost, job_count
 from factdrift.runs.requests import most_memory
 

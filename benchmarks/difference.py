@@ -61,7 +61,7 @@ def make(
     """Writes preprocessed statements of one bucket; returns how many rows are in both, removed and added."""
     import msgspec
 
-    from factdrift.tables import database, growing, write_parquet
+    from factdrift.core.tables import database, growing, write_parquet
     from factdrift.updates.blocks import in_blocks
     from factdrift.updates.filters import FILTERED, kept_rows, writer
     from factdrift.updates.kept import KEPT, WRITER
@@ -215,7 +215,8 @@ def make_items(folder: Path, items: int, files: int = 64) -> None:
     """Writes tables of items as a snapshot has them, all relevant, and what else the jobs read."""
     import pyarrow as pa
 
-    from factdrift.tables import ENTITIES, PROPERTIES, database, sql, write_parquet, write_query
+    from factdrift.core.tables import database, sql, write_parquet, write_query
+    from factdrift.wikidata.tables import ENTITIES, PROPERTIES
 
     with database(4000, 2) as db:
         for file in range(files):

@@ -23,6 +23,7 @@ from plain_locating import causal_trace, integrated_gradients
 from record import add_record, record
 from torch import Tensor
 
+from factdrift.core.paths import LOCATORS as FOLDER
 from factdrift.edit.methods.hyperparameters import read_hyper
 from factdrift.locate.interface import Context, positions
 from factdrift.locate.methods.causal_tracing import noise_of
@@ -30,7 +31,6 @@ from factdrift.locate.methods.registry import LOCATORS
 from factdrift.locate.prompts import Sentence, subject_characters, tokenized
 from factdrift.locate.run import spread
 from factdrift.models.loading import Loaded
-from factdrift.paths import LOCATORS as FOLDER
 
 TRACING = ("causal_tracing", "causal_tracing_mlp", "causal_tracing_attention")
 NAMES = (

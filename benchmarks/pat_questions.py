@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from record import add_record, record
 
-from factdrift.paths import SAMPLE
+from factdrift.core.paths import SAMPLE
 from factdrift.snapshots.sample.render import entity_json
 from factdrift.snapshots.sample.tables import read_sample
 

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from record import add_record, record
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.locate.methods.causal_tracing import trace
 from factdrift.locate.prompts import Sentence, read_sentences, tokenized
 from factdrift.locate.run import spread

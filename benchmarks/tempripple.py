@@ -26,11 +26,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from record import add_record, peak, record
 
-from factdrift.settings import configure
+from factdrift.core.settings import configure
+from factdrift.core.stage_settings import read_settings
+from factdrift.core.tables import database, sql
 from factdrift.sparql.client import OWN_LIMIT, Client
 from factdrift.sparql.server import load, serving
-from factdrift.stage_settings import read_settings
-from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, database, sql
 from factdrift.tempripple.facts import find_facts
 from factdrift.tempripple.items import make_items
 from factdrift.tempripple.method import PART, ItemMethod, settings_json
@@ -43,6 +43,7 @@ from factdrift.tempripple.sources import Source
 from factdrift.tempripple.sparql_source import OWN_BATCH, SparqlSource
 from factdrift.tempripple.table_source import TableSource
 from factdrift.tempripple.types import Types
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 
 ROOT = Path(__file__).resolve().parents[1]
 RESOURCES = Resources(ROOT / "resources" / "tempripple")
@@ -201,7 +202,7 @@ class Timed:
 def run(timed: Timed, people: int) -> list[list[str]]:
     """The stage, with a row for each step."""
     config: dict[str, Any] = {"snapshots": {"old": "2025-01-06", "new": "2026-01-05"}}
-    configure(config, ROOT / "config" / "config.schema.yaml")
+    configure(config)
     method = read_settings(settings_json(config, ItemMethod), ItemMethod, PART)
     relations = RESOURCES.relations()
     types = Types(timed, relations.types, method.type_depth)  # type: ignore[arg-type]

@@ -25,10 +25,10 @@ from statistics import fmean
 from record import add_record, record
 
 from factdrift import cli
+from factdrift.core.owned import atomic_path
+from factdrift.core.paths import CONFIG
 from factdrift.edit.methods.plan import Plan
 from factdrift.edit.scores.table import COLUMNS, TITLES
-from factdrift.paths import CONFIG
-from factdrift.tables import atomic_path
 
 METHODS = ("none", "ft", "ft_l", "mend", "rome", "memit", "prompt")
 

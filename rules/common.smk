@@ -1,8 +1,8 @@
 """What rules of several stages use: fingerprints of code, the project's tables, buckets, dumps, items, requests."""
 
-from factdrift.fingerprint import of_commands
-from factdrift.paths import RESOURCES
-from factdrift.settings import dump_source
+from factdrift.core.fingerprint import of_commands
+from factdrift.core.paths import RESOURCES
+from factdrift.core.settings import dump_source
 from factdrift.snapshots.registry import suffix
 
 

@@ -5,7 +5,7 @@ Outputs: results/{pair}/models/: taught.klob.parquet, taught.tempripple.parquet,
 recall.json. The other modules of the stage (describe, loading) are no inputs: they change nothing in a trained model.
 """
 
-from factdrift.paths import CONFIG
+from factdrift.core.paths import CONFIG
 
 
 include: "inputs/models.smk"

@@ -5,7 +5,7 @@ Outputs: results/{pair}/neighbors/space, neighbors/holding/{bucket}.parquet, nei
 by name only: neighbors/{obsolete,new}_objects.parquet.
 """
 
-from factdrift.switches import switches
+from factdrift.core.switches import switches
 
 
 rule neighbor_space:

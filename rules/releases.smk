@@ -5,8 +5,8 @@ Inputs: products of the newest pair and of the sequence. Outputs: results/releas
 
 import json
 
-from factdrift.releases.release import MANIFEST, PRODUCTS as RELEASED
-from factdrift.settings import dump_source
+from factdrift.core.settings import dump_source
+from factdrift.publish.releases.release import MANIFEST, PRODUCTS as RELEASED
 
 
 localrules:

@@ -5,7 +5,7 @@ Outputs: results/snapshots/{date}/sample.json.gz, derived.json.gz, entities.json
 user's own dump is read where it lies. results/fetched/pageviews/{month}.parquet.
 """
 
-from factdrift.addresses import is_url
+from factdrift.core.addresses import is_url
 
 
 include: "inputs/snapshots.smk"

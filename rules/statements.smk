@@ -5,7 +5,7 @@ Outputs: results/snapshots/{date}/: statements/{bucket}.parquet, entities/{bucke
 properties.parquet, classes.parquet, snapshot.json.
 """
 
-from factdrift.settings import names, scope
+from factdrift.core.settings import names, scope
 
 
 include: "inputs/statements.smk"

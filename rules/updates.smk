@@ -5,7 +5,7 @@ Outputs: results/{pair}/: filtered/{which}/{bucket}.parquet, kept/{which}/{bucke
 new_entities/{bucket}.parquet, updates/{bucket}.parquet, untouched/{bucket}.parquet.
 """
 
-from factdrift.stage_settings import settings_of
+from factdrift.core.stage_settings import settings_of
 from factdrift.updates.method import PART as METHOD, MethodSettings
 
 

@@ -9,7 +9,7 @@ Snakemake's knowledge, for any later build.
 
 import json
 
-from factdrift.stage_settings import settings_of
+from factdrift.core.stage_settings import settings_of
 from factdrift.verbalize.settings import PART as VERBALIZATION, Quality, SampleSettings
 
 

@@ -7,7 +7,7 @@ wikifactdiff.stats.json, funnel.parquet, manifest.json; by name only shared_obje
 
 import json
 
-from factdrift.stage_settings import settings_of
+from factdrift.core.stage_settings import settings_of
 from factdrift.wikifactdiff.commands import AssembleSettings
 
 

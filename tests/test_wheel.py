@@ -49,7 +49,7 @@ def run(installed: Path, directory: Path, *arguments: str) -> subprocess.Complet
 
 
 def test_what_describes_published_tables_is_in_the_wheel(installed: Path, tmp_path: Path):
-    code = "import factdrift.paths as p; print(p.PACKAGE); print(p.DICTIONARY); print(p.CITATION)"
+    code = "import factdrift.core.paths as p; print(p.PACKAGE); print(p.DICTIONARY); print(p.CITATION)"
     done = subprocess.run(
         [str(installed / "python"), "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     )
@@ -61,7 +61,7 @@ def test_what_describes_published_tables_is_in_the_wheel(installed: Path, tmp_pa
 
 
 def test_the_package_is_that_of_the_wheel_with_all_its_data(installed: Path, tmp_path: Path):
-    code = "import factdrift.paths as p; print(p.PACKAGE); print(*sorted(p.RESOURCES.rglob('*')), sep='\\n')"
+    code = "import factdrift.core.paths as p; print(p.PACKAGE, *sorted(p.RESOURCES.rglob('*')), sep='\\n')"
     done = subprocess.run(
         [str(installed / "python"), "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from factdrift.tables import database, sql
+from factdrift.core.tables import database, sql
 
 _SAME_GROUP = "subject, property"
 _SKIPPED = "unchanged"

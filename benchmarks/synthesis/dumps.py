@@ -20,9 +20,10 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 from isal import igzip
 
-from factdrift.progress import Progress
+from factdrift.core.owned import atomic_path
+from factdrift.core.progress import Progress
+from factdrift.core.tables import parquet_writer
 from factdrift.snapshots.compression import dump_writer
-from factdrift.tables import atomic_path, parquet_writer
 from synthesis.background import Background
 from synthesis.events import Event, read_events
 from synthesis.planting import TRUTH, items_of, plant

@@ -1,9 +1,9 @@
 """How models are asked, and the files of all models, methods and chat models."""
 
 from factdrift.answer.settings import METHODS as ANSWERED, Settings as AnswerSettings, check_prompt, not_asked
+from factdrift.core.stage_settings import settings_of
 from factdrift.models.names import BUNDLED, split_name
 from factdrift.models.options import PART as MODELS_PART
-from factdrift.stage_settings import settings_of
 
 # Checked here: Snakemake drops the errors of input functions where outputs exist.
 try:

@@ -2,9 +2,9 @@
 
 import json
 
+from factdrift.core.paths import METHODS
 from factdrift.edit.methods.plan import Plan
 from factdrift.models.names import BUNDLED, folder_of, model_files, split_name, weights_stamp
-from factdrift.paths import METHODS
 
 # Every hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
 try:

@@ -1,11 +1,11 @@
 """What the pages of the explorer are made with."""
 
-from factdrift.paths import PACKAGE, RESOURCES
+from factdrift.core.paths import PACKAGE, RESOURCES
 
 
 def explorer_layout():
     """The templates, style and script of the pages, which no fingerprint covers, and what names mean."""
-    folder = PACKAGE / "browse" / "templates"
+    folder = PACKAGE / "pages" / "browse" / "templates"
     beside = (PACKAGE / "pages" / "palette.css", RESOURCES / "rules.tsv", RESOURCES / "steps.tsv")
     return sorted(str(path) for path in (*folder.iterdir(), *beside))
 

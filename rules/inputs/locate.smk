@@ -2,13 +2,13 @@
 
 from functools import partial
 
+from factdrift.core.stage_settings import settings_of
 from factdrift.edit.methods.plan import needs
 from factdrift.locate.blocks import hyper_at
 from factdrift.locate.plan import Plan as LocatePlan
 from factdrift.locate.settings import PART as LOCATE_PART
 from factdrift.locate.settings import Settings as LocateSettings
 from factdrift.models.sizes import read_sizes
-from factdrift.stage_settings import settings_of
 
 # Every locator and hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
 try:

@@ -1,6 +1,6 @@
 """What is published: the products that have been built, or are built in the same run, and what describes them."""
 
-from factdrift.paths import CARDS, CITATION, DICTIONARY
+from factdrift.core.paths import CARDS, CITATION, DICTIONARY
 from factdrift.publish.datasets import products
 
 PUBLISHED = {

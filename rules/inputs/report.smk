@@ -1,6 +1,6 @@
 """What the page shows besides the dataset: what has been built, or is built in the same run."""
 
-from factdrift.paths import PACKAGE
+from factdrift.core.paths import PACKAGE
 
 OPTIONAL = [
     *("klob_meta.json", "edit_scores.parquet", "locate_scores.parquet", "locate_vs_edit.parquet"),
@@ -30,7 +30,7 @@ def shown_products(wildcards):
 
 def page_layout():
     """The templates, styles and script of the page, which no fingerprint covers."""
-    folder = PACKAGE / "report" / "templates"
+    folder = PACKAGE / "pages" / "report" / "templates"
     return sorted(str(path) for path in (*folder.iterdir(), PACKAGE / "pages" / "palette.css"))
 
 

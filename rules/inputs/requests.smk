@@ -1,10 +1,10 @@
 """What jobs ask a cluster for, which of them share a submission, and whether any is submitted at all."""
 
+from factdrift.core.settings import scope
 from factdrift.runs.begin import Source, known_dumps
-from factdrift.runs.estimate import Parts, texts_of
 from factdrift.runs.costs import read_quantities
+from factdrift.runs.estimate import Parts, texts_of
 from factdrift.runs.requests import Request, first_requests
-from factdrift.settings import scope
 
 
 def dump_sources():

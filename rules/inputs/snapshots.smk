@@ -1,7 +1,7 @@
 """Where the dumps of a date come from."""
 
-from factdrift.addresses import is_url
-from factdrift.settings import derived_from
+from factdrift.core.addresses import is_url
+from factdrift.core.settings import derived_from
 
 
 def fetched_entities(date):

@@ -2,8 +2,8 @@
 
 import datetime
 
-from factdrift.addresses import is_url
-from factdrift.settings import dump_source, month_files, months_before
+from factdrift.core.addresses import is_url
+from factdrift.core.settings import dump_source, month_files, months_before
 
 
 def pageview_months(date):

@@ -17,7 +17,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 from factdrift.answer.scores import write_runs  # noqa: E402
 from factdrift.answer.settings import not_asked  # noqa: E402
 from factdrift.cli import main  # noqa: E402
-from factdrift.errors import CannotEdit  # noqa: E402
+from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.models.loading import weights_digest  # noqa: E402
 
 SETTINGS = json.dumps({"device": "cpu", "batch": 4, "answer_tokens": 2})

@@ -16,10 +16,10 @@ from factdrift.answer.clozes import ask_clozes, lines, shares  # noqa: E402
 from factdrift.answer.items import read_clozes  # noqa: E402
 from factdrift.answer.schemas import CLOZES  # noqa: E402
 from factdrift.answer.settings import Settings  # noqa: E402
+from factdrift.core.stage_settings import read_settings  # noqa: E402
 from factdrift.edit.dataset import EDITS  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 from factdrift.models.options import PART  # noqa: E402
-from factdrift.stage_settings import read_settings  # noqa: E402
 
 
 def probe(role: str, kind: str, prompt: str, target: str) -> dict[str, Any]:

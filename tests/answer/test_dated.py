@@ -14,10 +14,10 @@ from factdrift.answer.dated import DATED_SCORES
 from factdrift.answer.prompts import cloze_of
 from factdrift.answer.schemas import PREDICTIONS
 from factdrift.cli import main
+from factdrift.core.tables import write_parquet
 from factdrift.streams.asof import Chain, Value, questions
 from factdrift.streams.schemas import ASOF
 from factdrift.streams.timelines import NEVER_ENDS, Held
-from factdrift.tables import write_parquet
 from factdrift.tempripple.distractors import Instance, Pool
 
 TIMELINE = [

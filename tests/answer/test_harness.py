@@ -19,9 +19,9 @@ from support.questions import items, settings_with, write_tables
 from factdrift.answer.harness import QUESTIONS, Task, cloze_tasks, question_tasks, write_tasks
 from factdrift.answer.prompts import cloze_of
 from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.core.owned import LIST
 from factdrift.edit.dataset import EDITS
-from factdrift.errors import InputError
-from factdrift.owned import LIST
 
 PROMPT = "{context} {cloze}"
 CLOZES = [

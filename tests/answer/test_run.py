@@ -20,11 +20,11 @@ from factdrift.answer.items import read_items  # noqa: E402
 from factdrift.answer.local import Asked, answers  # noqa: E402
 from factdrift.answer.prompts import cloze_of, filled, parsed  # noqa: E402
 from factdrift.answer.settings import Settings  # noqa: E402
+from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 from factdrift.edit.methods import registry  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
-from factdrift.errors import InputError  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402

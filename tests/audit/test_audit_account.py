@@ -19,8 +19,8 @@ from factdrift.audit.columns import CHECKED, UNCHECKED, columns_of
 from factdrift.audit.kinds import KINDS
 from factdrift.audit.sample import chosen, rows_at
 from factdrift.audit.surface import Question, guess
-from factdrift.errors import InputError
-from factdrift.paths import DICTIONARY
+from factdrift.core.errors import InputError
+from factdrift.core.paths import DICTIONARY
 
 Row = dict[str, Any]
 

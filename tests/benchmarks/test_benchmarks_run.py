@@ -28,8 +28,8 @@ import yaml
 from support.updates import CLOZES, RULERS, edits
 from support.workflow import ROOT
 
+from factdrift.core.paths import CONFIG, COSTS
 from factdrift.models.bundled.corpus import SENTENCES
-from factdrift.paths import CONFIG, COSTS
 from factdrift.runs.costs import read_costs
 
 BENCHMARKS = ROOT / "benchmarks"
@@ -102,7 +102,7 @@ def test_every_command_is_run_here() -> None:
     source = Path(__file__).read_text("utf-8")
     # labels.py is run on the labels of a whole build, in test_synthesize.py; released_tracing.py needs a
     # checkout of the released program, and only its error without one is tested. What screenshots.py drives
-    # Chromium with is run in tests/report/.
+    # Chromium with is run in tests/pages/report/.
     given = set(re.findall(r'"(\w+)\.py", ', source))
     assert commands - given == {"labels", "released_tracing", "screenshots"}
 
@@ -457,7 +457,7 @@ def test_other_scores_are_an_error() -> None:
 def test_the_released_program_must_be_there(tmp_path: Path) -> None:
     from released_tracing import released_program
 
-    from factdrift.errors import InputError
+    from factdrift.core.errors import InputError
 
     with pytest.raises(InputError, match="give a checkout of kmeng01/rome"):
         released_program(tmp_path, "cpu")

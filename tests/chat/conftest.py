@@ -19,8 +19,8 @@ from factdrift.chat.ask import ask
 from factdrift.chat.exchange import export_store
 from factdrift.chat.settings import chat_settings
 from factdrift.chat.tables import REQUESTS
-from factdrift.paths import PRICES
-from factdrift.tables import write_parquet
+from factdrift.core.paths import PRICES
+from factdrift.core.tables import write_parquet
 
 MODEL = "tiny"
 

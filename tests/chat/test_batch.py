@@ -12,7 +12,7 @@ from support.chat_server import CHAT, ChatServer, Fault, some, sound
 from factdrift.chat.batch import cancel_batches, open_keys
 from factdrift.chat.batch_files import Folder
 from factdrift.chat.settings import chat_settings
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 STEPS = [
     ("before", "POST", "/v1/files"),

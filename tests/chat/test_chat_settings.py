@@ -10,8 +10,8 @@ from support.chat_server import ChatServer
 
 from factdrift.chat.settings import OPENAI, api_key, chat_settings
 from factdrift.cli import main
-from factdrift.errors import InputError
-from factdrift.settings import configure
+from factdrift.core.errors import InputError
+from factdrift.core.settings import configure
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,8 +9,8 @@ from support.chat_server import CHAT, ChatServer, Fault, sound
 
 from factdrift.chat.prices import price_of
 from factdrift.chat.settings import chat_settings
-from factdrift.errors import InputError
-from factdrift.paths import PRICES
+from factdrift.core.errors import InputError
+from factdrift.core.paths import PRICES
 
 
 @pytest.fixture

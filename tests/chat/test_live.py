@@ -15,7 +15,7 @@ from support.waiting import LONGEST
 
 from factdrift.chat.exchange import import_store
 from factdrift.chat.store import Store
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 
 def first(*names: str | Fault) -> Any:

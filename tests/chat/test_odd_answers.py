@@ -10,8 +10,8 @@ from support.chat_server import CHAT, ChatServer, Fault, sound
 
 from factdrift.chat.replies import Malformed, judge_status, read_reply
 from factdrift.chat.store import Store
-from factdrift.errors import InputError
-from factdrift.redaction import LONGEST, MASK, Redactor
+from factdrift.core.errors import InputError
+from factdrift.core.redaction import LONGEST, MASK, Redactor
 
 KEY = "sk-very/secret-0123456789"
 DEEP = b"[" * 100_000 + b"]" * 100_000

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from factdrift.chat.rates import Bucket, Rates
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 
 @given(

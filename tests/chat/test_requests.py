@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from factdrift.chat.requests import answer_limit, build_body, canonical, check_names, key_of, read_requests
 from factdrift.chat.settings import chat_settings
 from factdrift.chat.tables import REQUESTS
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 SCALARS = (

@@ -16,7 +16,7 @@ from factdrift.chat.prices import believed, worst_tokens
 from factdrift.chat.replies import Reply
 from factdrift.chat.requests import Request, canonical, key_of
 from factdrift.chat.store import Charge, Store
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 WORST = len('{"max_completion_tokens":50,"messages":[{"content":"r0","role":"user"}]}') // 2 + 1 + 50
 """The most dollars that a request of these tests can cost: a token for two bytes, a dollar per token."""

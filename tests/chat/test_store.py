@@ -20,7 +20,7 @@ from factdrift.chat.replies import read_reply
 from factdrift.chat.requests import Request, canonical, key_of
 from factdrift.chat.store import Store
 from factdrift.chat.tables import STORED
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 MODEL = "m"
 
@@ -107,7 +107,7 @@ OPENING = """
 import sys
 from pathlib import Path
 from factdrift.chat.store import Store
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 try:
     with Store(Path(sys.argv[1])) as store:
         print(store.rows(["k"])["k"]["content"])

@@ -16,7 +16,7 @@ from support.workflow import ROOT
 from support.workflow import snakemake as run_snakemake
 
 from factdrift.cli import parser
-from factdrift.settings import configure
+from factdrift.core.settings import configure
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PROGRAMS = ("factdrift", "snakemake", "make")

@@ -12,7 +12,6 @@ from factdrift.answer.schemas import SCORES as ANSWER_SCORES
 from factdrift.audit.account import AUDIT
 from factdrift.audit.kinds import KINDS as AUDIT_KINDS
 from factdrift.chat.tables import ANSWERS, REQUESTS, STORED
-from factdrift.compare.differences import CHANGES, DIFFERENCES
 from factdrift.edit.dataset import EDITS
 from factdrift.edit.lifelong.dataset import STREAM_EDITS
 from factdrift.edit.lifelong.scores import STREAM_SCORES
@@ -29,13 +28,13 @@ from factdrift.locate.table import SCORES as LOCATE_SCORES
 from factdrift.models.bundled.corpus import SENTENCES as MODEL_SENTENCES
 from factdrift.models.bundled.taught import TAUGHT
 from factdrift.neighbors.facts import NEIGHBORS
+from factdrift.pages.compare.differences import CHANGES, DIFFERENCES
 from factdrift.publish.flat import FLAT
 from factdrift.snapshots.api.entities import FETCHED
 from factdrift.statements.gather import CLASSES
 from factdrift.streams.assemble import STREAM
 from factdrift.streams.schemas import ASOF
 from factdrift.streams.stated import TIMELINES
-from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, TIME, TRANSLATIONS
 from factdrift.tempripple import immutability, timelines
 from factdrift.tempripple.rows import ROWS
 from factdrift.tempripple.schemas import TR_DROPPED, TR_FACTS, TR_ITEMS, TR_RELATED
@@ -54,6 +53,7 @@ from factdrift.verbalize.sample import SAMPLE
 from factdrift.verbalize.sentences import REPORT, STEPS, VERBALIZATIONS
 from factdrift.verbalize.templates import TEMPLATES
 from factdrift.wikidata.pageviews import VIEWS
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS, TIME, TRANSLATIONS
 
 TABLES = Path(__file__).parents[2] / "docs" / "tables"
 SCHEMAS = {

@@ -17,6 +17,8 @@ from support.tiny_models import TEXT, tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import edits  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
+from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.core.stage_settings import read_settings  # noqa: E402
 from factdrift.edit import run  # noqa: E402
 from factdrift.edit.ability import Ability, read_ability, write_ability  # noqa: E402
 from factdrift.edit.baseline import write_baseline  # noqa: E402
@@ -31,13 +33,11 @@ from factdrift.edit.scores.general import measured_lines, measured_values  # noq
 from factdrift.edit.scores.intervals import geometric  # noqa: E402
 from factdrift.edit.scores.metrics import Runs, write_scores  # noqa: E402
 from factdrift.edit.settings import AbilitySettings, Settings  # noqa: E402
-from factdrift.errors import InputError  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
 from factdrift.models.perplexity import perplexity  # noqa: E402
 from factdrift.models.scoring import generate  # noqa: E402
 from factdrift.models.texts import sampled  # noqa: E402
-from factdrift.stage_settings import read_settings  # noqa: E402
 
 FAILING = "Q3-P6"
 

@@ -16,8 +16,8 @@ from support.updates import edits  # noqa: E402
 from transformers import AutoModelForCausalLM  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
+from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.edit.adapters import adapter_of, write_adapter, write_model  # noqa: E402
-from factdrift.errors import InputError  # noqa: E402
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, matrix  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
 

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.updates import RULERS, dataset, edits, update
 
+from factdrift.core.errors import InputError
 from factdrift.edit.dataset import EDITS, write_edits
-from factdrift.errors import InputError
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.cli import main
+from factdrift.core.errors import InputError
 from factdrift.edit.layouts.beside import read_beside
 from factdrift.edit.layouts.files import export
 from factdrift.edit.layouts.rows import SCHEMA
-from factdrift.errors import InputError
 
 from .test_layouts import fact, named, object_, update
 

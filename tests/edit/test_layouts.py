@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from factdrift.core.errors import InputError
 from factdrift.edit.layouts.files import LAYOUTS, export, load
 from factdrift.edit.layouts.rows import SCHEMA
-from factdrift.errors import InputError
 
 Row = dict[str, Any]
 

@@ -163,7 +163,7 @@ def test_what_cannot_be_probed_is_refused(world: Path, capsys: pytest.CaptureFix
 
 
 def test_a_tokenizer_with_other_tokens_is_refused(world: Path, tmp_path: Path) -> None:
-    from factdrift.errors import InputError
+    from factdrift.core.errors import InputError
 
     model = tiny_model("llama", dtype=torch.float32).model
     other = json.loads(tiny_tokenizer().backend_tokenizer.to_str())

@@ -16,6 +16,8 @@ from peft import PeftModel  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits, update  # noqa: E402
 
+from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.core.stage_settings import read_settings  # noqa: E402
 from factdrift.edit import keeping, run  # noqa: E402
 from factdrift.edit.baseline import write_baseline  # noqa: E402
 from factdrift.edit.job import Job, process_peak_mb  # noqa: E402
@@ -25,10 +27,8 @@ from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E4
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.edit.run import write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
-from factdrift.errors import InputError  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
-from factdrift.stage_settings import read_settings  # noqa: E402
 
 SETTINGS = read_settings('{"batch": 2, "length": 24}', Settings, "edit")
 FAILING = "Q3-P6"

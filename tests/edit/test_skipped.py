@@ -18,11 +18,11 @@ from support.updates import CLOZES, RULERS, edits, update  # noqa: E402
 from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
+from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.edit.methods.mend_editor import read_hypernet, write_reason  # noqa: E402
 from factdrift.edit.scores.costs import write_costs  # noqa: E402
 from factdrift.edit.scores.table import Group, lines, read_skipped, write_table  # noqa: E402
 from factdrift.edit.skipped import Skipped  # noqa: E402
-from factdrift.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.models import moments  # noqa: E402
 
 SETTINGS = {"device": "cpu", "batch": 2, "length": 24}

@@ -18,6 +18,9 @@ from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
+from factdrift.core.paths import METHODS  # noqa: E402
+from factdrift.core.stage_settings import read_settings  # noqa: E402
+from factdrift.core.yaml_files import read_yaml  # noqa: E402
 from factdrift.edit import run  # noqa: E402
 from factdrift.edit.baseline import write_baseline  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
@@ -31,9 +34,6 @@ from factdrift.edit.tune_commands import write  # noqa: E402
 from factdrift.edit.tuning import Trial  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
-from factdrift.paths import METHODS  # noqa: E402
-from factdrift.stage_settings import read_settings  # noqa: E402
-from factdrift.yaml_files import read_yaml  # noqa: E402
 
 TEMPLATE = "{% for turn in messages %}Q\n{{ turn.content }}\n{% endfor %}"
 TEMPLATE += "{% if add_generation_prompt %}A{{ '\n' }}{% endif %}"

@@ -16,11 +16,11 @@ from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import RULERS, dataset, update  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
+from factdrift.core.settings import configure  # noqa: E402
 from factdrift.edit import tuning  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.edit.tuning import Bench, Trial, best_of, judged, search  # noqa: E402
 from factdrift.models.sizes import read_sizes  # noqa: E402
-from factdrift.settings import configure  # noqa: E402
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/config.yaml").read_text(encoding="utf-8"))
 SEARCH = {"shares": [0, 0.5, 0.99], "factors": {"lr": [0.1, 2], "clamp": [10]}}

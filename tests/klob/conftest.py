@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.worlds import Fact
 
+from factdrift.core.tables import write_parquet
 from factdrift.klob.build import Candidates, Choice, build, write_subtask
 from factdrift.klob.candidates import Inputs, Switches, write_candidates
 from factdrift.klob.facts import DEATH, write_facts
@@ -20,7 +21,7 @@ from factdrift.klob.relations import Method, check_properties, inverses_of, read
 from factdrift.klob.sentences import Wording
 from factdrift.klob.templates import read_templates
 from factdrift.klob.word_lists import WordList
-from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, write_parquet
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.words.names import read_names
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.worlds import Date, Fact
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.tables import as_written, database
 from factdrift.klob.relations import Method, check_properties
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
-from factdrift.tables import as_written, database
 
 from .conftest import Build, Built, Snapshot, Switches
 

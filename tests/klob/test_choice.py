@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.tables import database
 from factdrift.klob.candidates import CANDIDATES
 from factdrift.klob.choice import choose_chains, choose_facts, largest_output
 from factdrift.klob.random_words import Source, random_sentences, stratified
 from factdrift.klob.word_lists import pool, read_words
-from factdrift.tables import database
 
 from .conftest import RESOURCES
 

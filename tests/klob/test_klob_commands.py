@@ -10,20 +10,19 @@ import pytest
 import yaml
 
 from factdrift.cli import main
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.settings import check_files, configure
+from factdrift.core.stage_settings import read_settings
 from factdrift.klob.settings import Settings, settings_json
-from factdrift.settings import check_files, configure
-from factdrift.stage_settings import read_settings
 
-from .conftest import PHRASES, RESOURCES, ROOT
+from .conftest import PHRASES, RESOURCES
 
-SCHEMA = ROOT / "config" / "config.schema.yaml"
 TABLES = ["--resources", str(RESOURCES), "--phrases", str(PHRASES)]
 
 
 def settled(**klob: Any) -> dict[str, Any]:
     config: dict[str, Any] = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, "klob": klob}
-    configure(config, SCHEMA)
+    configure(config)
     return config
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.worlds import Fact
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.klob.mquake import write_mquake
 from factdrift.klob.relations import Method
 

@@ -14,7 +14,7 @@ from support.examples import examples
 from support.worlds import Fact
 
 from factdrift.cli import main
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.klob.published import escapes, export, import_published
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.worlds import Fact
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.klob.recall import (
     DEMONSTRATIONS,
     Model,

@@ -9,7 +9,7 @@ import pytest
 from support.worlds import Fact
 
 from factdrift.cli import main
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.klob.recall import NEW_TOKENS, Model, write_recall
 from factdrift.klob.relations import Method
 

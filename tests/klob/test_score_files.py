@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.cli import main
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.klob.schemas import SUBTASK
 from factdrift.klob.scoring.evaluate import EXAMPLES, MEASURES
 from factdrift.klob.scoring.locator import Scores, read_scores, write_scores

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.klob_scores import dense, row
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.klob.scoring.evaluate import Choices, evaluate
 from factdrift.klob.scoring.examples import Examples, of_rows
 from factdrift.klob.scoring.overlap import pair_overlap, total_overlap

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.tables import rows_of
 from factdrift.klob.relations import Method
 from factdrift.klob.templates import read_templates, sentence
-from factdrift.tables import rows_of
 from factdrift.words.noun_phrases import COLUMNS, nested, noun_phrases
 
 from .conftest import PHRASES

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from factdrift.errors import CannotEdit, InputError
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.locate.against_edits import (
     METRICS,
     VS_EDIT,

@@ -11,7 +11,7 @@ from support.tiny_models import FAMILIES, rounding, tiny_model  # noqa: E402
 from support.tiny_sentences import context, sentences, targets  # noqa: E402
 from torch import Tensor  # noqa: E402
 
-from factdrift.errors import InputError  # noqa: E402
+from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.locate.methods.causal_tracing import (  # noqa: E402
     KINDS,
     Traced,

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from factdrift.core.errors import InputError
 from factdrift.edit.dataset import EDITS
-from factdrift.errors import InputError
 from factdrift.locate.choose import drawn, write_edit_facts, write_examples
 from factdrift.locate.prompts import SENTENCES, Sentence, cut, read_sentences
 

@@ -11,7 +11,7 @@ from support.tiny_models import DENSE, FAMILIES, rounding, tiny_model  # noqa: E
 from support.tiny_sentences import context, sentences, targets  # noqa: E402
 from torch import Tensor  # noqa: E402
 
-from factdrift.errors import InputError  # noqa: E402
+from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.locate.interface import at, positions  # noqa: E402
 from factdrift.locate.methods.causal_tracing import noise_of, trace  # noqa: E402
 from factdrift.locate.methods.gradients import (  # noqa: E402

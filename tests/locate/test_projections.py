@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch", reason="language models are installed with 
 from support.tiny_models import tiny_model  # noqa: E402
 from support.tiny_sentences import context, sentences, targets  # noqa: E402
 
-from factdrift.errors import InputError  # noqa: E402
+from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.locate.methods.projections import _jaccard, projections  # noqa: E402
 from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402

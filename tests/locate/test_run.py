@@ -14,7 +14,9 @@ torch = pytest.importorskip("torch", reason="language models are installed with 
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
-from factdrift.errors import InputError  # noqa: E402
+from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.core.paths import LOCATORS as FILES  # noqa: E402
+from factdrift.core.stage_settings import read_settings  # noqa: E402
 from factdrift.klob.scoring.examples import read_examples  # noqa: E402
 from factdrift.klob.scoring.locator import read_scores  # noqa: E402
 from factdrift.locate import run as running  # noqa: E402
@@ -29,8 +31,6 @@ from factdrift.locate.schemas import LOCATED  # noqa: E402
 from factdrift.locate.settings import PART, Settings  # noqa: E402
 from factdrift.locate.table import SCORES, compare, groups_of, write_table  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
-from factdrift.paths import LOCATORS as FILES  # noqa: E402
-from factdrift.stage_settings import read_settings  # noqa: E402
 
 OWN = '''
 import torch

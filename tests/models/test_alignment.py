@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.alignment import AlignmentError, Sentence, align, check_tokenizer, find_subject
 
 from .tokenizers_of import END, KINDS, tokenizer_of

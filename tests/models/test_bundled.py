@@ -19,7 +19,7 @@ import yaml
 from support.workflow import ROOT
 
 from factdrift.cli import main
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.bundled.corpus import Wording, read_wording, write_sentences
 from factdrift.models.bundled.known import recall_lines
 from factdrift.models.bundled.recipe import Recipe, read_recipe

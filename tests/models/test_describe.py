@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from factdrift.cli import main
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.families import read_families
 
 from .tokenizers_of import tokenizer_of

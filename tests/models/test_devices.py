@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from factdrift.errors import InputError  # noqa: E402
+from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.core.nodes import node  # noqa: E402
 from factdrift.models import devices  # noqa: E402
-from factdrift.nodes import node  # noqa: E402
 
 HOLDING = """
 import fcntl, sys, time

@@ -2,7 +2,7 @@ import pytest
 import torch
 from support.tiny_models import LISTED, rounding, tiny_model, tiny_tokenizer
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models import fork
 from factdrift.models.fork import Fork, check_logits, unembedded
 from factdrift.models.hooks import hooked_before

@@ -7,7 +7,7 @@ import pytest
 import torch
 from support.tiny_models import TEXT, tiny_model
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models import moment_commands
 from factdrift.models.moments import count_moments, read_file, read_moments
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 from support.tiny_models import TEXT, rounding, tiny_model
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.hooks import hooked
 from factdrift.models.moments import count_moments, read_moments
 from factdrift.models.padding import padded

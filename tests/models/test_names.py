@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.names import check_same_weights, model_files, weights_stamp
 
 

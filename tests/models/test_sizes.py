@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.sizes import Sizes, read_sizes
 
 

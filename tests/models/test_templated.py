@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.alignment import AlignmentError, align
 from factdrift.models.templated import Templated, template_of, templated, untemplated
 

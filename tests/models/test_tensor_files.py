@@ -4,7 +4,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.tensor_files import read_tensors, write_tensors
 
 

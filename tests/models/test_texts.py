@@ -3,7 +3,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.tiny_models import tiny_model
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.texts import read_texts, sampled
 
 

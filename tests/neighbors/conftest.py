@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.tables import STATEMENTS
+from factdrift.wikidata.tables import STATEMENTS
 from factdrift.wikidata.time import parse_time
 
 FILTERED = STATEMENTS.append(pa.field("dropped_by", pa.string()))

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from factdrift.core.tables import database
 from factdrift.neighbors.documents import count_documents, entity_codes, read_documents
 from factdrift.neighbors.facts import NEIGHBORS, gather, search
 from factdrift.neighbors.holding import write_holding
 from factdrift.neighbors.vectors import make_space
-from factdrift.tables import database
 
 from .conftest import FILTERED, UPDATES, Row, day, statement
 

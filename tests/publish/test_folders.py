@@ -16,7 +16,7 @@ import yaml
 from support.digests import Check, Product
 
 from factdrift.cli import main
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.publish import folders
 from factdrift.publish.card import cell
 from factdrift.publish.datasets import known

@@ -13,7 +13,7 @@ from factdrift.chat.replies import read_reply
 from factdrift.chat.requests import Request, canonical, key_of
 from factdrift.chat.store import Store
 from factdrift.chat.tables import ANSWERS
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.publish.folders import Replay, write_folders
 
 from .conftest import Bench

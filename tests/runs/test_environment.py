@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from factdrift import cli
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.runs.environment import prepare
 from factdrift.runs.image import link_image
 

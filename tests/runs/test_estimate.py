@@ -11,8 +11,8 @@ import pytest
 from support.workflow import snakemake
 
 from factdrift.cli import main
-from factdrift.errors import InputError
-from factdrift.paths import COSTS
+from factdrift.core.errors import InputError
+from factdrift.core.paths import COSTS
 from factdrift.runs import begin as beginning
 from factdrift.runs import costs
 from factdrift.runs.begin import Planned, Source, begin, followed

@@ -17,11 +17,11 @@ import psutil
 import pytest
 
 from factdrift import cli
-from factdrift.disk import full, is_full
-from factdrift.nodes import node, writer
-from factdrift.owned import WRITER, unfinished
+from factdrift.core.disk import full, is_full
+from factdrift.core.nodes import node, writer
+from factdrift.core.owned import WRITER, atomic_path, unfinished
+from factdrift.core.tables import database
 from factdrift.runs.sweep import FORGOTTEN, sweep
-from factdrift.tables import atomic_path, database
 
 IO = '{"exception_message":"Could not write file \\"%s\\": No space left on device","errno":"28"}'
 SPILL = (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.dumps import decompressed
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.snapshots.compression import dump_writer
 from factdrift.wikidata.dump import lines
 

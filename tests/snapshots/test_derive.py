@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.snapshots.derive import CREATION, Derived, derive_dump, derive_line
 from factdrift.snapshots.php_json import php_json
 from factdrift.wikidata.dump import lines

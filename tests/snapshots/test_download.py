@@ -12,8 +12,8 @@ from support.downloads import BODY, CONTACT, MD5, NAME, PATH, SHA1, SUMS, dump, 
 from support.server import Fault, serving
 
 from factdrift.cli import main
-from factdrift.errors import InputError
-from factdrift.retry import RetryPolicy
+from factdrift.core.errors import InputError
+from factdrift.core.retry import RetryPolicy
 from factdrift.snapshots.download import download, published
 from factdrift.snapshots.fetch import Client, Limits
 from factdrift.snapshots.registry import Dump

@@ -18,8 +18,8 @@ from support.downloads import BODY, CONTACT, PATH, SHA1, dump, fetched, listed, 
 from support.server import Fault, Server, serving
 from support.waiting import LONGEST, wait_until
 
-from factdrift.disk import is_full
-from factdrift.retry import RetryPolicy
+from factdrift.core.disk import is_full
+from factdrift.core.retry import RetryPolicy
 from factdrift.snapshots import download as download_module
 from factdrift.snapshots.download import download
 from factdrift.snapshots.fetch import Client, Limits

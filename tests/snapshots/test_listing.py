@@ -8,7 +8,7 @@ import pytest
 from support.listings import HOME, add_dump, add_page
 from support.server import Fault, Server, serving
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.snapshots.fetch import Client
 from factdrift.snapshots.listing import complete_dumps
 

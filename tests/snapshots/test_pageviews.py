@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from support.server import Fault, serving
 
-from factdrift.errors import InputError
-from factdrift.retry import RetryPolicy
-from factdrift.settings import month_files
+from factdrift.core.errors import InputError
+from factdrift.core.retry import RetryPolicy
+from factdrift.core.settings import month_files
 from factdrift.snapshots import pageviews
 from factdrift.snapshots.fetch import Client, Limits
 from factdrift.snapshots.pageviews import filter_month, month_url

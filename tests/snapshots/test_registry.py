@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.snapshots.registry import (
     COLUMNS,
     Dump,

@@ -14,7 +14,7 @@ from support.ripples import COUNTRY, HUMAN, Ripple, kinds, ripple_of, source_of
 from support.sparql import QueryService, database_of, query_service, stored_queries
 from support.worlds import Fact, World
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.sparql.answers import Answers
 from factdrift.sparql.client import POLICY, Client, TooMuch
 from factdrift.tempripple.sparql_source import SparqlSource

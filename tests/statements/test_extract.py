@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.dumps import COMPRESS
 
-from factdrift.errors import InputError
-from factdrift.owned import LIST
+from factdrift.core.errors import InputError
+from factdrift.core.owned import LIST
 from factdrift.statements import extract as module
 from factdrift.statements.extract import extract
 from factdrift.statements.rows import SHARD_ENTITIES, SHARD_PROPERTIES, SHARD_STATEMENTS

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.statements.extract import extract
 from factdrift.statements.gather import CLASSES, gather_bucket, gather_snapshot
-from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 
 
 def value(property_id: str, text: str, datatype: str | None = "string") -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support.dumps import COMPRESS, zstd
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.wikidata.course import Course, Reader, suspicious
 
 LAYOUTS = pytest.mark.parametrize("year", [2021, 2023])

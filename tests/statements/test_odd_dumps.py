@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 
 def item(number: int, text: str = "x", **fields: Any) -> dict[str, Any]:

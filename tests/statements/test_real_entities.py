@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.statements.commands import register
 
 EXCERPT = Path(__file__).parents[1] / "data" / "real-excerpt.json.bz2"

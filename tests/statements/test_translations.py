@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.statements.extract import extract
 from factdrift.statements.gather import gather_bucket, gather_snapshot
-from factdrift.tables import TRANSLATIONS
+from factdrift.wikidata.tables import TRANSLATIONS
 
 WriteDump = Callable[..., Path]
 

@@ -10,7 +10,7 @@ from typing import Any
 from factdrift.audit.lines import read_entities
 from factdrift.audit.of_updates import Dumps
 from factdrift.audit.sentences import Templates
-from factdrift.paths import RESOURCES
+from factdrift.core.paths import RESOURCES
 
 Row = dict[str, Any]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.snapshots.download import download
 from factdrift.snapshots.fetch import Client
 from factdrift.snapshots.registry import Dump

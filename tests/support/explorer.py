@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from browsing import Synthetic
 
-from factdrift.tables import write_parquet
+from factdrift.core.tables import write_parquet
 
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",

@@ -10,7 +10,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.releases.release import PRODUCTS, Release, write_release
+from factdrift.publish.releases.release import PRODUCTS, Release, write_release
 from factdrift.snapshots.registry import dump_at
 
 
@@ -40,7 +40,7 @@ def products(folder: Path, old: str, new: str, dumps: dict[str, str] | None = No
 
 
 class Workflow:
-    """Takes the place of `factdrift.releases.build.run`. `does`: what the next builds do, else `make`."""
+    """Takes the place of `publish.releases.build.run`. `does`: what the next builds do, else `make`."""
 
     def __init__(self) -> None:
         self.lines: list[list[str]] = []

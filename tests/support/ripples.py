@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from factdrift.tables import database
+from factdrift.core.tables import database
 from factdrift.tempripple.claims import Claim
 from factdrift.tempripple.dates import Date
 from factdrift.tempripple.facts import find_facts

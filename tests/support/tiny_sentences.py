@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from factdrift.core.paths import LOCATORS
 from factdrift.edit.methods.hyperparameters import read_hyper
 from factdrift.locate.interface import Context
 from factdrift.locate.prompts import Sentence, subject_characters, tokenized
 from factdrift.models.loading import Loaded
-from factdrift.paths import LOCATORS
 from support.tiny_models import tiny_tokenizer
 
 FACTS = (

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS, write_parquet
+from factdrift.core.tables import write_parquet
 from factdrift.updates.classify import classify
 from factdrift.updates.difference import difference
 from factdrift.updates.filters import context, preprocess
@@ -26,6 +26,7 @@ from factdrift.updates.kept import Dump
 from factdrift.updates.method import PART, Method, MethodSettings, read_method
 from factdrift.updates.new_entities import new_entities
 from factdrift.updates.only import OnlyClasses
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.wikidata.time import parse_time
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -377,10 +378,10 @@ def dump(directory: Path, which: str) -> Dump:
 
 def method(variant: str = "paper", **switches: Any) -> Method:
     """The method with the defaults of `config/config.schema.yaml` for a variant."""
-    from factdrift.settings import configure
-    from factdrift.stage_settings import settings_of
+    from factdrift.core.settings import configure
+    from factdrift.core.stage_settings import settings_of
 
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
     config: dict[str, Any] = {"snapshots": days, "variant": variant, **switches}
-    configure(config, ROOT / "config" / "config.schema.yaml")
+    configure(config)
     return read_method(settings_of(config, MethodSettings, PART))

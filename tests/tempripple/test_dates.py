@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.worlds import GREGORIAN, JULIAN
 
-from factdrift.tables import database
+from factdrift.core.tables import database
 from factdrift.tempripple.dates import NEVER, Date, Span, arrow_day, covered, day_number, iso_day, packed_day
 from factdrift.tempripple.rows import create_macros
 from factdrift.wikidata.time import parse_time

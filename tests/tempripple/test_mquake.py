@@ -11,7 +11,7 @@ from support.ripples import CITY, COUNTRY, HUMAN, RELATIONS, Ripple, kinds, ripp
 from support.worlds import Date, Fact, World
 
 from factdrift.cli import main
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.klob.mquake import write_mquake as read_mquake
 from factdrift.tempripple.mquake import write_mquake
 from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, write_rows

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from support.ripples import RELATIONS
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.tempripple.presence import check_presence
 from factdrift.tempripple.sources import DECLARATIONS, TERMS, Ids
 

@@ -11,7 +11,7 @@ import pytest
 from support.ripple_lines import source as source_of_lines
 from support.ripples import RELATIONS, RESOURCES
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.sparql.server import load, serving
 from factdrift.sparql.vocabulary import DATATYPES, PREFIXES, datatype_iri, datatype_of
 from factdrift.tempripple.rdf import write_rdf

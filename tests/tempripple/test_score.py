@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.tempripple.metrics import wilson
 from factdrift.tempripple.score import Answer, as_markdown, read_predictions, report, within_cutoff
 

@@ -16,7 +16,7 @@ from support.ripples import CITY, COUNTRY, HUMAN, RESOURCES, Ripple, kinds, ripp
 from support.sparql import database_of, sparql_source
 from support.worlds import UNKNOWN, Amount, Date, Fact, Property, Text, World
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.sparql_source import SparqlSource
 from factdrift.tempripple.types import ids

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from factdrift.errors import InputError
-from factdrift.settings import configure
-from factdrift.stage_settings import read_settings
+from factdrift.core.errors import InputError
+from factdrift.core.settings import configure
+from factdrift.core.stage_settings import read_settings
 from factdrift.tempripple.method import ItemMethod, settings_json
 
 

@@ -12,7 +12,7 @@ import pytest
 from support.ripples import RELATIONS, RESOURCES, source_of
 from support.worlds import Fact, World
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.tempripple.resources import Resources
 from factdrift.tempripple.sources import Ids
 from factdrift.tempripple.table_source import TableSource

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.worlds import RULES, Amount, Date, Fact, Property, Text, World
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.updates.only import read_subjects
 from factdrift.updates.rules import read_rules
 

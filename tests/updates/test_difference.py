@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.worlds import UNKNOWN, Amount, Fact, Property, World, dump, method
 
-from factdrift.errors import InputError
-from factdrift.tables import TIME, database
+from factdrift.core.errors import InputError
+from factdrift.core.tables import database
 from factdrift.updates.blocks import Lookup, in_blocks, in_step
 from factdrift.updates.difference import difference
 from factdrift.updates.kept import packed, statement_ids, unpacked
 from factdrift.updates.matching import Side, identities, match, repeated
+from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import Time, parse_time
 
 PLAIN, SINGLE = 1000, 2000

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.runs.costs import dump_entities
 from factdrift.statements.extract import extract
 from factdrift.statements.gather import gather_snapshot

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from factdrift.tables import rows_of
+from factdrift.core.tables import rows_of
 from factdrift.verbalize.templates import Templates, read_templates
 from factdrift.wikidata.ids import property_number
 

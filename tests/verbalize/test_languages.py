@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.verbalize.language import Language, read_language, words_of
 
 SLOTS = {

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.errors import InputError
-from factdrift.tables import write_parquet
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.verbalize.candidates import CANDIDATES
 from factdrift.verbalize.published import write_published
 from factdrift.verbalize.settings import Quality

@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.chat.settings import chat_settings
+from factdrift.core.tables import write_parquet
 from factdrift.statements.gather import CLASSES
-from factdrift.tables import ENTITIES, PROPERTIES, TRANSLATIONS, write_parquet
 from factdrift.verbalize.requests import messages, write_requests
 from factdrift.verbalize.sample import SAMPLE, Inputs, draw
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES, TRANSLATIONS
 
 FILTERED = pa.schema(
     [

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.chat.tables import ANSWERS
-from factdrift.errors import InputError
-from factdrift.tables import write_parquet
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.verbalize.candidates import CANDIDATES, RULES, Kept, counted, write_candidates
 from factdrift.verbalize.language import Language, words_of
 from factdrift.verbalize.sample import SAMPLE

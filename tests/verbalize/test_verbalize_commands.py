@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.errors import InputError
-from factdrift.tables import ENTITIES, PROPERTIES, write_parquet
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.verbalize.commands import register
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES
 
 BUNDLED = str(Path(__file__).parents[2] / "resources" / "templates" / "templates.tsv")
 

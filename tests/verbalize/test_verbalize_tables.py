@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.errors import InputError
-from factdrift.tables import ENTITIES, PROPERTIES, write_parquet
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.verbalize.candidates import CANDIDATES
 from factdrift.verbalize.literals import LITERALS, write_literals
 from factdrift.verbalize.templates import TEMPLATES, read_templates, write_templates
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES
 
 UPDATE = pa.schema(
     [

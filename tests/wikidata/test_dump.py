@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.dumps import COMPRESS, zstd
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.statements.prefilter import NeedlessItems
 from factdrift.wikidata.dump import lines
 from factdrift.wikidata.shares import Share

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.statements.prefilter import NeedlessItems
 from factdrift.wikidata import streams
 from factdrift.wikidata.entity import UNREADABLE, read_outline

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.dumps import COMPRESS
 from support.examples import examples
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.wikidata import gzip_members, shares, streams, zstd_frames
 from factdrift.wikidata.bzip2_blocks import Bzip2Blocks
 from factdrift.wikidata.gzip_members import GzipMembers

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.neighbors.facts import NEIGHBORS
-from factdrift.tables import ENTITIES, PROPERTIES, TIME
 from factdrift.updates.open_groups import JOINED
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES, TIME
 from factdrift.wikidata.time import parse_time
 from factdrift.wikifactdiff.assemble import Inputs, Origin, assemble
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import factdrift
-from factdrift.errors import InputError
-from factdrift.tables import write_parquet
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.updates.untouched import UNTOUCHED
 from factdrift.wikifactdiff.export import export
 from factdrift.wikifactdiff.funnel import write_funnel

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from factdrift.core.errors import InputError
 from factdrift.edit.layouts.rows import SCHEMA
-from factdrift.errors import InputError
 from factdrift.wikifactdiff.prompts import Style
 
 from .conftest import (

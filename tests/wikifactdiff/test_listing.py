@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.cli import main
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.wikifactdiff.listing import Wanted, default_dataset, lines, search
 
 

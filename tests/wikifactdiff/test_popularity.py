@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.errors import InputError
-from factdrift.settings import month_files
-from factdrift.tables import ENTITIES
+from factdrift.core.errors import InputError
+from factdrift.core.settings import month_files
+from factdrift.wikidata.tables import ENTITIES
 from factdrift.wikifactdiff.popularity import popularity
 
 from .conftest import Row, write

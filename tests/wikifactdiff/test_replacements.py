@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.wikifactdiff.replacements import select_replacements, write_replacements
 
 from .conftest import BIDEN, GROUPS, P6, P1082, UPDATES, USA, Build, Row, number, triple, write

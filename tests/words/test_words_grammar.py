@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.paths import KLOB_TEMPLATES, TEMPLATES
+from factdrift.core.tables import rows_of
 from factdrift.klob.templates import OWN_COLUMNS
-from factdrift.paths import KLOB_TEMPLATES, TEMPLATES
-from factdrift.tables import TIME, rows_of
 from factdrift.verbalize.templates import read_templates
+from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import parse_time
 from factdrift.wikifactdiff.prompts import Style, create_wording
 from factdrift.words.grammar import COLUMNS, Grammar, Marks, cloze, prompts_like, read_grammar

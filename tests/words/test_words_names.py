@@ -8,10 +8,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from factdrift.errors import InputError
-from factdrift.paths import SAMPLE
+from factdrift.core.errors import InputError
+from factdrift.core.paths import SAMPLE
+from factdrift.core.tables import rows_of
 from factdrift.snapshots.sample.tables import read_sample
-from factdrift.tables import rows_of
 from factdrift.words.names import COLUMNS, PLAIN, Names, Usage, create_usages, read_names, written
 
 RIVER, FILM, SERIES = 4022, 11424, 5398426

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from support.workflow import ROOT, snakemake
 
-from factdrift import fingerprint
-from factdrift.paths import PACKAGE
+from factdrift.core import fingerprint
+from factdrift.core.paths import PACKAGE
 
 
 @pytest.fixture

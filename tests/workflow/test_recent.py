@@ -20,7 +20,7 @@ from support.recent import database_with_articles
 from support.sparql import QueryService, query_service
 from support.wikidata_api import Wiki, serving, stored
 
-from factdrift.addresses import TOKEN_VARIABLE
+from factdrift.core.addresses import TOKEN_VARIABLE
 from factdrift.wikidata.dump import lines
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,9 @@ import pytest
 from support.workflow import ROOT, snakemake
 
 from factdrift.cli import main
-from factdrift.fingerprint import modules_of
+from factdrift.core.fingerprint import modules_of
+from factdrift.core.paths import CONFIG
 from factdrift.models.bundled.recipe import read_recipe
-from factdrift.paths import CONFIG
 
 
 @pytest.mark.slow

@@ -15,8 +15,8 @@ from support.sequences import check_chains, check_composition
 from support.workflow import Once, copied, jobs, run_here, snakemake
 
 from factdrift.cli import main
-from factdrift.report.blocks import Build
-from factdrift.report.page import write_page
+from factdrift.pages.report.blocks import Build
+from factdrift.pages.report.page import write_page
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,7 @@
 """`factdrift <stage> <verb>`: every job of the workflow, and the tools for users, as commands.
 
-Each stage has a module `commands` with `register(commands)`, which adds its verbs; what a verb needs is
-imported only when it runs.
+Each of MODULES has a function `register(commands)`, which adds commands and their verbs; what a verb needs
+is imported only when it runs.
 """
 
 from __future__ import annotations
@@ -11,33 +11,34 @@ import importlib
 import sys
 from pathlib import Path
 
-from factdrift import disk, memory
-from factdrift.errors import DAMAGED, DamagedDump, InputError
-from factdrift.models.threads import wait_asleep
+from factdrift.core import disk, memory
+from factdrift.core.errors import DAMAGED, DamagedDump, InputError
+from factdrift.core.threads import wait_asleep
 
-STAGES = (
-    "snapshots",
-    "statements",
-    "updates",
-    "neighbors",
-    "verbalize",
-    "wikifactdiff",
-    "streams",
-    "recent",
-    "klob",
-    "tempripple",
-    "models",
-    "edit",
-    "locate",
-    "answer",
-    "chat",
-    "runs",
-    "audit",
-    "compare",
-    "report",
-    "releases",
-    "publish",
-    "browse",
+MODULES = (
+    "snapshots.commands",
+    "statements.commands",
+    "updates.commands",
+    "neighbors.commands",
+    "verbalize.commands",
+    "wikifactdiff.commands",
+    "streams.commands",
+    "snapshots.recent.commands",
+    "klob.commands",
+    "tempripple.commands",
+    "models.commands",
+    "edit.commands",
+    "locate.commands",
+    "answer.commands",
+    "chat.commands",
+    "runs.commands",
+    "audit.commands",
+    "pages.compare.commands",
+    "pages.report.commands",
+    "publish.releases.commands",
+    "publish.commands",
+    "pages.browse.commands",
+    "core.unlock",
 )
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
@@ -51,7 +52,7 @@ INTERRUPTED = 130
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="factdrift", description=sys.modules["factdrift"].__doc__)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (*(f"{stage}.commands" for stage in STAGES), "unlock"):
+    for module in MODULES:
         importlib.import_module(f"factdrift.{module}").register(commands)
     return top
 

@@ -10,12 +10,12 @@ import torch
 from support.tiny_models import tiny_model
 from torch import Tensor
 
+from factdrift.core.errors import InputError
 from factdrift.edit.artefacts.mend_published import import_checkpoint
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.edit.methods.mend import gradients, mend
 from factdrift.edit.methods.mend_editor import edited_matrices
-from factdrift.errors import InputError
 from factdrift.models.alignment import align
 from factdrift.models.deltas import LowRank
 from factdrift.models.loading import Loaded

@@ -13,6 +13,7 @@ import torch
 from safetensors import safe_open
 from support.tiny_models import tiny_model
 
+from factdrift.core.errors import InputError
 from factdrift.edit.artefacts import mend_training
 from factdrift.edit.artefacts.mend_facts import (
     Example,
@@ -25,7 +26,6 @@ from factdrift.edit.artefacts.mend_facts import (
 from factdrift.edit.artefacts.mend_training import train
 from factdrift.edit.layouts.rows import SCHEMA
 from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.errors import InputError
 from factdrift.models.tensor_files import ABOUT
 
 Row = dict[str, Any]

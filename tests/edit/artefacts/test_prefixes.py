@@ -6,9 +6,9 @@ import torch
 from support.tiny_edits import tiny_hyper
 from support.tiny_models import tiny_model
 
+from factdrift.core.errors import InputError
 from factdrift.edit import prefix_commands
 from factdrift.edit.artefacts.prefixes import draw_prefixes, read_prefixes, write_prefixes
-from factdrift.errors import InputError
 from factdrift.models.loading import load
 
 

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from support.stream_updates import link, links, stream
 
+from factdrift.core.errors import InputError
 from factdrift.edit.lifelong.dataset import write_stream_edits
 from factdrift.edit.lifelong.plan import plan_table, planned
-from factdrift.errors import InputError
 
 
 def edits(folder: Path, rows: list[dict[str, Any]] | None = None, **choices: Any) -> list[dict[str, Any]]:

@@ -15,6 +15,8 @@ from support.stream_updates import link, stream  # noqa: E402
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
+from factdrift.core.errors import CannotEdit  # noqa: E402
+from factdrift.core.stage_settings import read_settings  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 from factdrift.edit.lifelong import run, state  # noqa: E402
 from factdrift.edit.lifelong.dataset import write_stream_edits  # noqa: E402
@@ -27,9 +29,7 @@ from factdrift.edit.methods.regimes import edited, folded  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.edit.run import write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
-from factdrift.errors import CannotEdit  # noqa: E402
 from factdrift.models.deltas import Dense, LowRank  # noqa: E402
-from factdrift.stage_settings import read_settings  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 VALUES: dict[str, dict[str, Any]] = {

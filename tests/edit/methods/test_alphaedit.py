@@ -10,13 +10,13 @@ from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import tiny_model
 from torch import Tensor
 
+from factdrift.core.errors import CannotEdit
 from factdrift.edit.methods.activations import look
 from factdrift.edit.methods.contexts import contexts_of
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.edit.methods.memit import solve
 from factdrift.edit.methods.regimes import edited
-from factdrift.errors import CannotEdit
 from factdrift.models.deltas import applied
 from factdrift.models.loading import Loaded
 from factdrift.models.moments import Moments

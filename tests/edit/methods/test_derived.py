@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factdrift.core.paths import METHODS
+from factdrift.core.yaml_files import read_yaml
 from factdrift.edit.methods.derived import block_at, derive
 from factdrift.edit.methods.hyperparameters import check_values, read_hyper
 from factdrift.models.sizes import Sizes
-from factdrift.paths import METHODS
-from factdrift.yaml_files import read_yaml
 
 BLOCKS = {
     **{"gpt2-medium": 24, "gpt2-large": 36, "gpt2-xl": 48, "gpt-j-6b": 28, "gpt-neox-20b": 44},

@@ -12,13 +12,13 @@ torch = pytest.importorskip("torch", reason="language models are installed with 
 from support.tiny_edits import EDITS  # noqa: E402
 from support.tiny_models import FAMILIES, rounding, tiny_model  # noqa: E402
 
+from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.edit.keeping import Keeping  # noqa: E402
 from factdrift.edit.methods.grace import GAP, grown, wrapped  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.edit.methods.regimes import edited  # noqa: E402
 from factdrift.edit.methods.seeds import generator  # noqa: E402
-from factdrift.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.codebooks import NEVER, Codebook, Tokens  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402

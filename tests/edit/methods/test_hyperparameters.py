@@ -1,9 +1,9 @@
 import pytest
 import yaml
 
+from factdrift.core.errors import InputError
+from factdrift.core.paths import METHODS
 from factdrift.edit.methods.hyperparameters import check_values, read_hyper
-from factdrift.errors import InputError
-from factdrift.paths import METHODS
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from peft import LoraConfig, PeftModel, get_peft_model  # noqa: E402
 from support.tiny_edits import EDITS  # noqa: E402
 from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer  # noqa: E402
 
+from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.edit.adapters import adapter_of, write_adapter  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.edit.methods.lora import Batch, Training, lora, target_names  # noqa: E402
 from factdrift.edit.methods.regimes import edited  # noqa: E402
 from factdrift.edit.methods.targets import aligned  # noqa: E402
-from factdrift.errors import InputError  # noqa: E402
 from factdrift.models.deltas import applied, written  # noqa: E402
 from factdrift.models.families import transposed  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402

@@ -3,11 +3,11 @@ import torch
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import FAMILIES, rounding, tiny_model
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.activations import look
 from factdrift.edit.methods.contexts import contexts_of
 from factdrift.edit.methods.memit import memit, solve, together
 from factdrift.edit.methods.optimise import optimise
-from factdrift.errors import InputError
 from factdrift.models.deltas import applied
 from factdrift.models.moments import Moments
 

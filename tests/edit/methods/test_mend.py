@@ -10,13 +10,13 @@ import pytest
 import torch
 from support.tiny_models import rounding, tiny_model
 
+from factdrift.core.errors import InputError
 from factdrift.edit.artefacts.mend_training import Practice, losses
 from factdrift.edit.methods import regimes
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.edit.methods.mend import gradients, mend
 from factdrift.edit.methods.mend_editor import EPSILON, HyperNet, Statistics, edited_matrices, read_hypernet
-from factdrift.errors import InputError
 from factdrift.models.alignment import Sentence, align
 from factdrift.models.deltas import LowRank, matrix, written
 from factdrift.models.loading import Loaded

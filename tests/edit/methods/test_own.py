@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from support.own_methods import install, write_examples
 
+from factdrift.core.errors import InputError
+from factdrift.core.paths import METHODS
+from factdrift.core.settings import configure
 from factdrift.edit.methods.hyperparameters import read_given
 from factdrift.edit.methods.own import entries, entry
 from factdrift.edit.methods.plan import Plan, needs
-from factdrift.errors import InputError
 from factdrift.models.sizes import Sizes
-from factdrift.paths import METHODS
-from factdrift.settings import configure
 
 
 def own(folder: Path, code: str, yaml: str = "", name: str = "mine") -> str:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.paths import METHODS
 from factdrift.edit.methods.hyperparameters import read_hyper
 from factdrift.edit.methods.plan import Plan, needs
-from factdrift.errors import CannotEdit, InputError
-from factdrift.paths import METHODS
 
 CONFIG: dict[str, Any] = {"models": ["sample", "gpt2-xl@main"], "methods": ["none", "rome", "memit", "mend"]}
 

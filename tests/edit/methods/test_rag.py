@@ -17,6 +17,8 @@ from support.tiny_models import FAMILIES, tiny_model, tiny_tokenizer  # noqa: E4
 from support.updates import edits as write_edits  # noqa: E402
 from transformers import AutoConfig, AutoModel  # noqa: E402
 
+from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.core.stage_settings import read_settings  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts, Edited  # noqa: E402
@@ -26,8 +28,6 @@ from factdrift.edit.methods.regimes import edited  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.edit.run import probe_rows  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
-from factdrift.errors import InputError  # noqa: E402
-from factdrift.stage_settings import read_settings  # noqa: E402
 
 TEXTS = [f"{edit.prompt} {edit.target}. " for edit in EDITS]
 QUERIES = (

@@ -5,13 +5,13 @@ import torch
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import TEXT, tiny_model
 
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.methods.mend_editor import edited_matrices
 from factdrift.edit.methods.refusals import refusal
 from factdrift.edit.methods.regimes import UNWEIGHTED, check_layers, edited
 from factdrift.edit.methods.registry import METHODS
-from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import applied
 from factdrift.models.moments import count_moments
 

@@ -3,10 +3,10 @@ import torch
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
 from support.tiny_models import TEXT, tiny_model, tiny_tokenizer
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.hyperparameters import read_hyper
 from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.edit.methods.regimes import edited
-from factdrift.errors import InputError
 from factdrift.models.deltas import Dense, applied, matrix, rounded, written
 from factdrift.models.moments import count_moments
 

@@ -11,12 +11,12 @@ from support.tiny_edits import EDITS
 from support.tiny_models import tiny_model
 from torch import Tensor
 
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.edit.methods.mend_editor import Statistics
 from factdrift.edit.methods.regimes import edited
 from factdrift.edit.methods.ultraedit import EPSILON, regression
-from factdrift.errors import CannotEdit, InputError
 from factdrift.models.alignment import align
 from factdrift.models.deltas import Deltas, written
 from factdrift.models.loading import Loaded

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.updates import edits, update
 
+from factdrift.core.errors import InputError
 from factdrift.edit.scores.intervals import interval
 from factdrift.edit.scores.metrics import PROBES, SCORES, Runs, write_scores
 from factdrift.edit.scores.table import Group, lines, read_groups, write_table
-from factdrift.errors import InputError
 
 META = {"model": "m", "revision": "r", "model_digest": "d", "hyper": "h", "moments": None, "prefixes": None}
 META |= {"mend": None, "regime": "independent", "group": None, "template": "none", "dtype": "float32"}

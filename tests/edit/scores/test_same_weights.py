@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.answer.scores import write_runs
+from factdrift.core.errors import InputError
 from factdrift.edit.scores.metrics import weights_of
-from factdrift.errors import InputError
 from factdrift.locate.table import groups_of
 from factdrift.models.names import check_same_weights
 

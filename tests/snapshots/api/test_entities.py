@@ -19,8 +19,8 @@ import pytest
 from support.waiting import wait_until
 from support.wikidata_api import LIMIT, Wiki, serving
 
-from factdrift.errors import InputError
-from factdrift.settings import read_ids
+from factdrift.core.errors import InputError
+from factdrift.core.settings import read_ids
 from factdrift.snapshots.api.client import LIMITS, POLICY, Api
 from factdrift.snapshots.api.entities import Fetched, fetch_entities
 from factdrift.snapshots.api.store import Store

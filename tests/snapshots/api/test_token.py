@@ -10,10 +10,10 @@ import pytest
 from support import server as web
 from support.wikidata_api import Wiki, serving
 
-from factdrift.addresses import TOKEN_VARIABLE, access_token
 from factdrift.cli import main
-from factdrift.errors import InputError
-from factdrift.retry import RetryPolicy
+from factdrift.core.addresses import TOKEN_VARIABLE, access_token
+from factdrift.core.errors import InputError
+from factdrift.core.retry import RetryPolicy
 from factdrift.snapshots.fetch import Client
 
 CONTACT = "tests@example.org"

@@ -8,9 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from factdrift.errors import InputError
-from factdrift.manifests import warnings
-from factdrift.paths import SAMPLE
+from factdrift.core.errors import InputError
+from factdrift.core.manifests import warnings
+from factdrift.core.paths import SAMPLE
+from factdrift.core.tables import write_parquet
 from factdrift.snapshots.sample.account import (
     Part,
     account,
@@ -21,7 +22,6 @@ from factdrift.snapshots.sample.account import (
     report,
     warning,
 )
-from factdrift.tables import write_parquet
 
 from ..conftest import WriteTables
 from ..test_snapshot_commands import call

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from factdrift.paths import SAMPLE
+from factdrift.core.paths import SAMPLE
 from factdrift.snapshots.sample.account import read_parts
 
 HEADS = ("P6", "P35")

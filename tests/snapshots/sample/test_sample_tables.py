@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.snapshots.sample.render import entity_lines
 from factdrift.snapshots.sample.tables import read_sample
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from factdrift.paths import SAMPLE
+from factdrift.core.paths import SAMPLE
 
 RESERVED_FROM, RESERVED_TO = 900_000_000, 900_500_000
 REAL_DATA = os.environ.get("FACTDRIFT_REAL_DATA")

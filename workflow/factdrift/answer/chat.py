@@ -17,8 +17,8 @@ from factdrift.chat.requests import build_body
 from factdrift.chat.settings import Chat
 from factdrift.chat.store import ANSWERED
 from factdrift.chat.tables import ANSWERS, REQUESTS
-from factdrift.errors import InputError
-from factdrift.tables import write_parquet
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.tempripple.schemas import Row
 from factdrift.tempripple.score import CONDITIONS
 

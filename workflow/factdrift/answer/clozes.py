@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from factdrift.answer.schemas import CLOZES
+from factdrift.core.progress import Progress
+from factdrift.core.tables import write_parquet
 from factdrift.edit.job import Job, cut
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.scoring import score
-from factdrift.progress import Progress
-from factdrift.tables import write_parquet
 from factdrift.tempripple.metrics import wilson
 
 CHUNK = 4096

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from factdrift.answer.settings import METHODS, Settings, check_asked
 from factdrift.chat.settings import Chat, chat_settings
+from factdrift.core.errors import CannotEdit, InputError, Unsupported
+from factdrift.core.stage_settings import add_settings, read_json, read_settings
 from factdrift.edit.run_commands import add_method, add_strict
 from factdrift.edit.settings import check_regime
-from factdrift.errors import CannotEdit, InputError, Unsupported
 from factdrift.models.bundled.known import add_recall
 from factdrift.models.options import PART, add_computing, add_model, loaded
-from factdrift.stage_settings import add_settings, read_json, read_settings
 
 if TYPE_CHECKING:
     from factdrift.edit.job import Job
@@ -179,7 +179,7 @@ def _job(options: argparse.Namespace) -> Iterator[tuple[Job, Settings]]:
 
 
 def _write(about: Mapping[str, Any], path: Path) -> None:
-    from factdrift.tables import atomic_path
+    from factdrift.core.owned import atomic_path
 
     with atomic_path(path) as partial:
         partial.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
@@ -188,8 +188,8 @@ def _write(about: Mapping[str, Any], path: Path) -> None:
 def _skip(options: argparse.Namespace, method: str, reason: InputError) -> None:
     """Writes in the place of answers why a model is not asked."""
     from factdrift.answer.schemas import PREDICTIONS
+    from factdrift.core.tables import write_parquet
     from factdrift.models.names import split_name
-    from factdrift.tables import write_parquet
 
     model, _ = split_name(options.model)
     print(f"{method} on {model}: skipped: {reason}")
@@ -249,7 +249,7 @@ def _clozes(options: argparse.Namespace) -> None:
             print(f"{options.output}: {number:,} cloze tests")
     except Unsupported as error:
         from factdrift.answer.schemas import CLOZES
-        from factdrift.tables import write_parquet
+        from factdrift.core.tables import write_parquet
 
         print(f"{options.model}: skipped: {error}")
         write_parquet(CLOZES.empty_table(), options.output)
@@ -261,8 +261,9 @@ def _cloze_table(options: argparse.Namespace) -> None:
 
     from factdrift.answer.clozes import lines
     from factdrift.answer.schemas import CLOZES
+    from factdrift.core.owned import atomic_path
+    from factdrift.core.tables import write_parquet
     from factdrift.models.bundled.known import recall_lines
-    from factdrift.tables import atomic_path, write_parquet
 
     table = pa.concat_tables([pq.read_table(path, schema=CLOZES) for path in options.tables])
     text = "\n".join([*lines(table), *recall_lines(options.recall)]) + "\n"
@@ -365,9 +366,9 @@ def _dated_scores(options: argparse.Namespace) -> None:
 
 def _table(options: argparse.Namespace) -> None:
     from factdrift.answer import table
+    from factdrift.core.owned import claim
     from factdrift.edit.scores.table import skipped_among
     from factdrift.models.bundled.known import recall_lines
-    from factdrift.owned import claim
     from factdrift.tempripple.score import SELECTIONS
 
     claim(options.output, (f"{name}.{form}" for name in ("table2", "table3") for form in ("txt", "csv")))

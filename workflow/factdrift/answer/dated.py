@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from factdrift.core.tables import database, sql, write_parquet
 from factdrift.streams.timelines import PRECISIONS
-from factdrift.tables import database, sql, write_parquet
 
 DATED_SCORES = pa.schema(
     [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.interface import Edit
-from factdrift.errors import InputError
 from factdrift.models.alignment import find_subject
 from factdrift.tempripple.schemas import TR_FACTS, Row, read_rows
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from factdrift.answer.table import HOP_COLUMNS, title
-from factdrift.tables import atomic_path
+from factdrift.core.owned import atomic_path
 
 CHANCE = 0.25
 """Of four options."""

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import yaml
 
 from factdrift.answer.prompts import filled
-from factdrift.errors import InputError
-from factdrift.owned import new_folder
-from factdrift.tables import write_parquet
+from factdrift.core.errors import InputError
+from factdrift.core.owned import new_folder
+from factdrift.core.tables import write_parquet
 from factdrift.tempripple.schemas import TASKS
 from factdrift.tempripple.score import CONDITIONS
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from factdrift.core.errors import InputError
 from factdrift.edit.probes import read_updates
-from factdrift.errors import InputError
 from factdrift.streams.schemas import ASOF
 from factdrift.tempripple.schemas import TR_ITEMS, Row, read_rows, row_id
 

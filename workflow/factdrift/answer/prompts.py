@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.words.templates import BLANK
 
 LETTERS = "ABCD"

@@ -14,15 +14,15 @@ from factdrift.answer.local import Asked, answers
 from factdrift.answer.runs import ordered, run_id
 from factdrift.answer.schemas import PREDICTIONS
 from factdrift.answer.settings import Settings
+from factdrift.core.fingerprint import of_module
+from factdrift.core.progress import Progress
+from factdrift.core.tables import write_parquet
 from factdrift.edit.checkpoints import Parts
 from factdrift.edit.job import Job, cut
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.edit.methods.regimes import edited
-from factdrift.fingerprint import of_module
 from factdrift.models.memory import in_batches
-from factdrift.progress import Progress
-from factdrift.tables import write_parquet
 from factdrift.tempripple.schemas import Row
 from factdrift.tempripple.score import CONDITIONS
 

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.answer.schemas import PREDICTIONS, SCORES
+from factdrift.core.errors import CannotEdit
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import write_parquet
 from factdrift.edit.skipped import Skipped
-from factdrift.errors import CannotEdit
 from factdrift.models.names import check_same_weights
-from factdrift.tables import atomic_path, write_parquet
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
 from factdrift.tempripple.score import SELECTIONS, Key, grouped, report, within_cutoff
 

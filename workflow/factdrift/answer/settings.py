@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from factdrift.core.errors import CannotEdit
 from factdrift.edit import settings as edit
 from factdrift.edit.skipped import Skipped
-from factdrift.errors import CannotEdit
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Scoring = Literal["letter", "loglik"]

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
+from factdrift.core.owned import atomic_path
 from factdrift.edit.scores.intervals import grid
 from factdrift.edit.scores.table import TITLES, skipped_lines
 from factdrift.edit.skipped import Skipped
-from factdrift.tables import atomic_path
 from factdrift.tempripple.schemas import Row
 
 TASK_COLUMNS = {

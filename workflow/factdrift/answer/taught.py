@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from factdrift.core.tables import write_parquet
 from factdrift.models.bundled.taught import TAUGHT, changed_since
-from factdrift.tables import write_parquet
 from factdrift.tempripple.phrases import as_of, ordinal_text
 from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, Row, read_rows
 

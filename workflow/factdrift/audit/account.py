@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
 from factdrift.audit.kinds import DATASETS, DECLARED, FAILED, KINDS, UNCHECKED
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 AUDIT = pa.schema(
     [

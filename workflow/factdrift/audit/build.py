@@ -44,7 +44,7 @@ from factdrift.audit.sample import chosen, rows_at
 from factdrift.audit.sheet import name_of
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
 from factdrift.audit.texts import Shared
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 Row = dict[str, Any]
 

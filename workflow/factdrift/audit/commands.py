@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from factdrift.errors import InputError
-from factdrift.stage_settings import add_settings, read_settings
+from factdrift.core.errors import InputError
+from factdrift.core.stage_settings import add_settings, read_settings
 from factdrift.wikidata.text import sheet_cell
 
 
@@ -75,8 +75,8 @@ def _audit(options: argparse.Namespace) -> None:
 
     from factdrift.audit.account import AUDIT, text_of
     from factdrift.audit.build import Source, audit
-    from factdrift.owned import claim
-    from factdrift.tables import write_parquet
+    from factdrift.core.owned import claim
+    from factdrift.core.tables import write_parquet
 
     settings = read_settings(options.settings, AuditSettings, "audit")
     pair = options.pair or _pair()
@@ -94,7 +94,7 @@ def _audit(options: argparse.Namespace) -> None:
 
 
 def _write(text: str, output: Path) -> None:
-    from factdrift.tables import atomic_path
+    from factdrift.core.owned import atomic_path
 
     with atomic_path(output) as path:
         path.write_text(f"{text}\n", encoding="utf-8")
@@ -105,7 +105,7 @@ def _sheet(options: argparse.Namespace) -> None:
 
     from factdrift.audit.build import Source
     from factdrift.audit.sheet import COLUMNS, sheet_rows
-    from factdrift.tables import atomic_path
+    from factdrift.core.owned import atomic_path
 
     folder = options.audit or _pair() / "audit"
     files = Source(folder.parent, Path(), Path()).files()

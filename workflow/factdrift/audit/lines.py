@@ -16,8 +16,8 @@ import pyarrow as pa
 from qwikidata.claim import WikidataClaim
 from qwikidata.entity import WikidataItem
 
-from factdrift.errors import InputError
-from factdrift.progress import Progress
+from factdrift.core.errors import InputError
+from factdrift.core.progress import Progress
 
 _ID = re.compile(rb'"id"\s*:\s*"([QPL]\d+)"')
 _BEGINNING = 400

@@ -21,8 +21,8 @@ from factdrift.audit.sentences import Templates
 from factdrift.audit.survey import DATED, OTHER, Survey, survey
 from factdrift.audit.values import entity_of
 from factdrift.audit.world import dump_of, method_of
-from factdrift.errors import InputError
-from factdrift.paths import RESOURCES
+from factdrift.core.errors import InputError
+from factdrift.core.paths import RESOURCES
 
 Row = dict[str, Any]
 Wanted = dict[str, frozenset[str] | None]

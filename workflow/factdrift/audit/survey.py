@@ -23,7 +23,7 @@ from factdrift.audit.lines import (
     lines_of,
     stated,
 )
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 SINGLE = {19474404, 52060874}
 """Single-value and single-best-value constraint."""

@@ -15,7 +15,7 @@ from factdrift.audit.filters import Dump, How, Relation, Span, Statement
 from factdrift.audit.lines import Entity
 from factdrift.audit.survey import Survey
 from factdrift.audit.values import END, POINT, START, entity_of, identity, plain
-from factdrift.switches import switches
+from factdrift.core.switches import switches
 
 
 def packed(day: Day) -> int:

@@ -12,7 +12,7 @@ from factdrift.chat.settings import Chat, api_key
 from factdrift.chat.store import ANSWERED, Row, Store
 from factdrift.chat.survey import Survey, Tally, budget_for, pending, say, survey
 from factdrift.chat.tables import ANSWERS
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 
 def ask(requests: Path, folder: Path, chat: Chat, output: Path, prices: Path) -> None:

@@ -23,7 +23,7 @@ from factdrift.chat.requests import Request
 from factdrift.chat.settings import Chat, api_key
 from factdrift.chat.store import Charge, Row, Store, answer_row
 from factdrift.chat.survey import Survey, Tally, pending, say
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 _AT_ONCE = 500
 _MEGABYTE = 1e6

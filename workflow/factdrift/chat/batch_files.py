@@ -16,8 +16,8 @@ from typing import Any, Literal
 import msgspec
 
 from factdrift.chat.requests import Request, canonical
-from factdrift.errors import InputError
-from factdrift.owned import atomic_path, remove_unfinished, writer_of_name
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path, remove_unfinished, writer_of_name
 
 ENDPOINT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 

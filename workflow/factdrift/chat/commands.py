@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from factdrift.chat.settings import Chat
-from factdrift.paths import PRICES
-from factdrift.stage_settings import add_settings
+from factdrift.core.paths import PRICES
+from factdrift.core.stage_settings import add_settings
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

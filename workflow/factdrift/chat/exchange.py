@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from factdrift.chat.requests import canonical, key_of
 from factdrift.chat.store import ANSWERED, FAILED, Row, Store
 from factdrift.chat.tables import STORED
-from factdrift.errors import InputError
-from factdrift.tables import parquet_writer
+from factdrift.core.errors import InputError
+from factdrift.core.tables import parquet_writer
 
 _ROW_GROUP = 4096
 """Rows in a row group; fewer than usual, because they are texts of thousands of characters."""

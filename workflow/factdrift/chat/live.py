@@ -18,9 +18,9 @@ from factdrift.chat.requests import Request
 from factdrift.chat.settings import Chat
 from factdrift.chat.store import Charge, Store
 from factdrift.chat.survey import Survey, Tally, say
-from factdrift.errors import InputError
-from factdrift.redaction import Redactor
-from factdrift.retry import TransientError
+from factdrift.core.errors import InputError
+from factdrift.core.redaction import Redactor
+from factdrift.core.retry import TransientError
 
 _GRACE = 20.0
 """Seconds that a run that is to stop waits for the requests under way, because they are paid for."""

@@ -9,7 +9,7 @@ import msgspec
 from factdrift.chat.replies import Reply
 from factdrift.chat.requests import Request, answer_limit
 from factdrift.chat.settings import Chat
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 _MILLION = 1e6
 _USUAL = 4

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 _MINUTE = 60.0
 _ROUNDING = 1e-9

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from factdrift.retry import retry_after
+from factdrift.core.retry import retry_after
 
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _REQUESTS_OWN = frozenset(

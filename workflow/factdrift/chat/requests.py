@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from factdrift.chat.settings import Chat
 from factdrift.chat.tables import REQUESTS
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 _SCHEMA_VERSION = 1
 _AT_ONCE = 512

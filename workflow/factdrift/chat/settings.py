@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from factdrift.addresses import check_no_password
-from factdrift.errors import InputError
-from factdrift.retry import RetryPolicy
-from factdrift.stage_settings import read_settings
+from factdrift.core.addresses import check_no_password
+from factdrift.core.errors import InputError
+from factdrift.core.retry import RetryPolicy
+from factdrift.core.stage_settings import read_settings
 
 OPENAI = "https://api.openai.com/v1"
 _LONGEST_BACKOFF = 60.0

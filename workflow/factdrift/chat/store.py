@@ -22,7 +22,7 @@ from factdrift.chat.prices import worst_tokens
 from factdrift.chat.replies import Reply
 from factdrift.chat.requests import Request
 from factdrift.chat.tables import STORED
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 ANSWERED, FAILED = "answered", "failed"
 Source = Literal["live", "batch", "import"]

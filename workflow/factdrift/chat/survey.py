@@ -10,8 +10,8 @@ from factdrift.chat.prices import Budget, Price, usual_tokens, worst_tokens
 from factdrift.chat.requests import Request, check_names, read_requests
 from factdrift.chat.settings import Chat
 from factdrift.chat.store import ANSWERED, Store
-from factdrift.errors import InputError
-from factdrift.progress import Progress
+from factdrift.core.errors import InputError
+from factdrift.core.progress import Progress
 
 _ENOUGH = 20
 """Stored answers of a model from which on the cost of further ones is estimated by them."""

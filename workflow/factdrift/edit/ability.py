@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from factdrift.errors import InputError
-from factdrift.tables import atomic_path
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded

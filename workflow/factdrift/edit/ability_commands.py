@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import msgspec
 
+from factdrift.core.errors import Unsupported
+from factdrift.core.stage_settings import read_settings
 from factdrift.edit.settings import AbilitySettings
-from factdrift.errors import Unsupported
 from factdrift.models.options import PART, add_computing, add_model, loaded, named
-from factdrift.stage_settings import read_settings
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 

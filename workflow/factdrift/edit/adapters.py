@@ -20,9 +20,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Edit
-from factdrift.errors import InputError
 from factdrift.models.deltas import Deltas, LowRank, written
 from factdrift.models.families import transposed
 from factdrift.models.loading import Loaded

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from factdrift.core.errors import InputError
 from factdrift.edit.dataset import BLANK
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.regimes import maker
 from factdrift.edit.scores.table import TITLES
-from factdrift.errors import InputError
 from factdrift.models.alignment import AlignmentError, align
 from factdrift.models.loading import Loaded
 from factdrift.models.scoring import generate, next_tokens, score

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from factdrift.core.fingerprint import of_module
+from factdrift.core.progress import Progress
+from factdrift.core.tables import write_parquet
 from factdrift.edit.checkpoints import Parts
 from factdrift.edit.job import META, SAID, Job, cut, longest
 from factdrift.edit.probes import Update
 from factdrift.edit.scores.fluency import fluency
-from factdrift.fingerprint import of_module
 from factdrift.models.scoring import score
-from factdrift.progress import Progress
-from factdrift.tables import write_parquet
 
 CHUNK = 32
 """Sentences that are scored between two checkpoints, in batches of edits."""

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.owned import atomic_path, remove_empty, remove_folder
-from factdrift.tables import parquet_writer
+from factdrift.core.owned import atomic_path, remove_empty, remove_folder
+from factdrift.core.tables import parquet_writer
 
 OWN = ("[0-9][0-9][0-9][0-9][0-9][0-9].*",)
 """Names of a batch's files, which begin with its number."""

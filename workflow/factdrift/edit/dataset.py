@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.edit.settings import SCENARIOS
-from factdrift.errors import InputError
-from factdrift.tables import write_parquet
 
 BLANK = "____"
 ROLES = ("update", "generalization", "nearest", "random")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from factdrift.core.errors import InputError
 from factdrift.edit.run_commands import add_method
 from factdrift.edit.try_commands import check_given, find_artefacts
-from factdrift.errors import InputError
 from factdrift.models.options import add_computing, add_model, add_template, loaded
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ def _chosen(options: argparse.Namespace) -> list[Edit]:
 
 def _write(options: argparse.Namespace, model: Loaded, hyper: Hyper, edits: Sequence[Edit]) -> list[str]:
     """Makes the edits and writes all folders, or none; returns the lines to print."""
+    from factdrift.core.owned import atomic_path
     from factdrift.edit.methods.regimes import edited
-    from factdrift.tables import atomic_path
 
     given, _ = find_artefacts(options, hyper, model)
     alone = options.regime == "independent"

@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
+from factdrift.core.errors import InputError
 from factdrift.edit.ability import Ability
 from factdrift.edit.dataset import draw
 from factdrift.edit.harness import run_tasks
 from factdrift.edit.methods.interface import Edited
 from factdrift.edit.probes import Update
 from factdrift.edit.settings import AbilitySettings
-from factdrift.errors import InputError
 from factdrift.models.deltas import Deltas
 from factdrift.models.loading import Loaded
 from factdrift.models.perplexity import perplexity, pieces

@@ -11,8 +11,8 @@ from typing import Any
 
 from transformers import PreTrainedModel
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.plain import seeded
-from factdrift.errors import InputError
 from factdrift.models.deltas import Deltas, applied
 from factdrift.models.loading import Loaded
 from factdrift.models.templated import untemplated

@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from factdrift.core.owned import new_folder, remove_folder, remove_unfinished, writer_of_name
 from factdrift.edit.adapters import about, adapter_of, write_adapter
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Edit, Edited
 from factdrift.models.loading import Loaded
-from factdrift.owned import new_folder, remove_folder, remove_unfinished, writer_of_name
 
 
 class Keeping:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from factdrift.core.errors import CannotEdit
 from factdrift.edit.run_commands import add_hyper
-from factdrift.errors import CannotEdit
 from factdrift.models.options import add_computing, add_model, add_template, loaded, named
 
 

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TypeAlias
 
+from factdrift.core.errors import InputError, Unsupported
 from factdrift.edit.run_commands import add_hyper
-from factdrift.errors import InputError, Unsupported
 from factdrift.models.options import add_computing, add_model, loaded
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"

@@ -7,10 +7,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from factdrift.core.errors import InputError
+from factdrift.core.stage_settings import read_settings
 from factdrift.edit.settings import Settings
-from factdrift.errors import InputError
 from factdrift.models.options import PART, add_computing, add_source, add_template, loaded
-from factdrift.stage_settings import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,9 +66,9 @@ class _AsItIs(NamedTuple):
 def _probe(options: argparse.Namespace) -> None:
     import msgspec
 
+    from factdrift.core.owned import claim
     from factdrift.models.checkpoint import base_of
     from factdrift.models.names import split_name
-    from factdrift.owned import claim
 
     settings = read_settings(options.settings, Settings, PART)
     settings = msgspec.structs.replace(settings, regime="independent")
@@ -93,8 +93,8 @@ def _chosen(options: argparse.Namespace) -> Path:
     """Writes the edits that the options choose; returns the table."""
     import pyarrow.parquet as pq
 
+    from factdrift.core.tables import write_parquet
     from factdrift.edit.dataset import EDITS
-    from factdrift.tables import write_parquet
 
     if not options.edits.is_file():
         raise InputError(f"{options.edits}: no such file; make it with `factdrift edit dataset`")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.errors import InputError
+from factdrift.core.progress import Progress
+from factdrift.core.tables import write_parquet
 from factdrift.edit.methods.interface import Edit
-from factdrift.errors import InputError
 from factdrift.models.alignment import AlignmentError, Sentence, align
-from factdrift.progress import Progress
-from factdrift.tables import write_parquet
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded

@@ -16,6 +16,10 @@ from typing import Any
 import pyarrow as pa
 from torch import Tensor
 
+from factdrift.core.fingerprint import of_module
+from factdrift.core.owned import check_folder
+from factdrift.core.progress import Progress
+from factdrift.core.tables import write_parquet
 from factdrift.edit.checkpoints import Parts
 from factdrift.edit.general import of_edits
 from factdrift.edit.job import META, SAID, Job, cut, longest
@@ -26,13 +30,9 @@ from factdrift.edit.methods.regimes import Maker, at_a_time, maker
 from factdrift.edit.methods.repeated import Repeated
 from factdrift.edit.probes import Update
 from factdrift.edit.scores.fluency import fluency
-from factdrift.fingerprint import of_module
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
 from factdrift.models.memory import in_batches
 from factdrift.models.scoring import score
-from factdrift.owned import check_folder
-from factdrift.progress import Progress
-from factdrift.tables import write_parquet
 
 RUN_PROBES = pa.schema(
     [

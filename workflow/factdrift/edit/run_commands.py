@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from factdrift.core.errors import CannotEdit, InputError, Unsupported
+from factdrift.core.paths import METHODS
+from factdrift.core.stage_settings import read_settings
 from factdrift.edit.methods.own import entry
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.settings import Settings, check_regime
-from factdrift.errors import CannotEdit, InputError, Unsupported
 from factdrift.models.options import PART, add_computing, add_model, add_template, loaded, named
-from factdrift.paths import METHODS
-from factdrift.stage_settings import read_settings
 
 if TYPE_CHECKING:
     from factdrift.edit.job import Job
@@ -227,7 +227,7 @@ def write_account(
     If one of them raises CannotEdit and `--strict` is not given, calls `nothing` to write empty tables, and
     the account has the reason.
     """
-    from factdrift.tables import atomic_path
+    from factdrift.core.owned import atomic_path
 
     account: dict[str, Any] = {"model": named(options), "method": entry(options.method, options.methods).name}
     account |= {"device": "", "threads": options.threads}

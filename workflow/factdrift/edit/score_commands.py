@@ -89,6 +89,7 @@ def write_tables(
 
     `bundled`: folders of bundled models, whose recall is told below the tables.
     """
+    from factdrift.core.owned import claim
     from factdrift.edit.scores.table import (
         lines,
         read_groups,
@@ -97,7 +98,6 @@ def write_tables(
         write_table,
     )
     from factdrift.models.bundled.known import recall_lines
-    from factdrift.owned import claim
 
     claim(output, (f"{name}.{form}" for name in ("table6", "table7") for form in ("txt", "csv")))
     skipped = read_skipped(costs)

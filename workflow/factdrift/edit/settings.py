@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.options import Computing
 
 SCENARIOS = {

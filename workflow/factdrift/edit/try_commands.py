@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.run_commands import add_method, artefacts
-from factdrift.errors import CannotEdit, InputError
 from factdrift.models.alignment import find_subject
 from factdrift.models.names import folder_of
 from factdrift.models.options import add_computing, add_model, add_template, loaded

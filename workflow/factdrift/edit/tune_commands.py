@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from factdrift.core.errors import InputError
+from factdrift.core.stage_settings import read_settings
 from factdrift.edit.methods.own import entry
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.run_commands import add_hyper
 from factdrift.edit.settings import Settings
-from factdrift.errors import InputError
 from factdrift.models.options import PART, add_computing, add_source, add_template, loaded
-from factdrift.stage_settings import read_settings
 
 if TYPE_CHECKING:
     from factdrift.edit.methods.hyperparameters import Hyper
@@ -76,8 +76,8 @@ def _is_tuned(path: Path) -> bool:
 
 
 def _tune(options: argparse.Namespace) -> None:
+    from factdrift.core.owned import scratch
     from factdrift.edit.methods.hyperparameters import check_values, read_search
-    from factdrift.owned import scratch
 
     if options.output.exists() and not _is_tuned(options.output):
         raise InputError(
@@ -194,8 +194,8 @@ def write(options: argparse.Namespace, model: str, best: Trial, trials: int, upd
     """
     import yaml
 
+    from factdrift.core.owned import atomic_path
     from factdrift.edit.methods.hyperparameters import default_values
-    from factdrift.tables import atomic_path
 
     own = entry(options.method, options.methods)
     defaults = default_values(own.name, own.described_in(options.methods))

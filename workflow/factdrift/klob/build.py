@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.klob.candidates import Inputs, create_names
 from factdrift.klob.choice import choose_chains, choose_facts
 from factdrift.klob.facts import DEATH
@@ -19,7 +21,6 @@ from factdrift.klob.random_words import Source, random_sentences, stratified
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
 from factdrift.klob.sentences import Wording, columns_of, create_examples, define_wording, sentences_query
 from factdrift.klob.word_lists import WordList, pool
-from factdrift.tables import atomic_path, database, sql, write_parquet, write_query
 
 _BATCH = 10_000
 

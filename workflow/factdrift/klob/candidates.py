@@ -13,8 +13,9 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.tables import database, sql, write_query
 from factdrift.klob.facts import DEATH
-from factdrift.tables import database, sql, supplied_labels, write_query
+from factdrift.wikidata.tables import supplied_labels
 
 CANDIDATES = pa.schema(
     [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.klob.recall import NEW_TOKENS
 from factdrift.models.loading import Loaded
 from factdrift.models.scoring import generate

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from factdrift.tables import database, sql, write_query
+from factdrift.core.tables import database, sql, write_query
 
 DEATH = 570
 """Dates of death are among the statements, dropped as `datatype`: they say of whom to speak in the past."""

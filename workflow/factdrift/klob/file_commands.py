@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.paths import KLOB_TEMPLATES
 from factdrift.klob.options import add_tables, method_of
-from factdrift.paths import KLOB_TEMPLATES
 
 if TYPE_CHECKING:
     from factdrift.klob.commands import Parsers

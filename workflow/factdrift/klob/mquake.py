@@ -14,9 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.klob.candidates import CANDIDATES
-from factdrift.tables import write_parquet
 from factdrift.wikidata.ids import entity_number
 
 MQUAKE = pa.schema(

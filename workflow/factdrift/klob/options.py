@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factdrift.core.paths import KLOB, KLOB_TEMPLATES, NOUN_PHRASES
+from factdrift.core.stage_settings import add_settings, read_settings
 from factdrift.klob.settings import Settings
-from factdrift.paths import KLOB, KLOB_TEMPLATES, NOUN_PHRASES
-from factdrift.stage_settings import add_settings, read_settings
 
 if TYPE_CHECKING:
     from factdrift.klob.build import Candidates, Choice

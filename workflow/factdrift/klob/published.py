@@ -15,12 +15,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path, claim
+from factdrift.core.tables import database, sql, write_parquet
 from factdrift.klob.build import random_row, short_id, write_subtask
 from factdrift.klob.meta import table1
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK, SUBTASKS
-from factdrift.owned import claim
-from factdrift.tables import atomic_path, database, sql, write_parquet
 
 Row = dict[str, Any]
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 ATTEMPTS = 1000
 """The most draws for one sentence; then the pool is too small for different sentences."""

@@ -19,15 +19,15 @@ from typing import Any, NamedTuple, Protocol
 import duckdb
 import pyarrow as pa
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.progress import Progress
+from factdrift.core.tables import database, write_parquet
 from factdrift.klob.build import Candidates, Choice, chosen, passed
 from factdrift.klob.candidates import CANDIDATES, Inputs, create_names
 from factdrift.klob.choice import largest_output
 from factdrift.klob.facts import FACTS
 from factdrift.klob.schemas import RECALL
 from factdrift.klob.sentences import Wording, create_examples, define_wording, sentences_query
-from factdrift.progress import Progress
-from factdrift.tables import database, write_parquet
 from factdrift.wikidata.ids import property_number
 
 DEMONSTRATIONS = 8

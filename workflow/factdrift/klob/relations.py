@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from factdrift.errors import InputError
-from factdrift.tables import database, rows_of, sql
+from factdrift.core.errors import InputError
+from factdrift.core.tables import database, rows_of, sql
 from factdrift.wikidata.ids import property_id, property_number
 from factdrift.words.noun_phrases import COLUMNS as PHRASE_COLUMNS
 from factdrift.words.noun_phrases import NounPhrase, noun_phrases

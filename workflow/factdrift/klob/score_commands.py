@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 if TYPE_CHECKING:
     from factdrift.klob.scoring.evaluate import Choices, Evaluation
@@ -83,10 +83,10 @@ def _percent(text: str) -> Fraction:
 
 
 def _score(options: argparse.Namespace) -> None:
+    from factdrift.core.owned import claim, scratch
     from factdrift.klob.scoring import report
     from factdrift.klob.scoring.evaluate import Choices, evaluate
     from factdrift.klob.scoring.locator import read_scores
-    from factdrift.owned import claim, scratch
 
     headline = _percent(options.headline)
     percents = tuple(sorted({_percent(text) for text in options.k} | {headline}))

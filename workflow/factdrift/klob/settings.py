@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from factdrift.errors import InputError
-from factdrift.switches import switches
+from factdrift.core.errors import InputError
+from factdrift.core.switches import switches
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
+from factdrift.core.tables import rows_of
 from factdrift.klob.relations import Relation
 from factdrift.klob.templates import EXPRESSIONS, OBJECT, SUBJECT, Template
-from factdrift.tables import rows_of
 from factdrift.wikidata.ids import property_id
 from factdrift.words.grammar import Marks, cloze, read_grammar
 from factdrift.words.names import PLAIN, read_names

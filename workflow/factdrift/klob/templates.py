@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from factdrift.errors import InputError
-from factdrift.tables import rows_of
+from factdrift.core.errors import InputError
+from factdrift.core.tables import rows_of
 from factdrift.wikidata.ids import property_id, property_number
 
 SUBJECT, OBJECT, BLANK = "[X]", "[Y]", "_"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 from zipfile import BadZipFile
 
-from factdrift.errors import InputError
-from factdrift.tables import rows_of
+from factdrift.core.errors import InputError
+from factdrift.core.tables import rows_of
 
 NLTK_FILES = ("en", "en-basic")
 """The files of NLTK's corpus `words`."""

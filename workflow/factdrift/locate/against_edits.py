@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import stats
 
+from factdrift.core.errors import InputError
+from factdrift.core.owned import scratch
+from factdrift.core.tables import write_parquet
 from factdrift.edit.scores.metrics import Runs, write_scores
-from factdrift.errors import InputError
 from factdrift.locate.gather import read_about
-from factdrift.owned import scratch
-from factdrift.tables import write_parquet
 
 METRICS = (
     *("efficacy_d", "efficacy_s", "generalization_d", "generalization_s"),
@@ -255,7 +255,7 @@ def draw(rows: Sequence[dict[str, Any]], paths: Sequence[Path], metric: str = "e
     matplotlib.rcParams["svg.hashsalt"] = "factdrift"
     from matplotlib import pyplot
 
-    from factdrift.tables import atomic_path
+    from factdrift.core.owned import atomic_path
 
     models = list(dict.fromkeys(row["model"] for row in rows))
     figure, axes = pyplot.subplots(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.hyperparameters import Hyper, SizesOf, read_hyper
-from factdrift.errors import InputError
 
 KEYS = {"rome": "layer", "memit": "layers", "ft": "layers", "ft_l": "layers"}
 """Editing method -> its hyper-parameter that says which blocks are edited."""

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.klob.schemas import SUBTASK, SUBTASKS
 from factdrift.locate.prompts import SENTENCES, subject_characters
-from factdrift.tables import write_parquet
 
 
 def write_examples(examples: Path, limit: int, seed: int, folder: Path, output: Path) -> dict[str, int]:

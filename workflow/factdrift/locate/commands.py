@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TypeAlias
 
+from factdrift.core.errors import CannotEdit, InputError, Unsupported
+from factdrift.core.stage_settings import add_settings, read_settings
 from factdrift.edit.run_commands import read_shard, read_values
-from factdrift.errors import CannotEdit, InputError, Unsupported
 from factdrift.locate import edit_commands
 from factdrift.locate.settings import PART, Settings
 from factdrift.models.bundled.known import add_recall
 from factdrift.models.options import add_model, loaded
-from factdrift.stage_settings import add_settings, read_settings
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -148,12 +148,12 @@ def _gather(options: argparse.Namespace) -> None:
 def _scores(options: argparse.Namespace) -> None:
     from fractions import Fraction
 
+    from factdrift.core.owned import atomic_path, scratch
     from factdrift.klob.scoring.examples import read_examples
     from factdrift.locate.gather import skipped
     from factdrift.locate.report import draw, lines
     from factdrift.locate.table import compare, write_table
     from factdrift.models.bundled.known import recall_lines
-    from factdrift.owned import atomic_path, scratch
 
     subtasks = {
         name: read_examples(options.examples / f"klob_{name}.parquet", name) for name in ("c", "r", "u")

@@ -81,6 +81,7 @@ def _layers(options: argparse.Namespace) -> None:
 
 
 def _against(options: argparse.Namespace) -> None:
+    from factdrift.core.owned import atomic_path
     from factdrift.edit.scores.metrics import Runs, weights_of
     from factdrift.locate.against_edits import (
         compare,
@@ -93,7 +94,6 @@ def _against(options: argparse.Namespace) -> None:
     )
     from factdrift.locate.blocks import named
     from factdrift.models.names import check_same_weights
-    from factdrift.tables import atomic_path
 
     rows = []
     notes: list[str] = []

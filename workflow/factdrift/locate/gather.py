@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import write_parquet
 from factdrift.locate.prompts import read_sentences
 from factdrift.locate.schemas import KNOWN, LOCATED
 from factdrift.models.names import split_name
-from factdrift.tables import atomic_path, write_parquet
 
 _BATCH = 1024
 """Rows that are read at a time."""

@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from factdrift.core.errors import CannotEdit
+from factdrift.core.fingerprint import of_module
+from factdrift.core.owned import remove_empty
+from factdrift.core.tables import write_parquet
 from factdrift.edit.checkpoints import Parts
 from factdrift.edit.job import Job
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.probes import Update
 from factdrift.edit.run import RUN_EDITS, RUN_PROBES, write_nothing, write_run
-from factdrift.errors import CannotEdit
-from factdrift.fingerprint import of_module
 from factdrift.locate.blocks import hyper_at, named
-from factdrift.owned import remove_empty
-from factdrift.tables import write_parquet
 
 Found = tuple[Artefacts, dict[str, str | None]]
 

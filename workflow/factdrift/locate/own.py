@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.klob.scoring.locator import GRANULARITIES
 from factdrift.locate.results import Found, of_listed, of_scores
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from factdrift.core.errors import InputError
+from factdrift.core.functions import code_files, split_function
+from factdrift.core.paths import LOCATORS
 from factdrift.edit.methods.hyperparameters import check_values, read_hyper
-from factdrift.errors import InputError
-from factdrift.functions import code_files, split_function
 from factdrift.models.names import split_name
-from factdrift.paths import LOCATORS
 
 HYPER = "locate.hyper."
 """Where the user's hyper-parameters are in the configuration."""

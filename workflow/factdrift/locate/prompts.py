@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.alignment import AlignmentError, align, find_subject, token_span
 
 SENTENCES = pa.schema(

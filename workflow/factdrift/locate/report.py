@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from factdrift.core.owned import atomic_path
 from factdrift.klob.scoring.evaluate import ABOVE, Evaluation
 from factdrift.klob.scoring.report import HIGH, curve, high_control
 from factdrift.locate.table import Group, recalled
-from factdrift.tables import atomic_path
 
 TITLES = {
     "c": "KLoB-c, consistency: RSim between three wordings of a fact",

@@ -15,12 +15,16 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from factdrift.core.errors import InputError
+from factdrift.core.fingerprint import of_module
+from factdrift.core.functions import code_digest, read_function, split_function
+from factdrift.core.owned import atomic_path
+from factdrift.core.paths import LOCATORS as FOLDER
+from factdrift.core.progress import Progress
+from factdrift.core.tables import parquet_writer
 from factdrift.edit.checkpoints import Parts
 from factdrift.edit.job import peak_mb
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
-from factdrift.errors import InputError
-from factdrift.fingerprint import of_module
-from factdrift.functions import code_digest, read_function, split_function
 from factdrift.klob.scoring.selection import how_many
 from factdrift.locate.interface import Context, clean_logits, probability
 from factdrift.locate.methods.registry import LOCATORS
@@ -33,9 +37,6 @@ from factdrift.locate.settings import Settings
 from factdrift.models.leaks import ROUNDING, leaving_alone
 from factdrift.models.loading import Loaded
 from factdrift.models.memory import in_batches
-from factdrift.paths import LOCATORS as FOLDER
-from factdrift.progress import Progress
-from factdrift.tables import atomic_path, parquet_writer
 
 _ABOUT = pa.schema([("granularity", pa.string()), ("units", pa.int64())])
 """Of a batch; all batches must agree."""

@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.klob.scoring.evaluate import MEASURES, Choices, Evaluation, evaluate, lexical
 from factdrift.klob.scoring.examples import Examples
 from factdrift.klob.scoring.locator import Scores, read_scores
 from factdrift.klob.scoring.reference import REFERENCES, reference
 from factdrift.models.names import check_same_weights
-from factdrift.tables import write_parquet
 
 GRANULARITIES = ("weight", "neuron", "column", "head", "module", "layer")
 

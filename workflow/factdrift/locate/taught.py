@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.tables import write_parquet
 from factdrift.locate.choose import drawn
 from factdrift.models.bundled.taught import TAUGHT, changed_since
-from factdrift.tables import write_parquet
 
 Row = Mapping[str, Any]
 Fact = tuple[str, str]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.hooks import After, hooked
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from factdrift.errors import Unsupported
+from factdrift.core.errors import Unsupported
 from factdrift.models.templated import Templated
 
 NOT_FINITE = "not_finite"

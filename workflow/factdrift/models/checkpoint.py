@@ -10,7 +10,7 @@ from typing import Any
 
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.families import spec_of
 from factdrift.models.fork import check_logits
 from factdrift.models.loading import (

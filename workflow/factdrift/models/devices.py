@@ -12,8 +12,8 @@ from typing import IO
 
 import torch
 
-from factdrift.errors import InputError
-from factdrift.nodes import node, private_folder, try_lock
+from factdrift.core.errors import InputError
+from factdrift.core.nodes import node, private_folder, try_lock
 
 WAIT = 1.0
 """Seconds between two attempts to lock a GPU."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from factdrift.errors import CannotEdit, Unsupported
-from factdrift.paths import FAMILIES
+from factdrift.core.errors import CannotEdit, Unsupported
+from factdrift.core.paths import FAMILIES
 
 if TYPE_CHECKING:
     from torch import nn

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from factdrift.errors import Unsupported
+from factdrift.core.errors import Unsupported
 from factdrift.models.hooks import hooked
 from factdrift.models.padding import padded
 from factdrift.models.precise import in_float32, is_quantized

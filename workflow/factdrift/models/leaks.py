@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from torch import nn
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.models.snapshot import Snapshot
 from factdrift.models.templated import untemplated
 

@@ -16,7 +16,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from transformers.utils.hub import cached_file
 from transformers.utils.logging import disable_progress_bar
 
-from factdrift.errors import InputError, Unsupported
+from factdrift.core.errors import InputError, Unsupported
 from factdrift.models.alignment import check_tokenizer
 from factdrift.models.families import ModelSpec, is_listed, spec_of
 from factdrift.models.fork import check_logits

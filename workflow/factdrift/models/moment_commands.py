@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from factdrift.errors import CannotEdit
+from factdrift.core.errors import CannotEdit
 from factdrift.models.names import BUNDLED
 from factdrift.models.options import add_computing, add_model, loaded
 
@@ -103,7 +103,7 @@ def written(model: Loaded, seed: int) -> Iterator[str]:
 
 
 def _add(options: argparse.Namespace) -> None:
-    from factdrift.errors import InputError
+    from factdrift.core.errors import InputError
     from factdrift.models.moments import read_file
 
     total = read_file(options.files[0])

@@ -18,13 +18,13 @@ import torch
 import transformers
 from torch import Tensor
 
-from factdrift.errors import CannotEdit, InputError
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.owned import atomic_path
 from factdrift.models.families import ModelSpec
 from factdrift.models.hooks import After, hooked, stopping
 from factdrift.models.loading import Loaded
 from factdrift.models.padding import batches, padded
 from factdrift.models.tensor_files import read_tensors, write_tensors
-from factdrift.tables import atomic_path
 
 RIDGE = 1e-6
 TOKENS_PER_INPUT, FEWEST_TOKENS = 10, 200_000

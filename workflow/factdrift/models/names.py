@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 ALIASES = {"sample": "sample-llama"}
 BUNDLED = ("sample-llama", "sample-gpt2")

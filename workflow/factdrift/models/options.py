@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from factdrift.core.stage_settings import add_settings, read_settings
 from factdrift.models.names import ALIASES
 from factdrift.models.templated import TEMPLATES
-from factdrift.stage_settings import add_settings, read_settings
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded

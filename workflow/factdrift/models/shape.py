@@ -18,7 +18,7 @@ from typing import Any
 from torch import nn
 from transformers import DynamicCache
 
-from factdrift.errors import Unsupported
+from factdrift.core.errors import Unsupported
 from factdrift.models.families import ModelSpec, shape_of, spec_from
 
 MIXES = re.compile(r"att|mixer|delta|mamba|conv|temporal|recurrent", re.IGNORECASE)

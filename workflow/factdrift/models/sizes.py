@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from factdrift.errors import CannotEdit, InputError
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.paths import CONFIG
+from factdrift.core.yaml_files import read_yaml
 from factdrift.models.names import ALIASES, BUNDLED
-from factdrift.paths import CONFIG
-from factdrift.yaml_files import read_yaml
 
 _NAMES = {
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),

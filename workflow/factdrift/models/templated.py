@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 TEMPLATES = ("none", "chat")
 """Values of the key `edit.template`."""

@@ -11,8 +11,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from factdrift.errors import InputError
-from factdrift.tables import atomic_path
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
 
 ABOUT = "about"
 """The one key of a file's metadata: safetensors writes several in no fixed order."""

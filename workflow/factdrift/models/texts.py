@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded

@@ -135,7 +135,7 @@ def _holding(options: argparse.Namespace) -> None:
 
 
 def _search(options: argparse.Namespace) -> None:
-    from factdrift.errors import InputError
+    from factdrift.core.errors import InputError
     from factdrift.neighbors.facts import search
 
     first, _, number = options.part.partition("-of-")

@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from factdrift.tables import sql
+from factdrift.core.tables import sql
 
 NOT_A_DOCUMENT = ("rank", "snak", "datatype", "subject")
 """The filters up to subject relevance: statements that they drop are in no document, statements that a later

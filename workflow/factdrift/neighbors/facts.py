@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.neighbors.groups import Group, updated_groups, updated_subjects
 from factdrift.neighbors.tfidf import Neighbors, nearest
 from factdrift.neighbors.vectors import open_space
-from factdrift.tables import TIME, database, sql, write_parquet, write_query
+from factdrift.wikidata.tables import TIME
 
 NEIGHBORS = pa.schema(
     [

@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from factdrift.tables import sql
+from factdrift.core.tables import sql
 
 
 class Group(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from factdrift.tables import database, sql, supplied_labels, time_bound, write_query
+from factdrift.core.tables import database, sql, write_query
+from factdrift.wikidata.tables import supplied_labels, time_bound
 from factdrift.words.templates import BLANK
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from factdrift.core.tables import database, sql, write_query
 from factdrift.neighbors.facts import COLUMNS, NEIGHBORS
 from factdrift.neighbors.groups import Group, updated_groups
 from factdrift.neighbors.tfidf import pair_similarities
 from factdrift.neighbors.vectors import open_space
-from factdrift.tables import database, sql, write_query
 
 _FACT = "neighbor, relation, statement, object, datatype, json, key, pit"
 

@@ -14,11 +14,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from factdrift.core.tables import database, sql, write_query
 from factdrift.neighbors.facts import COLUMNS
 from factdrift.neighbors.holding import holds
 from factdrift.neighbors.tfidf import pair_similarities
 from factdrift.neighbors.vectors import Space, open_space
-from factdrift.tables import database, sql, supplied_labels, write_query
+from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.templates import BLANK
 
 BLOCK = 100_000

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from factdrift.core.progress import Progress
 from factdrift.neighbors.documents import Counts, Documents
-from factdrift.progress import Progress
 
 DECIMALS = 9
 """Decimals to which similarities are rounded before they are compared, so that ties are ties.

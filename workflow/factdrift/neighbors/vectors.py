@@ -16,12 +16,12 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
+from factdrift.core.owned import new_folder
+from factdrift.core.progress import tracked
+from factdrift.core.tables import database
 from factdrift.neighbors.documents import count_documents, read_documents
 from factdrift.neighbors.groups import updated_groups, updated_subjects
 from factdrift.neighbors.tfidf import TfIdf
-from factdrift.owned import new_folder
-from factdrift.progress import tracked
-from factdrift.tables import database
 
 DOCUMENTS = 250_000
 """Documents whose vectors are made at a time: some 20 features each, temporarily 100 bytes a feature."""

@@ -15,15 +15,15 @@ import jinja2
 import pyarrow as pa
 import yaml
 
-from factdrift.errors import InputError
-from factdrift.manifests import warnings
-from factdrift.paths import CARDS, CITATION
+from factdrift.core.errors import InputError
+from factdrift.core.manifests import warnings
+from factdrift.core.paths import CARDS, CITATION
+from factdrift.core.yaml_files import read_yaml
 from factdrift.publish.checksums import sha256
 from factdrift.publish.datasets import Dataset
 from factdrift.publish.fields import Page
 from factdrift.publish.statistics import Counted
 from factdrift.wikidata.text import printable
-from factdrift.yaml_files import read_yaml
 
 LICENCES = ["cc0-1.0", "mit"]
 """Of the facts, and of sentences and selection, as the hub names them."""

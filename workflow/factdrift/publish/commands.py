@@ -39,7 +39,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _file(options: argparse.Namespace) -> None:
     import shutil
 
-    from factdrift.tables import atomic_path
+    from factdrift.core.owned import atomic_path
 
     with atomic_path(options.output) as path:
         shutil.copyfile(options.source, path)
@@ -49,7 +49,7 @@ def _folders(options: argparse.Namespace) -> None:
     from factdrift.publish.folders import Published, Replay, write_folders
 
     if bool(options.answers) != bool(options.store):
-        from factdrift.errors import InputError
+        from factdrift.core.errors import InputError
 
         raise InputError("--answers and --store belong together; give both or neither")
     replay = Replay(options.answers, options.store) if options.store else None

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from factdrift.errors import InputError
-from factdrift.paths import CARDS
+from factdrift.core.errors import InputError
+from factdrift.core.paths import CARDS
 
 
 class Statistic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

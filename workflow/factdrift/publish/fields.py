@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _COLUMNS = ["column", "type", "unit", "meaning", "source"]

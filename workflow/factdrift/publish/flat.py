@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from factdrift.tables import atomic_path, database, sql, write_parquet
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import database, sql, write_parquet
 from factdrift.wikidata.text import sheet_cell
 
 SEPARATOR = " | "

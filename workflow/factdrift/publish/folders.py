@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.chat.exchange import export_store
-from factdrift.errors import InputError
-from factdrift.manifests import public, read_manifest
-from factdrift.paths import DICTIONARY
+from factdrift.core.errors import InputError
+from factdrift.core.manifests import public, read_manifest
+from factdrift.core.owned import atomic_path
+from factdrift.core.paths import DICTIONARY
 from factdrift.publish.card import Table, edition, write_card
 from factdrift.publish.checksums import write_checksums
 from factdrift.publish.croissant import write_croissant
@@ -23,7 +24,6 @@ from factdrift.publish.fields import read_page
 from factdrift.publish.flat import write_flat
 from factdrift.publish.shards import write_splits
 from factdrift.publish.statistics import count
-from factdrift.tables import atomic_path
 
 UPDATES = Config("updates", "flat_updates", {"full": "updates.parquet"})
 """The flat table, which is a file at the top of a folder and not in shards."""

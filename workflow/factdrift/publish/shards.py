@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.publish.datasets import Config
-from factdrift.tables import write_parquet
 
 SHARD = 50_000
 """Rows of a shard: some 20 MB of WikiFactDiff, 250 MB while it is written."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import database, sql
 from factdrift.publish.datasets import Dataset, Statistic
-from factdrift.tables import atomic_path, database, sql
 
 _BARS = 20
 """Bars of a figure; the table beside it has all rows."""

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import psutil
 
+from factdrift.core.settings import contact_of, dump_source, scope
 from factdrift.runs.costs import dump_bytes, read_quantities
 from factdrift.runs.estimate import SUFFIXES, Dump, Machine, check_disk, estimate, report
 from factdrift.runs.stages import Follower, Job
 from factdrift.runs.sweep import sweep
-from factdrift.settings import contact_of, dump_source, scope
 from factdrift.wikidata.streams import compression
 
 PROGRESS = Path("logs/progress.txt")

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 if TYPE_CHECKING:
     from factdrift.runs.estimate import Dump

@@ -8,7 +8,7 @@ import itertools
 from pathlib import Path
 from typing import NamedTuple
 
-from factdrift.paths import COSTS
+from factdrift.core.paths import COSTS
 
 
 class Cost(NamedTuple):

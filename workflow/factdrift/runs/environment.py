@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 
 def say_interrupted(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

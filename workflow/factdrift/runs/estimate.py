@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.runs.costs import Cost, job_count, read_archives, read_costs, read_quantities
 
 SUFFIXES = {"gz": "gzip", "bz2": "bzip2", "zst": "zstd"}

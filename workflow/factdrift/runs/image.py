@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 
 def link_image(image: Path, link: Path) -> None:

@@ -6,7 +6,7 @@ import logging
 import sys
 from typing import Any
 
-from factdrift.screen import ERASE, is_terminal
+from factdrift.core.screen import ERASE, is_terminal
 
 EVENTS = frozenset(
     {

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from factdrift.paths import COSTS
+from factdrift.core.paths import COSTS
 from factdrift.runs.costs import Cost, read_archives, read_costs, read_quantities
 from factdrift.runs.estimate import Dump, Parts, job_figures, texts_of
 

@@ -19,10 +19,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from factdrift.disk import is_full
-from factdrift.progress import figure, read_line
-from factdrift.screen import ERASE, is_terminal, styled
-from factdrift.tables import atomic_path
+from factdrift.core.disk import is_full
+from factdrift.core.owned import atomic_path
+from factdrift.core.progress import figure, read_line
+from factdrift.core.screen import ERASE, is_terminal, styled
 from factdrift.wikidata.text import printable
 
 LOOK = 2.0

@@ -12,9 +12,9 @@ from typing import Any, TextIO
 
 import pyarrow.parquet as pq
 
-from factdrift.progress import read_line
-from factdrift.screen import styled
-from factdrift.tables import database, sql
+from factdrift.core.progress import read_line
+from factdrift.core.screen import styled
+from factdrift.core.tables import database, sql
 from factdrift.wikidata.text import printable
 
 EXAMPLES = 5

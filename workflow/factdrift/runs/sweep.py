@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from factdrift.nodes import node
-from factdrift.owned import remove_unfinished, writer_of_name, writer_of_scratch
+from factdrift.core.nodes import node
+from factdrift.core.owned import remove_unfinished, writer_of_name, writer_of_scratch
 
 FORGOTTEN = 24 * 3600.0
 """Seconds without a change after which no job of another node can still be writing a file: longer than clocks

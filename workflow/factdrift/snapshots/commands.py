@@ -8,8 +8,8 @@ import json
 import sys
 from pathlib import Path
 
-from factdrift.addresses import WIKIDATA_API
-from factdrift.paths import SAMPLE
+from factdrift.core.addresses import WIKIDATA_API
+from factdrift.core.paths import SAMPLE
 from factdrift.snapshots import download_commands
 
 
@@ -69,11 +69,11 @@ def _day(text: str) -> int:
 
 
 def _render(options: argparse.Namespace) -> None:
+    from factdrift.core.owned import atomic_path
     from factdrift.snapshots.sample.account import account, read_parts, warning
     from factdrift.snapshots.sample.as_of import day_text
     from factdrift.snapshots.sample.render import render_dump
     from factdrift.snapshots.sample.tables import read_sample
-    from factdrift.tables import atomic_path
 
     parts, day = read_parts(options.tables), day_text(options.date)
     entities = render_dump(read_sample(options.tables), options.date, options.output)
@@ -104,8 +104,8 @@ def _derive(options: argparse.Namespace) -> None:
 
 
 def _entities(options: argparse.Namespace) -> None:
-    from factdrift.addresses import access_token, check_address
-    from factdrift.settings import read_ids
+    from factdrift.core.addresses import access_token, check_address
+    from factdrift.core.settings import read_ids
     from factdrift.snapshots.api.client import LIMITS, POLICY, Api
     from factdrift.snapshots.api.entities import fetch_entities
     from factdrift.snapshots.api.store import Store

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 from isal import igzip
 
-from factdrift.errors import InputError
-from factdrift.tables import atomic_path
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
 
 MEMBER_SIZE = 4 << 20
 """Bytes of text after which a gzip member ends."""

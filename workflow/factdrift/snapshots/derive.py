@@ -34,8 +34,8 @@ from typing import Any
 
 import msgspec
 
-from factdrift.errors import InputError
-from factdrift.progress import Progress
+from factdrift.core.errors import InputError
+from factdrift.core.progress import Progress
 from factdrift.snapshots.compression import dump_writer
 from factdrift.snapshots.php_json import php_json
 from factdrift.wikidata.shares import Share, check_shares

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from factdrift.errors import DamagedDump, InputError
-from factdrift.nodes import try_lock
-from factdrift.progress import Progress
-from factdrift.redaction import redacted
-from factdrift.retry import say
+from factdrift.core.errors import DamagedDump, InputError
+from factdrift.core.nodes import try_lock
+from factdrift.core.owned import atomic_path
+from factdrift.core.progress import Progress
+from factdrift.core.redaction import redacted
+from factdrift.core.retry import say
 from factdrift.snapshots.fetch import Client, Head, Missing
 from factdrift.snapshots.registry import Dump, mondays
-from factdrift.tables import atomic_path
 
 _CHUNK = 8 << 20
 _MB = 1e6

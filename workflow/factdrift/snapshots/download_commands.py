@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from factdrift.addresses import check_address
-from factdrift.errors import InputError
+from factdrift.core.addresses import check_address
+from factdrift.core.errors import InputError
 
 if TYPE_CHECKING:
     from factdrift.snapshots.fetch import Client
@@ -86,14 +86,14 @@ def _month(text: str) -> str:
 
 
 def _client(options: argparse.Namespace) -> Client:
-    from factdrift.retry import RetryPolicy
+    from factdrift.core.retry import RetryPolicy
     from factdrift.snapshots.fetch import Client, Limits
 
     return Client(options.contact, RetryPolicy(tries=options.tries), Limits(timeout=options.timeout))
 
 
 def _registry(options: argparse.Namespace) -> Path:
-    from factdrift.paths import DUMPS
+    from factdrift.core.paths import DUMPS
 
     return Path(options.registry or DUMPS)
 

@@ -18,12 +18,12 @@ from urllib.parse import urlsplit
 import requests
 import urllib3.exceptions
 
-from factdrift.addresses import AccessToken
-from factdrift.errors import InputError
-from factdrift.nodes import file_lock, private_folder
-from factdrift.redaction import Redactor
-from factdrift.retry import Retries, RetryPolicy, TransientError, retry_after, say
-from factdrift.settings import contact_of
+from factdrift.core.addresses import AccessToken
+from factdrift.core.errors import InputError
+from factdrift.core.nodes import file_lock, private_folder
+from factdrift.core.redaction import Redactor
+from factdrift.core.retry import Retries, RetryPolicy, TransientError, retry_after, say
+from factdrift.core.settings import contact_of
 
 T = TypeVar("T")
 

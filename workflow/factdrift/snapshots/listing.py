@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from urllib.parse import unquote, urljoin
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.snapshots.download import published
 from factdrift.snapshots.fetch import Client, Missing
 from factdrift.snapshots.registry import Dump

@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.disk import is_full
-from factdrift.errors import InputError
-from factdrift.progress import Progress
+from factdrift.core.disk import is_full
+from factdrift.core.errors import InputError
+from factdrift.core.progress import Progress
+from factdrift.core.tables import database, sql, write_query
 from factdrift.snapshots.fetch import Client, Head, Missing
-from factdrift.tables import database, sql, write_query
 from factdrift.wikidata.pageviews import VIEWS, WIKI, EnglishViews
 
 WIKIMEDIA = "https://dumps.wikimedia.org/other/pageview_complete/monthly"

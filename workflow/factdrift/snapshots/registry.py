@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
-from factdrift.addresses import is_url
-from factdrift.errors import InputError
-from factdrift.paths import DUMPS
-from factdrift.settings import dump_source
+from factdrift.core.addresses import is_url
+from factdrift.core.errors import InputError
+from factdrift.core.paths import DUMPS
+from factdrift.core.settings import dump_source
 
 COLUMNS = ("date", "url", "mirror", "bytes", "sha1", "md5", "note")
 

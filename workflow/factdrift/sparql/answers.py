@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from factdrift.errors import InputError
-from factdrift.tables import atomic_path
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
 
 Bindings = list[dict[str, dict[str, str]]]
 """The rows of an answer as SPARQL's JSON has them: for each bound variable `type` and `value`, for literals

@@ -21,9 +21,9 @@ import msgspec
 from SPARQLWrapper import JSON, POST, SPARQLWrapper
 from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperException
 
-from factdrift.errors import InputError
-from factdrift.nodes import file_lock
-from factdrift.retry import Retries, RetryPolicy, TransientError, retry_after, say
+from factdrift.core.errors import InputError
+from factdrift.core.nodes import file_lock
+from factdrift.core.retry import Retries, RetryPolicy, TransientError, retry_after, say
 from factdrift.sparql.answers import Answers, Bindings, decode_answer
 
 POLICY = RetryPolicy(tries=8, first=4.0, unreached=3)

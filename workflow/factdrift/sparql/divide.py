@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.sparql.answers import Bindings
 from factdrift.sparql.client import TooMuch
 from factdrift.wikidata.time import pack, unpack

@@ -7,7 +7,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.sparql.vocabulary import PREFIXES, PROLOGUE
 
 _TRIPLES = "application/n-triples"

@@ -20,8 +20,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pyoxigraph
 
-from factdrift.errors import InputError
-from factdrift.tables import atomic_path
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
 
 _Format = TypeVar("_Format")
 _HOST = "127.0.0.1"

@@ -21,9 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from stringzilla import find
 
-from factdrift.errors import InputError
-from factdrift.owned import new_folder
-from factdrift.progress import Progress
+from factdrift.core.errors import InputError
+from factdrift.core.owned import new_folder
+from factdrift.core.progress import Progress
+from factdrift.core.tables import parquet_writer
 from factdrift.statements.no_pandas import spare_pandas
 from factdrift.statements.prefilter import NAMES, SITE_HINTS, NeedlessItems
 from factdrift.statements.rows import (
@@ -39,7 +40,6 @@ from factdrift.statements.rows import (
 )
 from factdrift.statements.statement_columns import StatementColumns
 from factdrift.statements.translations import Translations
-from factdrift.tables import parquet_writer
 from factdrift.wikidata.entity import (
     NAMED_PROPERTIES,
     UNREADABLE,

@@ -18,20 +18,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from factdrift.errors import DamagedDump, InputError
+from factdrift.core.errors import DamagedDump, InputError
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import ROW_GROUP, database, write_parquet
 from factdrift.statements.extract import BAD_LINES_NAMED, REPORT
-from factdrift.tables import (
-    ENTITIES,
-    PROPERTIES,
-    ROW_GROUP,
-    STATEMENTS,
-    TRANSLATIONS,
-    atomic_path,
-    database,
-    write_parquet,
-)
 from factdrift.wikidata.course import suspicious
 from factdrift.wikidata.shares import Account, check_shares
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS, TRANSLATIONS
 
 CLASSES = pa.schema([("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))])
 """One row per item that has superclasses (P279) or is used as a class, that is, is a value of P31 or P279. A

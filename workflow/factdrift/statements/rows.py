@@ -1,8 +1,8 @@
 """Entities of a dump as rows of the tables of a shard.
 
-A shard's tables have the columns of the snapshot's (`factdrift.tables`), and two more with which gathering
-all shards finishes them: `line`, the line of the dump, which decides between two lines of one entity, and in
-the statements `inferred`, the datatype inferred from the value where the snak has none.
+A shard's tables have the columns of the snapshot's (`factdrift.wikidata.tables`), and two more with which
+gathering all shards finishes them: `line`, the line of the dump, which decides between two lines of one
+entity, and in the statements `inferred`, the datatype inferred from the value where the snak has none.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from factdrift.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.wikidata.entity import Entity, Outline, Snak, Statement, snaks
+from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.wikidata.values import Value, canonical_json, read_value
 
 _LINE = pa.field("line", pa.int64())

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from factdrift.statements.rows import SHARD_STATEMENTS, UNREAD, Oddities
-from factdrift.tables import TIME
 from factdrift.wikidata.entity import DataValue, Entity, Statement, snaks, statement_id
 from factdrift.wikidata.ids import entity_number, property_number
+from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import Time
 from factdrift.wikidata.values import read_time, read_value
 

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from factdrift.tables import TRANSLATIONS, parquet_writer
+from factdrift.core.tables import parquet_writer
 from factdrift.wikidata.entity import UNREADABLE, Empty, Revision, Text, term
+from factdrift.wikidata.tables import TRANSLATIONS
 
 SHARD_TRANSLATIONS = TRANSLATIONS.append(pa.field("revision", pa.int64())).append(
     pa.field("line", pa.int64())

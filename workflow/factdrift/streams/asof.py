@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.tables import database, growing, sql
 from factdrift.streams.changes import day_number
 from factdrift.streams.schemas import ASOF
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Asked, Held, dates_within, verdict
-from factdrift.tables import database, growing, sql
 from factdrift.tempripple.dates import Date
 from factdrift.tempripple.distractors import WRONG, Instance, Kinds, Pool
 from factdrift.tempripple.distractors import Asked as Drawn

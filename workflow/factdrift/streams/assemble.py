@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.tables import database, sql, write_parquet
 from factdrift.streams.chains import CHAINS
-from factdrift.tables import database, sql, write_parquet
 
 STREAM = pa.schema(
     [

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.tables import database, sql, write_parquet
 from factdrift.streams.changes import Dated, Seen, Span, dated, lag
 from factdrift.streams.links import Link, fates, superseded
 from factdrift.streams.stated import ITEM, Ended, create_stated, write_timelines
-from factdrift.tables import database, sql, write_parquet
 
 _CHANGE = [
     ("date", pa.string()),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from factdrift.tables import atomic_path, database, sql
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import database, sql
 
 SCENARIOS = ("ReplaceObject", "Archive", "AddObject", "AddRelation", "AddEntity", "Other")
 _COLORS = ("#0b6e99", "#c44e52", "#55a868", "#8172b2", "#ccb974", "#999999")

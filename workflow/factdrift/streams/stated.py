@@ -10,9 +10,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.tables import growing, sql
 from factdrift.streams.changes import Span
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Stated, follow, held
-from factdrift.tables import growing, sql
 
 TIMELINES = pa.schema(
     [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from factdrift.tables import atomic_path
+from factdrift.core.owned import atomic_path
 from factdrift.tempripple.method import ItemMethod
 from factdrift.tempripple.resources import Resources
 from factdrift.tempripple.schemas import (

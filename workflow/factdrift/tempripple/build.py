@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from factdrift.tables import supplied_labels
 from factdrift.tempripple.facts import find_facts
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.names import Names
@@ -14,6 +13,7 @@ from factdrift.tempripple.resources import Resources
 from factdrift.tempripple.schemas import TR_DROPPED, TR_FACTS, TR_RELATED, read_rows, write_json, write_rows
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.types import Types
+from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.names import read_names
 
 

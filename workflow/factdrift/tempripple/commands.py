@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from factdrift.stage_settings import Settings
+    from factdrift.core.stage_settings import Settings
     from factdrift.tempripple.resources import Resources
 
 
@@ -63,7 +63,7 @@ def _declare_related(verbs: Verbs[argparse.ArgumentParser]) -> None:
 
 
 def _declare_items(verbs: Verbs[argparse.ArgumentParser]) -> None:
-    from factdrift.stage_settings import add_settings
+    from factdrift.core.stage_settings import add_settings
     from factdrift.tempripple.method import PART, ItemMethod
 
     verb = verbs.add_parser("items", help="the questions, with four options where there are enough values")
@@ -75,7 +75,7 @@ def _declare_items(verbs: Verbs[argparse.ArgumentParser]) -> None:
 
 
 def _declare_account(verbs: Verbs[argparse.ArgumentParser]) -> None:
-    from factdrift.stage_settings import add_settings
+    from factdrift.core.stage_settings import add_settings
     from factdrift.tempripple.method import PART, ItemMethod
 
     verb = verbs.add_parser("account", help="statistics, and everything that was dropped")
@@ -135,7 +135,7 @@ def _declare_mquake(verbs: Verbs[argparse.ArgumentParser]) -> None:
 
 def _add_search(verb: argparse.ArgumentParser) -> None:
     """Adds the options that `facts` and `related` share."""
-    from factdrift.stage_settings import add_settings
+    from factdrift.core.stage_settings import add_settings
     from factdrift.tempripple.method import PART, Method
     from factdrift.tempripple.opening import add_source
 
@@ -148,7 +148,7 @@ def _add_search(verb: argparse.ArgumentParser) -> None:
 
 
 def _add_resources(verb: argparse.ArgumentParser) -> None:
-    from factdrift.paths import TEMPRIPPLE
+    from factdrift.core.paths import TEMPRIPPLE
 
     verb.add_argument(
         "--resources", type=Path, default=TEMPRIPPLE, help="folder of mutable.tsv, immutable.tsv, types.tsv"
@@ -162,7 +162,7 @@ def _resources(options: argparse.Namespace) -> Resources:
 
 
 def _settings(options: argparse.Namespace, kind: type[Settings]) -> Settings:
-    from factdrift.stage_settings import read_settings
+    from factdrift.core.stage_settings import read_settings
     from factdrift.tempripple.method import PART
 
     return read_settings(options.settings, kind, PART)
@@ -255,8 +255,8 @@ def _examples(options: argparse.Namespace) -> None:
 
 
 def _score(options: argparse.Namespace) -> None:
-    from factdrift.errors import InputError
-    from factdrift.tables import atomic_path
+    from factdrift.core.errors import InputError
+    from factdrift.core.owned import atomic_path
     from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, read_rows
     from factdrift.tempripple.score import as_markdown, read_predictions, report, within_cutoff
 

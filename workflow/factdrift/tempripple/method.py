@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from factdrift.switches import switches
+from factdrift.core.switches import switches
 from factdrift.wikidata.ids import entity_number
 
 PART = "tempripple"

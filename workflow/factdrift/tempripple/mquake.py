@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from factdrift.errors import InputError
-from factdrift.tables import atomic_path
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
 from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, Row, read_rows
 
 SUBJECT = "{}"

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factdrift.addresses import QUERY_SERVICE, check_address
-from factdrift.errors import InputError
-from factdrift.settings import contact_of
+from factdrift.core.addresses import QUERY_SERVICE, check_address
+from factdrift.core.errors import InputError
+from factdrift.core.settings import contact_of
 
 if TYPE_CHECKING:
     from factdrift.tempripple.sources import Source
@@ -44,7 +44,7 @@ def open_source(options: argparse.Namespace) -> Iterator[Source]:
         with _sparql(options) as source:
             yield source
         return
-    from factdrift.tables import database
+    from factdrift.core.tables import database
     from factdrift.tempripple.table_source import TableSource
 
     missing = [f"--{name}" for name in TABLES if not getattr(options, name)]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.tempripple.relations import Immutable, Mutable, Relations
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.types import ids

@@ -17,8 +17,9 @@ from typing import IO, cast
 
 import duckdb
 
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import ROW_GROUP, database, sql
 from factdrift.sparql.vocabulary import DATATYPES, GENID, PREFIXES, datatype_iri
-from factdrift.tables import ROW_GROUP, atomic_path, database, sql
 from factdrift.tempripple.rows import INSTANCE, SUBCLASS, create_macros
 from factdrift.wikidata.time import JULIAN_CALENDAR, YEAR
 

@@ -6,8 +6,8 @@ import csv
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
-from factdrift.errors import InputError
-from factdrift.tables import rows_of
+from factdrift.core.errors import InputError
+from factdrift.core.tables import rows_of
 from factdrift.wikidata.ids import entity_number
 from factdrift.words.noun_phrases import COLUMNS as PHRASE_COLUMNS
 from factdrift.words.noun_phrases import NounPhrase, noun_phrases

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from factdrift.paths import NOUN_PHRASES, TEMPRIPPLE
+from factdrift.core.paths import NOUN_PHRASES, TEMPRIPPLE
 from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, SPORT, Relations, read_relations
 
 

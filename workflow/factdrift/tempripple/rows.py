@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from factdrift.tables import database, sql, write_parquet
+from factdrift.core.tables import database, sql, write_parquet
 from factdrift.tempripple.sources import CLASSES, STATEMENTS
 
 INSTANCE, SUBCLASS = 31, 279

@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.errors import InputError
-from factdrift.tables import atomic_path, write_parquet
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import write_parquet
 
 _TEXTS = pa.list_(pa.string())
 

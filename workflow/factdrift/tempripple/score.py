@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.tempripple.metrics import (
     Interval,
     clustered_interval,

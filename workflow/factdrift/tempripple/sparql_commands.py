@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 _RDF = """The part of a snapshot that TempRIPPLE queries, as RDF in Wikidata's vocabulary, so that queries run
 unchanged here and on the Query Service. All names are written as English, and the values of qualifiers other
@@ -26,7 +26,7 @@ def register(
 
 
 def _declare_rdf(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    from factdrift.paths import TEMPRIPPLE
+    from factdrift.core.paths import TEMPRIPPLE
 
     verb = commands.add_parser("rdf", help="a snapshot as RDF in Wikidata's vocabulary", description=_RDF)
     verb.add_argument("--statements", type=Path, nargs="+", required=True, help="all buckets")

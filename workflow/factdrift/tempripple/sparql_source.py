@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.sparql.client import Client
 from factdrift.sparql.divide import Binding, Period, divided, halved, months, unusable
 from factdrift.sparql.vocabulary import DATE_TIME, PREFIXES, datatype_of, item_of

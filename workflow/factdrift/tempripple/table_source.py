@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from factdrift.tables import sql
+from factdrift.core.tables import sql
 from factdrift.tempripple.rows import INSTANCE, SUBCLASS
 from factdrift.tempripple.sources import CANDIDATES, CLASSES, DECLARATIONS, STATEMENTS, TERMS, Ids
 

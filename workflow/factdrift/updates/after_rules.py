@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from factdrift.tables import sql
+from factdrift.core.tables import sql
 from factdrift.updates.method import Method
 from factdrift.wikidata.time import YEAR
 from factdrift.words.templates import BLANK

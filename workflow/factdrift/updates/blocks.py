@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from factdrift.errors import InputError
-from factdrift.progress import Progress
+from factdrift.core.errors import InputError
+from factdrift.core.progress import Progress
 
 BATCH = 32_768
 """Rows that Arrow decodes at a time, so that little of a table is in memory besides the block."""

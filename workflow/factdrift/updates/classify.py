@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from factdrift.tables import database, sql, supplied_labels, write_tables
+from factdrift.core.tables import database, sql, write_tables
 from factdrift.updates.after_rules import steps
 from factdrift.updates.blocks import BLOCK
 from factdrift.updates.kept import Dump
@@ -26,6 +26,7 @@ from factdrift.updates.open_groups import JOINED, Statements, divided
 from factdrift.updates.readings import high, inside, low
 from factdrift.updates.rules import Rule, first_match, label_of, read_rules
 from factdrift.updates.untouched import NEWBORN, Untouched
+from factdrift.wikidata.tables import supplied_labels
 
 UPDATES = pa.schema(
     [

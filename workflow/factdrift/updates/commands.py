@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from factdrift.stage_settings import add_settings
+from factdrift.core.stage_settings import add_settings
 from factdrift.updates.method import PART, MethodSettings
 
 
@@ -162,7 +162,7 @@ def _new_entities(options: argparse.Namespace) -> None:
 
 
 def _classify(options: argparse.Namespace) -> None:
-    from factdrift.errors import InputError
+    from factdrift.core.errors import InputError
     from factdrift.updates.classify import classify
     from factdrift.updates.kept import Dump
     from factdrift.updates.method import read_method

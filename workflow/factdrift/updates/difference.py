@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from factdrift.tables import database, write_tables
+from factdrift.core.tables import database, write_tables
 from factdrift.updates.blocks import BLOCK, Lines, Lookup, in_step, place
 from factdrift.updates.kept import Dump
 from factdrift.updates.matching import COLUMNS, REPEATED, check_identities, match, match_repeated, side

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.runs.costs import dump_entities
 from factdrift.wikidata.ids import MADE_UP_REVISIONS
 

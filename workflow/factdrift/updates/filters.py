@@ -18,13 +18,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from factdrift.tables import STATEMENTS, database, growing, sql, write_query, write_tables
+from factdrift.core.tables import database, growing, sql, write_query, write_tables
 from factdrift.updates.blocks import BLOCK, in_blocks
 from factdrift.updates.kept import DATES, KEPT, WRITER, Dump, packed, statement_ids
 from factdrift.updates.matching import identities, repeated
 from factdrift.updates.method import Method
 from factdrift.updates.readings import high, low
 from factdrift.updates.several_dates import chosen_dates
+from factdrift.wikidata.tables import STATEMENTS
 
 FILTERS = (
     "rank",

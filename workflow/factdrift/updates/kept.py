@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from factdrift.errors import InputError
-from factdrift.tables import TIME
+from factdrift.core.errors import InputError
+from factdrift.wikidata.tables import TIME
 
 _DATE = np.dtype(
     [(field.name, np.dtype(field.type.to_pandas_dtype()).newbyteorder("<")) for field in TIME], align=False

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.updates.blocks import Lines, Lookup, place
 from factdrift.updates.kept import Dump
 from factdrift.updates.method import Method

@@ -7,9 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from factdrift.errors import InputError
-from factdrift.stage_settings import read_settings
-from factdrift.switches import switches
+from factdrift.core.errors import InputError
+from factdrift.core.stage_settings import read_settings
+from factdrift.core.switches import switches
 
 Variant = Literal["paper", "reference", "revised"]
 Dates = Literal["first_day", "interval"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from factdrift.tables import database, sql, write_query
+from factdrift.core.tables import database, sql, write_query
 from factdrift.updates.method import Method
 from factdrift.updates.readings import high, low
 from factdrift.wikidata.time import YEAR

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import duckdb
 
-from factdrift.errors import InputError
-from factdrift.settings import read_ids
-from factdrift.tables import sql
+from factdrift.core.errors import InputError
+from factdrift.core.settings import read_ids
+from factdrift.core.tables import sql
 from factdrift.wikidata.ids import entity_number
 
 

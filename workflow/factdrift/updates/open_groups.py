@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from factdrift.tables import TIME
 from factdrift.updates.blocks import BLOCK, Lines, Lookup, in_blocks, place
 from factdrift.updates.difference import TRIPLES
 from factdrift.updates.kept import DATES, Dump, unpacked
+from factdrift.wikidata.tables import TIME
 
 _SIDE = [
     ("statement", pa.string()),

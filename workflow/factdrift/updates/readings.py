@@ -1,4 +1,4 @@
-"""SQL that reads a date (TIME struct of `factdrift.tables`) as an interval of days, for comparison.
+"""SQL that reads a date (TIME struct of `factdrift.wikidata.tables`) as an interval of days, for comparison.
 
 Every date is read as an interval of packed days [low, high]; under `first_day` both ends are the same day.
 `a < b` holds only if it holds for every day of both intervals, so `a.high < b.low`. One set of
@@ -7,8 +7,8 @@ comparisons thus serves all variants.
 
 from __future__ import annotations
 
-from factdrift.tables import time_bound
 from factdrift.updates.method import Method
+from factdrift.wikidata.tables import time_bound
 
 
 def low(time: str, method: Method) -> str:

@@ -10,8 +10,8 @@ import csv
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from factdrift.errors import InputError
-from factdrift.tables import sql
+from factdrift.core.errors import InputError
+from factdrift.core.tables import sql
 from factdrift.updates.method import Variant
 
 LABELS = ("new", "obsolete", "static", "ignore", "unknown")

@@ -10,9 +10,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from factdrift.tables import TIME
 from factdrift.updates.method import Method
 from factdrift.updates.readings import high, low
+from factdrift.wikidata.tables import TIME
 
 _SEVERAL = (("start", "starts", "arg_min"), ("end", "ends", "arg_max"), ("pit", "pits", "arg_max"))
 

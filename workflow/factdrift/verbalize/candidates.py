@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.tables import write_parquet
+from factdrift.core.tables import write_parquet
 from factdrift.verbalize.language import Language, read_language, words_of
 from factdrift.verbalize.settings import Quality
 from factdrift.words.templates import OBJECT

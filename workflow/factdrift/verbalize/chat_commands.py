@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from factdrift.chat.settings import Chat
-from factdrift.paths import PROMPTS
-from factdrift.stage_settings import add_settings, read_settings
+from factdrift.core.paths import PROMPTS
+from factdrift.core.stage_settings import add_settings, read_settings
 from factdrift.verbalize.settings import PART, Quality, SampleSettings
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from factdrift.errors import InputError
-from factdrift.paths import TEMPLATES
+from factdrift.core.errors import InputError
+from factdrift.core.paths import TEMPLATES
 from factdrift.verbalize import chat_commands
 
 

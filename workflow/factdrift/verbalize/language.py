@@ -12,8 +12,8 @@ from typing import Annotated, NamedTuple
 import msgspec
 import yaml
 
-from factdrift.errors import InputError
-from factdrift.tables import rows_of
+from factdrift.core.errors import InputError
+from factdrift.core.tables import rows_of
 from factdrift.words.mentions import folded
 
 COMMON_WORDS = "common_words.tsv"

@@ -9,9 +9,10 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from factdrift.progress import Progress
-from factdrift.tables import database, sql, supplied_labels, write_parquet
+from factdrift.core.progress import Progress
+from factdrift.core.tables import database, sql, write_parquet
 from factdrift.wikidata.ids import entity_id
+from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.literals import shown
 from factdrift.words.quantities import PERCENT
 

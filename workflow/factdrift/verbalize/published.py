@@ -22,8 +22,8 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.errors import InputError
-from factdrift.tables import write_parquet
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.verbalize.candidates import CANDIDATES, Kept, counted
 from factdrift.verbalize.language import read_language, words_of
 from factdrift.verbalize.sentences import judged

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from factdrift.chat.requests import build_body
 from factdrift.chat.settings import Chat
 from factdrift.chat.tables import REQUESTS
-from factdrift.tables import write_parquet
+from factdrift.core.tables import write_parquet
 from factdrift.verbalize.language import Language, Texts, read_language
 from factdrift.wikidata.text import printable
 

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from factdrift.tables import database, sql, supplied_labels, write_parquet
+from factdrift.core.tables import database, sql, write_parquet
 from factdrift.verbalize.literals import units_of
 from factdrift.wikidata.ids import entity_id, property_id
+from factdrift.wikidata.tables import supplied_labels
 from factdrift.wikidata.values import read_value
 from factdrift.words.literals import shown
 from factdrift.words.quantities import Units

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from factdrift.errors import InputError
-from factdrift.tables import database, rows_of, sql, supplied_labels, write_parquet
+from factdrift.core.errors import InputError
+from factdrift.core.tables import database, rows_of, sql, write_parquet
 from factdrift.wikidata.ids import property_id, property_number
+from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.templates import RELATION, has_blank, problem
 
 TEMPLATES = pa.schema(

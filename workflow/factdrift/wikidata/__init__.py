@@ -1,1 +1,1 @@
-"""Wikidata's data model: ids, dates, values and entities. Pure, but for `dump`, which reads dump files."""
+"""Wikidata's data model: ids, dates, values, entities, tables. Pure, but for what reads dumps and labels."""

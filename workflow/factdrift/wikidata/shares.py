@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 from stringzilla import count
 
-from factdrift.errors import DamagedDump
+from factdrift.core.errors import DamagedDump
 from factdrift.wikidata.bzip2_blocks import Bzip2Blocks
 from factdrift.wikidata.course import Course, Reader
 from factdrift.wikidata.entity import UNREADABLE

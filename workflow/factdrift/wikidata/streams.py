@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, cast
 
 from isal import isal_zlib
 
-from factdrift.errors import DamagedDump, InputError
+from factdrift.core.errors import DamagedDump, InputError
 
 READ_SIZE = 1 << 20
 """Bytes of text that are decompressed at a time."""

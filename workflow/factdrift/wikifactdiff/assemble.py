@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import duckdb
 
-from factdrift.errors import InputError
-from factdrift.tables import database, sql, supplied_labels, write_query
+from factdrift.core.errors import InputError
+from factdrift.core.tables import database, sql, write_query
 from factdrift.wikidata.ids import entity_id, property_id
+from factdrift.wikidata.tables import supplied_labels
 from factdrift.wikifactdiff.chance import chance
 from factdrift.wikifactdiff.prompts import Style, create_wording
 from factdrift.words.templates import BLANK

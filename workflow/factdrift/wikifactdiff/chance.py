@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factdrift.tables import sql
+from factdrift.core.tables import sql
 
 _HEX_DIGITS = 13
 """52 bits, which a DOUBLE holds exactly."""

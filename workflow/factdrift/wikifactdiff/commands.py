@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from factdrift.stage_settings import add_settings, read_settings
-from factdrift.switches import switches
+from factdrift.core.stage_settings import add_settings, read_settings
+from factdrift.core.switches import switches
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -288,7 +288,7 @@ def _manifest(options: argparse.Namespace) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    from factdrift.errors import InputError
+    from factdrift.core.errors import InputError
     from factdrift.wikifactdiff import listing, show
 
     dataset = options.dataset or listing.default_dataset()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from factdrift.progress import tracked
-from factdrift.tables import atomic_path
+from factdrift.core.owned import atomic_path
+from factdrift.core.progress import tracked
 
 Record = dict[str, Any]
 

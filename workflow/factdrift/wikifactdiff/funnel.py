@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from factdrift.tables import database, sql, write_query
+from factdrift.core.tables import database, sql, write_query
 
 STAGES = (
     "preprocess_old",

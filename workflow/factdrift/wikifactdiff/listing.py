@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, TextIO
 
 import duckdb
 
-from factdrift.errors import InputError
-from factdrift.screen import styled
-from factdrift.tables import database, sql
+from factdrift.core.errors import InputError
+from factdrift.core.screen import styled
+from factdrift.core.tables import database, sql
 from factdrift.wikidata.text import printable
 
 Record = dict[str, Any]

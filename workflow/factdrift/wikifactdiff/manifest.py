@@ -14,9 +14,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from factdrift.errors import InputError
-from factdrift.progress import Progress
-from factdrift.tables import atomic_path, database, sql
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
+from factdrift.core.progress import Progress
+from factdrift.core.tables import database, sql
 
 PACKAGES = (
     *("factdrift", "duckdb", "pyarrow", "numpy", "scipy", "scikit-learn", "babel", "stringzilla", "nltk"),

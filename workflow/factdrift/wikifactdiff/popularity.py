@@ -11,10 +11,10 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from factdrift.errors import InputError
-from factdrift.progress import Progress
-from factdrift.settings import month_files
-from factdrift.tables import database, sql, write_query
+from factdrift.core.errors import InputError
+from factdrift.core.progress import Progress
+from factdrift.core.settings import month_files
+from factdrift.core.tables import database, sql, write_query
 from factdrift.wikidata.pageviews import VIEWS, WIKI, EnglishViews
 
 

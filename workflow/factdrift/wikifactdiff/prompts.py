@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from factdrift.tables import TIME, sql
+from factdrift.core.tables import sql
+from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import YEAR, Time
 from factdrift.words.dates import written_date
 from factdrift.words.grammar import read_grammar

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from factdrift.errors import InputError
-from factdrift.tables import database, sql, write_query
+from factdrift.core.errors import InputError
+from factdrift.core.tables import database, sql, write_query
 from factdrift.wikifactdiff.chance import digest
 
 

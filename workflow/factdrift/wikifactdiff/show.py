@@ -8,9 +8,9 @@ from typing import Any, TextIO
 
 import duckdb
 
-from factdrift.errors import InputError
-from factdrift.screen import styled
-from factdrift.tables import database, sql
+from factdrift.core.errors import InputError
+from factdrift.core.screen import styled
+from factdrift.core.tables import database, sql
 from factdrift.wikidata.links import is_made_up, page, revision_page
 from factdrift.wikidata.text import printable
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import duckdb
 
-from factdrift.tables import atomic_path, database, sql
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import database, sql
 from factdrift.wikifactdiff.replacements import replacement_rows
 
 SCENARIOS = ("ReplaceObject", "Archive", "AddObject", "AddRelation", "AddEntity", "Other")

@@ -19,9 +19,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from factdrift.errors import InputError
-from factdrift.paths import GRAMMAR
-from factdrift.tables import rows_of
+from factdrift.core.errors import InputError
+from factdrift.core.paths import GRAMMAR
+from factdrift.core.tables import rows_of
 from factdrift.words.names import PLAIN, Usage, read_names, written
 from factdrift.words.templates import BLANK, OBJECT, SUBJECT
 

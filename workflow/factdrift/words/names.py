@@ -27,9 +27,9 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from factdrift.errors import InputError
-from factdrift.paths import NAMES
-from factdrift.tables import rows_of
+from factdrift.core.errors import InputError
+from factdrift.core.paths import NAMES
+from factdrift.core.tables import rows_of
 from factdrift.wikidata.ids import entity_number
 
 COLUMNS = ("language", "match", "text", "article", "number", "note")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.wikidata.ids import property_number
 
 COLUMNS = ("property", "label", "wh", "phrase", "with_ordinal")

@@ -18,10 +18,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.errors import CannotEdit
+from factdrift.core.owned import atomic_path
 from factdrift.edit.dataset import before_blank
-from factdrift.errors import CannotEdit
 from factdrift.models.bundled.corpus import read_templates
-from factdrift.tables import atomic_path
 from factdrift.words.grammar import prompts_like
 
 

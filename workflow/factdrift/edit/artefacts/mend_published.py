@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.mend_editor import HyperNet, Shape, edited_matrices
-from factdrift.errors import InputError
 from factdrift.models.families import transposed
 from factdrift.models.loading import Loaded
 

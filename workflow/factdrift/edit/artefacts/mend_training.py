@@ -21,18 +21,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from factdrift.core.errors import CannotEdit
+from factdrift.core.progress import Progress
 from factdrift.edit.artefacts.mend_facts import Example, Fact, Split, draw_examples
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.mend import final_hidden, gradients
 from factdrift.edit.methods.mend_editor import HyperNet, edited_matrices
 from factdrift.edit.methods.targets import Targets
-from factdrift.errors import CannotEdit
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.deltas import applied
 from factdrift.models.fork import unembedded
 from factdrift.models.loading import Loaded
 from factdrift.models.tensor_files import read_tensors, write_tensors
-from factdrift.progress import Progress
 
 SPARE = 4
 """Oversampling factor: some examples cannot be aligned with the tokenizer."""

@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.owned import atomic_path
 from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.errors import CannotEdit, InputError
-from factdrift.tables import atomic_path
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
+from factdrift.core.errors import InputError
 from factdrift.edit.layouts.rows import Row
-from factdrift.errors import InputError
 
 SHARED = {"obsolete": "neighborhood", "new": "random_neighborhood"}
 """Object of an update -> the column of `shared_objects.parquet` with the facts that share it."""

@@ -12,12 +12,13 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
+from factdrift.core.progress import tracked
+from factdrift.core.tables import write_parquet
 from factdrift.edit.layouts import counterfact, easyedit, wikibigedit, zsre
 from factdrift.edit.layouts.beside import Beside
 from factdrift.edit.layouts.rows import EMPTY, OURS, SCHEMA
-from factdrift.errors import InputError
-from factdrift.progress import tracked
-from factdrift.tables import atomic_path, write_parquet
 
 LAYOUTS: dict[str, ModuleType] = {
     "counterfact": counterfact,

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.edit.dataset import EDITS, NEEDED, draw, edits_of
 from factdrift.edit.settings import SCENARIOS
-from factdrift.errors import InputError
-from factdrift.tables import write_parquet
 
 STREAM_EDITS = pa.schema(
     [

@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from factdrift.core.owned import atomic_path
 from factdrift.edit.lifelong.table import Stream
-from factdrift.tables import atomic_path
 
 PANELS = {
     "efficacy_s": "new facts: efficacy S",

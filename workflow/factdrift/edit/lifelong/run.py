@@ -9,6 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from factdrift.core.fingerprint import of_module
+from factdrift.core.progress import Progress
+from factdrift.core.tables import write_parquet
 from factdrift.edit.checkpoints import Parts
 from factdrift.edit.general import measured
 from factdrift.edit.job import META, Job
@@ -19,9 +22,6 @@ from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.probes import Update
 from factdrift.edit.run import probe_rows
-from factdrift.fingerprint import of_module
-from factdrift.progress import Progress
-from factdrift.tables import write_parquet
 
 STREAM_MADE = pa.schema([*META, ("source", pa.string()), ("edit", pa.string()), ("failed", pa.string())])
 """One row for each edit, in the order in which they were made."""

@@ -13,11 +13,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.edit.lifelong.plan import PLAN, plan_table
 from factdrift.edit.scores.metrics import BLEEDOVER, typed, weights_of
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.names import check_same_weights
-from factdrift.tables import database, sql, write_parquet, write_query
 
 _FROM = [
     *("revision", "model_digest", "hyper", "moments", "prefixes", "mend"),

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
 from factdrift.edit.methods.grace import Book, Entry
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
@@ -19,11 +21,9 @@ from factdrift.edit.methods.mend_editor import Statistics
 from factdrift.edit.methods.plain import InPlace, Making
 from factdrift.edit.methods.rag import retrieving
 from factdrift.edit.methods.regimes import check_layers, edited
-from factdrift.errors import InputError
 from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Dense, LowRank
 from factdrift.models.loading import Loaded
-from factdrift.tables import atomic_path
 
 _KEPT = (LowRank, Dense, Codebook, Book, Entry, Statistics)
 """The classes of what is kept, besides tensors and plain values."""

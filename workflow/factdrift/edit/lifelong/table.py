@@ -11,13 +11,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from factdrift.core.owned import atomic_path
 from factdrift.edit.ability import read_ability
 from factdrift.edit.scores.intervals import Interval, grid, interval
 from factdrift.edit.scores.table import TITLES, skipped_lines
 from factdrift.edit.skipped import Skipped
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.bundled.known import recall_lines
-from factdrift.tables import atomic_path
 
 COLUMNS = {
     "efficacy_d": ("Efficacy D", "current", "d"),

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.activations import at_end
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.seeds import generator
 from factdrift.edit.methods.targets import Targets, aligned
-from factdrift.errors import InputError
 from factdrift.models.alignment import Sentence
 from factdrift.models.codebooks import NEVER, Codebook, Tokens, distances, put, tokens_of
 from factdrift.models.fork import Fork

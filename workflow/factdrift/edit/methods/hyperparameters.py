@@ -19,12 +19,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.paths import LOCATORS, METHODS
+from factdrift.core.yaml_files import read_yaml
 from factdrift.edit.methods.derived import MARK, derive, described, needs_sizes
 from factdrift.edit.methods.own import Entry, entry, read_description
-from factdrift.errors import CannotEdit, InputError
 from factdrift.models.sizes import HasSizes
-from factdrift.paths import LOCATORS, METHODS
-from factdrift.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded

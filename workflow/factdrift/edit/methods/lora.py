@@ -16,12 +16,12 @@ import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.mend import final_hidden
 from factdrift.edit.methods.seeds import generator
 from factdrift.edit.methods.targets import Targets, aligned
-from factdrift.errors import CannotEdit, InputError
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 from factdrift.models.families import shape_of

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from factdrift.core.errors import CannotEdit
 from factdrift.edit.methods.activations import look
 from factdrift.edit.methods.contexts import Contexts, contexts_of, in_batches_of
 from factdrift.edit.methods.hyperparameters import Hyper
@@ -20,7 +21,6 @@ from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.optimise import Optimised, optimise
 from factdrift.edit.methods.refusals import check
 from factdrift.edit.methods.results import collected
-from factdrift.errors import CannotEdit
 from factdrift.models.deltas import Deltas, LowRank, applied
 from factdrift.models.loading import Loaded
 from factdrift.models.moments import Moments

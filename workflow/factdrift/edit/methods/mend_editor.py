@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.edit.methods.refusals import refusal
-from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import LowRank, matrix
 from factdrift.models.loading import Loaded
 from factdrift.models.tensor_files import read_tensors, write_tensors

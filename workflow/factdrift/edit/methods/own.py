@@ -19,10 +19,10 @@ from typing import Any
 
 import yaml
 
-from factdrift.errors import InputError
-from factdrift.functions import code_digest, code_files, split_function
-from factdrift.paths import METHODS
-from factdrift.yaml_files import read_yaml
+from factdrift.core.errors import InputError
+from factdrift.core.functions import code_digest, code_files, split_function
+from factdrift.core.paths import METHODS
+from factdrift.core.yaml_files import read_yaml
 
 GROUP = "factdrift.methods"
 """The group of entry points."""

@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Edit, Edited
 from factdrift.edit.methods.own import DOCUMENT
 from factdrift.edit.methods.registry import own_function
-from factdrift.errors import InputError
 from factdrift.models.leaks import tokenizer_state
 from factdrift.models.loading import Loaded
 from factdrift.models.snapshot import Snapshot

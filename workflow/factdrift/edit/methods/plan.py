@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.paths import METHODS
 from factdrift.edit.methods.hyperparameters import Hyper, check_values, read_given
 from factdrift.edit.methods.own import entries
 from factdrift.edit.skipped import Skipped
-from factdrift.errors import CannotEdit, InputError
 from factdrift.models.names import model_files, split_name
 from factdrift.models.sizes import read_sizes
-from factdrift.paths import METHODS
 
 
 def needs(hyper: Hyper) -> dict[str, str]:

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
-from factdrift.errors import InputError
 from factdrift.models.loading import UNREADABLE
 from factdrift.models.padding import padded
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from factdrift.errors import CannotEdit
+from factdrift.core.errors import CannotEdit
 
 if TYPE_CHECKING:
     from factdrift.edit.methods.hyperparameters import Hyper

@@ -9,13 +9,13 @@ from typing import Protocol
 
 import torch
 
+from factdrift.core.errors import CannotEdit, InputError
 from factdrift.edit.methods import grace, lora, memit, prompt, rag, ultraedit
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.plain import InPlace
 from factdrift.edit.methods.refusals import ALL_MATRICES, ANY_MATRIX, blocks_of, check
 from factdrift.edit.methods.registry import Method, method_of
-from factdrift.errors import CannotEdit, InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.families import shape_of
 from factdrift.models.loading import Loaded

@@ -9,6 +9,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from factdrift.core.errors import InputError
+from factdrift.core.functions import function_of, read_function
 from factdrift.edit.methods.ft import ft
 from factdrift.edit.methods.grace import grace
 from factdrift.edit.methods.hyperparameters import Hyper
@@ -22,8 +24,6 @@ from factdrift.edit.methods.rag import rag
 from factdrift.edit.methods.results import checked
 from factdrift.edit.methods.rome import rome
 from factdrift.edit.methods.ultraedit import together as ultraedit
-from factdrift.errors import InputError
-from factdrift.functions import function_of, read_function
 from factdrift.models.leaks import leaving_alone
 
 if TYPE_CHECKING:

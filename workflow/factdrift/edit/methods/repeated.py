@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import torch
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.own import DOCUMENT, Entry
 from factdrift.edit.methods.registry import own_function
 from factdrift.edit.probes import Update
-from factdrift.errors import InputError
 from factdrift.models.leaks import ROUNDING, variables
 from factdrift.models.loading import Loaded
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.contexts import Contexts
 from factdrift.edit.methods.interface import Edited
 from factdrift.edit.methods.optimise import Optimised
 from factdrift.edit.methods.own import DOCUMENT
-from factdrift.errors import InputError
 from factdrift.models.deltas import Deltas, Dense, LowRank
 from factdrift.models.families import shape_of
 from factdrift.models.loading import Loaded

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.mend import gradients
 from factdrift.edit.methods.mend_editor import Factors, Shape, Statistics
 from factdrift.edit.methods.targets import aligned
-from factdrift.errors import InputError
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 

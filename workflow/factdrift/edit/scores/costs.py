@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from factdrift.core.errors import CannotEdit
+from factdrift.core.owned import atomic_path
 from factdrift.edit.skipped import Skipped, skipped_methods
-from factdrift.errors import CannotEdit
-from factdrift.tables import atomic_path
 
 _NOTHING = {"edits": 0, "edit_seconds": 0.0, "evaluation_seconds": 0.0, "peak_mb": 0.0}
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from factdrift.core.owned import atomic_path
 from factdrift.edit.scores.table import TITLES
 from factdrift.models.alignment import NOT_FINITE
-from factdrift.tables import atomic_path
 
 BINS = 8
 """The number of classes of neighbours, which are of about equal size."""

@@ -18,11 +18,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.errors import InputError
+from factdrift.core.tables import database, sql, write_query
 from factdrift.edit.ability import read_ability
-from factdrift.errors import InputError
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.names import check_same_weights
-from factdrift.tables import database, sql, write_query
 
 _FROM = [
     *(

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
+from factdrift.core.owned import atomic_path
 from factdrift.edit.scores.general import measured_lines, measured_values
 from factdrift.edit.scores.intervals import Interval, grid, interval
 from factdrift.edit.skipped import Skipped
-from factdrift.tables import atomic_path
 
 COLUMNS = {
     "efficacy_d": "Efficacy D",

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.klob.scoring.examples import Examples
 from factdrift.klob.scoring.locator import Scores
 from factdrift.klob.scoring.reference import word_sets

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 
 class Examples(NamedTuple):

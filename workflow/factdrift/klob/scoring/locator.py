@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from factdrift.errors import InputError
-from factdrift.owned import new_folder
+from factdrift.core.errors import InputError
+from factdrift.core.owned import new_folder
 
 GRANULARITIES = ("weight", "neuron", "column", "head", "module", "layer")
 SIGNS = ("as_given", "abs", "relu")

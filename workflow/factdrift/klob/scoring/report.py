@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import write_parquet
 from factdrift.klob.scoring.evaluate import ABOVE, EXAMPLES, MEASURES, Evaluation
-from factdrift.tables import atomic_path, write_parquet
 
 _TITLES = {"c": "KLoB-c, consistency", "r": "KLoB-r, relevance"}
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.klob.scoring.locator import Scores
 
 

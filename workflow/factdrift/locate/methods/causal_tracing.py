@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.locate.interface import Context, generator, positions, probability
 from factdrift.locate.prompts import Sentence
 from factdrift.models.branches import Branches, Whole

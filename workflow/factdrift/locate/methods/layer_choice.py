@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from factdrift.core.errors import InputError
 from factdrift.edit.methods.hyperparameters import hyper_of
-from factdrift.errors import InputError
 from factdrift.locate.interface import Context
 from factdrift.locate.prompts import Sentence
 from factdrift.models.loading import Loaded

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 from factdrift.locate.interface import Context, last_logits, probability
 from factdrift.locate.prompts import Sentence
 from factdrift.models.fork import unembedded

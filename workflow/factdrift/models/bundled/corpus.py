@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
 from factdrift.models.bundled.taught import TAUGHT
-from factdrift.tables import write_parquet
 from factdrift.wikidata.ids import property_id
 from factdrift.words.grammar import prompts_like
 from factdrift.words.templates import OBJECT

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 
 @dataclass(frozen=True)

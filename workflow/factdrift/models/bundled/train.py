@@ -20,12 +20,12 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, PreTrainedTokenizerFast
 
+from factdrift.core.owned import check_folder, new_folder
+from factdrift.core.progress import Progress
 from factdrift.models.bundled.documents import END, Corpus, Row
 from factdrift.models.bundled.recall import recall
 from factdrift.models.bundled.recipe import Recipe
 from factdrift.models.loading import from_config, load
-from factdrift.owned import check_folder, new_folder
-from factdrift.progress import Progress
 
 END_TEXT = "<|endoftext|>"
 

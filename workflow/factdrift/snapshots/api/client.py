@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from factdrift.addresses import TOKEN_VARIABLE
-from factdrift.errors import InputError
-from factdrift.retry import RetryPolicy, TransientError
+from factdrift.core.addresses import TOKEN_VARIABLE
+from factdrift.core.errors import InputError
+from factdrift.core.retry import RetryPolicy, TransientError
 from factdrift.snapshots.fetch import Client, Limits, Missing
 
 MAXLAG = 5

@@ -30,8 +30,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from factdrift.errors import InputError
-from factdrift.progress import Progress
+from factdrift.core.errors import InputError
+from factdrift.core.progress import Progress
+from factdrift.core.tables import write_parquet
 from factdrift.snapshots.api.client import Api
 from factdrift.snapshots.api.pages import (
     Json,
@@ -47,7 +48,6 @@ from factdrift.snapshots.api.store import CURRENT, Store, revision
 from factdrift.snapshots.compression import dump_writer
 from factdrift.snapshots.derive import CREATION
 from factdrift.snapshots.php_json import php_json
-from factdrift.tables import write_parquet
 from factdrift.wikidata.ids import entity_number
 
 BATCH = 50

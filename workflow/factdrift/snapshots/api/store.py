@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from factdrift.errors import InputError
-from factdrift.tables import atomic_path
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
 
 CURRENT = "current"
 

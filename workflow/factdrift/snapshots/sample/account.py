@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from factdrift.core.tables import database, sql
 from factdrift.snapshots.sample.as_of import day_text
 from factdrift.snapshots.sample.rows import Problems, Row, read_rows
 from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS
 from factdrift.snapshots.sample.value_text import item_number, parse_day
-from factdrift.tables import database, sql
 from factdrift.wikidata.ids import MADE_UP_ITEMS
 
 PART_COLUMNS = "part complete_until longer what source"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from factdrift.errors import InputError
+from factdrift.core.errors import InputError
 
 SHOWN_PROBLEMS = 30
 

@@ -1,0 +1,106 @@
+"""Addresses in the configuration: what is one, and that none carries a password."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factdrift.cli import main
+from factdrift.core.addresses import check_addresses, is_url
+from factdrift.core.errors import InputError
+from factdrift.core.redaction import redacted
+from factdrift.core.settings import configure
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("https://a/b", True),
+        ("http://a", True),
+        ("HTTPS://a/b", True),
+        ("a.json", False),
+        ("httpd.json", False),
+        ("wikidata", False),
+    ],
+)
+def test_addresses(source: str, expected: bool) -> None:
+    assert is_url(source) == expected
+
+
+SECRET = "https://me:secret@host/file.json.gz"
+SIGNED = (
+    "https://host/file.json.gz?X-Amz-Date=20260101&X-Amz-Signature=5ec2e7",
+    "https://host/file.json.gz?se=2027&sig=5ec2e7%3D",
+    "https://host/file.json.gz?Expires=1&Signature=5ec2e7&Key-Pair-Id=X",
+    "https://host/file.json.gz?access_token=5ec2e7",
+    "https://host/go?to=https%3A%2F%2Fother%2Ffile%3FX-Amz-Signature%3D5ec2e7",
+    "HTTPS://me:5ec2e7@host/file.json.gz",
+    "ftp://me:5ec2e7@host/file.json.gz",
+    " https://me:5ec2e7@host/file.json.gz",
+)
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({"dumps": {"2021-01-04": SECRET}}, "dumps.2021-01-04"),
+        ({"dumps": SECRET}, "dumps"),
+        ({"pageviews": SECRET}, "pageviews"),
+        ({"tempripple": {"endpoint": SECRET}}, "tempripple.endpoint"),
+        ({"wikidata_api": SECRET}, "wikidata_api"),
+        ({"refresh": {"listings": ["https://host/", SECRET]}}, "refresh.listings"),
+        *(({"dumps": {"2021-01-04": address}}, "dumps.2021-01-04") for address in SIGNED),
+    ],
+)
+def test_a_password_in_an_address_is_refused_and_not_repeated(keys: dict[str, Any], named: str) -> None:
+    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
+    with pytest.raises(InputError, match=f"^configuration: {named}: the address must not") as raised:
+        configure(config)
+    assert "secret" not in str(raised.value)
+    assert "5ec2e7" not in str(raised.value)
+
+
+@pytest.mark.parametrize("address", ["http://[x", "https://", "http://host:port/", "HTTPS://host:99999/x"])
+@pytest.mark.parametrize("key", ["pageviews", "wikidata_api", "dumps"])
+def test_an_address_that_is_none_is_named(key: str, address: str) -> None:
+    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, key: address}
+    with pytest.raises(InputError, match=f"^configuration: {key}: .* is no valid address"):
+        configure(config)
+
+
+def test_options_with_an_address_that_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    for line, option in (
+        (["dumps", "download", "2021-01-04", "-o", out, "--url", "http://[x"], "--url"),
+        (["dumps", "download", "2021-01-04", "-o", out, "--url", "file.json.gz"], "--url"),
+        (["pageviews", "download", "2021-01", "-o", out, "--server", "http://[x"], "--server"),
+    ):
+        assert main(line) == 1
+        assert f"factdrift: {option} " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", SIGNED)
+def test_messages_repeat_no_secret_of_an_address(address: str) -> None:
+    for text in (address, f"{address!r}: no answer", f"(Caused by <{address}>)"):
+        assert "5ec2e7" not in redacted(text)
+        assert "5ec2e7" not in str(InputError(text))
+    if "?" in address:
+        _, _, query = address.partition("?")
+        assert "5ec2e7" not in redacted(f"Max retries exceeded with url: /file?{query} (Caused by X)")
+
+
+def test_other_texts_are_not_changed() -> None:
+    for text in (
+        "https://archive.org/download/x/y.json.gz#sha1=0123",
+        "https://host/file?edition=1&monkeys=2&design=3",
+        "write to you@example.org, or see https://host/a@b",
+        "a=b; key=value",
+    ):
+        assert redacted(text) == text
+
+
+def test_other_signs_in_addresses_and_paths_are_accepted() -> None:
+    plain = {"2021-01-04": "https://host/a@b.json.gz?edition=1", "2023-02-27": "folder/me:x@y.json"}
+    check_addresses({"dumps": plain, "pageviews": "none", "chat": None, "tempripple": 3})

@@ -1,0 +1,149 @@
+"""Fingerprints of code: what changes them, what does not, and that every rule passes its commands' own."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from factdrift.core import fingerprint, paths
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = re.compile(r"^\s*(?:exec )?factdrift ([\w-]+)(?: ([a-z][\w-]*))?(?=[ \n\\{])", re.MULTILINE)
+RULE = re.compile(r"^(?= *rule \w+:)", re.MULTILINE)
+WITHOUT = {"dumps download", "pageviews download", "publish file", "release"}
+"""Commands whose outputs another version of the code would not change, or that would fetch 100 GB again."""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A copy of the package's modules, from which fingerprints are taken until the test ends."""
+    copy = tmp_path / "factdrift"
+    shutil.copytree(paths.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "resources", "config"))
+    monkeypatch.setattr(fingerprint, "PACKAGE", copy)
+    forget()
+    yield copy
+    forget()
+
+
+def forget() -> None:
+    """Forgets all that depends on where the package is; texts that have been parsed are not parsed again."""
+    for cached in (
+        *(fingerprint.closure, fingerprint._pieces, fingerprint._imported),
+        *(fingerprint._module, fingerprint._statements, fingerprint._digest),
+    ):
+        cached.cache_clear()
+
+
+def commands() -> list[str]:
+    return sorted(fingerprint._handlers())
+
+
+def fingerprints() -> dict[str, str]:
+    forget()
+    return {command: fingerprint.of_commands(command) for command in commands()}
+
+
+@pytest.fixture(scope="module")
+def before() -> dict[str, str]:
+    """Of the package as it is."""
+    return fingerprints()
+
+
+def replaced(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_comments_docstrings_layout_and_help_count_nowhere(before: dict[str, str], package: Path):
+    for path in package.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(node):
+                node.body[0] = ast.Expr(ast.Constant("Another docstring."))
+            for keyword in node.keywords if isinstance(node, ast.Call) else ():
+                if keyword.arg == "help" and isinstance(keyword.value, ast.Constant):
+                    keyword.value = ast.Constant("another help text")
+        path.write_text("# A comment.\n" + ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
+    assert fingerprints() == before
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new", "among", "not_among"),
+    [
+        (
+            "words/dates.py",
+            "return ",
+            "return 0 and ",
+            {"verbalize literals", "tempripple facts"},
+            {"statements extract", "updates classify", "edit run", "neighbors search"},
+        ),
+        ("models/loading.py", "return ", "return 0 and ", {"models train", "edit run"}, {"edit figures"}),
+        ("edit/scores/figures.py", "return ", "return 0 and ", {"edit figures"}, {"edit run", "edit table"}),
+    ],
+)
+def test_a_change_counts_where_the_module_is_imported_and_only_there(
+    before: dict[str, str],
+    package: Path,
+    module: str,
+    old: str,
+    new: str,
+    among: set[str],
+    not_among: set[str],
+):
+    name = "factdrift." + module.removesuffix(".py").replace("/", ".")
+    covering = {command for command in commands() if name in fingerprint.modules_of(command)}
+    replaced(package / module, old, new)
+    after = fingerprints()
+    assert {command for command in before if before[command] != after[command]} == covering
+    assert among <= covering
+    assert not not_among & covering
+
+
+def test_a_change_within_a_command_module_counts_for_its_command_only(before: dict[str, str], package: Path):
+    replaced(package / "statements/commands.py", "def _gather(options: argparse.Namespace) -> None:\n",
+             "def _gather(options: argparse.Namespace) -> None:\n    print()\n")  # fmt: skip
+    after = fingerprints()
+    assert {command for command in before if before[command] != after[command]} == {"statements gather"}
+
+
+def test_a_module_covers_what_its_functions_import(package: Path):
+    assert "factdrift.core.tables" in fingerprint.closure("factdrift.statements.gather")
+    before = fingerprint.of_module("factdrift.edit.run")
+    forget()
+    replaced(package / "models/scoring.py", "return ", "return 0 and ")
+    assert fingerprint.of_module("factdrift.edit.run") != before
+
+
+def test_imports_for_type_checkers_do_not_count(package: Path):
+    (package / "one.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from factdrift import two\n"
+    )
+    (package / "two.py").write_text("from factdrift.words import dates\n")
+    assert fingerprint.closure("factdrift.one") == {"factdrift.one"}
+    assert "factdrift.words.dates" in fingerprint.closure("factdrift.two")
+
+
+def rules() -> list[tuple[str, str]]:
+    found = []
+    for path in sorted((ROOT / "rules").glob("*.smk")):
+        for text in RULE.split(path.read_text(encoding="utf-8"))[1:]:
+            found.append((text.split()[1].rstrip(":"), text))
+    return found
+
+
+@pytest.mark.parametrize(("name", "text"), rules(), ids=[name for name, _ in rules()])
+def test_every_rule_passes_the_fingerprint_of_the_commands_it_runs(name: str, text: str):
+    run = {" ".join(filter(None, found)) for found in COMMAND.findall(text)}
+    run = {command if command in commands() else command.split()[0] for command in run}
+    declared = re.search(r"\bcode=code\(([^)]*)\)", text)
+    passed = set(re.findall(r'"([^"]+)"', declared[1])) if declared else set()
+    assert run - WITHOUT <= passed
+    assert passed <= set(commands())
+    # The metadata of temporary files is gone with them, so their readers pass the writer's fingerprint too.
+    if re.search(r"^ +shards=shards,", text, re.MULTILINE):
+        assert "statements extract" in passed

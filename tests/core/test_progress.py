@@ -1,0 +1,64 @@
+"""Lines of progress, printed and parsed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factdrift.core.progress import Progress, Said, figure, read_line, tracked
+
+
+def test_a_line_says_amounts_rates_and_what_is_left(capsys, monkeypatch):
+    clock = iter([100.0, 110.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    progress = Progress("a.json.gz", 2460, "MB", before=230, beside="entities")
+    progress.done, progress.done_beside = 1230, 310_000
+    progress.say("2 bad lines")
+    assert capsys.readouterr().err == (
+        "a.json.gz: 1,230 of 2,460 MB (50%), 310,000 entities; 100.0 MB/s, 31,000.0 entities/s; "
+        "12 s left; 2 bad lines\n"
+    )
+
+
+def test_lines_are_printed_every_few_seconds_and_at_the_end(capsys):
+    assert list(tracked(range(1000), "counting", 1000, "rows")) == list(range(1000))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("counting: 1,000 of 1,000 rows (100%); ")
+
+
+@given(
+    st.text("abc.:;, 0123456789()%/-", min_size=1).filter(str.strip),
+    st.floats(0, 1e13),
+    st.one_of(st.none(), st.floats(0.1, 1e13)),
+    st.sampled_from(["MB", "rows", "requests"]),
+    st.sampled_from(["", "entities", "titles"]),
+    st.floats(0, 1e9),
+    st.text("abc ", max_size=5),
+)
+def test_printed_lines_can_be_parsed(what, done, total, unit, beside, done_beside, note):
+    said: list[str] = []
+    progress = Progress(what, total, unit, beside=beside)
+    progress.done, progress.done_beside = done, done_beside
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("builtins.print", lambda line, **_: said.append(line))
+        progress.say(note)
+    amounts = {unit: done, beside: done_beside} if beside else {unit: done}
+    found = read_line(said[0])
+    assert found is not None
+    assert found.amounts == {name: float(figure(amount).replace(",", "")) for name, amount in amounts.items()}
+    assert found.share == (None if total is None else round(done / total * 100) / 100) or found.what != what
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "factdrift: the disk is full: 3 MB", "a.json.gz: 3 entities", "https://a/b: try 2 of 10 in 2.0 s"],
+)
+def test_other_lines_are_not_parsed(line):
+    assert read_line(line) is None
+
+
+def test_a_parsed_line():
+    line = "reading old/0-of-2.parquet: 1.5 of 30 rows (5%), 0.2 MB; 1.0 rows/s, 0.1 MB/s; 5 s left"
+    assert read_line(line) == Said("reading old/0-of-2.parquet", {"rows": 1.5, "MB": 0.2}, 0.05)

@@ -1,0 +1,99 @@
+"""The policy of repeating requests: waits, limits, and what servers ask for."""
+
+import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factdrift.core.errors import InputError
+from factdrift.core.retry import Retries, RetryPolicy, TransientError, retry_after
+
+NOW = datetime.datetime(2026, 11, 20, 12, 0, 0, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": "0"}, 0),
+        ({"retry-after": "600"}, 600),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9),
+        ({"retry-after": "Fri, 20 Nov 2026 12:03:20 GMT"}, 200),
+        ({"retry-after": "Fri, 20 Nov 2026 11:00:00 GMT"}, 0),
+        ({"retry-after": "Fri, 20 Nov 2026 12:00:30 -0000"}, 30),
+        ({"retry-after": "later"}, None),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "9" * 400}, None),
+        ({"retry-after": "²"}, None),
+        ({"retry-after": "Fri, 20 Nov 99999999999 12:00:30 GMT"}, None),
+    ],
+)
+def test_the_wait_that_a_server_asks_for(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, NOW) == seconds
+
+
+@given(st.floats(0, 1e6), st.integers(1, 10_000), st.floats(0, 1e5))
+def test_waits_double_up_to_the_longest(first: float, failures: int, longest: float) -> None:
+    policy = RetryPolicy(first=first, longest=longest)
+    whole = min(first * 2.0 ** min(failures - 1, 60), max(longest, first))
+    seconds = policy.wait("server", TransientError("busy"), failures)
+    assert whole * 0.75 <= seconds <= whole * 1.25
+    assert policy.wait("server", TransientError("busy"), failures, lambda low, high: low) == whole * 0.75
+
+
+@pytest.mark.parametrize(("after", "least", "most"), [(0.0, 1.5, 2.5), (0.1, 1.5, 2.5), (30, 30, 31)])
+def test_waits_are_never_shorter_than_the_server_asks(after: float, least: float, most: float) -> None:
+    for _ in range(100):
+        assert least <= RetryPolicy(first=2).wait("server", TransientError("busy", after), 1) <= most
+
+
+def test_a_server_that_asks_for_more_than_the_patience_ends_the_job() -> None:
+    policy = RetryPolicy(patience=60)
+    assert policy.wait("server", TransientError("busy", 60), 1) >= 60
+    with pytest.raises(InputError, match=r"server: the server asks to come back in 61 s \(busy\)"):
+        policy.wait("server", TransientError("busy", 61), 1)
+
+
+def test_failures_are_counted_in_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    waits: list[float] = []
+    retries = Retries(RetryPolicy(tries=3, first=1), "server", waits.append, lambda low, high: high)
+    retries.failed(TransientError("first"))
+    retries.failed(TransientError("second"))
+    retries.succeeded()
+    retries.failed(TransientError("third"))
+    retries.failed(TransientError("fourth"))
+    assert waits == [1.25, 2.5, 1.25, 2.5]
+    with pytest.raises(InputError, match=r"server: given up after 3 tries .*\(fifth\).*is kept"):
+        retries.failed(TransientError("fifth"))
+    assert capsys.readouterr().err.splitlines()[0] == "server: first; try 2 of 3 in 1.2 s"
+
+
+@pytest.mark.parametrize(
+    ("reached", "tries", "said"),
+    [
+        (False, 2, r"server: cannot be reached, after 2 tries \(no route\)"),
+        (True, 5, "server: given up after 5 tries"),
+    ],
+)
+def test_a_server_that_is_never_reached_is_given_up_sooner(reached: bool, tries: int, said: str) -> None:
+    waits: list[float] = []
+    retries = Retries(RetryPolicy(tries=5, unreached=2), "server", waits.append, reached=reached)
+    for _ in range(tries - 1):
+        retries.failed(TransientError("no route", unreached=True))
+    with pytest.raises(InputError, match=said):
+        retries.failed(TransientError("no route", unreached=True))
+    assert len(waits) == tries - 1
+
+
+def test_any_answer_shows_that_a_server_can_be_reached() -> None:
+    retries = Retries(RetryPolicy(tries=3, unreached=2), "server", lambda seconds: None)
+    retries.failed(TransientError("busy"))
+    retries.failed(TransientError("no route", unreached=True))
+    with pytest.raises(InputError, match="given up after 3 tries"):
+        retries.failed(TransientError("no route", unreached=True))

@@ -1,0 +1,509 @@
+"""The configuration: what is accepted, what is refused, and the messages."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from factdrift.core.errors import InputError
+from factdrift.core.settings import (
+    _validator,
+    check_contact,
+    check_files,
+    configure,
+    dates_of,
+    derived_from,
+    dump_source,
+    months_before,
+    names,
+    read_ids,
+    scope,
+)
+from factdrift.core.stage_settings import settings_of
+from factdrift.core.switches import switches
+from factdrift.updates.method import PART, MethodSettings, read_method
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = ROOT / "config" / "config.schema.yaml"
+
+
+def configured(**keys):
+    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
+    configure(config)
+    return config
+
+
+def method_of(config):
+    return settings_of(config, MethodSettings, PART)
+
+
+@pytest.mark.parametrize("date", [datetime.date(2021, 1, 4), "2021-01-04", 20210104, "20210104"])
+def test_dates_are_read_however_yaml_gives_them(date):
+    config = configured(
+        snapshots={"old": date, "new": "2023-02-27"}, dumps={date: "a.json", "2023-02-27": "b"}
+    )
+    assert config["snapshots"]["old"] == "2021-01-04"
+    assert dump_source(config, "2021-01-04") == "a.json"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "config" / "presets").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_presets_are_valid_over_the_default(path):
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+    config.update(yaml.safe_load(path.read_text(encoding="utf-8")))
+    configure(config)
+    chosen = read_method(method_of(config))
+    assert chosen.t_old < chosen.t_new
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"snapshots": {"old": "2021-13-04", "new": "2023-02-27"}}, "snapshots.old: '2021-13-04' is no date"),
+        ({"snapshots": {"old": "soon", "new": "2023-02-27"}}, "snapshots.old: 'soon' is no date"),
+        ({"verbalizer": "gpt"}, "verbalizer: 'gpt' is not one of"),
+        ({"methods": ["rome", "magic"]}, "methods: magic: no such method; there are alphaedit, ft, "),
+        ({"verbalizer": "chat"}, "chat.model"),
+        ({"verbalizer": "file"}, "templates_file"),
+        ({"languages": ["english!"]}, "languages.0: 'english!'"),
+        ({"languages": []}, "languages"),
+        ({"verbalization": {"quality": "best"}}, "verbalization.quality: 'best'"),
+        ({"verbalization": {"triples": 0}}, "verbalization.triples: 0 is less than"),
+        ({"verbalization": {"temperature": 1}}, "unknown key verbalization.temperature"),
+        (
+            {"snapshots": {"old": "2023-02-27", "new": "2021-01-04"}},
+            "snapshots.old (2023-02-27) is not before",
+        ),
+        ({"snapshots": {"old": "2021-01-04", "new": "2021-01-04"}}, "is not before"),
+        ({"snapshots": {"old": "2021-01-04"}}, "'new' is a required property in snapshots"),
+        ({"speed": 3}, "unknown key speed (did you mean seed?); known are snapshots, stream, dumps"),
+        (
+            {"only": {"relation": ["P6"]}},
+            "unknown key only.relation (did you mean relations?); known are relations, classes, subjects",
+        ),
+        ({"only": {"relations": ["Q6"]}}, "'^P[1-9][0-9]*$' (a property id, such as P6)"),
+        ({"variant": "best"}, "variant: 'best' is not one of ['paper', 'reference', 'revised']"),
+        ({"shards": 0}, "shards: 0 is less than the minimum of 1"),
+        ({"buckets": 10**9}, "buckets: 1000000000 is greater than the maximum"),
+        ({"max_bad_lines": -1}, "max_bad_lines: -1 is less than the minimum"),
+        ({"dumps": {"2021-01-04": "a.json"}}, "dumps has no entry for 2023-02-27; add `2023-02-27: PATH`"),
+        ({"dumps": {"2023-02-27": "a"}}, "add `2021-01-04: PATH` (or `2021-01-04: derive`)"),
+        ({"dumps": {"2021-01-04": "a", "2023-02-27": "derive"}}, "only an earlier snapshot can be derived"),
+        ({"dumps": "wikipedia"}, "A map gives for each date the path or the http(s)"),
+        ({"contact": 5}, "contact: 5 is not of type 'string'"),
+        ({"check_disk": "perhaps"}, "check_disk: 'perhaps' is not of type 'boolean'"),
+        ({"undersample": {"P1082": 0}}, "undersample.P1082: 0 is less than the minimum of 1"),
+        ({"tempripple": {"window_start": "soon"}}, "tempripple.window_start: 'soon' is no date"),
+        (
+            {"tempripple": {"window_start": "2025-01-01"}},
+            "tempripple.window_start (2025-01-01) is not before tempripple.change_start (2025-01-01)",
+        ),
+        ({"tempripple": {"change_end": "2024-01-01"}}, "tempripple.change_start (2025-01-01) is not before"),
+        ({"tempripple": {"coverage": "none"}}, "tempripple.coverage: 'none' is not one of ['gap'"),
+        ({"tempripple": {"source": "disk"}}, "tempripple.source: 'disk' is not one of"),
+        ({"tempripple": {"endpoint": "mine"}}, "tempripple.endpoint: 'mine' does not match"),
+        ({"tempripple": {"gap_days": 0}}, "tempripple.gap_days: 0 is less than the minimum of 1"),
+        ({"tempripple": {"slice": "perhaps"}}, "tempripple.slice: 'perhaps' is not of type 'boolean'"),
+        ({"tempripple": {"immutable": {"set": "all"}}}, "tempripple.immutable.set: 'all' is not one of"),
+        (
+            {"tempripple": {"restrictive_qualifiers": ["Q5"]}},
+            "tempripple.restrictive_qualifiers.0: 'Q5' does",
+        ),
+        (
+            {"tempripple": {"mutable": {"exclude_object_classes": ["P5"]}}},
+            "tempripple.mutable.exclude_object_classes.0: 'P5' does",
+        ),
+        (
+            {"tempripple": {"related": {"cap_per_fact": -1}}},
+            "tempripple.related.cap_per_fact: -1 is not valid",
+        ),
+        (
+            {"tempripple": {"distractor": {}}},
+            "unknown key tempripple.distractor (did you mean distractors?); known are window_start",
+        ),
+    ],
+)
+def test_each_fault_is_named_with_its_key(keys, message):
+    with pytest.raises(InputError) as error:
+        configured(**keys)
+    assert message in str(error.value)
+
+
+def test_all_faults_are_reported_together():
+    with pytest.raises(InputError) as error:
+        configured(shards=0, buckets="many", colour="red")
+    assert all(key in str(error.value) for key in ("shards", "buckets", "colour"))
+
+
+def test_variants_bring_their_own_switches_unless_they_are_set():
+    paper = {"dates": "first_day", "objects": "relevant", "merges": "off", "leaks": "keep"}
+    words = {"grammar": "fitted", "measurements": "plain", "subject_names": "label"}
+    assert switches(configured()) == {**paper, **words}
+    reference = switches(configured(variant="reference"))
+    assert (reference["objects"], reference["grammar"]) == ("any", "plain")
+    revised = configured(variant="revised")
+    assert switches(revised) == {
+        **{"dates": "interval", "objects": "relevant", "merges": "detect", "leaks": "drop"},
+        **{"grammar": "fitted", "measurements": "dated", "subject_names": "unique"},
+    }
+    assert scope(revised) == "all"
+    # An unquoted `off` is a truth value in YAML.
+    assert switches(configured(variant="revised", merges=False))["merges"] == "off"
+
+
+@pytest.mark.parametrize(
+    ("keys", "wanted"),
+    [
+        ({}, "held"),
+        ({"scope": "anywiki"}, "held"),
+        ({"scope": "all"}, "all"),
+        ({"objects": "any"}, "all"),
+        ({"merges": "detect"}, "all"),
+        ({"variant": "reference"}, "all"),
+        ({"variant": "reference", "objects": "relevant"}, "all"),
+        ({"variant": "revised"}, "all"),
+        ({"variant": "revised", "merges": "off"}, "all"),
+    ],
+)
+def test_which_items_get_a_row(keys, wanted):
+    assert names(configured(**keys)) == wanted
+
+
+def test_the_reference_drops_fewer_datatypes():
+    paper, reference = (read_method(method_of(configured(variant=v))) for v in ("paper", "reference"))
+    assert set(reference.dropped_datatypes) < set(paper.dropped_datatypes)
+    assert paper.start == 580
+    assert 4167836 in paper.page_classes
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("start", "Q580", "method.start: 'Q580' does not match"),
+        ("page_classes", ["Q5", "5"], "method.page_classes: '5' does not match"),
+        ("snapshots_old", "2021", "snapshots.old: '2021' does not match"),
+        ("snapshots_old", "2021-02-30", "snapshots_old: '2021-02-30' is no date"),
+        ("leaks", "no", "Invalid enum value 'no' - at `$.leaks`"),
+        ("colour", "red", "unknown field `colour`"),
+    ],
+)
+def test_a_wrong_key_of_the_method_is_named(key, value, message):
+    text = json.dumps({**json.loads(method_of(configured())), key: value})
+    with pytest.raises(InputError, match=re.escape(message)):
+        read_method(text)
+
+
+def test_a_method_needs_no_more_than_its_dates():
+    days = {"snapshots_old": "2021-01-04", "snapshots_new": "2023-02-27"}
+    assert read_method(json.dumps(days)) == read_method(method_of(configured()))
+
+
+def test_files_to_be_downloaded_need_not_exist(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    address = "https://example.org/b.json.gz"
+    check_files(configured(dumps="wikidata", pageviews="wikidata"))
+    config = configured(dumps={"2021-01-04": "wikidata", "2023-02-27": address}, pageviews="https://a/b")
+    check_files(config)
+    assert [dump_source(config, date) for date in ("2021-01-04", "2023-02-27")] == ["wikidata", address]
+    assert dump_source(configured(dumps="wikidata"), "2021-01-04") == "wikidata"
+    assert dump_source(configured(), "2021-01-04") == "sample"
+
+
+def test_months_before_a_day():
+    assert months_before(datetime.date(2023, 2, 27), 3) == ["2022-11", "2022-12", "2023-01"]
+    assert months_before(datetime.date(2021, 1, 1), 1) == ["2020-12"]
+
+
+def test_every_key_has_a_description():
+    def walk(schema, path):
+        for key, part in schema.get("properties", {}).items():
+            assert part.get("description"), f"{path}{key} lacks a description"
+            walk(part, f"{path}{key}.")
+
+    walk(yaml.safe_load(SCHEMA.read_text(encoding="utf-8")), "")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"dumps": {"2021-01-04": "derive", "2023-02-27": "b.json"}},
+            "dumps.2023-02-27: b.json does not exist",
+        ),
+        ({"labels": ["names.tsv"]}, "labels: names.tsv does not exist"),
+        ({"pageviews": "views"}, "pageviews: views does not exist"),
+        ({"verbalizer": "file", "templates_file": "best.json"}, "templates_file: best.json does not exist"),
+        (
+            {"dumps": {date: {"entities": "ids.txt"} for date in ("2021-01-04", "2023-02-27")}},
+            "ids.txt does not exist",
+        ),
+        ({"only": {"subjects": "ids.txt"}}, "only.subjects: ids.txt does not exist"),
+    ],
+)
+def test_missing_files_are_named_with_their_key(keys, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        check_files(configured(**keys))
+
+
+def test_the_contents_of_files_are_checked_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("ids.txt").write_text("Q30\nP6\n30\n")
+    with pytest.raises(InputError, match=r"ids\.txt, line 3: '30' is no id such as Q30 or P6"):
+        check_files(configured(only={"subjects": "ids.txt"}))
+    Path("ids.txt").write_text("Q30\nP6\n")
+    check_files(configured(only={"subjects": "ids.txt"}))
+    Path("views").mkdir()
+    for month in ("2022-12", "2023-01"):
+        Path("views", f"{month}.parquet").touch()
+    check_files(configured(pageviews="views", method={"popularity_months": 2}))
+    with pytest.raises(InputError, match=r"views: page views of 1 months are missing: pageviews-202211-user"):
+        check_files(configured(pageviews="views", method={"popularity_months": 3}))
+
+
+def entities(old="ids.txt", new="ids.txt", **keys):
+    """A configuration whose dumps are fetched entity by entity; `new` may also be the path of a dump."""
+    later = new if str(new).endswith(".gz") else {"entities": new}
+    return configured(dumps={"2021-01-04": {"entities": old}, "2023-02-27": later}, **keys)
+
+
+def test_entities_that_are_fetched_are_the_subjects_unless_others_are_named():
+    config = entities()
+    assert dump_source(config, "2021-01-04") == "entities"
+    assert config["dumps"]["2021-01-04"] == {"entities": "ids.txt", "with_objects": False}
+    assert config["only"]["subjects"] == "ids.txt"
+    assert entities(only={"subjects": "few.txt"})["only"]["subjects"] == "few.txt"
+    derived = configured(dumps={"2021-01-04": "derive", "2023-02-27": {"entities": "ids.txt"}})
+    assert derived["only"]["subjects"] == "ids.txt"
+
+
+@pytest.mark.parametrize(
+    ("dumps", "keys", "message"),
+    [
+        (("a.txt", "b.txt"), {}, "two dates have different files of entities"),
+        (("a.txt", "b.json.gz"), {}, "give `entities` for all dates"),
+        (("a.txt", "a.txt"), {"variant": "revised"}, "cannot show a merge"),
+        (("a.txt", "a.txt"), {"merges": "detect"}, "cannot show a merge"),
+        ((3, "a.txt"), {}, "dumps"),
+    ],
+)
+def test_entities_that_cannot_be_compared(dumps, keys, message):
+    with pytest.raises(InputError, match=message):
+        entities(*dumps, **keys)
+
+
+def test_the_dates_of_a_stream_are_checked():
+    found = configured(stream=["2015-01-01", datetime.date(2017, 1, 1), 20190101])
+    assert found["stream"] == ["2015-01-01", "2017-01-01", "2019-01-01"]
+    assert dates_of(found) == ["2015-01-01", "2017-01-01", "2019-01-01", "2021-01-04", "2023-02-27"]
+    for wrong in (["2017-01-01", "2015-01-01"], ["2015-01-01", "2015-01-01"]):
+        with pytest.raises(
+            InputError, match=r"stream: 2015-01-01 comes after 201.-01-01; list each date once"
+        ):
+            configured(stream=wrong)
+    with pytest.raises(InputError, match=r"stream\.0: 'soon' is no date"):
+        configured(stream=["soon"])
+
+
+def test_each_date_of_a_stream_needs_a_dump():
+    dumps = {"2021-01-04": "derive", "2022-01-01": "derive", "2023-02-27": "c", "2024-01-01": "d"}
+    found = configured(dumps=dumps, stream=["2021-01-04", "2022-01-01", "2024-01-01"])
+    assert [derived_from(found, date) for date in ("2021-01-04", "2022-01-01")] == ["2023-02-27"] * 2
+    with pytest.raises(InputError, match=r"no entry for 2019-01-01; add .* \(or `2019-01-01: derive`\)"):
+        configured(dumps=dumps, stream=["2019-01-01", "2021-01-04"])
+    with pytest.raises(InputError, match=r"2021-01-04; .*, or set `snapshots` to two dates of the stream"):
+        configured(dumps={"2023-02-27": "c", "2024-01-01": "d"}, stream=["2023-02-27", "2024-01-01"])
+    with pytest.raises(InputError, match=r"dumps\.2024-01-01: only an earlier snapshot can be derived"):
+        configured(dumps=dumps | {"2024-01-01": "derive"}, stream=["2023-02-27", "2024-01-01"])
+    with pytest.raises(InputError, match="dumps has no entry for 2000-01-01"):
+        dump_source(found, "2000-01-01")
+
+
+def test_a_stream_of_fetched_entities_needs_a_contact(monkeypatch):
+    monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
+    dates = ("2021-01-04", "2022-01-01", "2023-02-27")
+    fetched = configured(dumps={date: {"entities": "a.txt"} for date in dates}, stream=list(dates))
+    with pytest.raises(InputError, match="contact: '' is no mail or web address"):
+        check_contact(fetched)
+    with pytest.raises(InputError, match="give `entities` for all dates"):
+        configured(
+            dumps={date: {"entities": "a.txt"} for date in dates} | {"2022-01-01": "b.json.gz"},
+            stream=list(dates),
+        )
+
+
+def test_fetching_needs_a_contact(monkeypatch):
+    monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
+    check_contact(configured())
+    check_contact(entities(contact="https://example.org/who"))
+    with pytest.raises(InputError, match="contact: '' is no mail or web address"):
+        check_contact(entities())
+    with pytest.raises(InputError, match="contact: '' is no mail or web address"):
+        check_contact(configured(tempripple={"source": "sparql", "endpoint": "wikidata"}))
+    check_contact(configured(tempripple={"source": "sparql"}))
+    monkeypatch.setenv("FACTDRIFT_CONTACT", "me@example.org")
+    check_contact(entities())
+    with pytest.raises(InputError, match="contact: 'nobody'"):
+        check_contact(entities(contact="nobody"))
+
+
+def test_texts_of_the_command_line_become_the_numbers_that_they_say():
+    config = configured(
+        neighbors={"facts": "5"}, undersample={"P1082": "1"}, method={"popularity_months": "2"}, shards="3"
+    )
+    assert (config["neighbors"]["facts"], config["undersample"]["P1082"], config["shards"]) == (5, 1, 3)
+    assert config["method"]["popularity_months"] == 2
+    with pytest.raises(InputError, match=r"neighbors\.facts: 'few' is not of type 'integer'"):
+        configured(neighbors={"facts": "few"})
+
+
+def patterns(part):
+    """Every schema with a pattern."""
+    if isinstance(part, dict):
+        if isinstance(part.get("pattern"), str):
+            yield part
+        for inner in part.values():
+            yield from patterns(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from patterns(inner)
+
+
+MATCHING = ("P6", "Q5", "en", "2021-01-04", "local", "https://example.org/", "a" * 64, "")
+SCHEMAS = list(patterns(yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))))
+
+
+@pytest.mark.parametrize("part", SCHEMAS, ids=lambda part: part["pattern"])
+def test_no_pattern_accepts_a_line_end_after_the_text(part):
+    validator = _validator()({"pattern": part["pattern"]})
+    accepted = [text for text in MATCHING if validator.is_valid(text)]
+    assert accepted
+    if part["pattern"].endswith("$"):
+        assert not any(validator.is_valid(f"{text}\n") for text in accepted)
+        assert "\\$" not in part["pattern"]  # which would be taken for the end of the text
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "nan", "inf"])
+@pytest.mark.parametrize("key", ["test_share", "max_bad_lines"])
+def test_numbers_are_finite(key, value):
+    with pytest.raises(InputError, match=f"{key}.*(is not of type|must be)"):
+        configured(**{key: value})
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({5: 1}, "configuration: 5: YAML reads this key as int"),
+        ({"method": {1: 2}}, r"configuration: method\.1: YAML reads this key as int"),
+        ({"klob": {"u": {True: 2}}}, r"configuration: klob\.u\.True: YAML reads this key as bool"),
+        ({"rome": {"steps": [{None: 1}]}}, "None: YAML reads this key as NoneType"),
+        ({"snapshots": {"old": "2021-01-04", "new": "2023-02-27", 5: "2022-01-01"}}, r"snapshots\.5: YAML"),
+    ],
+)
+def test_keys_are_text(keys, message):
+    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
+    with pytest.raises(InputError, match=message):
+        configure(config)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"only": {"subjects": "-ids.txt"}},
+        {"labels": ["-labels.tsv"]},
+        {"dumps": {"2021-01-04": "-a.json", "2023-02-27": "-a.json"}},
+        {"models": ["--model"]},
+        {"edit": {"dataset": "-x.parquet"}},
+    ],
+)
+def test_a_path_that_looks_like_an_option_is_refused(keys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("-ids.txt", "-labels.tsv", "-a.json"):
+        (tmp_path / name).write_text("")
+    with pytest.raises(
+        InputError, match=r"-.* begins with a dash, as options of commands do; write the absolute"
+    ):
+        check_files(configured(**keys))
+
+
+def limited(part, path=""):
+    """Keys of the schema that are numbers, with what the schema says of them."""
+    for choice in (part, *part.get("oneOf", [])):
+        if choice.get("type") in ("integer", "number"):
+            yield path, choice
+        for name, inner in choice.get("properties", {}).items():
+            yield from limited(inner, f"{path}.{name}".removeprefix("."))
+        for name in ("items", "additionalProperties"):
+            if isinstance(choice.get(name), dict):
+                yield from limited(choice[name], path)
+
+
+def test_every_number_has_an_upper_bound():
+    keys = dict(limited(yaml.safe_load(SCHEMA.read_text("utf-8"))))
+    assert len(keys) > 70
+    assert [key for key, part in keys.items() if not {"maximum", "exclusiveMaximum"} & set(part)] == []
+    for huge in (10**30, str(10**30), "9" * 5000):
+        with pytest.raises(InputError, match=r"neighbors\.facts: "):
+            configured(neighbors={"facts": huge})
+
+
+@pytest.mark.parametrize("text", ["٣", "1_000", "3\n", " 3", "3 ", "0x3", "３", "1e2", "3.0", ""])
+def test_only_plain_digits_are_an_integer(text):
+    with pytest.raises(InputError, match=r"neighbors\.facts: .* is not of type 'integer'"):
+        configured(neighbors={"facts": text})
+    assert configured(neighbors={"facts": "3"})["neighbors"]["facts"] == 3
+
+
+@pytest.mark.parametrize("text", ["١.٥", "1_0.5", "0.5\n", "nan", "inf", "infinity"])
+def test_only_plain_digits_are_a_number(text):
+    with pytest.raises(InputError, match=r"chat\.timeout: .* is not of type 'number'"):
+        configured(chat={"timeout": text})
+    for written, value in (("1.5", 1.5), ("2", 2), (".5", 0.5), ("5e1", 50)):
+        assert configured(chat={"timeout": written})["chat"]["timeout"] == value
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"dumps": {"2021-01-04": "{d}/a.json", "2023-02-27": "{d}/a.json"}},
+        {"labels": ["{d}/labels.tsv"]},
+        {"methods": ["rome", "{d}/own.py:method"]},
+        {"edit": {"dataset": "{d}/edits.parquet"}},
+    ],
+)
+def test_braces_in_a_path_are_refused(keys, tmp_path, monkeypatch):
+    """Snakemake takes them for wildcards."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "{d}").mkdir()
+    for name in ("a.json", "labels.tsv", "edits.parquet"):
+        (tmp_path / "{d}" / name).write_text("")
+    (tmp_path / "{d}" / "own.py").write_text("def method(model, tokenizer, update): ...\n")
+    with pytest.raises(InputError, match=r"\{d\}/[\w.]+: Snakemake takes braces in a path"):
+        check_files(configured(**keys))
+
+
+def test_ids_in_another_encoding_are_located(tmp_path):
+    path = tmp_path / "ids.txt"
+    path.write_bytes("Q1\nQ2 # Zürich\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"ids\.txt, line 2: byte 0xfc is not UTF-8; convert it"):
+        read_ids(path, "only.subjects")
+    path.write_bytes("Q1\r\nQ2 # Zürich\r\n".encode())
+    assert read_ids(path, "only.subjects") == ["Q1", "Q2"]
+
+
+def test_answers_are_asked_of_configured_methods_and_models():
+    assert configured()["answer"]["methods"] == "configured"
+    cutoffs = {"acme/one": datetime.date(2023, 10, 1), "acme/two": 20240101}
+    found = configured(answer={"methods": ["rome"], "model_cutoff": cutoffs})
+    assert found["answer"]["model_cutoff"] == {"acme/one": "2023-10-01", "acme/two": "2024-01-01"}
+    with pytest.raises(InputError, match=r"answer\.methods: rome is not in `methods`, which is \[ft\]"):
+        configured(answer={"methods": ["rome"]}, methods=["ft"])
+    with pytest.raises(InputError, match=r"chat\.model: name the model that `answer\.chat: true`"):
+        configured(answer={"chat": True})

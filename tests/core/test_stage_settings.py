@@ -1,0 +1,112 @@
+"""Settings of a stage as one option: defaults from the schema, errors that name the key, a list in --help."""
+
+import argparse
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from factdrift.core.errors import InputError
+from factdrift.core.stage_settings import add_settings, read_settings, settings_of
+
+
+class Neighbors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    entities: int
+    facts: int
+    random: int
+
+
+class Klob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    c_quota: int | str
+    single_valued: bool
+    seed: int = 0
+
+
+def test_defaults_are_those_of_the_schema_also_of_nested_keys():
+    assert read_settings("{}", Neighbors, "neighbors") == Neighbors(500, 10, 10)
+    assert read_settings('{"facts": 3}', Neighbors, "neighbors") == Neighbors(500, 3, 10)
+    assert read_settings('{"seed": 2}', Klob, "klob") == Klob("table2", True, 2)
+
+
+def test_settings_are_read_from_a_file(tmp_path: Path):
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps({"random": 0}))
+    assert read_settings(f"@{path}", Neighbors, "neighbors").random == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('{"fact": 3}', "fact"),
+        ('{"facts": "3"}', "$.facts"),
+        ("[]", "object"),
+        ("{", "not JSON"),
+        ('{"facts": NaN}', "NaN is no number"),
+        ('{"facts": -1}', "neighbors.facts: -1 is less than the minimum"),
+        ("[" * 100_000, "not JSON"),
+        ("@/no/such/file", "/no/such/file"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, named: str):
+    with pytest.raises(InputError) as error:
+        read_settings(text, Neighbors, "neighbors")
+    assert named in str(error.value)
+
+
+class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    requests: int
+    enqueued_tokens: int | None = None
+
+
+class Chat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tries: int
+    batch: Batch
+
+
+def test_a_nested_key_may_be_a_struct_of_its_own():
+    assert read_settings("{}", Chat, "chat") == Chat(6, Batch(50_000))
+    assert read_settings('{"batch": {"requests": 7}}', Chat, "chat") == Chat(6, Batch(7))
+    for text, named in (
+        ('{"batch": {"requests": 0}}', "chat.batch.requests: 0 is less"),
+        ('{"batch": {"calls": 1}}', "calls"),
+        ('{"batch": 3}', "$.batch"),
+    ):
+        with pytest.raises(InputError) as error:
+            read_settings(text, Chat, "chat")
+        assert named in str(error.value)
+    parser = argparse.ArgumentParser()
+    add_settings(parser, Chat, "chat")
+    assert "  batch.requests (int): Requests in one batch at most. [default: 50000]" in parser.format_help()
+
+
+def test_help_lists_every_key_with_description_and_default():
+    parser = argparse.ArgumentParser()
+    add_settings(parser, Neighbors, "neighbors")
+    said = parser.format_help()
+    assert "facts (int): Nearest facts kept for each group. [default: 10]" in said
+    assert parser.parse_args([]).settings == "{}"
+
+
+class Elsewhere(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    facts: int
+    test_share: float
+    verbalization_triples: int
+    snapshots_old: str
+
+
+def test_keys_elsewhere_in_the_configuration_have_their_full_names():
+    assert read_settings('{"snapshots_old": "2021-01-04"}', Elsewhere, "neighbors") == Elsewhere(
+        10, 0.2, 100, "2021-01-04"
+    )
+
+
+def test_a_configuration_gives_the_settings_that_are_read_back():
+    config = {
+        "neighbors": {"facts": 3, "random": 1},
+        "test_share": 0.5,
+        "verbalization": {"triples": 7},
+        "snapshots": {"old": "2020-01-01", "new": "2021-01-01"},
+    }
+    text = settings_of(config, Elsewhere, "neighbors")
+    assert read_settings(text, Elsewhere, "neighbors") == Elsewhere(3, 0.5, 7, "2020-01-01")

@@ -1,0 +1,68 @@
+"""Tables on disk: complete or absent under the final name, the same bytes for the same rows."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import ROW_GROUP, database, sql, write_parquet, write_query
+
+
+def test_a_failed_write_leaves_nothing_behind_and_keeps_what_was_there(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    with pytest.raises(RuntimeError), atomic_path(path) as temporary:  # noqa: PT012
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_bytes_do_not_depend_on_how_the_rows_arrive(tmp_path):
+    table = pa.table({"a": range(ROW_GROUP + 1000), "b": [str(i % 7) for i in range(ROW_GROUP + 1000)]})
+    write_parquet(table, tmp_path / "whole.parquet")
+    batches = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=777))
+    assert write_parquet(batches, tmp_path / "stream.parquet") == table.num_rows
+    assert (tmp_path / "whole.parquet").read_bytes() == (tmp_path / "stream.parquet").read_bytes()
+    assert pq.read_metadata(tmp_path / "whole.parquet").num_row_groups == 2
+
+
+def test_the_bytes_are_those_of_the_settings_that_all_tables_share(tmp_path):
+    rows = {"a": [n * 7919 % 10007 for n in range(140_000)], "b": [f"text {n % 97}" for n in range(140_000)]}
+    table = pa.table(rows)
+    write_parquet(table, tmp_path / "a.parquet")
+    settings = {"compression": "zstd", "compression_level": 3, "version": "2.6", "use_dictionary": True}
+    pq.write_table(table, tmp_path / "b.parquet", row_group_size=131_072, **settings)
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+
+
+def test_an_empty_result_keeps_its_columns(tmp_path):
+    with database() as db:
+        assert write_query(db, "SELECT 1 AS a, 'x' AS b WHERE false", tmp_path / "empty.parquet") == 0
+    assert pq.read_table(tmp_path / "empty.parquet").column_names == ["a", "b"]
+
+
+def test_columns_stored_as_differences_come_back_as_they_went_in(tmp_path):
+    rows = {
+        "up": [*range(5000), None, 2**31 - 1],
+        "down": [-n * n % 977 for n in range(5002)],
+        "text": ["a"] * 5002,
+    }
+    table = pa.table(
+        rows, schema=pa.schema([("up", pa.int32()), ("down", pa.int64()), ("text", pa.string())])
+    )
+    assert write_parquet(table, tmp_path / "steps.parquet", steps=["up", "down"]) == 5002
+    assert pq.read_table(tmp_path / "steps.parquet").equals(table)
+    with database() as db:
+        found = db.sql(f"SELECT * FROM read_parquet({sql(tmp_path / 'steps.parquet')})").to_arrow_table()
+    assert found.to_pydict() == table.to_pydict()
+    write_parquet(table, tmp_path / "plain.parquet")
+    assert (tmp_path / "steps.parquet").stat().st_size < (tmp_path / "plain.parquet").stat().st_size
+
+
+@pytest.mark.parametrize("value", [5, "it's", ["a", "b'c"], [1, 2], []])
+def test_values_come_back_from_sql_as_they_went_in(value):
+    with database() as db:
+        assert db.execute(f"SELECT {sql(value)}").fetchone() == (value,)

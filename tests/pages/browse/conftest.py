@@ -1,0 +1,45 @@
+"""Small builds as the benchmark makes them, one of them with hostile labels, and a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browsing import Synthetic
+from support.explorer import Hostile, serving
+
+from factdrift.pages.browse.build import Build
+from factdrift.pages.browse.index import index_of
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Synthetic:
+    """400 items in 3 buckets; 60 have an update, of which 10 were edited."""
+    build = Synthetic(tmp_path_factory.mktemp("browse") / "results", 400, 60, 5, 3, 10)
+    build.make()
+    return build
+
+
+@pytest.fixture(scope="session")
+def build(made: Synthetic) -> Build:
+    return Build.of(made.pair)
+
+
+@pytest.fixture(scope="session")
+def index(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return index_of(build, tmp_path_factory.mktemp("index") / "index.sqlite")
+
+
+@pytest.fixture(scope="session")
+def served(made: Synthetic, index: Path) -> Iterator[str]:
+    with serving(made.pair, index) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Synthetic:
+    folder = tmp_path_factory.mktemp("hostile")
+    build = Hostile(folder / "results", 24, 14, 4, 2, 4)
+    build.make()
+    return build

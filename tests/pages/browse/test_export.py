@@ -1,0 +1,100 @@
+"""The explorer as files: every link leads to a file, the same bytes each time, nothing incomplete."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from browsing import Synthetic
+
+from factdrift.cli import main
+from factdrift.pages.browse import export
+
+
+class Links(HTMLParser):
+    """The addresses in a page, by the attribute that has them, and its elements."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.addresses: list[tuple[str, str]] = []
+        self.tags: list[str] = []
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [(tag, str(value)) for name, value in attributes if name in ("href", "src")]
+
+
+@pytest.fixture(scope="module")
+def files(made: Synthetic, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("export") / "explorer"
+    assert main(["explorer", str(made.pair), "-o", str(folder)]) == 0
+    return folder
+
+
+def test_every_link_leads_to_a_file_or_to_wikidata(files: Path, made: Synthetic) -> None:
+    pages = sorted(files.glob("*.html"))
+    for page in pages:
+        for tag, address in Links(page).addresses:
+            if address.startswith("https://"):
+                assert tag == "a", (page, address)
+                assert address.startswith("https://www.wikidata.org/w"), (page, address)
+            elif not address.startswith(("#", "data:,")):
+                assert (files / address).is_file(), (page, address)
+    names = {page.stem for page in pages}
+    assert {f"Q{number}" for number in made.subjects} <= names
+    assert {f"P{number}" for number in made.relation} <= names
+    assert {"index", "index-2"} <= names
+
+
+def test_the_search_has_every_page(files: Path) -> None:
+    text = (files / "search.js").read_text("utf-8")
+    rows = json.loads(re.sub(r"^.*?names: (.*) \};\n$", r"\1", text, flags=re.DOTALL))
+    pages = {path.stem for path in files.glob("*.html") if not re.search(r"-\d+$", path.stem)}
+    assert {row[0] for row in rows} == pages - {"index"}
+    assert {0, 1} <= {row[2] for row in rows}
+
+
+def test_again_it_has_the_same_bytes(files: Path, made: Synthetic) -> None:
+    before = {path.name: path.read_bytes() for path in files.iterdir()}
+    assert main(["explorer", str(made.pair), "-o", str(files)]) == 0
+    assert {path.name: path.read_bytes() for path in files.iterdir()} == before
+
+
+def test_a_larger_build_is_for_the_server(
+    made: Synthetic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(export, "MOST", 59)
+    assert main(["explorer", str(made.pair), "-o", str(tmp_path / "x")]) == 1
+    assert "60 updates; files are written for up to 59: use `factdrift browse`" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_files_are_not_replaced(
+    made: Synthetic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also beside a script of the explorer's name."""
+    (tmp_path / "search.js").write_text("mine")
+    (tmp_path / "thesis.tex").write_text("years of work")
+    assert main(["explorer", str(made.pair), "-o", str(tmp_path)]) == 1
+    assert "search.js in it was not written there by factdrift" in capsys.readouterr().err
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+    assert (tmp_path / "search.js").read_text() == "mine"
+
+
+def test_hostile_labels_are_text(hostile: Synthetic, tmp_path: Path) -> None:
+    assert main(["explorer", str(hostile.pair), "-o", str(tmp_path / "x")]) == 0
+    for path in (tmp_path / "x").iterdir():
+        text = path.read_text("utf-8")
+        assert len(text) < 400_000, path
+        assert "x" * 320 not in text
+        if path.suffix == ".html":
+            page = Links(path)
+            assert page.tags.count("script") == 1
+            assert page.tags.count("h1") == 1
+            assert "img" not in page.tags
+            assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202a-\u202e]", text), path
+    assert "<" not in (tmp_path / "x" / "search.js").read_text("utf-8")

@@ -1,0 +1,214 @@
+"""The index: searches against a plain search of all names, updates in order, when it is made again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from browsing import Synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+from support.explorer import NAMED, world
+
+from factdrift.cli import main
+from factdrift.core.disk import full
+from factdrift.core.errors import InputError
+from factdrift.pages.browse import index as index_module
+from factdrift.pages.browse.build import Build
+from factdrift.pages.browse.index import index_of
+from factdrift.pages.browse.search import Index, folded, open_index
+from factdrift.pages.browse.spelling import distance
+from factdrift.wikidata.ids import entity_id
+
+
+@pytest.fixture(scope="module")
+def opened(index: Path) -> Index:
+    return open_index(index)
+
+
+@pytest.fixture(scope="module")
+def names(build: Build) -> list[tuple[int, str, float]]:
+    """Id, text that is searched and popularity of every item, by falling popularity."""
+    rows = []
+    for path in sorted(build.entities("new").glob("*.parquet")):
+        for row in pq.read_table(path, columns=["id", "label", "aliases", "sitelinks"]).to_pylist():
+            rows.append((row["id"], f"{row['label']} {row['aliases'][0]}", row["sitelinks"]))
+    return sorted(rows, key=lambda row: (-row[2], row[0]))
+
+
+def plain_search(names: list[tuple[int, str, float]], text: str) -> list[int]:
+    """Ids of the items that have all words of the text, the last one as the beginning of a word."""
+    *whole, last = text.split()
+    return [
+        id
+        for id, label, _ in names
+        if all(word in label.split() for word in whole)
+        and any(word.startswith(last) for word in label.split())
+    ]
+
+
+@given(data=st.data())
+def test_a_search_finds_what_a_plain_one_finds(
+    data: st.DataObject, opened: Index, names: list[tuple[int, str, float]]
+) -> None:
+    _, label, _ = data.draw(st.sampled_from(names))
+    words = data.draw(st.lists(st.sampled_from(label.split()), min_size=1, max_size=3))
+    cut = data.draw(st.integers(1, len(words[-1])))
+    text = " ".join([*words[:-1], words[-1][:cut]])
+    found = opened.search(text, (0, 400, 400))
+    ids = [row["id"] for kind in ("exact", "classes", "subjects") for row in found[kind]]
+    expected = plain_search(names, text)
+    assert sorted(ids) == sorted(expected)
+    exact = [id for id in ids if folded(opened.names([id])[id]["label"]) == folded(text)]
+    rest = [id for id in ids if id not in exact]
+    assert rest == [id for id in expected if id not in exact]
+
+
+@given(text=st.text(max_size=30))
+def test_any_text_can_be_typed(opened: Index, text: str) -> None:
+    found = opened.search(text)
+    assert list(found) == ["exact", "relations", "subjects", "classes"]
+    opened.corrected(text)
+
+
+@pytest.mark.parametrize(
+    "text", ['"', "a AND b", "a*", "text:a", "NEAR(a b)", "-a", "^a", "a\x00b", "ｑ", "𐐷𐐷"]
+)
+def test_operators_are_words(opened: Index, text: str) -> None:
+    opened.search(text)
+
+
+def test_ids_and_whole_labels_come_first(opened: Index, made: Synthetic) -> None:
+    number = int(made.subjects[-1])
+    assert opened.search(f"q{number}")["exact"][0]["id"] == number
+    assert opened.search("P3")["exact"][0]["id"] == -3
+    row = opened.names([number])[number]
+    for text in (row["label"].upper(), row["aliases"].splitlines()[0].title()):
+        assert number in [each["id"] for each in opened.search(text)["exact"]]
+    assert not any(opened.search("  ").values())
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """The names of the bundled sample, some of which have classes and relations of nearly the same name."""
+    folder = tmp_path_factory.mktemp("world")
+    return open_index(index_of(Build.of(world(folder / "results").pair), folder / "index.sqlite"))
+
+
+@pytest.mark.parametrize(("text", "first"), NAMED)
+def test_what_a_visitor_types(sampled: Index, text: str, first: str) -> None:
+    found = sampled.search(text)
+    if not any(found.values()):
+        found = sampled.search(sampled.corrected(text) or "")
+    ids = [row["id"] for rows in found.values() for row in rows]
+    assert [entity_id(each) for each in ids[: len(first.split())]] == first.split()
+
+
+def test_nothing_similar_is_nothing(sampled: Index) -> None:
+    assert sampled.corrected("zzzzqqqq") is None
+    assert sampled.corrected("") is None
+    assert sampled.corrected("xk") is None
+    assert sampled.corrected("head of goverment germny") == "head of government germany"
+
+
+def test_distances_are_those_of_a_plain_count() -> None:
+    for one, other, expected in (
+        *(("germny", "germany", 1), ("bidan", "biden", 1), ("turkiye", "turkey", 2), ("", "ab", 2)),
+        *(("abcd", "abdc", 1), ("goverment", "government", 1), ("kitten", "sitting", 3), ("x", "x", 0)),
+    ):
+        assert distance(one, other, 5) == distance(other, one, 5) == expected
+        assert distance(one, other, 0) == min(expected, 1)
+
+
+def test_updates_come_in_the_order_of_the_dataset(opened: Index, build: Build) -> None:
+    rows = pq.read_table(build.dataset).to_pylist()
+    ids = [(int(row["subject"]["id"][1:]), int(row["relation"]["id"][1:])) for row in rows]
+    assert [(each["subject"], each["relation"]) for each in opened.updates(0, 100)] == ids
+    assert sum(opened.scenarios().values()) == len(rows)
+    relation = ids[0][1]
+    expected = [pair for pair in ids if pair[1] == relation]
+    assert [
+        (each["subject"], each["relation"]) for each in opened.updates(0, 100, relation=relation)
+    ] == expected
+    archived = opened.updates(0, 100, scenario="Archive")
+    assert len(archived) == opened.scenarios()["Archive"] == sum(row["scenario"] == "Archive" for row in rows)
+    class_ = next(iter(opened.with_updates("class")))
+    of_class = [each["subject"] for each in opened.updates(0, 100, of=class_)]
+    assert of_class
+    assert all(f"{class_}" in opened.names([subject])[subject]["classes"] for subject in of_class)
+
+
+def test_the_index_is_made_again_when_tables_change(
+    build: Build, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    shutil.copytree(build.pair.parent, results)
+    copy, path = Build.of(results / build.pair.name), tmp_path / "index.sqlite"
+    index_of(copy, path)
+    assert "index: names" in capfd.readouterr().err
+    index_of(copy, path)
+    assert "index: names" not in capfd.readouterr().err
+    os.utime(copy.dataset, ns=(1, 1))
+    index_of(copy, path)
+    assert "index: names" in capfd.readouterr().err
+    path.write_bytes(b"no index")
+    with pytest.raises(InputError, match="is no index"):
+        open_index(path)
+    path.write_bytes(b"")
+    index_of(copy, path)
+    assert open_index(path).search("Q1")["exact"]
+
+
+def test_only_an_index_is_replaced(build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither texts nor another program's database, nor a file with the name of the lock."""
+    text, other = tmp_path / "thesis.tex", tmp_path / "places.sqlite"
+    text.write_text("years of work")
+    with contextlib.closing(sqlite3.connect(other)) as db:
+        db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
+        db.execute("INSERT INTO meta VALUES ('version', '1')")
+        db.commit()
+    before = {path: path.read_bytes() for path in (text, other)}
+    for path in (*before, tmp_path):
+        assert main(["browse", "--pair", str(build.pair), "--index", str(path), "--no-browser"]) == 1
+        assert f"--index {path}: is not an index of the explorer" in capsys.readouterr().err
+    (tmp_path / "new.sqlite.lock").write_text("years of work")
+    index_of(build, tmp_path / "new.sqlite")
+    assert (tmp_path / "new.sqlite.lock").read_text() == "years of work"
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_full_disk_is_named(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = index_module._add_names
+
+    def small(build: Build, tables: Any, db: sqlite3.Connection) -> None:
+        db.execute("PRAGMA max_page_count = 40")
+        real(build, tables, db)
+
+    monkeypatch.setattr(index_module, "_add_names", small)
+    with pytest.raises(OSError, match="No space left") as error:
+        index_of(build, tmp_path / "index.sqlite")
+    assert f"{tmp_path} could not hold index.sqlite" in full(error.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["index.sqlite.lock"]
+
+
+def test_it_lies_in_the_cache_folder(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    before = {path: path.stat().st_mtime_ns for path in build.pair.parent.rglob("*")}
+    path = index_of(build)
+    assert path.parent == tmp_path / "factdrift"
+    assert before == {path: path.stat().st_mtime_ns for path in build.pair.parent.rglob("*")}
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT count(*) FROM names").fetchone() == (400 + 2000,)
+
+
+def test_a_folder_that_is_none_of_a_pair(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is no folder of a pair"):
+        Build.of(tmp_path)
+    with pytest.raises(InputError, match=r"wikifactdiff\.parquet: no such file.*snakemake"):
+        Build.of(tmp_path / "2021-01-04_2023-02-27")

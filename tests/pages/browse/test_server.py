@@ -1,0 +1,184 @@
+"""`factdrift browse` as users run it: pages over HTTP, what it refuses, and faults."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import requests
+from browsing import Synthetic
+from starlette.testclient import TestClient
+
+from factdrift.cli import main
+from factdrift.core.tables import database
+from factdrift.pages.browse.build import Build
+from factdrift.pages.browse.index import index_of
+from factdrift.pages.browse.search import open_index
+from factdrift.pages.browse.server import application
+
+
+def waited_for(happened: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def get(address: str, path: str, status: int = 200) -> str:
+    answer = requests.get(address + path, timeout=60)
+    assert answer.status_code == status, path
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    return answer.text
+
+
+def test_a_subject_has_everything(served: str, made: Synthetic) -> None:
+    number, relation = int(made.subjects[0]), int(made.relation[0])
+    text = get(served, f"Q{number}")
+    for heading in ("Updates", "The two snapshots side by side", "Time line"):
+        assert f">{heading}</h2>" in text, heading
+    assert f'id="P{relation}-title"' in text
+    assert text.index("obsolete, in the dataset") < text.index("new, in the dataset")
+    assert "10 nearest, 10 random" in text
+    assert "0.500" in text  # the similarity of the nearest neighbour, and P(new) after the edit
+    assert "How edited models answered" in text
+    assert (
+        text.count("<td>rome</td>") == 1 + 10
+    )  # its score, and the probes of the update and its other clozes
+    assert f"https://www.wikidata.org/w/index.php?oldid={number * 11}#P" in text
+    assert re.search(r'<code title="deprecated statements">rank</code>', text)
+
+
+def test_relations_classes_and_lists(served: str, made: Synthetic) -> None:
+    relation = int(made.relation[0])
+    text = get(served, f"P{relation}")
+    assert text.count('<p class="what">') == min(50, int((made.relation == relation).sum()))
+    assert ">Updates of its direct instances<" in get(served, f"Q{1 + int(made.subjects[0])}")
+    first, second = get(served, ""), get(served, "?page=2")
+    assert first.count('<p class="what">') == 50
+    assert second.count('<p class="what">') == 10
+    assert 'href="./?page=2"' in first
+    assert get(served, "?scenario=Archive").count("Archive <span") == (made.subjects % 6 == 1).sum()
+    assert get(served, "?page=x&scenario=None").count('<p class="what">') == 0
+
+
+def test_the_statements_of_a_relation_alone(served: str, made: Synthetic) -> None:
+    number = int(made.subjects[0])
+    relation = re.findall(r'<details class="relation"[^>]* id="(P\d+)"', get(served, f"Q{number}"))[0]
+    whole, part = get(served, f"Q{number}-{relation}"), get(served, f"Q{number}-{relation}?part=1")
+    assert '<table class="compared">' in part
+    assert "<!doctype html>" not in part
+    assert part.strip() in whole
+
+
+def test_what_is_not_there(served: str) -> None:
+    assert "has no label in these dumps" in get(served, "Q99999999", 404)
+    for path in ("nope", "Q0", "Q1-P99999", "P2000000000000", "Q30/../../etc/passwd", "%2e%2e/x"):
+        get(served, path, 404)
+
+
+def test_pages_elsewhere_cannot_ask(served: str) -> None:
+    answer = requests.get(served, headers={"Host": "evil.example"}, timeout=60)
+    assert answer.status_code == 400
+    assert "Updates" not in answer.text
+
+
+def test_hostile_words_come_back_as_text(served: str) -> None:
+    text = get(served, "search?q=%3Cscript%3Ealert(1)%3C/script%3E")
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert" in text
+
+
+def test_a_port_that_is_taken(made: Synthetic, index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        line = ["browse", "--pair", str(made.pair), "--index", str(index), "--port", port, "--no-browser"]
+        assert main(line) == 1
+    assert (
+        f"port {port} of 127.0.0.1: Address already in use; name another with --port"
+        in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "99999999999999999999"])
+def test_a_port_that_is_none(
+    made: Synthetic, index: Path, port: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["browse", "--pair", str(made.pair), "--index", str(index), f"--port={port}"]) == 1
+    assert f"--port {port}: a port is a number from 1 to 65535" in capsys.readouterr().err
+
+
+def test_a_build_that_changes_under_the_server(build: Build, tmp_path: Path) -> None:
+    """Also a page whose tables vanish while it is made; and the server does not mix old and new ones."""
+    shutil.copytree(build.pair.parent, tmp_path / "results")
+    copy = Build.of(tmp_path / "results" / build.pair.name)
+    index = index_of(copy, tmp_path / "index.sqlite")
+    with database() as db:
+        client = TestClient(application(copy, index, db), base_url="http://localhost")
+        subject = open_index(index).with_updates("subject")[0]
+        paths = ("/", "/search?q=a", f"/Q{subject}")
+        assert [client.get(path).status_code for path in paths] == [200] * 3
+        filtered = copy.bucket(copy.pair / "filtered" / "old", subject)
+        for change in (
+            lambda: os.utime(filtered, ns=(1, 1)),
+            lambda: shutil.rmtree(copy.pair / "filtered"),
+            copy.dataset.unlink,
+        ):
+            change()
+            for path in paths:
+                answer = client.get(path)
+                assert answer.status_code == 503
+                assert "run `factdrift browse` again" in html.unescape(answer.text)
+        assert client.get("/explorer.css").status_code == 200
+
+
+def test_more_connections_than_open_files(made: Synthetic, index: Path, tmp_path: Path) -> None:
+    """They wait, the server answers afterwards, and says so in a line."""
+    command = [sys.executable, "-m", "factdrift", "browse", "--pair", str(made.pair), "--index", str(index)]
+    code = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)); "
+    code += "from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
+    command[1:3] = ["-c", code]
+    with (
+        (tmp_path / "said").open("w+") as said,
+        subprocess.Popen(
+            [*command, "--port", "0", "--no-browser"], stdout=subprocess.PIPE, stderr=said, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[0]
+        try:
+            assert get(address, "")
+            port = int(address.rpartition(":")[2].strip("/"))
+            with contextlib.ExitStack() as stack:
+                for _ in range(100):
+                    stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+                waited_for(lambda: "some connections have to wait" in Path(said.name).read_text())
+            assert get(address, f"Q{int(made.subjects[0])}")
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+        words = Path(said.name).read_text()
+        assert "Traceback" not in words
+        assert len(words) < 1000
+        assert words.endswith("ended\n")
+        assert process.returncode == 0
+
+
+def test_without_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["browse"]) == 1
+    assert "no such file; build it with `snakemake --cores all`" in capsys.readouterr().err

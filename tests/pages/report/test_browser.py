@@ -1,0 +1,138 @@
+"""The page in a headless Chromium: no error or request, keyboard, sorted tables, phones, hostile labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Browser, program
+
+from factdrift.pages.report.blocks import Build
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(program() is None, reason="no Chromium here (Debian: apt install chromium)"),
+]
+
+ROWS = "[...document.querySelectorAll('#scenarios-3 tbody tr')].filter(row => !row.hidden)"
+"""The visible rows of the table of relations."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser.open() as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(browser: Browser, sample: Build) -> Iterator[Browser]:
+    """The sample's page on a phone; afterwards nothing was said and nothing but the page was asked for."""
+    path = sample.results / "report.html"
+    browser.size(390, 844)
+    browser.said.clear()
+    browser.requests.clear()
+    browser.visit(path)
+    yield browser
+    assert browser.said == []
+    assert set(browser.requests) == {path.resolve().as_uri()}
+
+
+def cells(browser: Browser, place: int) -> list[str]:
+    """The visible cells of a column of the table of relations."""
+    found: list[str] = browser.run(f"{ROWS}.map(row => row.cells[{place}].textContent)")
+    return found
+
+
+def test_a_table_sorts_by_numbers_and_by_text(page: Browser) -> None:
+    page.run("document.querySelector('#scenarios-3 .more').click()")
+    whole = len(cells(page, 2))
+    assert whole > 50
+    page.run("document.querySelectorAll('#scenarios-3 th button')[4].click()")
+    numbers = [int(cell.replace(",", "")) for cell in cells(page, 4)]
+    assert numbers == sorted(numbers, reverse=True)
+    page.run("document.querySelectorAll('#scenarios-3 th button')[4].click()")
+    assert [int(cell.replace(",", "")) for cell in cells(page, 4)] == sorted(numbers)
+    assert page.run("document.querySelectorAll('#scenarios-3 th')[4].ariaSort") == "ascending"
+    page.run("document.querySelectorAll('#scenarios-3 th button')[1].click()")
+    texts = cells(page, 1)
+    assert texts == sorted(texts, key=str.casefold)
+    assert len(texts) == whole
+
+
+def test_the_keyboard_reaches_the_filter_and_the_headings(page: Browser) -> None:
+    page.run("document.querySelector('#scenarios-3 .filter input').focus()")
+    page.type("HEAD of")
+    assert {"head of government", "head of state"} <= set(cells(page, 1))
+    assert all("head of" in label for label in cells(page, 1))
+    assert page.run("document.querySelector('#scenarios-3 output').textContent").endswith(" of 87")
+    for _ in range(3):  # the table's frame, which scrolls, then the first and the second heading
+        page.key("Tab", 9)
+    assert page.run("document.activeElement.textContent") == "relation"
+    page.key("Enter", 13, "\r")
+    assert page.run("document.querySelectorAll('#scenarios-3 th')[1].ariaSort") == "ascending"
+
+
+def test_the_first_tab_skips_to_the_content(page: Browser) -> None:
+    page.key("Tab", 9)
+    page.key("Enter", 13, "\r")
+    assert page.run("location.hash") == "#updates"
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_is_wider_than_the_window(page: Browser, width: int, dark: bool) -> None:
+    page.size(width, 800, dark)
+    assert page.run("document.documentElement.scrollWidth") == width
+    ink, paper = page.run("(s => [s.color, s.backgroundColor])(getComputedStyle(document.body))")
+    assert (luminance(ink) > luminance(paper)) == dark
+    assert abs(luminance(ink) - luminance(paper)) > 150
+
+
+def luminance(colour: str) -> float:
+    """The mean of the parts of `rgb(1, 2, 3)`."""
+    return sum(map(float, colour[colour.index("(") + 1 : -1].split(","))) / 3
+
+
+def test_on_paper_nothing_is_cut_off(page: Browser) -> None:
+    page.size(717, 1050)  # A4 without its margins
+    page.send("Emulation.setEmulatedMedia", media="print")
+    try:
+        page.run("window.dispatchEvent(new Event('beforeprint'))")
+        assert page.run("document.documentElement.scrollWidth") == 717
+        assert len(cells(page, 1)) == 87
+        assert page.run("getComputedStyle(document.querySelector('nav')).display") == "none"
+    finally:
+        page.send("Emulation.setEmulatedMedia", media="")
+
+
+def test_contents_are_folded_on_a_phone_only(page: Browser) -> None:
+    assert page.run("document.querySelector('.contents').open") is False
+    page.size(1280, 800)
+    assert page.run(
+        "new Promise(done => setTimeout(() => done(document.querySelector('.contents').open), 50))"
+    )
+
+
+def test_without_the_script_all_rows_are_there(page: Browser, sample: Build) -> None:
+    page.send("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        page.send("Page.reload")
+        page.visit(sample.results / "report.html")
+        assert len(cells(page, 1)) == 87
+    finally:
+        page.send("Emulation.setScriptExecutionDisabled", value=False)
+
+
+def test_hostile_labels_are_shown_as_text(browser: Browser, hostile: Build) -> None:
+    path: Path = hostile.results / "report.html"
+    browser.size(390, 844)
+    browser.said.clear()
+    browser.requests.clear()
+    browser.visit(path)
+    assert browser.run("typeof window.hacked") == "undefined"
+    assert browser.run("document.images.length") == 0
+    assert browser.run("document.documentElement.scrollWidth") == 390
+    assert "<script>window.hacked" in browser.run("document.querySelector('main').innerText")
+    assert browser.said == []
+    assert set(browser.requests) == {path.resolve().as_uri()}

@@ -1,0 +1,226 @@
+"""The page about a build: its numbers, what is on it, what it loads, and hostile labels."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.workflow import ROOT
+
+from factdrift.core.errors import InputError
+from factdrift.core.manifests import warnings
+from factdrift.pages import day, shown
+from factdrift.pages.report.blocks import Build
+from factdrift.pages.report.page import figure, write_page
+
+
+class Page(HTMLParser):
+    """Sections, tables as rows of text, addresses and names of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.sections: list[str] = []
+        self.tables: dict[str, list[list[str]]] = {}
+        self.addresses: list[str] = []
+        self.names: set[str] = set()
+        self.tags: list[str] = []
+        self._rows: list[list[str]] = []
+        self._open = False
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        self.tags.append(tag)
+        if "id" in given:
+            self.names.add(str(given["id"]))
+        self.addresses += [str(given[name]) for name in ("href", "src", "action") if name in given]
+        if tag == "section":
+            self.sections.append(str(given["id"]))
+        elif tag == "figure":
+            self._rows = self.tables[str(given["id"])] = []
+        elif tag == "tr":
+            self._rows.append([])
+        elif tag in ("td", "th") and self._rows:
+            self._rows[-1].append("")
+            self._open = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self._open = False
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self._rows[-1][-1] += data
+
+
+@pytest.fixture(scope="module")
+def page(sample: Build) -> Page:
+    return Page(sample.results / "report.html")
+
+
+def test_sections_are_those_of_what_was_built(page: Page) -> None:
+    assert page.sections == [
+        *("updates", "scenarios", "time", "funnel", "popularity", "neighbours", "templates"),
+        *("origin", "times", "files"),
+    ]
+
+
+def test_numbers_are_those_of_the_tables(page: Page, sample: Build) -> None:
+    stats = json.loads((sample.pair / "wikifactdiff.stats.json").read_text("utf-8"))
+    text = (sample.results / "report.html").read_text("utf-8")
+    assert f">{stats['wikifactdiff']['updates']:,}</a>" in text
+    both = {row[0]: row[1:] for row in page.tables["scenarios-2"]}
+    assert both["triples"] == [f"{stats[name]['triples']:,}" for name in ("wikifactdiff", "wfd_repl")]
+    columns = ["relation", "objects", "is_replace"]
+    rows = pd.read_parquet(sample.pair / "wikifactdiff.parquet", columns=columns)
+    relations = rows["relation"].map(lambda relation: relation["id"])
+    expected = {}
+    for relation, mine in rows.groupby(relations):
+        decisions = [value["decision"] for objects in mine["objects"] for value in objects]
+        counts = [decisions.count(name) for name in ("new", "obsolete", "static")]
+        numbers = [len(mine), len(decisions), *counts, int(mine["is_replace"].sum())]
+        expected[relation] = [f"{number:,}" for number in numbers]
+    assert {row[0]: row[2:] for row in page.tables["scenarios-3"][1:]} == expected
+    funnel = pd.read_parquet(sample.pair / "funnel.parquet")
+    rules = funnel[funnel["stage"] == "rules"].groupby("reason")["triples"].sum()
+    assert dict(page.tables["funnel-3"][1:]) == {rule: f"{number:,}" for rule, number in rules.items()}
+
+
+def test_dates_of_the_time_line_are_all_counted(sample: Build) -> None:
+    """The columns and the triples that have no column are all triples that changed."""
+    text = (sample.results / "report.html").read_text("utf-8")
+    stats = json.loads((sample.pair / "wikifactdiff.stats.json").read_text("utf-8"))["wikifactdiff"]
+    counted = re.findall(r"<title>\d{4}-\d\d: ([\d,]+) new, ([\d,]+) obsolete</title>", text)
+    assert len(counted) == 26
+    outside = re.search(r"([\d,]+) changed triples have no date", text)
+    assert outside is not None
+    whole = sum(int(number.replace(",", "")) for pair in counted for number in pair)
+    changed = stats["decisions"]["new"] + stats["decisions"]["obsolete"]
+    assert whole + int(outside[1].replace(",", "")) == changed
+
+
+def test_every_number_names_a_file_that_exists_and_its_command(page: Page, sample: Build) -> None:
+    inside = {address[1:] for address in page.addresses if address.startswith("#")}
+    assert inside <= page.names
+    files = [address for address in page.addresses if not address.startswith(("#", "data:"))]
+    assert len(files) >= 6
+    for file in files:
+        assert (sample.results / file).exists(), file
+    text = (sample.results / "report.html").read_text("utf-8")
+    assert len(re.findall(r"<figure ", text)) == len(re.findall(r'<p class="source">.*<a href="#file-', text))
+    warned = re.findall(r'<p class="warning".*?</p>', text)
+    assert warned
+    assert all('<a href="#file-' in warning for warning in warned)
+    for command in re.findall(r"<td><code>(.*?)</code></td>", text):
+        assert command.startswith("snakemake --cores all")
+
+
+def test_the_page_needs_nothing_else_and_is_the_same_each_time(sample: Build, tmp_path: Path) -> None:
+    path = sample.results / "report.html"
+    text = path.read_text("utf-8")
+    assert not re.findall(r"(?:src|href)=\"(?:https?:)?//|url\(|@import|<iframe|<object", text)
+    write_page(sample, tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_bytes() == path.read_bytes()
+    assert path.stat().st_size < 1_000_000
+
+
+def test_hostile_labels_are_text(hostile: Build) -> None:
+    path = hostile.results / "report.html"
+    text, plain = path.read_text("utf-8"), Page(path)
+    assert plain.tags.count("script") == 1
+    assert "img" not in plain.tags
+    assert "&lt;script&gt;window.hacked" in text
+    assert "{{ 7 * 7 }}" in text
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202a-\u202e]", text)
+    assert "x" * 200 not in text
+    assert path.stat().st_size < 1_000_000
+
+
+def test_days_beyond_the_sample_are_told(copy: Build) -> None:
+    path = copy.pair / "manifest.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    account = manifest["sample"]["2023-02-27"]
+    account["incomplete"], account["complete_until"]["sport"] = ["sport"], "2022-12-31"
+    path.write_text(json.dumps(manifest), "utf-8")
+    write_page(copy, copy.results / "report.html")
+    text = (copy.results / "report.html").read_text("utf-8")
+    said = "The sample is not complete on 2023-02-27 (sport until 2022-12-31): what changed later"
+    assert said in text
+    assert list(warnings({"sample": {}})) == []
+
+
+MORE = {
+    "edit_scores.parquet": "",
+    "edit/table6.csv": "model,kind,method,edits,failed,efficacy_d,efficacy_d_ci95\n"
+    "m,replace,rome,9,0,91.5,2\nm,,memit,0,0,,\n",
+    "edit/table6.txt": "Table 6 <b>\n",
+    "edit/bleedover.svg": '<?xml version="1.0"?>\n<svg><path d="M0 0"/></svg>',
+    "locate_scores.parquet": "",
+    "locate/table_c.txt": "KLoB-c, consistency\n",
+    "locate_vs_edit.parquet": "",
+    "locate/vs_edit.txt": "Rank correlation\n",
+    "answer_scores.parquet": "",
+    "answer/table2.txt": "Table 2\n",
+    "answer_clozes.parquet": "",
+    "answer/clozes.txt": "cloze tests\n",
+    "verbalization_report.txt": "P6 sentences\n",
+}
+
+
+def test_what_was_built_besides_is_shown(copy: Build) -> None:
+    for name, text in MORE.items():
+        path = copy.pair / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, "utf-8")
+    write_page(copy, copy.results / "report.html")
+    page = Page(copy.results / "report.html")
+    assert {"editing", "klob", "tempripple", "verbalizations"} <= set(page.sections)
+    assert page.tables["editing-1"][1][:5] == ["m", "rome", "9", "0", "91.50"]
+    assert page.tables["editing-1"][2][4] == "–"
+    text = (copy.results / "report.html").read_text("utf-8")
+    for said in ("Table 6 &lt;b&gt;", "<path d=", "KLoB-c, consistency", "Rank correlation", "cloze tests"):
+        assert said in text
+    (copy.pair / "edit/bleedover.svg").write_text("<svg><script>1</script></svg>")
+    with pytest.raises(InputError, match="has a script in it"):
+        write_page(copy, copy.results / "report.html")
+
+
+def test_without_a_dataset_the_command_is_named(tmp_path: Path) -> None:
+    build = Build(tmp_path, tmp_path / "2021-01-04_2023-02-27", tmp_path)
+    with pytest.raises(InputError, match=r"manifest\.json: no such file; build it with `snakemake"):
+        write_page(build, tmp_path / "report.html")
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "expected"),
+    [
+        (None, "number", "–"),
+        (1234, "number", "1,234"),
+        (0.1234, "number", "0.123"),
+        (1234.5, "number", "1,234"),
+        (4_843_070, "bytes", "4.8 MB"),
+        (98e9, "bytes", "98.0 GB"),
+        (1.26, "seconds", "1.3 s"),
+        (0.5, "share", "0.50"),
+        ("a\nb", "text", "a b"),
+    ],
+)
+def test_cells(value: object, kind: str, expected: str) -> None:
+    assert figure(value, kind) == expected
+
+
+def test_words() -> None:
+    assert day("2021-01-04") == "4 January 2021"
+    assert shown("y" * 200) == "y" * 160 + "…"
+
+
+def test_the_names_of_products_have_captions() -> None:
+    """Every product that the README names has a category and a caption in Snakemake's own report."""
+    rules = (ROOT / "rules" / "inputs" / "report.smk").read_text("utf-8")
+    named = re.findall(r"`results/(\w+\.(?:parquet|json))`", (ROOT / "README.md").read_text("utf-8"))
+    for name in named:
+        assert f'"{name}":' in rules or name.startswith("klob_"), name

@@ -1,0 +1,235 @@
+"""The command: what it refuses before it asks anything, what it writes, and a run that is killed."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from support.sparql import QueryService
+from support.waiting import wait_until
+
+from factdrift.cli import main
+from factdrift.core.addresses import TOKEN_VARIABLE
+from factdrift.core.paths import SNAKEFILE
+from factdrift.core.settings import configure
+
+CONTACT = "tests@example.org"
+PERIOD = ("--since", "2026-01-01", "--until", "2026-04-01")
+FOLDER = Path("results/recent/2026-01-01_2026-04-01")
+API = "http://127.0.0.1:9/w/api.php"
+SECRET = "0123-a-secret-token-4567"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    return tmp_path
+
+
+def line(service: QueryService, *more: str) -> list[str]:
+    """The arguments of a call; of two equal options the later one counts."""
+    given = (*PERIOD, "--relations", "P35,P6", "--contact", CONTACT, "--endpoint", service.url, "--api", API)
+    return ["recent", *given, *more]
+
+
+def recent(service: QueryService, *more: str) -> int:
+    return main(line(service, *more))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--contact", ""), "contact: '' is no mail or web address"),
+        (("--contact", "me"), "contact: 'me' is no mail or web address"),
+        (("--until", "2999-01-01"), "--until 2999-01-01: the day is not over"),
+        (("--since", "2026-04-01"), "--since 2026-04-01 is not before --until 2026-04-01"),
+        (("--since", "2010-01-01"), "--since 2010-01-01: Wikidata's revisions begin"),
+        (("--limit", "0"), "--limit 0: must be 1 or more"),
+        (("--cores", "some"), "--cores some: must be a number"),
+        (("--endpoint", "query.wikidata.org"), "--endpoint query.wikidata.org: no http(s) address"),
+        (
+            ("--api", "https://me:word@wiki.example/api.php"),
+            "--api: the address must not contain a user name",
+        ),
+    ],
+)
+def test_what_is_wrong_is_reported_before_anything_is_asked(
+    small_service: QueryService, more: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert recent(small_service, *more) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert ":word@" not in said
+    assert small_service.asked == []
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--since", "2026-02-30"), ("--until", "March"), ("--relations", "P6,Q30")]
+)
+def test_options_of_a_wrong_form(small_service: QueryService, option: str, value: str) -> None:
+    with pytest.raises(SystemExit):
+        recent(small_service, option, value)
+    assert small_service.asked == []
+
+
+@pytest.mark.parametrize("secret", ["two words", "naïve"])
+def test_a_token_that_no_header_can_hold_is_refused_and_not_repeated(
+    small_service: QueryService,
+    secret: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, secret)
+    assert recent(small_service) == 1
+    said = capsys.readouterr().err
+    assert f"{TOKEN_VARIABLE}: the access token holds" in said
+    assert secret not in said
+    assert small_service.asked == []
+
+
+def test_a_token_is_not_sent_unencrypted(
+    small_service: QueryService, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, SECRET)
+    assert recent(small_service, "--api", "http://wiki.example/w/api.php") == 1
+    said = capsys.readouterr().err
+    assert "an access token is not sent unencrypted" in said
+    assert SECRET not in said
+    assert small_service.asked == []
+
+
+def test_the_plan(small_service: QueryService, capsys: pytest.CaptureFixture[str]) -> None:
+    assert recent(small_service, "--plan") == 0
+    assert (FOLDER / "entities.txt").read_text(encoding="utf-8").splitlines() == [
+        "# 5 of 5 items with a statement of P6, P35",
+        "# dated 2026-01-01 to 2026-03-31",
+        *("Q30  # P6", "Q31  # P6", "Q32  # P35", "Q33  # P6", "Q34  # P35"),
+    ]
+    said = capsys.readouterr().out.splitlines()
+    assert {"P6: 3 items", "P35: 2 items", f"{FOLDER}/entities.txt: 5 items"} <= set(said)
+    command = shlex.split(said[-1])
+    assert command[0] == "snakemake"
+    assert f"contact={CONTACT}" in command
+    config = yaml.safe_load(Path(command[command.index("--configfile") + 1]).read_text(encoding="utf-8"))
+    configure(config)
+    # Both ends of the period: what holds at its beginning is what holds at the end of the day before.
+    assert config["snapshots"] == {"old": "2025-12-31", "new": "2026-04-01"}
+    assert config["only"]["relations"] == ["P6", "P35"]
+    assert config["only"]["subjects"] == f"{FOLDER}/entities.txt"
+    assert config["wikidata_api"] == API
+    # The mail address is in no file: the configuration may be passed on.
+    assert not any(CONTACT.encode() in path.read_bytes() for path in FOLDER.iterdir())
+
+
+def test_a_second_run_asks_nothing_and_writes_nothing(
+    small_service: QueryService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recent(small_service, "--plan")
+    asked = len(small_service.asked)
+    assert asked == 6
+    files = [FOLDER / "entities.txt", FOLDER / "config.yaml"]
+    before = [path.stat().st_mtime_ns for path in files]
+    capsys.readouterr()
+    recent(small_service, "--plan")
+    assert "0 requests; the other answers had been kept" in capsys.readouterr().out
+    assert len(small_service.asked) == asked
+    assert [path.stat().st_mtime_ns for path in files] == before
+    # Fewer items, or fewer relations, ask nothing either.
+    recent(small_service, "--plan", "--limit", "2", "--relations", "P6")
+    assert (FOLDER / "entities.txt").read_text(encoding="utf-8").endswith("\nQ30  # P6\nQ31  # P6\n")
+    assert "entities.txt: 2 items; 1 left out by --limit" in capsys.readouterr().out
+    assert len(small_service.asked) == asked
+    # What a user has written into the configuration is not lost.
+    with files[1].open("a", encoding="utf-8") as file:
+        file.write("seed: 7\n")
+    assert recent(small_service, "--plan") == 1
+    assert "config.yaml: has been changed since this command wrote it" in capsys.readouterr().err
+    assert files[1].read_text(encoding="utf-8").endswith("seed: 7\n")
+
+
+def test_a_limit_is_reported(small_service: QueryService, capsys: pytest.CaptureFixture[str]) -> None:
+    recent(small_service, "--plan", "--limit", "2")
+    assert f"{FOLDER}/entities.txt: 2 items; 3 left out by --limit" in capsys.readouterr().out
+    assert (FOLDER / "entities.txt").read_text(encoding="utf-8").endswith("\nQ30  # P6\nQ32  # P35\n")
+
+
+def test_a_period_without_any_item(small_service: QueryService, capsys: pytest.CaptureFixture[str]) -> None:
+    assert recent(small_service, "--since", "2026-03-20") == 1
+    assert "no item has a statement of these relations" in capsys.readouterr().err
+    assert not Path("results/recent").exists()
+
+
+def test_without_a_plan_the_workflow_is_run(
+    small_service: QueryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[list[str]] = []
+    monkeypatch.setenv("FACTDRIFT_CONTACT", "before@example.org")
+    monkeypatch.setattr(os, "execv", lambda program, arguments: called.append(arguments))
+    assert recent(small_service, "--cores", "3") == 0
+    ((_, *arguments),) = called
+    wanted = [
+        "-m",
+        "snakemake",
+        "--snakefile",
+        str(SNAKEFILE),
+        "--cores",
+        "3",
+        "results/wikifactdiff.parquet",
+    ]
+    assert arguments == [*wanted, "--configfile", f"{FOLDER}/config.yaml"]
+    # Jobs find the contact in the environment.
+    assert os.environ["FACTDRIFT_CONTACT"] == CONTACT
+
+
+def test_the_period_ends_yesterday_if_nothing_is_said(
+    small_service: QueryService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = line(small_service, "--plan")
+    start = given.index("--until")
+    assert main(given[:start] + given[start + 2 :]) == 0
+    yesterday = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=1)
+    (folder,) = Path("results/recent").iterdir()
+    before = yesterday - datetime.timedelta(days=1)  # where midnight has passed meanwhile
+    assert folder.name in {f"2026-01-01_{yesterday}", f"2026-01-01_{before}"}
+    assert capsys.readouterr().out.startswith(f"--until {folder.name[-10:]}: to continue this run")
+
+
+def call(service: QueryService, folder: Path) -> subprocess.Popen[str]:
+    program = "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]))"
+    folder.mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *line(service, "--plan")],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )
+
+
+def test_a_killed_run_is_continued(small_service: QueryService, here: Path) -> None:
+    service = small_service
+    service.hold_at = 4
+    run = call(service, here / "killed")
+    wait_until(lambda: len(service.asked) >= 4, run)
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    service.hold_at = None
+    wait_until(lambda: service.busy == 0)
+    assert not (here / "killed/results/recent").exists()
+    said = call(service, here / "killed").communicate()[0]
+    assert "3 requests; the other answers had been kept" in said
+    # The kill lost only the answer that was on its way.
+    queries = [query for _, query in service.asked]
+    assert (len(queries), len(set(queries))) == (7, 6)
+    assert (here / "killed" / FOLDER / "entities.txt").read_text(encoding="utf-8").count("\nQ") == 5

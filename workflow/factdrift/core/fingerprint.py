@@ -1,0 +1,237 @@
+"""Fingerprints of code: a short text that changes when what a command runs changes, and only then.
+
+The rules pass the fingerprint of their command as a parameter, so Snakemake makes the outputs again after a
+change of the code behind it. A fingerprint covers the function that runs the command, what that function uses
+of its own module, and every module of the package that is imported from there, directly or not. It is a hash
+of syntax trees: comments, docstrings, layout and the help texts of options do not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from factdrift.core.paths import PACKAGE
+
+_HELP = frozenset({"help", "metavar", "description", "epilog"})
+"""Arguments of `add_argument` and `add_parser` that only people read."""
+
+
+class _Statement(NamedTuple):
+    """What counts of a statement at the top of a module."""
+
+    defines: frozenset[str]
+    """The function, the class or the variables that it defines."""
+    binds: dict[str, set[str]]
+    """Name -> what an import statement gives it, as dotted names."""
+    uses: frozenset[str]
+    """All names that occur in it."""
+    imports: frozenset[str]
+    """All that is imported anywhere in it, as dotted names."""
+    text: str
+    """Its syntax tree, without what only people and type checkers read."""
+
+
+def of_commands(*commands: str) -> str:
+    """The fingerprint of one or several commands, such as `statements extract`: 16 hexadecimal digits.
+
+    Raises KeyError if the command line has no such command.
+    """
+    pieces: dict[str, bytes] = {}
+    for command in commands:
+        pieces |= _pieces(command)
+    return _combined(pieces)
+
+
+def of_module(name: str) -> str:
+    """The fingerprint of a module of the package and of all that it imports: 16 hexadecimal digits."""
+    return _combined({module: _digest(module) for module in closure(name)})
+
+
+def modules_of(command: str) -> frozenset[str]:
+    """The modules of the package that the fingerprint of a command covers, wholly or in part."""
+    return frozenset(name.partition(":")[0] for name in _pieces(command))
+
+
+@cache
+def closure(name: str) -> frozenset[str]:
+    """A module of the package and all modules of the package that it imports, directly or not.
+
+    Imports inside functions count; those for type checkers only do not.
+    """
+    found, waiting = set[str](), [name]
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found.add(module)
+            waiting += _imported(module)
+    return frozenset(found)
+
+
+@cache
+def _handlers() -> dict[str, Callable[..., Any]]:
+    """Command -> the function to which the command line dispatches it."""
+    from factdrift.cli import parser
+
+    found = {}
+    waiting = [("", parser())]
+    while waiting:
+        name, command = waiting.pop()
+        if (run := command.get_default("run")) is not None:
+            found[name.strip()] = run
+        for action in command._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                waiting += [(f"{name} {verb}", inner) for verb, inner in action.choices.items()]
+    return found
+
+
+@cache
+def _pieces(command: str) -> dict[str, bytes]:
+    """Name -> digest of each piece of code: a module, or `module:name` of what a command uses of its own.
+
+    The functions that declare the command's options belong to it, those of other commands do not.
+    """
+    run = _handlers()[command]
+    module, function = run.__module__, run.__qualname__
+    others = {other.__qualname__ for other in _handlers().values() if other.__module__ == module}
+    definitions = {name: each for each in _statements(module) for name in each.defines}
+    bound: dict[str, set[str]] = {}
+    for statement in _statements(module):
+        for name, names in statement.binds.items():
+            bound.setdefault(name, set()).update(_modules(names))
+    declaring = [name for name, statement in definitions.items() if function in statement.uses]
+    used, modules = set[str](), set[str]()
+    waiting = [function, *declaring]
+    while waiting:
+        name = waiting.pop()
+        modules |= bound.get(name, set())
+        if name in definitions and name not in used and (name == function or name not in others):
+            used.add(name)
+            modules |= _modules(definitions[name].imports)
+            waiting += definitions[name].uses
+    whole = {name for start in modules for name in closure(start)} - {module}
+    parts = {f"{module}:{name}": _hashed(definitions[name].text) for name in used}
+    return parts | {name: _digest(name) for name in whole}
+
+
+@cache
+def _imported(module: str) -> set[str]:
+    """The modules of the package that a module imports itself."""
+    return _modules(name for statement in _statements(module) for name in statement.imports)
+
+
+def _modules(names: Iterable[str]) -> set[str]:
+    """The modules of the package that are loaded when these dotted names are imported."""
+    return {module for name in names if (module := _module(name)) is not None}
+
+
+@cache
+def _module(name: str) -> str | None:
+    """The module of the package that a dotted name is, or in which it is defined; None if there is none."""
+    for module in (name, name.rpartition(".")[0]):
+        if module.partition(".")[0] == PACKAGE.name and _path(module) is not None:
+            return module
+    return None
+
+
+def _path(module: str) -> Path | None:
+    """The file of a module or of a package's `__init__`; None if there is none."""
+    place = PACKAGE.joinpath(*module.split(".")[1:])
+    files = (place.with_suffix(".py"), place / "__init__.py")
+    return next((file for file in files if file.is_file()), None)
+
+
+@cache
+def _statements(module: str) -> list[_Statement]:
+    path = _path(module)
+    assert path is not None, module
+    return _parsed(path.read_bytes())
+
+
+@cache
+def _parsed(source: bytes) -> list[_Statement]:
+    """The statements of a module's text that count."""
+    return [_statement(node) for node in ast.parse(source).body if not _is_unread(node)]
+
+
+def _statement(node: ast.stmt) -> _Statement:
+    defines, binds = frozenset[str](), dict[str, set[str]]()
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            binds.setdefault(name, set()).add(_dotted(node, alias))
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        defines = frozenset([node.name])
+    elif isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        inner = (part for target in targets for part in ast.walk(target))
+        defines = frozenset(part.id for part in inner if isinstance(part, ast.Name))
+    texts: list[str] = []
+    uses, imports = set[str](), set[str]()
+    _write(node, texts, uses, imports)
+    return _Statement(defines, binds, frozenset(uses), frozenset(imports), "\0".join(texts))
+
+
+def _dotted(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+    return alias.name if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
+
+
+def _is_unread(node: Any) -> bool:
+    """Whether a node is for people or type checkers only: a docstring or other bare text, a help text."""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return isinstance(node, ast.keyword) and node.arg in _HELP
+
+
+def _write(node: ast.AST, texts: list[str], uses: set[str], imports: set[str]) -> None:
+    """Adds the text of a syntax tree, the names in it and what it imports.
+
+    Fields without value are left out, so that Python's versions agree. One walk for all, since every run of
+    the workflow begins with it.
+    """
+    texts.append(type(node).__name__)
+    if isinstance(node, ast.Name):
+        uses.add(node.id)
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        imports.update(_dotted(node, alias) for alias in node.names)
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if isinstance(value, ast.AST):
+            texts.append(field)
+            _write(value, texts, uses, imports)
+        elif isinstance(value, list):
+            if read := [item for item in value if not _is_unread(item)]:
+                texts += (field, "[")
+                for item in read:
+                    if isinstance(item, ast.AST):
+                        _write(item, texts, uses, imports)
+                    else:
+                        texts.append(repr(item))
+                texts.append("]")
+        elif value is not None:
+            texts += (field, repr(value))
+
+
+@cache
+def _digest(module: str) -> bytes:
+    statements = _statements(module)
+    body = ("body", "[", *(statement.text for statement in statements), "]") if statements else ()
+    return _hashed("\0".join(("Module", *body)))
+
+
+def _hashed(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _combined(pieces: dict[str, bytes]) -> str:
+    whole = hashlib.sha256()
+    for name, digest in sorted(pieces.items()):
+        whole.update(name.encode() + b"\0" + digest)
+    return whole.hexdigest()[:16]

@@ -1,0 +1,233 @@
+"""Files and folders that factdrift replaces and removes: only those that it can show to be its own.
+
+What shows it: a folder holds a list of the files that were written to it (LIST), a temporary folder the
+process that made it (WRITER), and an unfinished file has a name that nobody else gives (`unfinished`). No
+other module removes or replaces a folder that a user can name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fnmatch
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from factdrift.core.disk import is_full
+from factdrift.core.errors import InputError
+from factdrift.core.nodes import node, writer
+
+LIST = ".factdrift-files"
+"""The list of a folder: a JSON array a line, with the path of a file from the folder, and its size in bytes
+(null for a file that may change)."""
+
+WRITER = ".factdrift-writer"
+"""The file in a temporary folder that says who made it: JSON with `node`, `process` and `started`, seconds
+since 1970."""
+
+_UNFINISHED = re.compile(r"\..+\.factdrift-(\w+)-(\d+)\.part")
+_SNAKEMAKE = ".snakemake_timestamp"
+"""What Snakemake adds to every folder that is an output of a job."""
+
+
+def unfinished(path: Path) -> Path:
+    """The path beside `path` under which this process writes it; `writer_of_name` reads its name."""
+    return path.with_name(f".{path.name}.factdrift-{writer()}.part")
+
+
+def writer_of_name(name: str) -> tuple[str, int] | None:
+    """Machine and process that write an unfinished file of this name; None for any other name."""
+    found = _UNFINISHED.fullmatch(name)
+    return (found[1], int(found[2])) if found else None
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside `path`, which is renamed to `path` if the block succeeds, else removed.
+
+    A file at `path` is replaced; a folder is not: see `new_folder`.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = unfinished(path)
+    try:
+        yield temporary
+        if path.is_dir() and not temporary.is_dir():
+            raise InputError(f"{path}: is a folder; name a file")
+        temporary.replace(path)
+    except OSError as error:
+        if is_full(error) and not error.filename:  # errors of open files name no file
+            raise OSError(errno.ENOSPC, "No space left on device", str(path)) from error
+        raise
+    finally:
+        remove_unfinished(temporary)
+
+
+def remove_unfinished(path: Path) -> None:
+    """Removes an unfinished file, or an unfinished or temporary folder with all that is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder that gets the name `folder` if the block succeeds, in the place of an earlier one.
+
+    Its files are listed in it, so that the next call can replace it. Raises InputError, before the block, if
+    `folder` has anything that such a list does not name.
+    """
+    folder = folder.resolve()  # it may be a link to a larger disk
+    check_folder(folder)
+    with atomic_path(folder) as made:
+        made.mkdir()
+        yield made
+        list_files(made)
+        remove_folder(folder)
+
+
+def list_files(folder: Path, files: Iterable[Path] | None = None) -> None:
+    """Writes the list of a folder: of all files in it, at any depth, or of `files`."""
+    found = sorted(path for path in (_files(folder) if files is None else files) if path.name != LIST)
+    rows = [[path.relative_to(folder).as_posix(), path.lstat().st_size] for path in found]
+    text = "".join(f"{json.dumps(row, ensure_ascii=True)}\n" for row in rows)
+    (folder / LIST).write_text(text, encoding="ascii")
+
+
+def is_own(path: Path) -> bool:
+    """Whether a file is as the list of its folder says."""
+    held = _listed(path.parent)
+    return path in held and held[path] in (None, path.lstat().st_size)
+
+
+def check_folder(folder: Path, also: Sequence[str] = ()) -> None:
+    """Raises InputError that names the first thing in a folder which factdrift has not written there, or
+    which has changed since; none for an empty folder, or if there is none.
+
+    `also`: patterns of names from the folder (`*` matches slashes, too) that are ours without a list.
+    """
+    if not folder.is_dir() and not os.path.lexists(folder):
+        return
+    if not folder.is_dir():
+        raise InputError(f"{folder}: is a file; name a folder")
+    held = _listed(folder)
+    for path in sorted(_files(folder)):
+        if path.is_symlink() or not _is_ours(path, folder, held, also):
+            raise InputError(
+                f"{folder}: {path.relative_to(folder)} in it was not written there by factdrift, or has "
+                "changed since, so the folder is not replaced; name another folder, or move the file away"
+            )
+
+
+def remove_folder(folder: Path, also: Sequence[str] = ()) -> None:
+    """Removes a folder, if there is one; raises InputError as `check_folder`, and then removes nothing.
+
+    Files are removed one by one, so that what another program adds meanwhile stays.
+    """
+    check_folder(folder, also)
+    for path in _files(folder):
+        path.unlink(missing_ok=True)
+    for above, _, _ in os.walk(folder, topdown=False):
+        try:
+            Path(above).rmdir()
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise
+            raise InputError(f"{above}: a file has been added meanwhile; the folder stays") from None
+
+
+def remove_empty(folder: Path) -> None:
+    """Removes a folder if nothing is in it."""
+    with contextlib.suppress(FileNotFoundError):
+        try:
+            folder.rmdir()
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise
+
+
+def claim(folder: Path, names: Iterable[str]) -> None:
+    """Makes a folder, if there is none, and lists files that are going to be written there or replaced.
+
+    Raises InputError if one of them exists and was not listed before.
+    """
+    names = [*names]
+    held = _listed(folder)
+    for name in names:
+        if os.path.lexists(folder / name) and folder / name not in held:
+            raise InputError(
+                f"{folder / name}: was not written by this command, so it is not replaced; name another "
+                "folder, or move the file away"
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [[name, None] for name in names if folder / name not in held]
+    with (folder / LIST).open("a", encoding="ascii") as file:
+        file.write("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A temporary folder under TMPDIR, named by this process, which it says in WRITER; removed at the end."""
+    with tempfile.TemporaryDirectory(prefix=f"factdrift-{writer()}-") as folder:
+        about = {"node": node(), "process": os.getpid(), "started": _started()}
+        Path(folder, WRITER).write_text(json.dumps(about) + "\n", encoding="ascii")
+        yield Path(folder)
+
+
+def writer_of_scratch(folder: Path) -> tuple[str, int, float] | None:
+    """Machine, process and its start of a temporary folder of this user's; None for anything else."""
+    try:
+        if not stat.S_ISDIR(folder.lstat().st_mode) or folder.lstat().st_uid != os.getuid():
+            return None
+        if not stat.S_ISREG((folder / WRITER).lstat().st_mode):
+            return None
+        about = json.loads((folder / WRITER).read_text(encoding="ascii"))
+        return str(about["node"]), int(about["process"]), float(about["started"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _started() -> float:
+    import psutil
+
+    return psutil.Process().create_time()
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All files in a folder, at any depth, and links, which are not followed."""
+    for above, folders, files in os.walk(folder):
+        yield from (Path(above, name) for name in files)
+        yield from (path for name in folders if (path := Path(above, name)).is_symlink())
+
+
+def _listed(folder: Path) -> dict[Path, int | None]:
+    """The files, with their sizes, that the lists in a folder and in those below it name."""
+    found: dict[Path, int | None] = {}
+    for path in _files(folder):
+        if path.name != LIST or path.is_symlink():
+            continue
+        for line in path.read_bytes().splitlines():
+            with contextlib.suppress(ValueError, TypeError):
+                name, size = json.loads(line)
+                found[path.parent / name] = size
+    return found
+
+
+def _is_ours(path: Path, folder: Path, held: dict[Path, int | None], also: Sequence[str]) -> bool:
+    if path in held:
+        return held[path] in (None, path.lstat().st_size)
+    if path.name in (LIST, _SNAKEMAKE) or writer_of_name(path.name):
+        return True
+    inside = path.relative_to(folder)
+    if any(writer_of_name(part) for part in inside.parts[:-1]):
+        return True  # of a folder that a killed job has left unfinished
+    if path.parent.name == "__pycache__" and path.suffix == ".pyc":  # Python's, of a module that is listed
+        return path.parent.parent / f"{path.name.partition('.')[0]}.py" in held
+    return any(fnmatch.fnmatchcase(inside.as_posix(), pattern) for pattern in also)

@@ -1,0 +1,475 @@
+"""The configuration of the user, checked against its schema and completed with the defaults.
+
+The rules pass single values of it to the commands; no command reads the configuration itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import difflib
+import itertools
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from factdrift.core.addresses import check_addresses, is_url, texts
+from factdrift.core.errors import InputError
+from factdrift.core.paths import SCHEMA
+from factdrift.core.switches import switches
+from factdrift.core.text_files import utf8_lines
+from factdrift.core.yaml_files import read_yaml
+from factdrift.edit.methods.own import entries
+
+_PERIOD = ("window_start", "change_start", "change_end", "immutable_from", "immutable_until")
+"""The keys of `tempripple` that are dates."""
+
+
+def configure(config: dict[str, Any], schema_file: Path = SCHEMA) -> None:
+    """Normalises dates, checks every key, fills in the defaults; in place.
+
+    Raises InputError that names each wrong key and what it should be.
+    """
+    schema = read_yaml(schema_file)
+    _normalise(config)
+    # First, because other messages repeat the value that they complain of.
+    check_addresses(config)
+    _add_methods(schema, config)
+    _complete(schema, config)
+    _check_dates(config)
+    if isinstance(config["dumps"], dict):
+        _check_entities(config, schema)
+    if config["verbalizer"] == "chat" and "model" not in config["chat"]:
+        raise InputError("configuration: chat.model: name the model that `verbalizer: chat` is to ask")
+    if config["verbalizer"] == "file" and not config["templates_file"]:
+        raise InputError("configuration: templates_file: name the file that `verbalizer: file` is to read")
+    _check_period(config["tempripple"])
+    _check_answer(config)
+
+
+def dates_of(config: dict[str, Any]) -> list[str]:
+    """The dates of the pair and of the sequence, ascending, each once."""
+    return sorted({*config["snapshots"].values(), *config["stream"]})
+
+
+def derived_from(config: dict[str, Any], date: str) -> str:
+    """The date from whose dump the dump of `date` is derived: the next one whose own is not derived."""
+    return next(
+        later for later in dates_of(config) if later > date and dump_source(config, later) != "derive"
+    )
+
+
+def check_files(config: dict[str, Any]) -> None:
+    """Raises InputError that names the first file or directory of the configuration that is missing, or whose
+    path has braces."""
+    named = {f"only.subjects: {config['only']['subjects']}": config["only"]["subjects"]}
+    named |= {f"labels: {path}": path for path in config["labels"]}
+    if config["verbalizer"] == "file":
+        named[f"templates_file: {config['templates_file']}"] = config["templates_file"]
+    if isinstance(config["dumps"], dict):
+        for date in dates_of(config):
+            path = dump_source(config, date)
+            if path == "entities":
+                path = config["dumps"][date]["entities"]
+            made = path in ("derive", "wikidata") or is_url(path)
+            named[f"dumps.{date}: {path}"] = "" if made else path
+    klob = config["klob"]
+    named |= {
+        f"klob.{key}: {path}": path
+        for key, path in (
+            ("templates", klob["templates"] if klob["templates"] != "own" else ""),
+            ("r.mquake", klob["r"].get("mquake", "")),
+            ("recall.demos", klob["recall"]["demos"]),
+            ("u.words", klob["u"]["words"] if klob["u"]["words"] not in ("web2", "nltk") else ""),
+        )
+    }
+    if config["pageviews"] not in ("none", "wikidata") and not is_url(config["pageviews"]):
+        named[f"pageviews: {config['pageviews']}"] = config["pageviews"]
+    others = {f"edit.dataset: {config['edit']['dataset']}": config["edit"]["dataset"]}
+    for key in ("models", "labels"):
+        others |= {f"{key}: {name}": name for name in config[key]}
+    for key, path in (named | others).items():
+        if path.startswith("-"):
+            raise InputError(
+                f"configuration: {key} begins with a dash, as options of commands do; write the absolute path"
+            )
+    for key, path in named.items():
+        if path and not Path(path).exists():
+            raise InputError(f"configuration: {key} does not exist; correct the path or fetch the file")
+    for key, text in texts(config):
+        path = text.partition(":")[0] if key == "methods" else text
+        if re.search("[{}]", path) and Path(path).exists():
+            raise InputError(
+                f"configuration: {key}: {path}: Snakemake takes braces in a path for a pattern; rename the "
+                "file or folder, or name a link to it without braces"
+            )
+    if config["only"]["subjects"]:
+        read_ids(Path(config["only"]["subjects"]), "only.subjects", "QP")
+    if Path(config["pageviews"]).is_dir():
+        for date in sorted({config["snapshots"]["new"], *config["stream"][1:]}):
+            day = datetime.date.fromisoformat(date)
+            month_files(Path(config["pageviews"]), day, config["method"]["popularity_months"])
+
+
+def check_contact(config: dict[str, Any]) -> None:
+    """Raises InputError if Wikidata's API or Query Service is used and no contact is configured.
+
+    A run in which something is to be downloaded checks it when it begins (`factdrift.runs.begin`).
+    """
+    ripple = config["tempripple"]
+    asked = ripple["source"] == "sparql" and ripple["endpoint"] == "wikidata"
+    if asked or any(dump_source(config, date) == "entities" for date in dates_of(config)):
+        contact_of(config["contact"])
+
+
+def contact_of(text: str) -> str:
+    """The user's mail or web address: `text`, else FACTDRIFT_CONTACT. Raises InputError if it is neither."""
+    contact = text.strip() or os.environ.get("FACTDRIFT_CONTACT", "")
+    if not re.fullmatch(r"[!-~]+@[!-~]+|https?://[!-~]+", contact):
+        raise InputError(
+            f"contact: {contact!r} is no mail or web address, and Wikimedia turns away programs that do not "
+            "say whom to write to; set the configuration key 'contact' (--config contact=you@example.org), "
+            "the option --contact, or FACTDRIFT_CONTACT"
+        )
+    return contact
+
+
+def dump_source(config: dict[str, Any], date: str) -> str:
+    """`sample`, `derive`, `wikidata`, `entities`, or the path or address of the dump of one date."""
+    dumps = config["dumps"]
+    if isinstance(dumps, dict) and date not in dumps:
+        raise InputError(f"configuration: dumps has no entry for {date}; add `{date}: PATH`")
+    source = dumps[date] if isinstance(dumps, dict) else dumps
+    return "entities" if isinstance(source, dict) else str(source)
+
+
+def months_before(day: datetime.date, months: int) -> list[str]:
+    """The `months` months before the month of `day` as 2022-03, the earliest first."""
+    counted = [divmod(day.year * 12 + day.month - 1 - back, 12) for back in range(months, 0, -1)]
+    return [f"{year}-{month + 1:02d}" for year, month in counted]
+
+
+def month_files(directory: Path, day: datetime.date, months: int) -> list[Path]:
+    """The files of the `months` months before the month of `day`, the earliest first.
+
+    A month is a table that `factdrift pageviews download` wrote, 2022-03.parquet, or the file as published,
+    pageviews-202203-user.bz2.
+    """
+    found, missing = [], []
+    for month in months_before(day, months):
+        published = directory / f"pageviews-{month.replace('-', '')}-user.bz2"
+        table = directory / f"{month}.parquet"
+        found.append(table if table.is_file() else published)
+        if not found[-1].is_file():
+            missing.append(published.name)
+    if missing:
+        raise InputError(
+            f"{directory}: page views of {len(missing)} months are missing: {', '.join(missing)}; put them "
+            "there, or set 'pageviews: none' to use the number of sitelinks"
+        )
+    return found
+
+
+def read_ids(path: Path, key: str, kinds: str = "Q") -> list[str]:
+    """The entity ids (Q30) of a file with one a line, each once, in the file's order; `#` begins a comment.
+
+    `key` is the configuration's key that names the file, `kinds` the letters that an id may begin with.
+    Raises InputError if the file is missing, holds anything else, or no id at all.
+    """
+    wanted, example = {"Q": ("item id", "Q30"), "QP": ("id", "Q30 or P6")}[kinds]
+    if not path.is_file():
+        raise InputError(f"{key}: the file {path} is missing; correct the key in the configuration")
+    found: dict[str, None] = {}
+    for line, text in enumerate(utf8_lines(path), start=1):
+        name = text.partition("#")[0].strip()
+        if name:
+            if not re.fullmatch(f"[{kinds}][1-9][0-9]*", name):
+                raise InputError(f"{path}, line {line}: {name!r} is no {wanted} such as {example}")
+            found[name] = None
+    if not found:
+        raise InputError(f"{path}: no {wanted} in it; write one a line, such as {example}")
+    return list(found)
+
+
+def scope(config: dict[str, Any]) -> str:
+    """Which items a snapshot holds whole. Relevance in `revised` depends on both dumps, so it needs all
+    items."""
+    return "all" if config["variant"] == "revised" else str(config["scope"])
+
+
+def names(config: dict[str, Any]) -> str:
+    """Which items of a snapshot get a row: `held` if the others are not needed, else `all`.
+
+    `reference` needs the labels of all classes and objects, `merges: detect` the existence of each item in
+    the new dump.
+    """
+    chosen = switches(config)
+    wanted = config["variant"] == "reference" or chosen["objects"] == "any" or chosen["merges"] == "detect"
+    return "all" if wanted or scope(config) == "all" else "held"
+
+
+def _complete(schema: dict[str, Any], config: dict[str, Any]) -> None:
+    """Checks every key against the schema and fills in the defaults, in place."""
+    from jsonschema import FormatChecker
+
+    _check_keys(config)
+    _parse_scalars(schema, schema, config)
+    faults = sorted(
+        _validator()(schema, format_checker=FormatChecker(["date"])).iter_errors(config),
+        key=lambda fault: [str(part) for part in fault.absolute_path],
+    )
+    if faults:
+        raise InputError("configuration: " + "; ".join(_explain(fault, config) for fault in faults))
+    _fill_defaults(schema, config)
+
+
+def _check_keys(value: Any, above: str = "") -> None:
+    """Raises InputError for the first key, at any depth, that YAML read as something else than text."""
+    if isinstance(value, list):
+        for each in value:
+            _check_keys(each, above)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise InputError(
+                    f"configuration: {above}{key!r}: YAML reads this key as {type(key).__name__}, a key is "
+                    "text; correct it or put it in quotes"
+                )
+            _check_keys(inner, f"{above}{key}.")
+
+
+def _validator() -> Any:
+    """A validator that follows JSON Schema where Python differs: numbers are finite, and `$` in a pattern is
+    the end of the text only, not also the place before a last line end."""
+    from jsonschema import Draft202012Validator, ValidationError, validators
+
+    def is_finite(checker: Any, value: Any) -> bool:
+        return Draft202012Validator.TYPE_CHECKER.is_type(value, "number") and math.isfinite(value)
+
+    def pattern(validator: Any, expression: str, value: Any, schema: Any) -> Iterator[ValidationError]:
+        if isinstance(value, str) and not re.search(expression.replace("$", r"\Z"), value):
+            yield ValidationError(f"{value!r} does not match {expression!r}")
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine("number", is_finite)
+    extend: Callable[..., Any] = validators.extend
+    return extend(Draft202012Validator, {"pattern": pattern}, type_checker=types)
+
+
+def _check_dates(config: dict[str, Any]) -> None:
+    """Raises InputError unless the dates of pair and sequence ascend and each has a dump."""
+    old, new = config["snapshots"]["old"], config["snapshots"]["new"]
+    if old >= new:
+        raise InputError(
+            f"configuration: snapshots.old ({old}) is not before snapshots.new ({new}); swap or change them"
+        )
+    for earlier, later in itertools.pairwise(config["stream"]):
+        if earlier >= later:
+            raise InputError(
+                f"configuration: stream: {later} comes after {earlier}; "
+                "list each date once, the earliest first"
+            )
+    if not isinstance(config["dumps"], dict):
+        return
+    dates = dates_of(config)
+    for date in dates:
+        if date not in config["dumps"]:
+            derive = f" (or `{date}: derive`)" if date != dates[-1] else ""
+            choose = (
+                ", or set `snapshots` to two dates of the stream"
+                if config["stream"] and date not in config["stream"]
+                else ""
+            )
+            raise InputError(
+                f"configuration: dumps has no entry for {date}; add `{date}: PATH`{derive}{choose}"
+            )
+    last = dates[-1]
+    if config["dumps"][last] == "derive":
+        raise InputError(
+            f"configuration: dumps.{last}: only an earlier snapshot can be derived, from the next "
+            "one's dump; give this dump's path"
+        )
+
+
+def _check_period(ripple: dict[str, Any]) -> None:
+    """Raises InputError unless TempRIPPLE's dates are in their order."""
+    for earlier, later in (("window_start", "change_start"), ("change_start", "change_end")):
+        if ripple[earlier] >= ripple[later]:
+            raise InputError(
+                f"configuration: tempripple.{earlier} ({ripple[earlier]}) is not before tempripple.{later} "
+                f"({ripple[later]}); change one of them"
+            )
+
+
+def _add_methods(schema: dict[str, Any], config: dict[str, Any]) -> None:
+    """Adds a key to the schema for the hyper-parameters of each method of the user's own, in place.
+
+    Raises InputError if there is no such method, or another key of the configuration has its name.
+    """
+    methods = config.get("methods")
+    if not isinstance(methods, list) or not all(isinstance(each, str) for each in methods):
+        return  # the schema says what is wrong
+    for each in entries(methods):
+        if each.path is None:
+            continue
+        if each.name in schema["properties"]:
+            raise InputError(
+                f"methods: {each.given} would be called {each.name}, which is a key of the configuration; "
+                "rename the file or function"
+            )
+        schema["properties"][each.name] = {"type": "object", "default": {}}
+
+
+def _check_answer(config: dict[str, Any]) -> None:
+    """Raises InputError if edits of a method, or a chat model, are asked about that are not configured."""
+    chosen = config["answer"]["methods"]
+    for method in () if chosen == "configured" else chosen:
+        if method not in config["methods"]:
+            raise InputError(
+                f"configuration: answer.methods: {method} is not in `methods`, which is "
+                f"[{', '.join(config['methods'])}]; add it there too"
+            )
+    if config["answer"]["chat"] and "model" not in config["chat"]:
+        raise InputError("configuration: chat.model: name the model that `answer.chat: true` is to ask")
+
+
+def _check_entities(config: dict[str, Any], schema: dict[str, Any]) -> None:
+    """Checks dumps that are fetched entity by entity: what they need, and options that they rule out."""
+    sources = {date: config["dumps"][date] for date in dates_of(config)}
+    fetched = {date: source for date, source in sources.items() if isinstance(source, dict)}
+    if not fetched:
+        return
+    choices = schema["$defs"]["entities"]
+    for source in fetched.values():
+        _fill_defaults(choices, source)
+    date = min(fetched)
+    if any(source != "derive" for source in sources.values() if not isinstance(source, dict)):
+        raise InputError(
+            f"configuration: dumps.{date}: one date's entities and the other date's dump would make all else "
+            "look new or gone; give `entities` for all dates"
+        )
+    if len({source["entities"] for source in fetched.values()}) > 1:
+        raise InputError(
+            "configuration: dumps: two dates have different files of entities, and what only one has "
+            "would look new or gone; name one file for all"
+        )
+    if switches(config)["merges"] == "detect":
+        raise InputError(
+            "configuration: merges: entities that were fetched one by one cannot show a merge, since what is "
+            "no longer mentioned is not fetched; set `merges: off`"
+        )
+    if not config["only"]["subjects"]:
+        config["only"]["subjects"] = fetched[date]["entities"]
+
+
+def _normalise(config: dict[str, Any]) -> None:
+    """Converts dates (YAML dates, 20210104) to `2021-01-04` and unquoted `off` to text, in place.
+
+    Anything else is left to the schema.
+    """
+    if config.get("merges") is False:  # an unquoted `off` is a truth value in YAML
+        config["merges"] = "off"
+    recall = config["klob"].get("recall") if isinstance(config.get("klob"), dict) else None
+    if isinstance(recall, dict) and isinstance(recall.get("filter"), bool):  # as are `on` and `off` here
+        recall["filter"] = "on" if recall["filter"] else "off"
+    ripple = config.get("tempripple")
+    if isinstance(ripple, dict):
+        if ripple.get("coverage") is False:
+            ripple["coverage"] = "off"
+        if isinstance(ripple.get("as_of"), bool):
+            ripple["as_of"] = "on" if ripple["as_of"] else "off"
+        for key in _PERIOD:
+            if ripple.get(key) is not None:
+                ripple[key] = _date(ripple[key])
+    answer = config.get("answer")
+    if isinstance(answer, dict) and isinstance(answer.get("model_cutoff"), dict):
+        answer["model_cutoff"] = {model: _date(day) for model, day in answer["model_cutoff"].items()}
+    snapshots = config.get("snapshots")
+    if isinstance(snapshots, dict):
+        for which, value in snapshots.items():
+            snapshots[which] = _date(value)
+    if isinstance(config.get("stream"), list):
+        config["stream"] = [_date(value) for value in config["stream"]]
+    dumps = config.get("dumps")
+    if isinstance(dumps, dict):
+        config["dumps"] = {_date(date): source for date, source in dumps.items()}
+
+
+def _date(value: Any) -> Any:
+    if isinstance(value, datetime.datetime):
+        return value.date().isoformat()
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    text = str(value)
+    if len(text) == 8 and text.isdigit():
+        return f"{text[:4]}-{text[4:6]}-{text[6:]}"
+    return value if isinstance(value, dict | list) else text
+
+
+_SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "integer": (r"[+-]?[0-9]+", int),
+    "number": (r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", float),
+    "boolean": ("true|false", {"true": True, "false": False}.__getitem__),
+}
+"""Type -> how a text of it is written, and what reads it. Python itself also reads `1_000`, digits of other
+scripts and what has blanks or line ends around it."""
+
+
+def _parse_scalars(schema: dict[str, Any], part: dict[str, Any], value: Any) -> Any:
+    """Converts texts to the numbers and truth values that the schema wants, in place; others stay texts.
+
+    `--config neighbors="{facts: 5}"` on the command line reaches the workflow as texts only.
+    """
+    if "$ref" in part:
+        part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+    if isinstance(value, dict):
+        for key in value:
+            inner = part.get("properties", {}).get(key, part.get("additionalProperties"))
+            for choice in inner.get("oneOf", [inner]) if isinstance(inner, dict) else ():
+                value[key] = _parse_scalars(schema, choice, value[key])
+    elif isinstance(value, str) and part.get("type") in _SCALARS:
+        written, read = _SCALARS[part["type"]]
+        if re.fullmatch(written, value):
+            with contextlib.suppress(ValueError):  # of an integer of over 4,300 digits
+                return read(value)
+    return value
+
+
+def _fill_defaults(schema: dict[str, Any], value: dict[str, Any]) -> None:
+    for key, part in schema.get("properties", {}).items():
+        if "default" in part and key not in value:
+            value[key] = json.loads(json.dumps(part["default"]))
+        if isinstance(value.get(key), dict):
+            _fill_defaults(part, value[key])
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """The known key that is most like an unknown one, as a question; empty if none is."""
+    folded = {each.replace("_", "").lower(): each for each in known}
+    found = difflib.get_close_matches(name.replace("_", "").replace("-", "").lower(), folded, 1)
+    return f" (did you mean {folded[found[0]]}?)" if found else ""
+
+
+def _explain(fault: Any, config: dict[str, Any]) -> str:
+    key = ".".join(str(part) for part in fault.absolute_path)
+    description = fault.schema.get("description", "").strip()
+    # The whole description explains a key with several forms.
+    expected = description if fault.validator == "oneOf" else description.split(". ")[0].removesuffix(".")
+    if fault.validator == "additionalProperties":
+        known = fault.schema.get("properties", {})
+        unknown = sorted(set(fault.instance) - set(known))
+        where = f"{key}." if key else ""
+        named = ", ".join(where + name + _nearest(name, known) for name in unknown)
+        return f"unknown key {named}; known are {', '.join(known)}"
+    if fault.validator == "required":
+        return f"{fault.message}{' in ' + key if key else ''}"
+    if fault.validator in ("format", "pattern") and "date" in (
+        fault.schema.get("format"),
+        fault.validator_value,
+    ):
+        return f"{key or 'dumps'}: {fault.instance!r} is no date; write it as 2021-01-04"
+    hint = f" ({expected})" if expected else ""
+    return f"{key}: {fault.message}{hint}"

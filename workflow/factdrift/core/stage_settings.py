@@ -1,0 +1,208 @@
+"""Settings of a stage: one option, `--settings`, that holds the stage's part of the configuration as JSON.
+
+A stage declares its settings as a frozen `msgspec.Struct`. Descriptions and defaults are not repeated there:
+they come from the part of `config/config.schema.yaml` that has the stage's name, where a nested key
+(`c.quota`) is the field `c_quota`, or `quota` if no other key of the part ends so; or the field `c` is itself
+such a struct, with a field `quota`. A key elsewhere in the configuration is the field of its full name
+(`seed`, `snapshots_old`). Values must be within the limits that the schema sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from factdrift.core.errors import InputError
+from factdrift.core.paths import SCHEMA
+from factdrift.core.yaml_files import read_yaml
+
+Settings = TypeVar("Settings", bound=msgspec.Struct)
+
+
+def add_settings(command: argparse.ArgumentParser, kind: type[msgspec.Struct], part: str) -> None:
+    """Adds `--settings` to a command and lists every key of `kind` at the end of its help.
+
+    `part`: the key of the configuration to which the settings belong, such as `klob` or `klob.recall`; empty
+    for the configuration as a whole.
+    """
+    command.add_argument(
+        "--settings",
+        default="{}",
+        metavar="JSON",
+        help="settings as a JSON object, or @FILE that holds one; keys that are left out have their defaults",
+    )
+    command.formatter_class = argparse.RawDescriptionHelpFormatter
+    format_help = command.format_help
+
+    def with_listing() -> str:
+        # Only now, because reading the schema takes longer than many commands.
+        command.epilog = _listing(kind, part)
+        return format_help()
+
+    command.format_help = with_listing  # type: ignore[method-assign]
+
+
+def read_settings(text: str, kind: type[Settings], part: str) -> Settings:
+    """The settings that `--settings` gives, with defaults filled in.
+
+    `text` is a JSON object, or `@` and the name of a file that holds one. Raises InputError that names the
+    file or the key if it is not valid.
+    """
+    source = text[1:] if text.startswith("@") else "--settings"
+    given = read_json(text, "--settings")
+    if not isinstance(given, dict):
+        raise InputError(f"{source}: {type(given).__name__} where an object such as {{}} is wanted")
+    try:
+        settings = msgspec.convert(_with_defaults(given, kind, part), kind)
+        _check_limits(settings, part)
+    except ValueError as error:
+        raise InputError(
+            f"{source}: {error}; the keys are those of {_place(part)}; --help lists them"
+        ) from error
+    return settings
+
+
+def read_json(text: str, option: str, form: str = "an object such as {}") -> Any:
+    """What an option gives as JSON, or as `@` and the name of a file that holds it.
+
+    Raises InputError that names the option or the file, and `form`, if it is not valid.
+    """
+    source = option
+    if text.startswith("@"):
+        source = text[1:]
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{option}: {source}: {error}") from error
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source}: not JSON: {error}; give {form}, or @FILE") from error
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number that JSON has")
+
+
+def _with_defaults(given: dict[str, Any], kind: type[msgspec.Struct], part: str) -> dict[str, Any]:
+    described, filled = _described(part), dict(given)
+    for field in msgspec.structs.fields(kind):
+        name = field.encode_name
+        if _is_struct(field.type):
+            if isinstance(inner := filled.get(name, {}), dict):
+                filled[name] = _with_defaults(inner, field.type, f"{part}.{name}")
+        elif "default" in described.get(name, {}):
+            filled.setdefault(name, described[name]["default"])
+    return filled
+
+
+def _check_limits(settings: msgspec.Struct, part: str) -> None:
+    """Raises ValueError that names the first key whose value the schema does not allow."""
+    from jsonschema import Draft202012Validator
+
+    described = _described(part)
+    for field in msgspec.structs.fields(type(settings)):
+        # As JSON has it: a tuple is an array.
+        value = json.loads(msgspec.json.encode(getattr(settings, field.name)))
+        if _is_struct(field.type):
+            _check_limits(getattr(settings, field.name), f"{part}.{field.encode_name}")
+        elif field.encode_name in described and value not in (None, field.default):
+            # The struct's own default means a key that the configuration does not have.
+            entry = {**described[field.encode_name], "$defs": _schema().get("$defs", {})}
+            for fault in Draft202012Validator(entry).iter_errors(value):
+                raise ValueError(f"{'.'.join(_paths(part)[field.encode_name])}: {fault.message}")
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def settings_of(config: Mapping[str, Any], kind: type[msgspec.Struct], part: str) -> str:
+    """What a complete configuration says for each key of `kind`, as JSON for `--settings`."""
+    paths, values = _paths(part), {}
+    for field in msgspec.structs.fields(kind):
+        value: Any = config
+        for key in paths[field.encode_name]:
+            value = value[key]
+        values[field.encode_name] = value
+    return json.dumps(values, sort_keys=True)
+
+
+def _place(part: str) -> str:
+    return f"'{part}' in the configuration" if part else "the configuration"
+
+
+def _listing(kind: type[msgspec.Struct], part: str) -> str:
+    """A line or more a key: name, type, description, default."""
+    lines = [f"keys of --settings ({_place(part)}):", *_keys(kind, part)]
+    # argparse formats the text with `%`.
+    return "\n".join(lines).replace("%", "%%")
+
+
+def _keys(kind: type[msgspec.Struct], part: str, prefix: str = "") -> Iterator[str]:
+    """The lines of every key; `prefix` stands before the names of a nested struct's keys."""
+    described = _described(part)
+    for field in msgspec.structs.fields(kind):
+        if _is_struct(field.type):
+            yield from _keys(field.type, f"{part}.{field.encode_name}", f"{prefix}{field.encode_name}.")
+            continue
+        known = described.get(field.encode_name, {})
+        name = f"{prefix}{field.encode_name} ({_type_name(field.type)})"
+        text = f"{name}: {known.get('description', '').strip()}".rstrip(": ")
+        if "default" in known:
+            text += f" [default: {json.dumps(known['default'])}]"
+        elif field.default is not msgspec.NODEFAULT:
+            text += f" [default: {json.dumps(field.default)}]"
+        yield from textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="      ")
+
+
+def _type_name(kind: Any) -> str:
+    name = kind.__name__ if isinstance(kind, type) and not hasattr(kind, "__args__") else str(kind)
+    return name.replace("typing.", "").replace("NoneType", "None")
+
+
+@cache
+def _described(part: str) -> dict[str, dict[str, Any]]:
+    """Field name -> its entry of the schema; see `_paths`."""
+    entries = dict(_leaves(_schema(), _schema(), ()))
+    return {name: entries[path] for name, path in _paths(part).items()}
+
+
+@cache
+def _paths(part: str) -> dict[str, tuple[str, ...]]:
+    """Field name -> its path in the configuration.
+
+    All keys under `part`, nested ones too; keys elsewhere have their full names, such as `snapshots_old`.
+    """
+    every = [path for path, _ in _leaves(_schema(), _schema(), ())]
+    above = tuple(part.split(".")) if part else ()
+    under = [path for path in every if path[: len(above)] == above]
+    ends = Counter(path[-1] for path in under)
+    names = {"_".join(path): path for path in every}
+    names |= {path[-1]: path for path in under if ends[path[-1]] == 1}
+    return names | {"_".join(path[len(above) :]): path for path in under}
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return read_yaml(SCHEMA)
+
+
+def _leaves(
+    schema: dict[str, Any], node: dict[str, Any], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    for key, entry in node.get("properties", {}).items():
+        if "$ref" in entry:
+            entry = {**schema["$defs"][entry["$ref"].rpartition("/")[2]], **entry}
+        if "properties" in entry:
+            yield from _leaves(schema, entry, (*path, key))
+        else:
+            yield (*path, key), entry

@@ -1,0 +1,269 @@
+"""The index of a build: names to search as one types, and the updates of every subject, relation and class.
+
+One SQLite file with a full-text table (FTS5), made once for a build. It is in the user's cache folder, since
+results may be read-only. Names are numbered by kind and falling popularity, so a search that wants the most
+popular names reads the first matches only, however short the text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import itertools
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from factdrift.core.errors import InputError
+from factdrift.core.nodes import file_lock
+from factdrift.core.owned import atomic_path
+from factdrift.core.progress import Progress
+from factdrift.core.tables import ROW_GROUP, database, sql
+from factdrift.pages.browse.build import SIDES, Build, parquet_files
+from factdrift.pages.browse.search import CLASS, RELATION, SUBJECT, folded_hash, spellings
+
+VERSION = 2
+"""Of the tables below; an index of another version is made again."""
+
+KEPT = 300
+"""Characters of a label or a description that the index keeps; pages show fewer."""
+
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT);
+CREATE TABLE kinds (kind INTEGER PRIMARY KEY, first INTEGER, last INTEGER);
+CREATE TABLE names (
+    place INTEGER PRIMARY KEY, id INTEGER, label TEXT, description TEXT, symbol TEXT, popularity REAL,
+    updates INTEGER, classes TEXT, kind INTEGER, aliases TEXT);
+CREATE TABLE spellings (folded INTEGER, place INTEGER, PRIMARY KEY (folded, place)) WITHOUT ROWID;
+CREATE VIRTUAL TABLE words USING fts5(
+    text, content='', detail=none, columnsize=0, prefix='1 2 3', tokenize='unicode61 remove_diacritics 2');
+CREATE TABLE updates (
+    place INTEGER PRIMARY KEY, subject INTEGER, relation INTEGER, scenario TEXT, record TEXT);
+CREATE TABLE instances (class INTEGER, place INTEGER, PRIMARY KEY (class, place)) WITHOUT ROWID;
+CREATE TABLE subclasses (class INTEGER, sub INTEGER, PRIMARY KEY (class, sub)) WITHOUT ROWID;
+"""
+
+_INDEXES = """
+CREATE UNIQUE INDEX names_by_id ON names (id);
+CREATE INDEX updates_by_subject ON updates (subject, relation);
+CREATE INDEX updates_by_relation ON updates (relation, place);
+CREATE INDEX updates_by_scenario ON updates (scenario, place);
+CREATE INDEX subclasses_by_sub ON subclasses (sub, class);
+"""
+
+
+def cache_folder() -> Path:
+    """Where indexes lie: `$XDG_CACHE_HOME/factdrift`, else `~/.cache/factdrift`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "factdrift"
+
+
+def index_of(build: Build, path: Path | None = None, memory_mb: int = 2000) -> Path:
+    """The index of a build, made if there is none or if the tables have changed since.
+
+    `path`: its file; None is one in the cache folder, named by the build's folder. Raises InputError if the
+    file at `path` is no index.
+    """
+    name = hashlib.sha256(os.fsencode(build.pair)).hexdigest()[:16]
+    if path is not None and not _may_replace(path):
+        raise InputError(
+            f"--index {path}: is not an index of the explorer, so it is not replaced; name another file"
+        )
+    path = path or cache_folder() / f"browse-{build.pair.name}-{name}.sqlite"
+    state = build.state()
+
+    def waiting() -> None:
+        print(f"{path}: another command makes the index; waiting for it", file=sys.stderr)
+
+    with file_lock(path.with_name(path.name + ".lock"), waiting):
+        if _state(path) != state:
+            make_index(build, path, state, memory_mb)
+    return path
+
+
+def _state(path: Path) -> str | None:
+    """The state of the build from which an index was made; None for none, or of another version."""
+    if not path.is_file():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            held = dict(db.execute("SELECT key, value FROM meta"))
+    except sqlite3.DatabaseError:
+        return None
+    return held.get("state") if held.get("version") == str(VERSION) else None
+
+
+def _may_replace(path: Path) -> bool:
+    """Whether a file is an index, of whatever version or build, or has nothing in it, or does not exist."""
+    if not os.path.lexists(path):
+        return True
+    if not path.is_file():
+        return False
+    if not path.stat().st_size:
+        return True
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.DatabaseError:
+        return False
+    return {"meta", "kinds", "names", "words", "updates", "instances", "subclasses"} <= tables
+
+
+def make_index(build: Build, path: Path, state: str, memory_mb: int) -> None:
+    """Writes the index; its progress goes to standard error."""
+    with (
+        _full_disk(path),
+        atomic_path(path) as temporary,
+        database(memory_mb) as tables,
+        contextlib.closing(sqlite3.connect(temporary)) as db,
+    ):
+        db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;")
+        db.executescript(_TABLES)
+        _add_updates(build, tables, db)
+        _add_names(build, tables, db)
+        _add_classes(build, tables, db)
+        print("index: sorting", file=sys.stderr)
+        db.executescript(_INDEXES)
+        db.execute("INSERT INTO words(words) VALUES ('optimize')")
+        db.executemany("INSERT INTO meta VALUES (?, ?)", [("version", str(VERSION)), ("state", state)])
+        db.commit()
+
+
+@contextlib.contextmanager
+def _full_disk(path: Path) -> Iterator[None]:
+    """Turns SQLite's error of a full disk, which names no file, into that of the system."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
+            raise
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+
+
+def _add_updates(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:
+    """Every update without its neighbours, numbered in the order of the dataset; long texts are cut."""
+    progress = Progress("index: updates", _count(tables, [build.dataset]), "updates")
+    found = tables.sql(
+        f"""SELECT file_row_number, substr(subject.id, 2)::INTEGER, substr(relation.id, 2)::INTEGER, scenario,
+            to_json({{'prompt': update_prompt[:{KEPT}],
+                'others': list_transform(generalization_prompts, lambda text: text[:{KEPT}]),
+                'split': split, 'source': template_source,
+                'objects': list_transform(objects, lambda o: {{'id': o.id, 'label': o.label[:{KEPT}],
+                    'decision': o.decision, 'rule': o.rule, 'announced': o.announced,
+                    'start': o.start, 'end': o."end", 'point_in_time': o.point_in_time,
+                    'old_statement': o.old_statement, 'new_statement': o.new_statement,
+                    'old_revision': o.old_revision, 'new_revision': o.new_revision}})}})
+        FROM read_parquet({sql(build.dataset)}, file_row_number = true)"""
+    )
+    for batch in _batches(found):
+        db.executemany("INSERT INTO updates VALUES (?, ?, ?, ?, ?)", batch)
+        progress.advance(len(batch))
+    progress.say()
+    tables.execute("CREATE TEMP TABLE counts (id INTEGER, updates INTEGER)")
+    counted = db.execute(
+        "SELECT subject, count(*) FROM updates GROUP BY 1 "
+        "UNION ALL SELECT -relation, count(*) FROM updates GROUP BY 1"
+    ).fetchall()
+    columns = {"id": [row[0] for row in counted], "updates": [row[1] for row in counted]}
+    tables.register(
+        "counted", pa.table(columns, schema=pa.schema([("id", pa.int32()), ("updates", pa.int32())]))
+    )
+    tables.execute("INSERT INTO counts FROM counted")
+
+
+def _add_names(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:
+    """Every entity of either dump that has a label, the new dump's label first; properties are negative."""
+    tables.execute(f"CREATE TEMP TABLE class_ids AS {_union(build, 'id')}")
+    popularity = build.table("popularity.parquet")
+    views = (
+        f"SELECT id, popularity FROM read_parquet({sql(popularity)})"
+        if popularity
+        else "SELECT NULL::INTEGER AS id, NULL::DOUBLE AS popularity WHERE false"
+    )
+    columns = "id, label, description, aliases, symbol, classes, sitelinks"
+    new, old = (
+        f"""(SELECT {columns} FROM read_parquet({sql(parquet_files(build.entities(side)))})
+            WHERE label IS NOT NULL
+        UNION ALL SELECT -id, label, description, aliases, NULL, NULL, 0
+            FROM read_parquet({sql(build.properties(side))}) WHERE label IS NOT NULL)"""
+        for side in ("new", "old")
+    )
+    total = _count(tables, [*parquet_files(build.entities("new")), build.properties("new")])
+    progress = Progress("index: names", total, "names")
+    progress.say("reading and sorting the entities")
+    # Sorted without a window function, which would hold all labels in memory.
+    found = tables.sql(
+        f"""SELECT id, label[:{KEPT}], description[:{KEPT}], symbol,
+            coalesce(popularity, ln(1 + sitelinks)) AS weight, coalesce(updates, 0) AS updates,
+            to_json(classes[:50])::VARCHAR,
+            CASE WHEN id < 0 THEN {RELATION} WHEN k.id IS NULL THEN {SUBJECT} ELSE {CLASS} END AS kind,
+            array_to_string(aliases[:8], '\n')[:{KEPT}]
+        FROM ({new} UNION ALL SELECT * FROM {old} ANTI JOIN {new} AS known USING (id)) AS held
+            LEFT JOIN class_ids k USING (id) LEFT JOIN ({views}) p USING (id) LEFT JOIN counts c USING (id)
+        ORDER BY kind, CASE WHEN kind = {RELATION} THEN -updates ELSE -weight END, abs(id)"""
+    )
+    kinds: dict[int, list[int]] = {}
+    places = itertools.count(1)
+    for batch in _batches(found):
+        numbered = list(zip(places, batch, strict=False))
+        for place, row in numbered:
+            kinds.setdefault(row[7], [place, place])[1] = place
+        db.executemany(
+            "INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            ((place, *row) for place, row in numbered),
+        )
+        db.executemany(
+            "INSERT OR IGNORE INTO spellings VALUES (?, ?)",
+            ((folded_hash(text), place) for place, row in numbered for text in spellings(row[1], row[8])),
+        )
+        db.executemany(
+            "INSERT INTO words(rowid, text) VALUES (?, ?)",
+            ((place, f"{row[1]} {row[8]}" if row[8] else row[1]) for place, row in numbered),
+        )
+        progress.advance(len(batch))
+    progress.say()
+    db.executemany("INSERT INTO kinds VALUES (?, ?, ?)", [(kind, *ends) for kind, ends in kinds.items()])
+
+
+def _add_classes(build: Build, tables: duckdb.DuckDBPyConnection, db: sqlite3.Connection) -> None:
+    """Which updates are of direct instances of a class, and which classes are below a class."""
+    db.execute("CREATE TEMP TABLE of_subject (id INTEGER PRIMARY KEY, classes TEXT)")
+    db.execute("INSERT INTO of_subject SELECT id, classes FROM names WHERE updates > 0 AND id > 0")
+    db.execute(
+        """INSERT OR IGNORE INTO instances SELECT c.value, u.place
+        FROM updates u JOIN of_subject s ON s.id = u.subject, json_each(s.classes) c"""
+    )
+    progress = Progress("index: classes", None, "subclasses")
+    found = tables.sql(f"SELECT DISTINCT unnest(superclasses), id FROM ({_union(build, 'id, superclasses')})")
+    for batch in _batches(found):
+        db.executemany("INSERT OR IGNORE INTO subclasses VALUES (?, ?)", batch)
+        progress.advance(len(batch))
+    progress.say()
+
+
+def _union(build: Build, columns: str) -> str:
+    """SQL: rows of the classes of both dumps, each once; none where the tables have not been built."""
+    paths = [build.classes(side) for side in SIDES if build.classes(side).is_file()]
+    if not paths:
+        return "SELECT NULL::INTEGER AS id, NULL::INTEGER[] AS superclasses WHERE false"
+    return f"SELECT DISTINCT {columns} FROM read_parquet({sql(paths)})"
+
+
+def _count(tables: duckdb.DuckDBPyConnection, paths: list[Path]) -> int:
+    (number,) = tables.sql(
+        f"SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata({sql(paths)})"
+    ).fetchall()[0]
+    return int(number or 0)
+
+
+def _batches(found: duckdb.DuckDBPyRelation) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows of a query as tuples, a batch at a time."""
+    for batch in found.to_arrow_reader(ROW_GROUP // 4):
+        yield list(zip(*(column.to_pylist() for column in batch.columns), strict=True))

@@ -1,0 +1,196 @@
+"""The pages of the explorer as HTML: the same for the server and for files."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from factdrift.core.paths import RESOURCES
+from factdrift.core.tables import rows_of
+from factdrift.pages import environment, palette
+from factdrift.pages.browse.build import rows
+from factdrift.pages.browse.search import Index
+from factdrift.pages.browse.subjects import Row, Subject, Tables, ids_of
+from factdrift.pages.browse.view import on_axis, relations, time_line, units_of
+from factdrift.wikidata.ids import entity_id, property_id
+from factdrift.wikidata.links import is_made_up, page
+
+LISTED = 50
+"""Updates on a page of a list."""
+
+ROWS = 150
+"""Rows of statements that a subject's page has at once; relations beyond are loaded when they are opened."""
+
+
+class Links(Protocol):
+    """Where pages are, relative to each other; all lie in one folder. A list has pages, numbered from 1."""
+
+    static: bool
+    """The pages are files: no server answers."""
+
+    def home(self, number: int = 1, scenario: str = "") -> str: ...
+
+    def entity(self, id: str, number: int = 1, scenario: str = "") -> str | None:
+        """The page of an entity; None if there is none."""
+
+    def relation(self, subject: str, relation: str) -> str | None:
+        """The statements of a subject and relation alone; None if no page has them."""
+
+
+class Pages:
+    """Renders pages of one build."""
+
+    def __init__(self, tables: Tables, links: Links, most_rows: int = ROWS):
+        self.tables, self.build, self.links = tables, tables.build, links
+        self.manifest = self.build.manifest()
+        made = environment("factdrift.pages.browse")
+        made.globals |= {
+            "links": links,
+            "static": links.static,
+            "build": self.build,
+            "entity_id": entity_id,
+            "property_id": property_id,
+            "is_made_up": is_made_up,
+            "wikidata": page,
+            "on_axis": on_axis,
+            "meanings": meanings(),
+            "warnings": _warnings(self.manifest),
+            "rows_at_once": most_rows,
+        }
+        self._templates = made
+        self._sentences = self._grouped("templates.parquet", "property, template, source", "property", "rank")
+        self._counts = self._grouped(
+            "funnel.parquet", "relation, stage, reason, triples", "relation", "stage, triples DESC, reason"
+        )
+
+    def _grouped(self, table: str, columns: str, key: str, order: str) -> Mapping[Any, list[Row]]:
+        """The rows of a small table of the pair by a column; none if it has not been built."""
+        found: dict[Any, list[Row]] = defaultdict(list)
+        if path := self.build.table(table):
+            for row in rows(self.tables.db, path, columns, f"true ORDER BY {key}, {order}"):
+                found[row[key]].append(row)
+        return found
+
+    def _render(self, name: str, **given: Any) -> str:
+        return self._templates.get_template(name).render(**given)
+
+    def home(self, index: Index, scenario: str = "", number: int = 1) -> str:
+        """The first page: the search, and the most popular updates, of one scenario or of all."""
+        listed = self._listed(index, scenario, number)
+        return self._render("home.html", relations=index.top_relations(12), **listed)
+
+    def _listed(self, index: Index, scenario: str, number: int, **of: int) -> dict[str, Any]:
+        scenarios = index.scenarios(**of)
+        whole = scenarios.get(scenario, 0) if scenario else sum(scenarios.values())
+        updates = index.updates((number - 1) * LISTED, LISTED, scenario=scenario, **of)
+        names = index.names(key for update in updates for key in (update["subject"], -update["relation"]))
+        return {
+            "updates": updates,
+            "names": names,
+            "scenarios": scenarios,
+            "scenario": scenario,
+            "number": number,
+            "pages": max(1, -(-whole // LISTED)),
+        }
+
+    def results(self, index: Index, text: str, part: bool) -> str:
+        """What a search finds, as a page or as the part of one."""
+        found, meant = index.search(text), None
+        if not any(found.values()) and (meant := index.corrected(text)):
+            found = index.search(meant)
+        items = (row for rows in found.values() for row in rows if row["id"] > 0)
+        classes = {int(each) for row in items for each in json.loads(row["classes"] or "[]")[:1]}
+        template = "results_part.html" if part else "results.html"
+        return self._render(template, found=found, text=text, meant=meant, kinds=index.names(classes))
+
+    def entity(
+        self, index: Index, row: Row, subject: Subject | None, scenario: str = "", number: int = 1
+    ) -> str:
+        """The page of a relation, or of an item as a subject, as a class, or as both.
+
+        `row`: its row of names. `subject`: what the tables say of it; None if it has no statements.
+        """
+        if row["id"] < 0:
+            listed = self._listed(index, scenario, number, relation=-row["id"])
+            sentences, counts = self._sentences[-row["id"]], self._counts[entity_id(row["id"])]
+            return self._render("relation.html", row=row, sentences=sentences, counts=counts, **listed)
+        found, line = [], None
+        names: dict[int, Row] = {row["id"]: row}
+        classes = [int(each) for each in json.loads(row["classes"] or "[]")]
+        if subject is not None and number == 1:
+            names |= index.names(ids_of(subject) | units_of([*subject.old, *subject.new, *_facts(subject)]))
+            updates = index.updates_of([row["id"]]).get(row["id"], {})
+            found = relations(subject, names, updates, self.tables.untouched)
+            line = time_line(found, self.build.new)
+        below, above = index.subclasses(row["id"]), index.superclasses(row["id"])
+        names |= index.names([*classes, *below, *above])
+        listed = self._listed(index, scenario, number, of=row["id"])
+        listed["names"] |= names
+        return self._render(
+            "entity.html",
+            row=row,
+            classes=classes,
+            found=found,
+            line=line,
+            below=below,
+            above=above,
+            **listed,
+        )
+
+    def statements(self, index: Index, subject: Subject, relation: int, part: bool) -> str | None:
+        """The statements of a subject and relation alone; None if there are none."""
+        names = index.names(ids_of(subject) | units_of([*subject.old, *subject.new]))
+        every = relations(
+            subject, names, index.updates_of([subject.id]).get(subject.id, {}), self.tables.untouched
+        )
+        one = next((each for each in every if each.number == relation), None)
+        if one is None:
+            return None
+        template = "statements_part.html" if part else "statements.html"
+        return self._render(template, relation=one, row=names.get(subject.id), names=names)
+
+    def nothing(self, text: str, heading: str = "Not found") -> str:
+        """A page that says what was not found, or why nothing is shown."""
+        return self._render("nothing.html", text=text, heading=heading)
+
+
+def _facts(subject: Subject) -> list[Row]:
+    return [row for groups in (subject.nearest, subject.random) for facts in groups.values() for row in facts]
+
+
+def _warnings(manifest: Mapping[str, Any]) -> list[str]:
+    sample = manifest.get("sample") or {}
+    if not sample:
+        return []
+    account = next(iter(sample.values()))
+    return [
+        f"Built from the bundled sample, a table of {account['facts']:,} dated facts, not from a dump of "
+        "Wikidata: its revisions cannot be looked up, and items from Q900000000 on have ids made up by the "
+        "project."
+    ]
+
+
+def meanings() -> dict[str, str]:
+    """Rule, filter or step -> what it means."""
+    found: dict[str, str] = {}
+    rules = RESOURCES / "rules.tsv"
+    header = rules.read_text(encoding="utf-8").partition("\n")[0].split("\t")
+    for _, fields in rows_of(rules, header):
+        row = dict(zip(header, fields, strict=True))
+        found.setdefault(f"rule {row['rule']}", row["meaning"])
+    for _, (kind, name, meaning) in rows_of(RESOURCES / "steps.tsv", ("kind", "name", "meaning")):
+        found[f"{kind} {name}"] = meaning
+    return found
+
+
+def style() -> str:
+    """The style sheet."""
+    return palette() + packaged("explorer.css")
+
+
+def packaged(name: str) -> str:
+    """A file beside the templates."""
+    return Path(__file__).with_name("templates").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,260 @@
+"""An open index: searches as one types, names by id, and updates in the order of popularity."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import unicodedata
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from factdrift.core.errors import InputError
+from factdrift.pages.browse.spelling import nearest
+
+RELATION, CLASS, SUBJECT = range(3)
+"""Kinds of names, in the order of their numbers."""
+
+
+GROUPS = ("exact", "relations", "subjects", "classes")
+"""The groups of what a search finds, in the order in which they are shown."""
+
+EXACT = 10
+"""Names that are exactly what was typed, at most."""
+
+Row = dict[str, Any]
+
+
+def folded(text: str) -> str:
+    """A label without case and accents, as the search compares it."""
+    if text.isascii():
+        return text.casefold()
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(char for char in plain if not unicodedata.combining(char))
+
+
+def spellings(label: str, aliases: str | None) -> list[str]:
+    """The label and the aliases, which are on a line each."""
+    return [label, *(aliases or "").splitlines()]
+
+
+def folded_hash(text: str) -> int:
+    """32 bits of a folded text, by which the index finds labels and aliases that are exactly what was
+    typed."""
+    return zlib.crc32(folded(text).encode(errors="replace"))
+
+
+class Index:
+    """An open index; each thread needs one of its own."""
+
+    def __init__(self, path: Path):
+        self._db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+        self._db.row_factory = sqlite3.Row
+        self._db.execute("PRAGMA mmap_size = 4000000000")
+        self._kinds = {
+            row["kind"]: (row["first"], row["last"]) for row in self._db.execute("SELECT * FROM kinds")
+        }
+
+    def close(self) -> None:
+        self._db.close()
+
+    def search(self, text: str, most: tuple[int, int, int] = (6, 6, 12)) -> dict[str, list[Row]]:
+        """Names in the groups `exact`, `relations`, `subjects` and `classes`; none is in two of them.
+
+        `exact` are those whose id (Q30, P6), label or alias is what was typed. The others hold every typed
+        word, the last one as a beginning, and come by falling popularity; if no name holds all words, those
+        of a relation and of something else, as in `head of government germany`. `most`: how many of each
+        kind.
+        """
+        words = _words(text)
+        if not words:
+            return {name: [] for name in GROUPS}
+        exact = self._exact(text)
+        known = {row["place"] for row in exact}
+        found: dict[int, list[Row]] = {}
+        for kind, limit in enumerate(most):
+            rows = self._matching(words, kind, limit + len(exact))
+            found[kind] = [row for row in rows if row["place"] not in known][:limit]
+        if not exact and not any(found.values()):
+            found[RELATION], found[SUBJECT] = self._relation_and_subject(words, most)
+        return {
+            "exact": exact,
+            "relations": found[RELATION],
+            "subjects": found[SUBJECT],
+            "classes": found[CLASS],
+        }
+
+    def corrected(self, text: str) -> str | None:
+        """The text with words of the index in the place of unknown ones; None if there is nothing similar."""
+        self._db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms USING fts5vocab(main, words, row)")
+        found = [self._corrected(folded(word)) for word in _words(text)]
+        return " ".join(filter(None, found)) if found and None not in found else None
+
+    def _corrected(self, word: str) -> str | None:
+        """The word if one of the index begins so, else the most similar one with the same first letter."""
+        end = chr(0x10FFFF)
+        query = "SELECT term, doc FROM terms WHERE term >= ? AND term < ?"
+        if self._db.execute(f"{query} LIMIT 1", (word, word + end)).fetchone():
+            return word
+        rows = self._db.execute(
+            f"{query} AND length(term) BETWEEN ? AND ?",
+            (word[0], word[0] + end, len(word) - 2, len(word) + 2),
+        )
+        return nearest(word, map(tuple, rows))
+
+    def _relation_and_subject(
+        self, words: list[str], most: tuple[int, int, int]
+    ) -> tuple[list[Row], list[Row]]:
+        """The names of the relation that the first or the last words are, and of what the others are."""
+        for cut in range(len(words) - 1, 0, -1):
+            for relation, rest in ((words[:cut], words[cut:]), (words[-cut:], words[:-cut])):
+                relations = [row for row in self._exact(" ".join(relation)) if row["id"] < 0]
+                others = [row for row in self._exact(" ".join(rest)) if row["id"] > 0]
+                others = others or self._matching(rest, SUBJECT, most[SUBJECT])
+                if relations and others:
+                    return relations, others
+        return [], []
+
+    def _matching(self, words: list[str], kind: int, limit: int) -> list[Row]:
+        query = " ".join(f'"{word}"' for word in words) + "*"
+        first, last = self._kinds.get(kind, (1, 0))
+        try:
+            rows = self._db.execute(
+                "SELECT n.* FROM words JOIN names n ON n.place = words.rowid WHERE words MATCH ? "
+                "AND words.rowid BETWEEN ? AND ? ORDER BY words.rowid LIMIT ?",
+                (query, first, last, limit),
+            ).fetchall()
+        except sqlite3.OperationalError as error:
+            # SQLite divides a word at a letter that is newer than its tables of Unicode; it then finds none.
+            if "phrase queries are not supported" not in str(error):
+                raise
+            return []
+        return [dict(row) for row in rows]
+
+    def _exact(self, text: str) -> list[Row]:
+        """Names with this id, label or alias; labels first, relations and items before classes."""
+        asked = text.strip()
+        number = asked[1:]
+        found: list[Row] = []
+        if asked[:1] in "QqPp" and number.isascii() and number.isdigit() and len(number) < 10:
+            entity = int(number) if asked[0] in "Qq" else -int(number)
+            found = [dict(row) for row in self._db.execute("SELECT * FROM names WHERE id = ?", (entity,))]
+        rows = self._db.execute(
+            "SELECT n.* FROM spellings s JOIN names n USING (place) WHERE s.folded = ? "
+            "ORDER BY place LIMIT 50",
+            (folded_hash(asked),),
+        )
+        ranked = []
+        for row in rows:
+            same = [folded(each) == folded(asked) for each in spellings(row["label"], row["aliases"])]
+            if any(same):
+                ranked.append((not same[0], row["kind"] == CLASS, row["place"], dict(row)))
+        ranked.sort(key=lambda each: each[:3])
+        known = {row["place"] for row in found}
+        return [*found, *(row for *_, row in ranked if row["place"] not in known)][:EXACT]
+
+    def names(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """Id (properties negative) -> its row of names; ids without a label are left out."""
+        asked = list(dict.fromkeys(ids))
+        found: dict[int, dict[str, Any]] = {}
+        for start in range(0, len(asked), 500):
+            some = asked[start : start + 500]
+            marks = ",".join("?" * len(some))
+            for row in self._db.execute(f"SELECT * FROM names WHERE id IN ({marks})", some):
+                found[row["id"]] = dict(row)
+        return found
+
+    def updates_of(self, subjects: Iterable[int]) -> dict[int, dict[int, dict[str, Any]]]:
+        """Subject -> relation -> update."""
+        found: dict[int, dict[int, dict[str, Any]]] = {}
+        for subject in subjects:
+            for row in self._db.execute(
+                "SELECT * FROM updates WHERE subject = ? ORDER BY relation", (subject,)
+            ):
+                found.setdefault(subject, {})[row["relation"]] = _update(row)
+        return found
+
+    def updates(
+        self, first: int, number: int, relation: int | None = None, of: int | None = None, scenario: str = ""
+    ) -> list[dict[str, Any]]:
+        """Updates from number `first` on, by popularity: all, of a relation, of a class's instances."""
+        joined, conditions, values = "", ["true"], []
+        if of is not None:
+            joined, values = "JOIN instances i ON i.place = u.place AND i.class = ?", [of]
+        if relation is not None:
+            conditions.append("relation = ?")
+            values.append(relation)
+        order = "i.place" if joined else "u.place"
+        parts: list[Any] = list(values)
+        if scenario:
+            conditions.append("scenario = ?")
+            parts.append(scenario)
+        rows = self._db.execute(
+            f"SELECT u.* FROM updates u {joined} WHERE {' AND '.join(conditions)} "
+            f"ORDER BY {order} LIMIT ? OFFSET ?",
+            (*parts, number, first),
+        )
+        return [_update(row) for row in rows]
+
+    def scenarios(self, relation: int | None = None, of: int | None = None) -> dict[str, int]:
+        """Scenario -> number of updates, most first: all, of a relation, or of a class's instances."""
+        query, values = "FROM updates", []
+        if of is not None:
+            query, values = "FROM instances i JOIN updates u ON u.place = i.place WHERE i.class = ?", [of]
+        elif relation is not None:
+            query, values = "FROM updates WHERE relation = ?", [relation]
+        return dict(
+            map(
+                tuple,
+                self._db.execute(f"SELECT scenario, count(*) {query} GROUP BY 1 ORDER BY 2 DESC, 1", values),
+            )
+        )
+
+    def top_relations(self, most: int) -> list[dict[str, Any]]:
+        """The relations with most updates."""
+        first, _ = self._kinds.get(RELATION, (1, 0))
+        rows = self._db.execute(
+            "SELECT * FROM names WHERE place >= ? AND id < 0 AND updates > 0 ORDER BY place LIMIT ?",
+            (first, most),
+        )
+        return [dict(row) for row in rows]
+
+    def subclasses(self, of: int, most: int = 100) -> list[int]:
+        """Some classes that are directly below a class, by id."""
+        rows = self._db.execute("SELECT sub FROM subclasses WHERE class = ? ORDER BY sub LIMIT ?", (of, most))
+        return [row["sub"] for row in rows]
+
+    def superclasses(self, of: int, most: int = 100) -> list[int]:
+        """Some classes that are directly above a class, by id."""
+        rows = self._db.execute(
+            "SELECT class FROM subclasses WHERE sub = ? ORDER BY class LIMIT ?", (of, most)
+        )
+        return [row["class"] for row in rows]
+
+    def with_updates(self, kind: str) -> list[int]:
+        """The `subject`s or `relation`s of all updates, or the `class`es of which subjects are instances."""
+        table = "instances" if kind == "class" else "updates"
+        return [row[0] for row in self._db.execute(f"SELECT DISTINCT {kind} FROM {table} ORDER BY 1")]
+
+
+def _words(text: str) -> list[str]:
+    """The words of a search, divided as the index divides texts: by all that is no letter or digit."""
+    plain = unicodedata.normalize("NFC", text[:200])
+    kept = (char for char in plain if not "\u0300" <= char <= "\u036f")
+    return "".join(char if unicodedata.category(char)[0] in "LN" else " " for char in kept).split()
+
+
+def _update(row: sqlite3.Row) -> dict[str, Any]:
+    return {**json.loads(row["record"]), "subject": row["subject"], "relation": row["relation"]} | {
+        "scenario": row["scenario"],
+        "place": row["place"],
+    }
+
+
+def open_index(path: Path) -> Index:
+    """Raises InputError if the file is no index."""
+    try:
+        return Index(path)
+    except sqlite3.DatabaseError as error:
+        raise InputError(f"{path}: is no index; remove it and run the command again") from error

@@ -1,0 +1,273 @@
+"""The explorer's server: pages of a build for the browsers of one machine (Starlette)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import re
+import socket
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import uvicorn
+from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from factdrift.core.errors import InputError
+from factdrift.pages.browse.build import Build
+from factdrift.pages.browse.pages import Pages, packaged, style
+from factdrift.pages.browse.search import Index, open_index
+from factdrift.pages.browse.subjects import Subject, Tables
+
+HOST = "127.0.0.1"
+"""The loopback interface: no other machine reaches the server."""
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+CHANGED = (
+    "The tables have been built anew, or are being built, since this server was started, so that a page "
+    "could mix old and new ones. Wait until the build is complete, end the server (Ctrl-C), run "
+    "`factdrift browse` again and reload this page."
+)
+BUSY = (
+    "The server cannot open more files or connections at the moment. Close other pages of it and reload this "
+    "one, or start the server with a higher limit (`ulimit -n`)."
+)
+
+_FULL = (errno.EMFILE, errno.ENFILE)
+_QUIET = 60.0
+"""Seconds between two lines about connections that cannot be accepted."""
+
+
+class _Number(Convertor[str]):
+    """The number of an id, which the tables hold in 32 bits."""
+
+    regex = "[1-9][0-9]{0,8}"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("number", _Number())
+
+
+class ServerLinks:
+    """Addresses of the server's pages."""
+
+    static = False
+
+    def home(self, number: int = 1, scenario: str = "") -> str:
+        return f"./{_query(number, scenario)}"
+
+    def entity(self, id: str, number: int = 1, scenario: str = "") -> str | None:
+        return f"{id}{_query(number, scenario)}"
+
+    def relation(self, subject: str, relation: str) -> str | None:
+        return f"{subject}-{relation}"
+
+
+def _query(number: int, scenario: str) -> str:
+    given = [f"scenario={scenario}"] * bool(scenario) + [f"page={number}"] * (number > 1)
+    return f"?{'&'.join(given)}" if given else ""
+
+
+class _Headers:
+    """Adds the headers that keep pages from loading or sending anything elsewhere."""
+
+    def __init__(self, app: ASGIApp):
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] += [
+                    (b"content-security-policy", POLICY.encode()),
+                    (b"x-content-type-options", b"nosniff"),
+                    (b"referrer-policy", b"no-referrer"),
+                    (b"cache-control", b"no-store"),
+                ]
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+class _Explorer:
+    """The endpoints. They run in threads, each with an index of its own."""
+
+    def __init__(self, tables: Tables, index: Path):
+        self.pages = Pages(tables, ServerLinks())
+        self.tables, self._path, self._local = tables, index, threading.local()
+        self._version = tables.build.version()
+
+    def checked(self, endpoint: Callable[[Request], Response]) -> Callable[[Request], Response]:
+        """The endpoint, with a page that says so if the build has changed or no more files can be opened."""
+
+        def answer(request: Request) -> Response:
+            try:
+                response = endpoint(request)
+            except Exception as error:
+                if self._changed():
+                    return self._unavailable(CHANGED)
+                if _opens_no_more(error):
+                    return self._unavailable(BUSY)
+                raise
+            # Afterwards, because the tables may have changed while they were read.
+            return self._unavailable(CHANGED) if self._changed() else response
+
+        return answer
+
+    def _changed(self) -> bool:
+        try:
+            return self.tables.build.version() != self._version
+        except InputError:
+            return True
+
+    def _unavailable(self, text: str) -> Response:
+        return HTMLResponse(self.pages.nothing(text, "Not available"), status_code=503)
+
+    def _index(self) -> Index:
+        if not hasattr(self._local, "index"):
+            self._local.index = open_index(self._path)
+        index: Index = self._local.index
+        return index
+
+    def home(self, request: Request) -> Response:
+        return HTMLResponse(self.pages.home(self._index(), *_asked(request)))
+
+    def search(self, request: Request) -> Response:
+        text = request.query_params.get("q", "")[:200]
+        return HTMLResponse(self.pages.results(self._index(), text, "part" in request.query_params))
+
+    def entity(self, request: Request) -> Response:
+        number = int(request.path_params["number"])
+        return self._entity(number, request)
+
+    def property(self, request: Request) -> Response:
+        return self._entity(-int(request.path_params["number"]), request)
+
+    def _entity(self, id: int, request: Request) -> Response:
+        row = self._index().names([id]).get(id)
+        if row is None:
+            return self._nothing(request.url.path)
+        subject = self._subject(id) if id > 0 else None
+        return HTMLResponse(self.pages.entity(self._index(), row, subject, *_asked(request)))
+
+    def _subject(self, id: int) -> Subject:
+        return self.tables.read([id])[id]
+
+    def statements(self, request: Request) -> Response:
+        subject, relation = (int(request.path_params[name]) for name in ("number", "relation"))
+        part = "part" in request.query_params
+        text = self.pages.statements(self._index(), self._subject(subject), relation, part)
+        return HTMLResponse(text) if text else self._nothing(request.url.path)
+
+    def _nothing(self, path: str) -> Response:
+        return HTMLResponse(self.pages.nothing(f"{path[1:]} has no label in these dumps."), status_code=404)
+
+    def missing(self, request: Request, error: Exception) -> Response:
+        return HTMLResponse(self.pages.nothing(request.url.path), status_code=404)
+
+
+def _opens_no_more(error: Exception) -> bool:
+    """Whether a file could not be opened because this process, or the system, has too many open."""
+    numbered = isinstance(error, OSError) and error.errno in _FULL
+    return numbered or bool(re.search("Too many open files|unable to open database file", str(error)))
+
+
+def _asked(request: Request) -> tuple[str, int]:
+    """The scenario and the number of the page that a list is asked for; of a number that is none, 1."""
+    number = request.query_params.get("page", "1")
+    whole = int(number) if number.isascii() and number.isdigit() and len(number) < 8 else 1
+    return request.query_params.get("scenario", ""), max(whole, 1)
+
+
+def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Starlette:
+    """The server's application."""
+    explorer = _Explorer(Tables(build, db), index)
+
+    def fixed(text: str, kind: str) -> Callable[[Request], Response]:
+        return lambda request: Response(text, media_type=kind)
+
+    routes = [
+        Route("/", explorer.checked(explorer.home)),
+        Route("/search", explorer.checked(explorer.search)),
+        Route("/explorer.css", fixed(style(), "text/css")),
+        Route("/explorer.js", fixed(packaged("explorer.js"), "text/javascript")),
+        Route("/Q{number:number}", explorer.checked(explorer.entity)),
+        Route("/P{number:number}", explorer.checked(explorer.property)),
+        Route("/Q{number:number}-P{relation:number}", explorer.checked(explorer.statements)),
+    ]
+    return Starlette(
+        routes=routes,
+        exception_handlers={404: explorer.missing},
+        # Pages elsewhere whose name leads to this machine must not read a build (DNS rebinding).
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"]),
+            Middleware(_Headers),
+        ],
+    )
+
+
+def serve(build: Build, index: Path, db: duckdb.DuckDBPyConnection, port: int, open_browser: bool) -> None:
+    """Answers until it is interrupted. Raises InputError if the port is none, or is taken."""
+    if not 0 <= port <= 65535:
+        raise InputError(f"--port {port}: a port is a number from 1 to 65535, or 0 for a free one")
+    app = application(build, index, db)
+    # asyncio sends what it is given at once only on sockets that name their protocol.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((HOST, port))
+            listening.listen()  # whoever reads the address below may ask at once
+        except OSError as error:
+            raise InputError(
+                f"port {port} of {HOST}: {error.strerror}; name another with --port, or 0 for a free one"
+            ) from error
+        address = f"http://{HOST}:{listening.getsockname()[1]}/"
+        print(f"{address}  (Ctrl-C ends it)", flush=True)
+        if open_browser:
+            threading.Timer(0.5, webbrowser.open, [address]).start()
+        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(_answers(uvicorn.Server(config), listening))
+    print("ended", file=sys.stderr)
+
+
+async def _answers(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Serves until a signal ends it; says once in a while that no more connections can be accepted.
+
+    asyncio prints a traceback for each connection that waits, every second.
+    """
+    said = -_QUIET
+
+    def report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal said
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in _FULL:
+            loop.default_exception_handler(context)
+        elif time.monotonic() - said >= _QUIET:
+            said = time.monotonic()
+            print(f"{error.strerror}: some connections have to wait (`ulimit -n`)", file=sys.stderr)
+
+    asyncio.get_running_loop().set_exception_handler(report)
+    await server.serve(sockets=[listening])

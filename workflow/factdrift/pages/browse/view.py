@@ -1,0 +1,380 @@
+"""From a subject's rows to what its page shows: both dumps aligned, decisions, dates, neighbours, answers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from factdrift.pages.browse.subjects import Row, Subject
+from factdrift.wikidata.ids import entity_id, property_id
+from factdrift.wikidata.links import revision_page
+from factdrift.wikidata.time import Time
+from factdrift.words.dates import written_date
+from factdrift.words.literals import shown
+
+Names = Mapping[int, Row]
+"""Id (properties negative) -> its row in the index."""
+
+BARS = 40
+"""Rows of a time line."""
+
+_ORDER = {"obsolete": 0, "new": 1, "static": 2, "unknown": 3, "ignore": 4}
+"""The order of a relation's rows by their label; what a filter dropped comes last."""
+
+_DATES = {"start": 580, "end": 582, "pit": 585}
+"""The qualifiers that are shown as dates."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value in words; `id` is None for literals."""
+
+    text: str
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of one dump. `dates`: word and date. `link`: None where Wikidata has no page of it."""
+
+    value: Value
+    rank: str
+    dates: Sequence[tuple[str, str]]
+    qualifiers: Sequence[Value]
+    id: str
+    revision: int | None
+    link: str | None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided about a statement or a triple.
+
+    `kind`: `filter`, `rule` or `none`; `name`: of the filter or rule; `label`: that the rule gave; `step`:
+    the step that kept the triple out of the dataset; `reached`: it is in the dataset.
+    """
+
+    kind: str
+    name: str
+    label: str = ""
+    step: str = ""
+    reached: bool = False
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A row of the comparison: a statement of each dump, one of them None if only the other has it."""
+
+    old: Statement | None
+    new: Statement | None
+    decisions: Sequence[Decision]
+    span: tuple[int, int] | None
+    """First and last packed day of the fact, where any is given; an open end is 0."""
+
+    @property
+    def tone(self) -> str:
+        """The label of the triple; `same` or `dropped` where there is none."""
+        labels = [each.label for each in self.decisions if each.label]
+        return labels[0] if labels else "dropped"
+
+
+@dataclass
+class Relation:
+    """The statements of a subject and relation in both dumps. `update`: its record in the index, if any."""
+
+    number: int
+    name: Value
+    pairs: list[Pair]
+    update: Row | None = None
+    open: bool = False
+    nearest: list[Row] = field(default_factory=list)
+    random: list[Row] = field(default_factory=list)
+    answers: list[Row] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return property_id(self.number)
+
+    def counts(self) -> dict[str, int]:
+        """Statements of each dump, and what decided about them, most first."""
+        held = {"old": sum(pair.old is not None for pair in self.pairs)}
+        held["new"] = sum(pair.new is not None for pair in self.pairs)
+        decided = Counter(each.name for pair in self.pairs for each in pair.decisions)
+        return held | dict(decided.most_common())
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A fact on the time line: places from 0 to 100; `end` is None where it goes on."""
+
+    relation: Value
+    value: Value
+    tone: str
+    start: float
+    end: float | None
+    dates: Sequence[tuple[str, str]]
+
+
+def relations(
+    subject: Subject, names: Names, updates: Mapping[int, Row], untouched: Mapping[int, Sequence[Row]]
+) -> list[Relation]:
+    """The subject's relations: those with an update, those whose triples rules decided, the others."""
+    sides: dict[int, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
+    for place, rows in enumerate((subject.old, subject.new)):
+        for row in sorted(rows, key=lambda row: row["position"]):
+            sides[row["property"]][place].append(row)
+    triples: dict[int, list[Row]] = defaultdict(list)
+    for row in subject.triples:
+        triples[row["property"]].append(row)
+    made = []
+    for number in sides.keys() | updates.keys():
+        old, new = sides[number]
+        made.append(
+            Relation(
+                number,
+                named(-number, names),
+                _pairs(old, new, triples[number], names, untouched.get(number, ())),
+                updates.get(number),
+                bool(triples[number]),
+                [_fact(row, names) for row in sorted(subject.nearest.get(number, ()), key=_rank)],
+                [_fact(row, names) for row in sorted(subject.random.get(number, ()), key=_rank)],
+                subject.answers.get(number, []),
+            )
+        )
+    return sorted(made, key=lambda each: (each.update is None, not each.open, each.number))
+
+
+def _rank(row: Row) -> int:
+    return int(row["rank_no"])
+
+
+def named(number: int, names: Names) -> Value:
+    """An entity by its label, or by its id where it has none."""
+    held = names.get(number)
+    return Value(held["label"] if held else entity_id(number), entity_id(number))
+
+
+def _pairs(
+    old: list[Row], new: list[Row], triples: list[Row], names: Names, untouched: Sequence[Row]
+) -> list[Pair]:
+    """The statements of both dumps in rows: as the difference paired them, else by value or id."""
+    by_old = {row["old_statement"]: row for row in triples if row["old_statement"] is not None}
+    by_new = {row["new_statement"]: row for row in triples if row["new_statement"] is not None}
+    waiting = dict(enumerate(old))
+    places: dict[object, list[int]] = defaultdict(list)
+    for place, row in waiting.items():
+        for key in _keys(row, by_old.get(row["statement"]), "new"):
+            places[key].append(place)
+
+    def partner(row: Row) -> Row | None:
+        for key in _keys(row, by_new.get(row["statement"]), "old"):
+            for place in places[key]:
+                if place in waiting:
+                    return waiting.pop(place)
+        return None
+
+    found = [(partner(row), row) for row in new]
+    paired = [_pair(before, row, by_old, by_new, names, untouched) for before, row in found]
+    gone = [_pair(row, None, by_old, by_new, names, untouched) for row in waiting.values()]
+    return sorted(gone + paired, key=lambda pair: _ORDER.get(pair.tone, len(_ORDER)))
+
+
+def _keys(row: Row, triple: Row | None, other: str) -> list[tuple[object, ...]]:
+    """By what a statement is found in the `other` dump, the surest first.
+
+    A triple's statements belong together. If it has none in the other dump, the same statement may be there
+    with another value, or dropped by a filter. Statements without a triple: value and id, value, id.
+    """
+    if triple is not None and triple[f"{other}_statement"] is not None:
+        return [("triple", triple["old_statement"])]
+    if triple is not None:
+        return [("id", row["statement"])]
+    value = (row["snak"], row["datatype"], row["object"], row["key"])
+    return [(row["statement"], *value), value, ("id", row["statement"])]
+
+
+def _pair(
+    old: Row | None,
+    new: Row | None,
+    by_old: Mapping[str, Row],
+    by_new: Mapping[str, Row],
+    names: Names,
+    untouched: Sequence[Row],
+) -> Pair:
+    triples = [by_new.get(new["statement"]) if new else None, by_old.get(old["statement"]) if old else None]
+    decisions = [_by_rule(triple) for triple in triples if triple is not None]
+    for row in (old, new):
+        if row is not None and row["dropped_by"]:
+            decisions.append(Decision("filter", row["dropped_by"]))
+    if not decisions:
+        decisions = [
+            Decision("rule", row["rule"], row["label"], row["dropped_by"] or "") for row in untouched
+        ]
+    latest = new or old
+    assert latest is not None
+    return Pair(_statement(old, names), _statement(new, names), list(dict.fromkeys(decisions)), _span(latest))
+
+
+def _by_rule(triple: Row) -> Decision:
+    reached = triple["dropped_by"] is None
+    return Decision("rule", triple["rule"], triple["label"], triple["dropped_by"] or "", reached)
+
+
+def _statement(row: Row | None, names: Names) -> Statement | None:
+    if row is None:
+        return None
+    subject = entity_id(row["subject"])
+    link = revision_page(subject, row["revision"])
+    return Statement(
+        value_of(row, names),
+        row["rank"],
+        list(_dates(row)),
+        [named(-number, names) for number in row["qualifiers"] or () if number not in _DATES.values()],
+        row["statement"],
+        row["revision"],
+        f"{link}#{property_id(row['property'])}" if link else None,
+    )
+
+
+def _dates(row: Row) -> Iterator[tuple[str, str]]:
+    for name, word in (("start", "from"), ("end", "to"), ("pit", "at")):
+        if row[name] is not None:
+            yield word, date_text(row[name])
+        elif row.get(f"{name}_unknown"):
+            yield word, "unknown"
+
+
+def date_text(time: Row) -> str:
+    """A date in words; its year where no calendar has it."""
+    return written_date(Time(**time)) or str(time["year"])
+
+
+def value_of(row: Row, names: Names) -> Value:
+    """The value of a statement or fact in words."""
+    if row.get("snak", "value") != "value":
+        return Value("unknown value" if row["snak"] == "somevalue" else "no value")
+    if row["object"] is not None:
+        return named(row["object"], names)
+    if row["json"] is None:
+        return Value(str(row.get("key") or "–"))
+    fields = _fields(row)
+    if row["datatype"] == "globe-coordinate" and {"latitude", "longitude"} <= fields.keys():
+        return Value(f"{fields['latitude']}, {fields['longitude']}")
+    text = shown(row["datatype"], row["json"], _Units(names)).label
+    if row["datatype"] == "monolingualtext" and "language" in fields:
+        text = f"{text} ({fields['language']})"
+    return Value(text)
+
+
+def _fields(row: Row) -> Row:
+    """The value of a statement, if it is JSON with fields; else none."""
+    try:
+        found = json.loads(row["json"])
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+class _Units(Mapping[int, tuple[str | None, str | None]]):
+    """The names of the index as units."""
+
+    def __init__(self, names: Names):
+        self._names = names
+
+    def __getitem__(self, number: int) -> tuple[str | None, str | None]:
+        held = self._names[number]
+        return held["label"], held["symbol"]
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._names)
+
+
+def units_of(rows: Sequence[Row]) -> set[int]:
+    """The items that are units of the rows' quantities."""
+    found = set()
+    for row in rows:
+        if row["datatype"] == "quantity" and row["json"]:
+            unit = str(_fields(row).get("unit", "")).rpartition("/Q")[2]
+            if unit.isascii() and unit.isdigit() and len(unit) < 10:
+                found.add(int(unit))
+    return found
+
+
+def _fact(row: Row, names: Names) -> Row:
+    return {
+        "subject": named(row["neighbor"], names),
+        "relation": named(-row["relation"], names),
+        "value": value_of(row, names),
+        "similarity": row["similarity"],
+    }
+
+
+def _span(row: Row) -> tuple[int, int] | None:
+    """First and last packed day that a statement's dates name; 0 for an end that is open."""
+    start, end, pit = row["start"], row["end"], row["pit"]
+    if start:
+        return start["first"], end["last"] if end else 0
+    if pit:
+        return pit["first"], pit["last"]
+    return (end["first"], end["last"]) if end else None
+
+
+def _year(packed: int) -> float:
+    year, rest = divmod(packed, 10_000)
+    return year + (rest // 100 - 1) / 12 + (rest % 100 - 1) / 365
+
+
+def time_line(
+    found: Sequence[Relation], new: str
+) -> tuple[list[Bar], list[tuple[float, str]], tuple[float, float]] | None:
+    """Bars, marks of the axis and its ends in years, over relations that rules decided; None without dates.
+
+    `new`: the date of the new dump, where the axis ends unless a fact lies later.
+    """
+    dated = [
+        (each.name, pair)
+        for each in found
+        if each.update is not None or each.open
+        for pair in sorted(each.pairs, key=lambda pair: pair.span or (0, 0), reverse=True)
+        if pair.span
+    ][:BARS]
+    if not dated:
+        return None
+    today = _year(int(new.replace("-", "")))
+    spans = [
+        (_year(pair.span[0]), _year(pair.span[1]) if pair.span[1] else None) for _, pair in dated if pair.span
+    ]
+    low = math.floor(min(start for start, _ in spans))
+    high = max(today, *(max(start, end or start) for start, end in spans)) + 0.5
+
+    def place(year: float) -> float:
+        return round(100 * (year - low) / (high - low), 3)
+
+    bars = []
+    for (name, pair), (start, end) in zip(dated, spans, strict=True):
+        held = pair.new or pair.old
+        assert held is not None
+        # Where a fact has no end, it holds until the dump in which it was last stated.
+        bars.append(
+            Bar(name, held.value, pair.tone, place(start), None if end is None else place(end), held.dates)
+        )
+    step = next(
+        step
+        for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10**5, 10**8, 10**12)
+        if (high - low) / step <= 8
+    )
+    first = math.ceil(low / step) * step
+    marks = [(place(year), str(year)) for year in range(first, math.floor(high) + 1, step)]
+    return bars, marks, (low, high)
+
+
+def on_axis(axis: tuple[float, float], date: str) -> float:
+    """The place (0 to 100) of a date on an axis of years."""
+    low, high = axis
+    return round(100 * (_year(int(date.replace("-", ""))) - low) / (high - low), 3)

@@ -1,0 +1,61 @@
+"""Why two builds differ, as far as their manifests tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from factdrift.core.paths import RESOURCES
+from factdrift.core.tables import rows_of
+
+
+class Cause(NamedTuple):
+    """A key of the manifests with its values in both builds, and the kinds of change that it can cause."""
+
+    key: str
+    before: str
+    after: str
+    changes: frozenset[str]
+
+
+def causes(before: Path, after: Path, table: Path = RESOURCES / "causes.tsv") -> list[Cause] | None:
+    """What differs between two manifests and can change the dataset; None if a manifest is missing."""
+    if not (before.is_file() and after.is_file()):
+        return None
+    flat = [dict(_leaves(json.loads(path.read_text(encoding="utf-8")))) for path in (before, after)]
+    acting = {key: frozenset(changes.split()) for _, (key, changes) in rows_of(table, ("key", "changes"))}
+    found = []
+    for key in sorted(flat[0].keys() | flat[1].keys()):
+        values = [_text(each.get(key)) for each in flat]
+        changes = next((acting[part] for part in _above(key) if part in acting), None)
+        if values[0] != values[1] and changes:
+            found.append(Cause(key, values[0], values[1], changes))
+    return found
+
+
+def cause_of(change: str, found: list[Cause] | None) -> str:
+    """The keys that can have caused a kind of change, for people."""
+    if found is None:
+        return "no manifest"
+    keys = [each.key for each in found if each.changes & {"all", change}]
+    return ", ".join(keys) or ("none of the keys that differ" if found else "the manifests agree")
+
+
+def _above(key: str) -> Iterator[str]:
+    """`configuration.method.start` and the keys above it, the longest first."""
+    parts = key.split(".")
+    yield from (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,155 @@
+"""Sections about benchmarks and language models: each is there only if its results have been built."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from factdrift.pages.report.blocks import Block, Build, Picture, Section, Source, Table, Text, table
+
+
+def _pictures(build: Build, folder: str, names: Sequence[tuple[str, str]], target: str) -> Iterator[Picture]:
+    for name, title in names:
+        path = build.product(f"{name}.svg", folder)
+        if path is not None:
+            svg = path.read_text(encoding="utf-8")
+            yield Picture(title, svg[svg.index("<svg") :], build.source(path, target))
+
+
+def _texts(build: Build, folder: str, names: Sequence[tuple[str, str]], target: str) -> Iterator[Text]:
+    for name, title in names:
+        path = build.product(f"{name}.txt", folder)
+        if path is not None:
+            yield Text(title, path.read_text(encoding="utf-8").rstrip(), build.source(path, target))
+
+
+def editing(build: Build) -> Section | None:
+    """Scores of editing methods: Table 6 and Figure 2 of the WikiFactDiff paper."""
+    if build.product("edit_scores.parquet") is None:
+        return None
+    target = "edit_scores.parquet"
+    blocks: list[Block] = []
+    path = build.product("table6.csv", "edit")
+    if path is not None:
+        frame = pd.read_csv(path)
+        shown = {name: name for name in ("model", "method", "edits", "failed")} | {
+            "not_finite": "not finite",
+            "efficacy_d": "efficacy D",
+            "efficacy_s": "efficacy S",
+            "generalization_d": "general. D",
+            "generalization_s": "general. S",
+            "bleedover_nearest": "bleedover, nearest",
+            "bleedover_random": "bleedover, random",
+            "fluency": "fluency",
+            "seconds_per_edit": "seconds",
+        }
+        present = {name: title for name, title in shown.items() if name in frame.columns}
+        kinds: dict[str, str] = {
+            title: "text"
+            if name in ("model", "method")
+            else "number"
+            if name in ("edits", "failed", "not_finite")
+            else "share"
+            for name, title in present.items()
+        }
+        note = "Means; all but fluency and seconds times 100. The text below has the intervals."
+        blocks.append(
+            table("Table 6, all edits", kinds, frame[list(present)], build.source(path, target), note)
+        )
+    blocks += _pictures(build, "edit", [("bleedover", "Bleedover (Figure 2)")], target)
+    texts = [("table6", "Table 6 with intervals"), ("table7", "Table 7: facts that the model knew")]
+    blocks += _texts(build, "edit", texts, target)
+    lead = (
+        "How far each method makes the model say the new object (efficacy), in other words too "
+        "(generalization), and how much it takes from other facts (bleedover)."
+    )
+    return Section("editing", "Editing", lead, blocks)
+
+
+def klob(build: Build) -> Section | None:
+    """Counts of KLoB, and locating methods judged by it."""
+    blocks: list[Block] = []
+    path = build.product("klob_meta.json")
+    if path is not None:
+        meta = json.loads(path.read_text(encoding="utf-8"))
+        source = build.source(path, path.name)
+        for title, name in (("Sizes (Table 1)", "table1"), ("Candidates that were dropped", "dropped")):
+            blocks += _counts(title, meta[name], source)
+        relations = pd.DataFrame(meta["table2"])[["pid", "label", "quota", "examples"]]
+        columns: dict[str, str] = {
+            "id": "text",
+            "relation": "text",
+            "wanted": "number",
+            "examples": "number",
+        }
+        blocks.append(table("Examples of KLoB-c by relation (Table 2)", columns, relations, source))
+    target = "locate_scores.parquet"
+    if build.product(target) is not None:
+        parts = [("c", "consistency"), ("r", "relevance"), ("u", "unbiasedness")]
+        names = [(f"figure_{part}", f"KLoB-{part}: {what}") for part, what in parts]
+        blocks += _pictures(build, "locate", names, target)
+        blocks += _texts(
+            build, "locate", [(f"table_{part}", f"KLoB-{part}, {what}") for part, what in parts], target
+        )
+    against = "locate_vs_edit.parquet"
+    if build.product(against) is not None:
+        blocks += _pictures(build, "locate", [("vs_edit", "Locating against editing")], against)
+        blocks += _texts(build, "locate", [("vs_edit", "Locating against editing")], against)
+    lead = "Is a method that says where a model stores a fact consistent, relevant and unbiased?"
+    return Section("klob", "KLoB and locating", lead, blocks) if blocks else None
+
+
+def tempripple(build: Build) -> Section | None:
+    """Counts of TempRIPPLE, and the answers of models to it."""
+    blocks: list[Block] = []
+    path = build.product("tr_stats.json", "tempripple")
+    if path is not None:
+        stats = json.loads(path.read_text(encoding="utf-8"))
+        source = build.source(path, "tempripple.stats.json")
+        blocks += _counts("Sizes", stats["sizes"], source)
+        items = {name: each["items"] for name, each in stats["items"].items() if "items" in each}
+        blocks += _counts("Items by task and hop", items, source)
+        dropped = {
+            kind: {reason: number["all"] for reason, number in reasons.items()}
+            for kind, reasons in stats["dropped"].items()
+        }
+        blocks += _counts("Candidates that were dropped", dropped, source)
+    target = "answer_scores.parquet"
+    if build.product(target) is not None:
+        blocks += _pictures(build, "answer", [("figure3", "Accuracy by hop")], target)
+        texts = [("table2", "Accuracy by task (Table 2)"), ("table3", "Accuracy by hop (Table 3)")]
+        blocks += _texts(build, "answer", texts, target)
+    clozes = "answer_clozes.parquet"
+    if build.product(clozes) is not None:
+        blocks += _texts(build, "answer", [("clozes", "What models complete")], clozes)
+    lead = "TempRIPPLE asks what changed in a period, and what follows from it over up to three hops."
+    return Section("tempripple", "TempRIPPLE and answering", lead, blocks) if blocks else None
+
+
+def verbalizations(build: Build) -> Section | None:
+    """Which sentences of a chat model were dropped, and why."""
+    path = build.product("verbalization_report.txt")
+    if path is None:
+        return None
+    text = Text("By relation", path.read_text(encoding="utf-8").rstrip(), build.source(path, path.name))
+    lead = "Each sentence of the chat model is judged; the templates come from those that are left."
+    return Section("verbalizations", "Sentences of a chat model", lead, [text])
+
+
+def _counts(title: str, value: Any, source: Source) -> Iterator[Table]:
+    """A table of all numbers in nested dictionaries, if there are any."""
+    rows = list(_leaves(value))
+    if rows:
+        yield table(title, {"what": "text", "number": "number"}, pd.DataFrame(rows), source)
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """The numbers in nested dictionaries, each with the keys that lead to it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}, {key}" if name else str(key))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield name, value

@@ -1,0 +1,131 @@
+"""Puts the sections of a build together and writes them as one page that needs no other file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from factdrift.core.errors import InputError
+from factdrift.core.manifests import warnings
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import database
+from factdrift.pages import environment, palette, shown
+from factdrift.pages.report import models, world
+from factdrift.pages.report.audit import audit
+from factdrift.pages.report.blocks import Build, Section, Source
+from factdrift.pages.report.context import neighbours, popularity, run_times, templates
+from factdrift.pages.report.streams import streams
+
+
+def write_page(build: Build, output: Path, memory_mb: int = 2000, stream: Path | None = None) -> None:
+    """Writes the page about a build: HTML with its own styles, script and figures, which loads nothing.
+
+    `stream`: the table of a sequence of dates, if the page is to have a section about it.
+
+    Raises InputError if the dataset of the pair has not been built.
+    """
+    for name in ("manifest.json", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet"):
+        if not (build.pair / name).is_file():
+            raise InputError(f"{build.pair / name}: no such file; build it with `snakemake --cores all`")
+    manifest, stats = (world.read_json(build, name) for name in ("manifest.json", "wikifactdiff.stats.json"))
+    sections = _sections(build, manifest, stats, memory_mb, stream)
+    text = render(
+        "page.html",
+        sections,
+        dates=manifest["dates"],
+        configuration=manifest["configuration"],
+        stats=stats["wikifactdiff"],
+        replacements=stats["wfd_repl"]["updates"],
+        counted=build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json"),
+        account=build.source(build.pair / "manifest.json", "manifest.json"),
+        warnings=list(warnings(manifest)),
+    )
+    with atomic_path(output) as path:
+        path.write_text(text, encoding="utf-8")
+
+
+def render(template: str, sections: Sequence[Section], **values: Any) -> str:
+    """A page as HTML that loads nothing: a template that extends `base.html`, with these sections."""
+    script, style = (_packaged(name) for name in ("page.js", "page.css"))
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            **values,
+            sections=sections,
+            sources=_sources(sections),
+            script=Markup(script),
+            style=Markup(palette() + style),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
+    )
+
+
+def _sections(
+    build: Build, manifest: dict[str, Any], stats: dict[str, Any], memory_mb: int, stream: Path | None
+) -> list[Section]:
+    with database(memory_mb) as db:
+        found = [
+            world.updates(build, db),
+            world.scenarios(build, db, stats),
+            world.time_line(build, db, manifest["dates"]),
+            streams(build, db, stream),
+            world.funnel(build, db),
+            popularity(build, db),
+            neighbours(build, db),
+            templates(build, db),
+        ]
+    found += [
+        models.verbalizations(build),
+        models.editing(build),
+        models.klob(build),
+        models.tempripple(build),
+        audit(build),
+        world.origin(build, manifest),
+        run_times(build),
+    ]
+    return [section for section in found if section is not None]
+
+
+def _sources(sections: Sequence[Section]) -> list[Source]:
+    """The files behind the page, each once, in the order of the page."""
+    return list(dict.fromkeys(block.source for section in sections for block in section.blocks))
+
+
+def _environment() -> jinja2.Environment:
+    made = environment("factdrift.pages.report")
+    made.filters |= {"figure": figure, "raw_svg": _raw_svg}
+    return made
+
+
+def _packaged(name: str) -> str:
+    return Path(__file__).with_name("templates").joinpath(name).read_text(encoding="utf-8")
+
+
+def figure(value: Any, kind: str) -> str:
+    """A cell of a table as text, by the kind of its column."""
+    if value is None:
+        return "–"
+    if kind == "text":
+        return shown(value)
+    if kind == "bytes":
+        return f"{value / 1e6:,.1f} MB" if value < 1e9 else f"{value / 1e9:,.1f} GB"
+    if kind == "seconds":
+        return f"{value:,.1f} s"
+    if kind == "share":
+        return f"{value:,.2f}"
+    return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 100 else f"{value:,.3g}"
+
+
+def _raw_svg(text: str) -> Markup:
+    """A figure of this build, drawn by matplotlib; anything that could run or load is refused."""
+    low = text.lower()
+    if "<script" in low or "javascript:" in low or "<foreignobject" in low:
+        raise InputError("a figure of this build has a script in it; make it again")
+    return Markup(text)

@@ -1,0 +1,292 @@
+"""Sections about the dataset: where it comes from, what changed, and how its triples were decided."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from factdrift.core.tables import sql
+from factdrift.pages.report.blocks import Bars, Build, Cards, Columns, Section, table
+
+CARDS = 12
+"""The number of replacements that are shown in words."""
+
+SCENARIOS = {
+    "ReplaceObject": "one object took the place of another",
+    "Archive": "objects ended and none followed",
+    "AddObject": "objects came to others that still hold",
+    "AddRelation": "a subject got its first object of a relation",
+    "AddEntity": "the subject itself is new",
+    "Other": "several things at once",
+}
+"""Scenario -> what happened, in words."""
+
+MOST_COLUMNS = 120
+"""The time line has a column a month, or a column a year where that would be more columns than this."""
+
+
+def origin(build: Build, manifest: dict[str, Any]) -> Section:
+    """What was built from what: dumps, snapshots, versions."""
+    source = build.source(build.pair / "manifest.json", "manifest.json")
+    rows = []
+    for day, dump in manifest["dumps"].items():
+        held = manifest["snapshots"].get(day, {})
+        checksum = next((f"{name} {dump[name]}" for name in ("sha1", "sha256") if name in dump), "")
+        counts = (held.get("items"), held.get("statements", {}).get("total"), held.get("bad_lines"))
+        rows.append((day, dump["file"], dump["bytes"], *counts, checksum))
+    dumps = pd.DataFrame(rows)
+    chosen = manifest["configuration"]
+    keys = [
+        (key, value) for key, value in chosen.items() if isinstance(value, str | int | float) and value != ""
+    ]
+    return Section(
+        "origin",
+        "What was built from what",
+        "Two snapshots, one configuration, and the versions of everything that can change a result.",
+        [
+            table(
+                "Dumps",
+                {
+                    "date": "text",
+                    "file": "text",
+                    "size": "bytes",
+                    "items": "number",
+                    "statements": "number",
+                    "bad lines": "number",
+                    "checksum": "text",
+                },
+                dumps,
+                source,
+            ),
+            table(
+                "Versions",
+                {"package": "text", "version": "text"},
+                pd.DataFrame(list(manifest["versions"].items())),
+                source,
+            ),
+            table(
+                "Configuration",
+                {"key": "text", "value": "text"},
+                pd.DataFrame([(key, str(value)) for key, value in keys]),
+                source,
+                "Keys with a single value; the file has all.",
+            ),
+        ],
+    )
+
+
+def updates(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
+    """Replacements in words, and one update of every scenario: the paper's Table 1 for this build."""
+    dataset = build.pair / "wikifactdiff.parquet"
+    rows = f"(SELECT *, row_number() OVER () AS place FROM read_parquet({sql(dataset)}))"
+    columns = "subject, relation, objects, scenario, update_prompt"
+    source = build.source(dataset, dataset.name)
+    replaced = db.sql(
+        f"""SELECT {columns} FROM {rows} WHERE is_replace
+        QUALIFY row_number() OVER (PARTITION BY relation.id ORDER BY place) = 1
+            AND row_number() OVER (PARTITION BY subject.id ORDER BY place) = 1
+        ORDER BY place LIMIT {CARDS}"""
+    )
+    cards = replaced.to_arrow_table().to_pylist()
+    shown = [card["subject"]["id"] for card in cards]
+    kinds = db.sql(
+        f"""SELECT {columns} FROM {rows} WHERE len(objects) <= 6 AND subject.id NOT IN {sql(shown)}
+        QUALIFY row_number() OVER (PARTITION BY scenario ORDER BY place) = 1
+        ORDER BY list_position({sql(tuple(SCENARIOS))}, scenario)"""
+    )
+    return Section(
+        "updates",
+        "What changed",
+        "Of each relation the most popular subject with a new value, and below one update of every scenario "
+        "with the rule that decided about each object (the paper's Table 1).",
+        [
+            Cards("One object for another", cards, source),
+            Cards("One update of every scenario", kinds.to_arrow_table().to_pylist(), source),
+        ],
+    )
+
+
+def scenarios(build: Build, db: duckdb.DuckDBPyConnection, stats: dict[str, Any]) -> Section:
+    """Table 2 of the paper for this build, and the updates of each relation."""
+    dataset = build.pair / "wikifactdiff.parquet"
+    counted = build.source(build.pair / "wikifactdiff.stats.json", "wikifactdiff.stats.json")
+    both = [stats[name] for name in ("wikifactdiff", "wfd_repl")]
+    rows = [(key, *(each[key] for each in both)) for key in ("updates", "triples", "subjects", "relations")]
+    rows += [(f"objects, {kind}", *(each["objects"][kind] for each in both)) for kind in both[0]["objects"]]
+    for group in ("scenarios", "decisions", "splits"):
+        rows += [(f"{group[:-1]} {name}", *(each[group][name] for each in both)) for name in both[0][group]]
+    relations = db.sql(
+        f"""WITH rows AS (SELECT relation, is_replace, unnest(objects, max_depth := 1) AS object,
+                generate_subscripts(objects, 1) AS place FROM read_parquet({sql(dataset)}))
+        SELECT relation.id, any_value(relation.label), count(*) FILTER (place = 1), count(*),
+            count(*) FILTER (object.decision = 'new'), count(*) FILTER (object.decision = 'obsolete'),
+            count(*) FILTER (object.decision = 'static'), count(*) FILTER (is_replace AND place = 1)
+        FROM rows GROUP BY 1 ORDER BY 3 DESC, 1"""
+    ).df()
+    tones = {"ReplaceObject": "new", "Archive": "obsolete"}
+    return Section(
+        "scenarios",
+        "Scenarios and relations",
+        "What became of a subject and relation, counted as in the paper's Table 2.",
+        [
+            Bars(
+                "Updates by scenario",
+                [
+                    (f"{name}: {SCENARIOS[name]}", count, tones.get(name, "plain"))
+                    for name, count in both[0]["scenarios"].items()
+                ],
+                counted,
+            ),
+            table(
+                "Both datasets",
+                {"count": "text", "wikifactdiff": "number", "wfd_repl": "number"},
+                pd.DataFrame(rows),
+                counted,
+            ),
+            table(
+                "Relations",
+                {"id": "text", "relation": "text", "updates": "number", "triples": "number"}
+                | dict.fromkeys(("new", "obsolete", "static", "replacements"), "number"),
+                relations,
+                build.source(dataset, dataset.name),
+            ),
+        ],
+    )
+
+
+def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
+    """What became of every statement and triple, from the dumps to WFD_repl."""
+    path = build.pair / "funnel.parquet"
+    source = build.source(path, path.name)
+    counts = db.sql(
+        f"SELECT stage, reason, sum(triples)::BIGINT AS n FROM read_parquet({sql(path)}) GROUP BY ALL"
+    ).fetchall()
+    by_stage: dict[str, dict[str, int]] = {}
+    for stage, reason, number in counts:
+        by_stage.setdefault(stage, {})[reason] = number
+
+    def total(stage: str) -> int:
+        return sum(by_stage.get(stage, {}).values())
+
+    def kept(stage: str) -> int:
+        return by_stage.get(stage, {}).get("kept", 0)
+
+    steps = [
+        ("statements of the old dump", total("preprocess_old"), "plain"),
+        ("of these after the filters", kept("preprocess_old"), "plain"),
+        ("statements of the new dump", total("preprocess_new"), "plain"),
+        ("of these after the filters", kept("preprocess_new"), "plain"),
+        ("triples in either dump", total("difference"), "plain"),
+        (
+            "of these in one dump only",
+            total("difference") - by_stage.get("difference", {}).get("F0", 0),
+            "new",
+        ),
+        ("triples in wikifactdiff", kept("groups"), "new"),
+        ("triples in wfd_repl", kept("wfd_repl"), "new"),
+    ]
+    filters = _wide(by_stage, "preprocess_old", "preprocess_new")
+    return Section(
+        "funnel",
+        "From statements to updates",
+        "Filters drop statements of each dump; rules label what is left; a group is dropped if it holds "
+        "nothing that changed, or something that cannot be decided.",
+        [
+            Bars("What is left after each step", steps, source),
+            table(
+                "Statements by filter",
+                {"filter": "text", "old dump": "number", "new dump": "number"},
+                filters,
+                source,
+                "Each statement counts at the first filter that drops it.",
+            ),
+            table("Triples by rule", {"rule": "text", "triples": "number"}, _tall(by_stage, "rules"), source),
+            table(
+                "Triples by label", {"label": "text", "triples": "number"}, _tall(by_stage, "labels"), source
+            ),
+            table(
+                "Why triples are not in the dataset",
+                {"step": "text", "triples": "number"},
+                _tall(by_stage, "groups"),
+                source,
+            ),
+        ],
+    )
+
+
+def _tall(by_stage: dict[str, dict[str, int]], stage: str) -> pd.DataFrame:
+    frame = pd.DataFrame(sorted(by_stage.get(stage, {}).items()), columns=["reason", "triples"])
+    return frame.sort_values("triples", ascending=False, kind="stable")
+
+
+def _wide(by_stage: dict[str, dict[str, int]], *stages: str) -> pd.DataFrame:
+    frame = pd.DataFrame({stage: by_stage.get(stage, {}) for stage in stages}).fillna(0).astype(int)
+    return frame.sort_values(list(stages), ascending=False, kind="stable").reset_index()
+
+
+def time_line(build: Build, db: duckdb.DuckDBPyConnection, dates: dict[str, str]) -> Section | None:
+    """When what is new began and when what is obsolete ended, between the two dates."""
+    dataset = build.pair / "wikifactdiff.parquet"
+    found = db.sql(
+        f"""SELECT object.decision = 'new' AS is_new,
+            CASE WHEN object.decision = 'new' THEN coalesce(object.start, object.point_in_time)
+                ELSE object."end" END AS day, count(*)
+        FROM (SELECT unnest(objects) AS object FROM read_parquet({sql(dataset)}))
+        WHERE object.decision <> 'static' GROUP BY ALL"""
+    ).fetchall()
+    months = list(_months(dates["old"], dates["new"]))
+    years = len(months) > MOST_COLUMNS
+    width = 4 if years else 7
+    names = list(dict.fromkeys(month[:width] for month in months))
+    counts: dict[bool, dict[str, int]] = {True: {}, False: {}}
+    outside = 0
+    for is_new, day, number in found:
+        label = (day or "")[:width]
+        if label in names:
+            counts[is_new][label] = counts[is_new].get(label, 0) + number
+        else:
+            outside += number
+    if not any(counts.values()):
+        return None
+    unit = "year" if years else "month"
+    marks = [
+        (place + 0.5, name[:4])
+        for place, name in enumerate(names)
+        if (len(name) == 4 and int(name) % max(len(names) // 6, 1) == 0) or name.endswith("-01")
+    ]
+    return Section(
+        "time",
+        "When it changed",
+        f"Above the line what began or was measured in a {unit}, below what ended in it.",
+        [
+            Columns(
+                f"Facts that began and ended, by {unit}",
+                names,
+                [counts[True].get(name, 0) for name in names],
+                [counts[False].get(name, 0) for name in names],
+                marks,
+                ("new", "obsolete"),
+                unit,
+                build.source(dataset, dataset.name),
+                f"{outside:,} changed triples have no date between the two dumps that names a {unit}: among "
+                "them what was replaced without an end, and dates that name a year only.",
+            )
+        ],
+    )
+
+
+def _months(old: str, new: str) -> Iterator[str]:
+    first, last = (datetime.date.fromisoformat(day) for day in (old, new))
+    for number in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
+        yield f"{number // 12:04}-{number % 12 + 1:02}"
+
+
+def read_json(build: Build, name: str) -> dict[str, Any]:
+    """A file of the pair as JSON."""
+    found: dict[str, Any] = json.loads((build.pair / name).read_text(encoding="utf-8"))
+    return found

@@ -1,0 +1,102 @@
+"""One run of Snakemake inside a refresh: its start, its end with the refresh, and the dump that failed it."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+import psutil
+
+from factdrift.core.errors import DAMAGED
+
+LOGS = Path("logs/snapshots")
+
+GRACE = 60.0
+"""Seconds that Snakemake has to end its jobs and itself when the refresh is asked to end."""
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+
+def run(line: Sequence[str], lock: IO[str]) -> int:
+    """Runs a command and returns its exit status; 128 + N if it, or this process, was ended by signal N.
+
+    The command holds the open file `lock` too, and with it the lock on it, even if this process is killed.
+    A signal that asks this process to end ends the command and its child processes first.
+    """
+    received: list[int] = []
+    # Handlers are set before the command starts, so that it begins with the default ones, also where this
+    # process was started to ignore Ctrl-C, as shells do in the background.
+    with _handled(received):
+        process = subprocess.Popen(line, pass_fds=[lock.fileno()])
+        while not received:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.2)
+                break
+        if received:
+            _end(process, interrupt=received[0] != signal.SIGINT)
+    if received:
+        return 128 + received[0]
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+@contextlib.contextmanager
+def _handled(received: list[int]) -> Iterator[None]:
+    def note(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+
+    before = {number: signal.signal(number, note) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(process: subprocess.Popen[bytes], interrupt: bool) -> None:
+    """Ends Snakemake as Ctrl-C does, which also cancels jobs on a cluster, and the jobs on this machine, for
+    which it would wait.
+
+    `interrupt`: Snakemake has not received the signal of Ctrl-C yet. Whatever is left after GRACE is killed.
+    """
+    # Not what it starts from now on, such as the command that cancels a job.
+    jobs = _children(process.pid)
+    if interrupt:
+        process.send_signal(signal.SIGINT)
+    for job in jobs:
+        with contextlib.suppress(psutil.Error):
+            job.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)
+    if process.poll() is None:
+        for child in _children(process.pid):
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+        process.kill()
+    process.wait()
+
+
+def _children(process: int) -> list[psutil.Process]:
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(process).children(recursive=True)
+    return []
+
+
+def log_times(date: str) -> dict[Path, int]:
+    """When each log of a snapshot's jobs was last changed, in nanoseconds."""
+    return {path: path.stat().st_mtime_ns for path in (LOGS / date).rglob("*.txt")}
+
+
+def damage(date: str, before: Mapping[Path, int]) -> str:
+    """What a job has found wrong with the dump of a date, from the logs that have changed since `before`; ""
+    if nothing."""
+    for path, changed in sorted(log_times(date).items()):
+        if before.get(path) != changed:
+            for line in path.read_text("utf-8", "replace").splitlines():
+                if line.startswith(f"factdrift: {DAMAGED}"):
+                    return line.removeprefix(f"factdrift: {DAMAGED}")
+    return ""

@@ -1,0 +1,90 @@
+"""From which dumps the next releases can be made: those that servers list, but for damaged ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
+from factdrift.publish.releases.plan import later, newest_two
+from factdrift.snapshots.fetch import Client, Missing
+from factdrift.snapshots.listing import complete_dumps
+from factdrift.snapshots.registry import address_of
+
+
+class Candidate(NamedTuple):
+    """A dump on a server. `address`: with checksum and size, as a value of `dumps`. `modified`: the date of
+    its last change, as the server writes it; "" if it does not."""
+
+    date: str
+    address: str
+    modified: str
+
+
+class Skipped(NamedTuple):
+    """A dump that cannot be used, as it was on the server, and why."""
+
+    address: str
+    modified: str
+    reason: str
+
+    def is_same(self, candidate: Candidate) -> bool:
+        """Whether the server still has that file, as far as checksum, size and date of change say."""
+        return (self.address, self.modified) == (candidate.address, candidate.modified)
+
+
+def candidates(
+    listings: Sequence[str],
+    every: int,
+    released: Sequence[str],
+    skipped: Mapping[str, Skipped],
+    client: Client,
+) -> Iterator[Candidate]:
+    """The complete dumps of the listings that can follow the dates `released`, newest first in each listing.
+
+    Yields those among them that are `skipped`, too. Of a listing no more folders are asked for than needed.
+    """
+    after = later(released[-1], every - 1) if released else ""
+    for listing in listings:
+        usable: list[str] = []
+        for dump in complete_dumps(listing, after, client):
+            try:
+                head = client.head(dump.urls[0])
+            except Missing:
+                continue  # removed after it had been listed
+            if dump.size is None:
+                dump = dataclasses.replace(dump, size=head.size)
+            found = Candidate(dump.date, address_of(dump), head.modified)
+            yield found
+            if dump.date in skipped and skipped[dump.date].is_same(found):
+                continue
+            usable.append(dump.date)
+            newest = newest_two(usable, every)
+            if not released and newest and dump.date <= newest[0]:
+                break
+
+
+def read_skipped(path: Path) -> dict[str, Skipped]:
+    """Date -> the damaged dump of that date, from the file that `write_skipped` wrote; empty without a file.
+
+    Raises InputError if the file cannot be read.
+    """
+    try:
+        return {date: Skipped(**entry) for date, entry in json.loads(path.read_text("utf-8")).items()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path}: not the list of skipped dumps ({error}); remove it, and all dumps are tried again"
+        ) from None
+
+
+def write_skipped(skipped: Mapping[str, Skipped], path: Path) -> None:
+    """Keeps the list for the next refresh."""
+    text = json.dumps({date: skipped[date]._asdict() for date in sorted(skipped)}, indent=2)
+    with atomic_path(path) as temporary:
+        temporary.write_text(f"{text}\n", encoding="utf-8")

@@ -1,0 +1,160 @@
+"""One release: a folder named by the newest date, with copies of the products and an account of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urldefrag
+
+from factdrift.core.errors import InputError
+from factdrift.core.manifests import read_manifest
+from factdrift.core.owned import atomic_path
+
+ACCOUNT = "release.json"
+MANIFEST = "manifest.json"
+STREAM = "stream.parquet"
+
+PRODUCTS = ("wfd_repl.parquet", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet")
+"""The products of the newest pair in a release; the manifest and the stream are beside them."""
+
+
+class Release(NamedTuple):
+    """What the next release has to know of one: its sequence of dates, where each dump came from, and the
+    configuration on which its contents depend."""
+
+    dates: list[str]
+    dumps: dict[str, str]
+    configuration: dict[str, Any]
+
+
+def write_release(files: Sequence[Path], release: Release, output: Path) -> None:
+    """Copies `files`, of which one is stream.parquet, to the folder `output`, with release.json beside them.
+
+    The folder appears when it is complete. release.json says nothing of the time or the machine. Raises
+    InputError if the manifest among `files` is not that of the newest pair, from the dumps of `release`.
+    """
+    (stream,) = [path for path in files if path.name == STREAM]
+    with atomic_path(output) as folder:
+        folder.mkdir()
+        for path in files:
+            shutil.copyfile(path, folder / path.name)
+        _check_manifest(folder / MANIFEST, release)
+        account = {
+            "date": release.dates[-1],
+            **release._asdict(),
+            "factdrift": version("factdrift"),
+            "files": {path.name: _described(path) for path in sorted(files)},
+            **_counts(stream, len(release.dates) - 1),
+        }
+        (folder / ACCOUNT).write_text(json.dumps(account, indent=2) + "\n", encoding="utf-8")
+
+
+def last_release(folder: Path) -> Path | None:
+    """The newest folder with an account in a folder of releases; None if there is none."""
+    found = [path.parent for path in folder.glob(f"*/{ACCOUNT}")]
+    dated = [path for path in found if re.fullmatch(r"\d{4}-\d{2}-\d{2}", path.name)]
+    return max(dated, key=lambda path: path.name, default=None)
+
+
+def read_release(folder: Path) -> tuple[Release, dict[str, Any]]:
+    """A release and its account, proved by its files.
+
+    Raises InputError that says what a complete release lacks: a readable account of its dates, the manifest
+    of its newest pair with the dumps that the account names, and each file with its size and SHA-256.
+    """
+    release, account = read_account(folder)
+    missing = sorted({*PRODUCTS, MANIFEST, STREAM} - account["files"].keys())
+    if missing:
+        raise InputError(f"{folder / ACCOUNT}: lists no {missing[0]}; {_REMEDY}")
+    for name, described in account["files"].items():
+        path = folder / name
+        if not path.is_file():
+            raise InputError(f"{path} is missing; {_REMEDY}")
+        for key, found in (("bytes", path.stat().st_size), ("sha256", sha256(path))):
+            if described.get(key) != found:
+                raise InputError(f"{path}: {key} is {found}, {ACCOUNT} says {described.get(key)}; {_REMEDY}")
+    _check_manifest(folder / MANIFEST, release)
+    return release, account
+
+
+_REMEDY = (
+    "put the file back, or move the folder of this release away, and the next refresh begins from the "
+    "release before it"
+)
+
+
+def read_account(folder: Path) -> tuple[Release, dict[str, Any]]:
+    """A release and its account, as the account has it. Raises InputError if it cannot be read."""
+    path = folder / ACCOUNT
+    if not path.is_file():
+        raise InputError(f"{path} is missing")
+    try:
+        account = json.loads(path.read_text("utf-8"))
+        release = Release(
+            [str(date) for date in account["dates"]], dict(account["dumps"]), dict(account["configuration"])
+        )
+        if release.dates[-1:] != [path.parent.name] or not release.dumps.keys() >= set(release.dates):
+            raise ValueError("its dates are not those of the folder and the dumps")
+        account["files"] = {str(name): dict(described) for name, described in account["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: not the account of a release ({error}); {_REMEDY}") from None
+    return release, account
+
+
+def _check_manifest(path: Path, release: Release) -> None:
+    """Raises InputError unless the manifest is that of the release's newest pair, from the dumps it names."""
+    manifest = read_manifest(path)
+    pair = dict(zip(("old", "new"), release.dates[-2:], strict=True))
+    if manifest.get("dates") != pair:
+        raise InputError(f"{path}: of the dates {manifest.get('dates')}, not {pair}")
+    for date in pair.values():
+        used: Mapping[str, Any] = manifest["dumps"].get(date, {})
+        for key, value in parse_qsl(urldefrag(release.dumps[date]).fragment):
+            if key in used and str(used[key]) != value:
+                raise InputError(
+                    f"{path}: the dump of {date} has {key} {used[key]}, the one on the server {value}; "
+                    f"another file was used. Remove results/snapshots/{date} to fetch that one"
+                )
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _described(path: Path) -> dict[str, object]:
+    # Only here, because the workflow imports this module each time it is read.
+    import pyarrow.parquet as pq
+
+    rows = {"rows": pq.read_metadata(path).num_rows} if path.suffix == ".parquet" else {}
+    return {"bytes": path.stat().st_size, "sha256": sha256(path), **rows}
+
+
+def _counts(stream: Path, interval: int) -> dict[str, object]:
+    """Updates of the newest interval, by scenario, and what they do to those before."""
+    from factdrift.core.tables import database, sql
+
+    with database() as db:
+        rows = f"FROM read_parquet({sql(stream)})"
+        newest = f"{rows} WHERE interval = {interval}"
+        scenarios = db.sql(f"SELECT scenario, count(*) {newest} GROUP BY 1 ORDER BY 2 DESC, 1").fetchall()
+        (further, reverts) = db.sql(
+            f"SELECT count(*) FILTER (link > 1), count(*) FILTER (reverts) {newest}"
+        ).fetchall()[0]
+        (total,) = db.sql(f"SELECT count(*) {rows}").fetchall()[0]
+    return {
+        "updates": total,
+        "new": {
+            "updates": sum(count for _, count in scenarios),
+            "scenarios": dict(scenarios),
+            "of_chains_before": further,
+            "reverts": reverts,
+        },
+    }

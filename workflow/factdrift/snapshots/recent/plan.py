@@ -1,0 +1,76 @@
+"""Writes the files of a build: the list of items, and the configuration that fetches them as of two days."""
+
+from __future__ import annotations
+
+import datetime
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path, is_own, list_files
+from factdrift.snapshots.recent.search import Found, Search
+from factdrift.wikidata.ids import entity_id, property_id
+
+TARGET = "results/wikifactdiff.parquet"
+
+
+def folder_of(wanted: Search) -> str:
+    """The name of the folders of a period, for its files and for the answers."""
+    return f"{wanted.since}_{wanted.until}"
+
+
+def write_plan(folder: Path, wanted: Search, found: Found, items: Sequence[int], api: str) -> Path:
+    """Writes `entities.txt` and `config.yaml` into a folder; returns the path of the latter.
+
+    A file that would have the same content is left as it is, so that a repeated run makes nothing again.
+    Raises InputError if another one was changed since it was written.
+    """
+    entities = folder / "entities.txt"
+    asked = ", ".join(property_id(relation) for relation in wanted.relations)
+    last = wanted.until - datetime.timedelta(days=1)
+    lines = [
+        f"# {len(items)} of {len(found)} items with a statement of {asked}",
+        f"# dated {wanted.since} to {last}" + (", or edited since" if wanted.changed else ""),
+        *(f"{entity_id(item)}  # {' '.join(map(property_id, sorted(found[item])))}" for item in items),
+    ]
+    _write(entities, "\n".join(lines) + "\n")
+    # A date is inside if it is strictly between the dates of the two snapshots, which are as of the ends of
+    # their days.
+    old, new = str(wanted.since - datetime.timedelta(days=1)), str(wanted.until)
+    config = {
+        "snapshots": {"old": old, "new": new},
+        "dumps": {date: {"entities": str(entities)} for date in (old, new)},
+        "wikidata_api": api,
+        "scope": wanted.scope,
+        "only": {"relations": [property_id(relation) for relation in wanted.relations]},
+        "undersample": {"P1082": 1},
+    }
+    path = folder / "config.yaml"
+    _write(path, yaml.safe_dump(config, sort_keys=False))
+    list_files(folder, (entities, path))
+    return path
+
+
+def arguments(config: Path, cores: str) -> list[str]:
+    """The arguments of Snakemake that build the dataset of a configuration."""
+    return ["--cores", cores, TARGET, "--configfile", str(config)]
+
+
+def shown(config: Path, cores: str, contact: str) -> str:
+    """The command that builds the dataset, for a shell."""
+    return shlex.join(["snakemake", *arguments(config, cores), "--config", f"contact={contact}"])
+
+
+def _write(path: Path, text: str) -> None:
+    if path.is_file() and path.read_bytes() == text.encode("utf-8"):
+        return
+    if path.exists() and not is_own(path):
+        raise InputError(
+            f"{path}: has been changed since this command wrote it, so it is not replaced; name your own "
+            "keys in another file (snakemake --configfile A B), or move this one away"
+        )
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
