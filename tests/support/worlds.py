@@ -380,8 +380,9 @@ def method(variant: str = "paper", **switches: Any) -> Method:
     """The method with the defaults of `config/config.schema.yaml` for a variant."""
     from factdrift.core.settings import configure
     from factdrift.core.stage_settings import settings_of
+    from factdrift.edit.methods.own import own_methods
 
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
     config: dict[str, Any] = {"snapshots": days, "variant": variant, **switches}
-    configure(config)
+    configure(config, own_methods)
     return read_method(settings_of(config, MethodSettings, PART))

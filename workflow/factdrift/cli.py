@@ -27,6 +27,7 @@ MODULES = (
     "klob.commands",
     "tempripple.commands",
     "models.commands",
+    "edit.describe_commands",
     "edit.commands",
     "locate.commands",
     "answer.commands",

@@ -11,6 +11,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.paths import SCHEMA
 from factdrift.core.settings import configure
 from factdrift.core.yaml_files import read_yaml
+from factdrift.edit.methods.own import own_methods
 from factdrift.publish.releases.series import check_unchanged, configuration
 
 FREE = {
@@ -23,7 +24,7 @@ FREE = {
 
 def complete(**keys: Any) -> dict[str, Any]:
     config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config)
+    configure(config, own_methods)
     return config
 
 

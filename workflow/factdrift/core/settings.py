@@ -13,9 +13,9 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from factdrift.core.addresses import check_addresses, is_url, texts
 from factdrift.core.errors import InputError
@@ -23,22 +23,25 @@ from factdrift.core.paths import SCHEMA
 from factdrift.core.switches import switches
 from factdrift.core.text_files import utf8_lines
 from factdrift.core.yaml_files import read_yaml
-from factdrift.edit.methods.own import entries
 
 _PERIOD = ("window_start", "change_start", "change_end", "immutable_from", "immutable_until")
 """The keys of `tempripple` that are dates."""
 
+OwnMethods: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
+"""Takes the list `methods` of a configuration; gives the name of each of the user's own methods in it, with
+its text there. Raises InputError for a method that does not exist."""
 
-def configure(config: dict[str, Any], schema_file: Path = SCHEMA) -> None:
+
+def configure(config: dict[str, Any], own_methods: OwnMethods) -> None:
     """Normalises dates, checks every key, fills in the defaults; in place.
 
     Raises InputError that names each wrong key and what it should be.
     """
-    schema = read_yaml(schema_file)
+    schema = read_yaml(SCHEMA)
     _normalise(config)
     # First, because other messages repeat the value that they complain of.
     check_addresses(config)
-    _add_methods(schema, config)
+    _add_methods(schema, config, own_methods)
     _complete(schema, config)
     _check_dates(config)
     if isinstance(config["dumps"], dict):
@@ -304,23 +307,21 @@ def _check_period(ripple: dict[str, Any]) -> None:
             )
 
 
-def _add_methods(schema: dict[str, Any], config: dict[str, Any]) -> None:
+def _add_methods(schema: dict[str, Any], config: dict[str, Any], own_methods: OwnMethods) -> None:
     """Adds a key to the schema for the hyper-parameters of each method of the user's own, in place.
 
-    Raises InputError if there is no such method, or another key of the configuration has its name.
+    Raises InputError as `own_methods`, or if another key of the configuration has the name of a method.
     """
     methods = config.get("methods")
     if not isinstance(methods, list) or not all(isinstance(each, str) for each in methods):
         return  # the schema says what is wrong
-    for each in entries(methods):
-        if each.path is None:
-            continue
-        if each.name in schema["properties"]:
+    for name, given in own_methods(methods).items():
+        if name in schema["properties"]:
             raise InputError(
-                f"methods: {each.given} would be called {each.name}, which is a key of the configuration; "
+                f"methods: {given} would be called {name}, which is a key of the configuration; "
                 "rename the file or function"
             )
-        schema["properties"][each.name] = {"type": "object", "default": {}}
+        schema["properties"][name] = {"type": "object", "default": {}}
 
 
 def _check_answer(config: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`factdrift models`: describe a model, train the bundled ones, count second moments."""
+"""`factdrift models`: train the bundled models, count second moments. `edit` adds `describe`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,11 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from factdrift.models import moment_commands
-from factdrift.models.options import add_source
-
-if TYPE_CHECKING:
-    from factdrift.models.families import ModelSpec
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-
-FOLDER = Path("results/models")
-"""The folder of the bundled models, relative to the folder in which the workflow runs."""
 
 
 def register(commands: Parsers) -> None:
@@ -25,16 +18,6 @@ def register(commands: Parsers) -> None:
         "models", help="language models: descriptions, second moments, the bundled sample models"
     )
     verbs = stage.add_subparsers(dest="verb", required=True, metavar="VERB")
-
-    describe = verbs.add_parser(
-        "describe", help="family, sizes and edited matrices of a model, and what is not supported"
-    )
-    describe.add_argument(
-        "model", help="sample, sample-gpt2, or the folder or name of a causal language model"
-    )
-    add_source(describe)
-    describe.add_argument("--folder", type=Path, default=FOLDER, help="of the bundled models")
-    describe.set_defaults(run=_describe)
 
     sentences = verbs.add_parser("sentences", help="write the training sentences of the bundled models")
     sentences.add_argument("--dataset", type=Path, required=True, help="wfd_repl.parquet or one like it")
@@ -53,17 +36,6 @@ def register(commands: Parsers) -> None:
     train.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
     train.set_defaults(run=_train)
     moment_commands.register(verbs)
-
-
-def _describe(options: argparse.Namespace) -> None:
-    from factdrift.edit.methods.roles import ANYWHERE, refused, role
-    from factdrift.models.describe import Lines, describe
-
-    def more(spec: ModelSpec) -> Lines:
-        return [*ANYWHERE, *(("not supported", reason) for reason in refused(spec))]
-
-    source = (options.revision, options.folder, options.trust_remote_code)
-    print(describe(options.model, role, more, *source))
 
 
 def _sentences(options: argparse.Namespace) -> None:

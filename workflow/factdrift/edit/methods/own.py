@@ -77,6 +77,11 @@ def entries(given: Sequence[str], folder: Path = METHODS) -> list[Entry]:
     return found
 
 
+def own_methods(given: Sequence[str]) -> dict[str, str]:
+    """Name -> as given, of the user's own methods among these; raises InputError as `entries`."""
+    return {each.name: each.given for each in entries(given) if each.path is not None}
+
+
 def entry(given: str, folder: Path = METHODS) -> Entry:
     """What the user means by a method.
 

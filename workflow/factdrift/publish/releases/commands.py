@@ -44,6 +44,7 @@ def _refresh(options: argparse.Namespace) -> None:
     from factdrift.core.paths import CONFIG
     from factdrift.core.settings import configure
     from factdrift.core.yaml_files import read_yaml
+    from factdrift.edit.methods.own import own_methods
     from factdrift.publish.releases.refresh import Order, Settings, refresh
     from factdrift.publish.releases.series import configuration
     from factdrift.snapshots.fetch import Client
@@ -56,8 +57,8 @@ def _refresh(options: argparse.Namespace) -> None:
         config = _merged(config, read_yaml(options.configfile))
     if options.contact is not None:
         config["contact"] = options.contact
-    configure(config)
-    configure(default)
+    configure(config, own_methods)
+    configure(default, own_methods)
     arguments = options.snakemake or ["--cores", "all"]
     for argument in arguments:
         if argument.partition("=")[0] in ("--config", "-C", "--configfile", "--configfiles"):
