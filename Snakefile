@@ -112,6 +112,9 @@ include: "rules/browse.smk"
 include: "rules/run.smk"
 
 
+check_jobs()
+
+
 localrules:
     all,
 

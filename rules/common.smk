@@ -1,8 +1,11 @@
 """What rules of several stages use: fingerprints of code, the project's tables, buckets, dumps, items, requests."""
 
+from factdrift.cli import job_of
 from factdrift.core.fingerprint import of_commands
+from factdrift.core.jobs import ShellLine, check_keywords, is_struct, keys_of, parameter_of, shell_line
 from factdrift.core.paths import RESOURCES
 from factdrift.core.settings import dump_source
+from factdrift.core.stage_settings import settings_of
 from factdrift.snapshots.registry import suffix
 
 
@@ -12,6 +15,47 @@ def code(*commands):
     A rule that reads temporary files also names the command that wrote them.
     """
     return lambda wildcards: of_commands(*commands)
+
+
+def job(*commands, without=""):
+    """The shell line that runs commands with the files and parameters of a rule.
+
+    `without`: fields of theirs that stay at their defaults.
+    """
+    return shell_line(tuple(map(job_of, commands)), without)
+
+
+def given(*commands, after=(), **parameters):
+    """The parameters of commands: what the configuration says for their fields, and a fingerprint of their code.
+
+    `after`: commands that wrote temporary files that these read; `parameters` come before the configuration's.
+    """
+
+    def value(field):
+        if is_struct(field.kind):
+            return lambda wildcards: settings_of(of_pair(wildcards), field.kind, field.key)
+        return parameter_of(config, field)
+
+    fields = {field.name: field for command in commands for field in keys_of(job_of(command))}
+    of_keys = {name: value(field) for name, field in fields.items() if name not in parameters}
+    return {"code": code(*commands, *after), **of_keys, **parameters}
+
+
+def check_jobs():
+    """Checks that the keywords of every rule are the fields of the commands that it runs."""
+    for each in workflow.rules:
+        if isinstance(each.shellcmd, ShellLine):
+            info = each.ruleinfo
+            keywords = {
+                "input": set(info.input.kwpaths) if info.input else set(),
+                "output": set(info.output.kwpaths) | ({"output"} if info.output.paths else set()),
+                "params": set(info.params[1]) if info.params else set(),
+                "resources": set(info.resources[1]) if info.resources else set(),
+            }
+            try:
+                check_keywords(f"rule {each.name}", each.shellcmd, keywords)
+            except InputError as error:
+                raise WorkflowError(str(error)) from None
 
 
 def resource(name):
@@ -60,7 +104,9 @@ def entities(which):
 
 
 def of_pair(wildcards):
-    """The configuration with the dates of the pair in the wildcards in the place of its own."""
+    """The configuration, with the dates of the pair in the wildcards, if there is one, in the place of its own."""
+    if "pair" not in wildcards.keys():
+        return config
     return {**config, "snapshots": {which: date_of(wildcards, which) for which in ("old", "new")}}
 
 

@@ -5,9 +5,6 @@ Outputs: results/{pair}/: filtered/{which}/{bucket}.parquet, kept/{which}/{bucke
 new_entities/{bucket}.parquet, updates/{bucket}.parquet, untouched/{bucket}.parquet.
 """
 
-from factdrift.core.stage_settings import settings_of
-from factdrift.updates.method import PART as METHOD, MethodSettings
-
 
 include: "inputs/updates.smk"
 
@@ -32,23 +29,9 @@ rule filter_context:
     resources:
         **request("updates context"),
     params:
-        code=code("updates context"),
-        settings=lambda wildcards: settings_of(of_pair(wildcards), MethodSettings, METHOD),
+        **given("updates context"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift updates context \
-            --entities {input.entities:q} \
-            --other-entities {input.other_entities:q} \
-            --classes {input.classes:q} \
-            --other-classes {input.other_classes:q} \
-            --properties {input.properties:q} \
-            --new-properties {input.new_properties:q} \
-            --snapshots {input.snapshots:q} \
-            --settings {params.settings:q} \
-            --relevant {output.relevant:q} \
-            --relations {output.relations:q}
-        """
+        job("updates context")
 
 
 rule preprocess:
@@ -58,7 +41,7 @@ rule preprocess:
         relevant="results/{pair}/context/{which}/relevant.parquet",
         relations="results/{pair}/context/{which}/relations.parquet",
     output:
-        filtered="results/{pair}/filtered/{which}/{bucket}.parquet",
+        "results/{pair}/filtered/{which}/{bucket}.parquet",
         kept="results/{pair}/kept/{which}/{bucket}.parquet",
     log:
         "logs/{pair}/filtered/{which}/{bucket}.txt",
@@ -67,20 +50,9 @@ rule preprocess:
     resources:
         **request("updates preprocess"),
     params:
-        code=code("updates preprocess"),
-        settings=lambda wildcards: settings_of(of_pair(wildcards), MethodSettings, METHOD),
+        **given("updates preprocess", dump_is="{which}"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift updates preprocess \
-            --statements {input.statements:q} \
-            --relevant {input.relevant:q} \
-            --relations {input.relations:q} \
-            --dump-is {wildcards.which} \
-            --settings {params.settings:q} \
-            --output {output.filtered:q} \
-            --kept {output.kept:q}
-        """
+        job("updates preprocess")
 
 
 rule preprocess_report:
@@ -89,7 +61,7 @@ rule preprocess_report:
         old=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
         new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),
     output:
-        report="results/{pair}/preprocess_report.parquet",
+        "results/{pair}/preprocess_report.parquet",
     log:
         "logs/{pair}/preprocess_report.txt",
     benchmark:
@@ -99,15 +71,9 @@ rule preprocess_report:
     resources:
         **request("updates report"),
     params:
-        code=code("updates report"),
+        **given("updates report"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift updates report \
-            --old {input.old:q} \
-            --new {input.new:q} \
-            --output {output.report:q}
-        """
+        job("updates report")
 
 
 rule difference:
@@ -116,7 +82,7 @@ rule difference:
         old=preprocessed("old"),
         new=preprocessed("new"),
     output:
-        triples="results/{pair}/triples/{bucket}.parquet",
+        "results/{pair}/triples/{bucket}.parquet",
     log:
         "logs/{pair}/triples/{bucket}.txt",
     benchmark:
@@ -124,17 +90,9 @@ rule difference:
     resources:
         **request("updates difference"),
     params:
-        code=code("updates difference"),
-        settings=lambda wildcards: settings_of(of_pair(wildcards), MethodSettings, METHOD),
+        **given("updates difference"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift updates difference \
-            --old {input.old:q} \
-            --new {input.new:q} \
-            --settings {params.settings:q} \
-            --output {output.triples:q}
-        """
+        job("updates difference")
 
 
 rule new_entities:
@@ -144,7 +102,7 @@ rule new_entities:
         triples="results/{pair}/triples/{bucket}.parquet",
         old_entities=side("entities/{bucket}.parquet", "old"),
     output:
-        entities="results/{pair}/new_entities/{bucket}.parquet",
+        "results/{pair}/new_entities/{bucket}.parquet",
     log:
         "logs/{pair}/new_entities/{bucket}.txt",
     benchmark:
@@ -152,18 +110,9 @@ rule new_entities:
     resources:
         **request("updates new-entities"),
     params:
-        code=code("updates new-entities"),
-        settings=lambda wildcards: settings_of(of_pair(wildcards), MethodSettings, METHOD),
+        **given("updates new-entities"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift updates new-entities \
-            --statements {input.statements:q} \
-            --triples {input.triples:q} \
-            --old-entities {input.old_entities:q} \
-            --settings {params.settings:q} \
-            --output {output.entities:q}
-        """
+        job("updates new-entities")
 
 
 rule classify:
@@ -180,11 +129,11 @@ rule classify:
             side("properties.parquet", which)(wildcards) for which in ("new", "old")
         ],
         labels=config["labels"],
-        subjects=[config["only"]["subjects"]] if config["only"]["subjects"] else [],
+        only_subjects=[config["only"]["subjects"]] if config["only"]["subjects"] else [],
         classes=only_classes_tables,
         rules=resource("rules.tsv"),
     output:
-        updates="results/{pair}/updates/{bucket}.parquet",
+        "results/{pair}/updates/{bucket}.parquet",
         untouched="results/{pair}/untouched/{bucket}.parquet",
     log:
         "logs/{pair}/updates/{bucket}.txt",
@@ -193,28 +142,6 @@ rule classify:
     resources:
         **request("updates classify"),
     params:
-        code=code("updates classify"),
-        settings=lambda wildcards: settings_of(of_pair(wildcards), MethodSettings, METHOD),
-        relations=config["only"]["relations"],
-        subjects=["--only-subjects", config["only"]["subjects"]] if config["only"]["subjects"] else [],
-        classes=only_classes_options,
+        **given("updates classify"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift updates classify \
-            --triples {input.triples:q} \
-            --old {input.old:q} \
-            --new {input.new:q} \
-            --relations {input.relations:q} \
-            --new-entities {input.new_entities:q} \
-            --old-entities {input.old_entities:q} \
-            --entities {input.entities:q} \
-            --properties {input.properties:q} \
-            --labels {input.labels:q} \
-            --rules {input.rules:q} \
-            --only-relations {params.relations:q} \
-            {params.subjects:q} {params.classes:q} \
-            --settings {params.settings:q} \
-            --output {output.updates:q} \
-            --untouched {output.untouched:q}
-        """
+        job("updates classify")

@@ -23,9 +23,3 @@ def only_classes_tables(wildcards):
     if not config["only"]["classes"]:
         return []
     return [side("classes.parquet", which)(wildcards) for which in ("new", "old")]
-
-
-def only_classes_options(wildcards, input):
-    """The options that name the classes of which subjects are to be instances."""
-    wanted = config["only"]["classes"]
-    return ["--only-classes", *wanted, "--classes", *input.classes] if wanted else []

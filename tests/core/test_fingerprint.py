@@ -140,10 +140,13 @@ def rules() -> list[tuple[str, str]]:
 def test_every_rule_passes_the_fingerprint_of_the_commands_it_runs(name: str, text: str):
     run = {" ".join(filter(None, found)) for found in COMMAND.findall(text)}
     run = {command if command in commands() else command.split()[0] for command in run}
-    declared = re.search(r"\bcode=code\(([^)]*)\)", text)
-    passed = set(re.findall(r'"([^"]+)"', declared[1])) if declared else set()
+    run |= {
+        name for listed in re.findall(r"\bjob\(([^)]*)\)", text) for name in re.findall(r'"([^"]+)"', listed)
+    }
+    declared = re.search(r"\b(?:code|given)\(([^)]*)\)", text)
+    passed = set(re.findall(r'"([a-z][a-z -]*)"', declared[1])) & set(commands()) if declared else set()
+    assert run <= set(commands())
     assert run - WITHOUT <= passed
-    assert passed <= set(commands())
     # The metadata of temporary files is gone with them, so their readers pass the writer's fingerprint too.
     if re.search(r"^ +shards=shards,", text, re.MULTILINE):
         assert "statements extract" in passed

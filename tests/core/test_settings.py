@@ -25,10 +25,10 @@ from factdrift.core.settings import (
     read_ids,
     scope,
 )
-from factdrift.core.stage_settings import settings_of
+from factdrift.core.stage_settings import read_settings, settings_of
 from factdrift.core.switches import switches
 from factdrift.edit.methods.own import own_methods
-from factdrift.updates.method import PART, MethodSettings, read_method
+from factdrift.updates.method import PART, MethodSettings, method_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "config" / "config.schema.yaml"
@@ -40,8 +40,12 @@ def configured(**keys):
     return config
 
 
-def method_of(config):
+def text_of(config):
     return settings_of(config, MethodSettings, PART)
+
+
+def settings_in(config):
+    return read_settings(text_of(config), MethodSettings, PART)
 
 
 @pytest.mark.parametrize("date", [datetime.date(2021, 1, 4), "2021-01-04", 20210104, "20210104"])
@@ -60,7 +64,7 @@ def test_presets_are_valid_over_the_default(path):
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
     config.update(yaml.safe_load(path.read_text(encoding="utf-8")))
     configure(config, own_methods)
-    chosen = read_method(method_of(config))
+    chosen = method_of(settings_in(config))
     assert chosen.t_old < chosen.t_new
 
 
@@ -178,7 +182,7 @@ def test_which_items_get_a_row(keys, wanted):
 
 
 def test_the_reference_drops_fewer_datatypes():
-    paper, reference = (read_method(method_of(configured(variant=v))) for v in ("paper", "reference"))
+    paper, reference = (method_of(settings_in(configured(variant=v))) for v in ("paper", "reference"))
     assert set(reference.dropped_datatypes) < set(paper.dropped_datatypes)
     assert paper.start == 580
     assert 4167836 in paper.page_classes
@@ -196,14 +200,15 @@ def test_the_reference_drops_fewer_datatypes():
     ],
 )
 def test_a_wrong_key_of_the_method_is_named(key, value, message):
-    text = json.dumps({**json.loads(method_of(configured())), key: value})
+    text = json.dumps({**json.loads(text_of(configured())), key: value})
     with pytest.raises(InputError, match=re.escape(message)):
-        read_method(text)
+        method_of(read_settings(text, MethodSettings, PART))
 
 
 def test_a_method_needs_no_more_than_its_dates():
     days = {"snapshots_old": "2021-01-04", "snapshots_new": "2023-02-27"}
-    assert read_method(json.dumps(days)) == read_method(method_of(configured()))
+    given = read_settings(json.dumps(days), MethodSettings, PART)
+    assert method_of(given) == method_of(settings_in(configured()))
 
 
 def test_files_to_be_downloaded_need_not_exist(tmp_path, monkeypatch):

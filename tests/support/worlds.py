@@ -19,13 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.tables import write_parquet
-from factdrift.updates.classify import classify
-from factdrift.updates.difference import difference
-from factdrift.updates.filters import context, preprocess
+from factdrift.updates.jobs import Classify, Context, Difference, NewEntities, Preprocess
 from factdrift.updates.kept import Dump
-from factdrift.updates.method import PART, Method, MethodSettings, read_method
-from factdrift.updates.new_entities import new_entities
-from factdrift.updates.only import OnlyClasses
+from factdrift.updates.method import PART, Method, MethodSettings, method_of
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.wikidata.time import parse_time
 
@@ -289,64 +285,58 @@ class World:
         **switches: Any,
     ) -> list[dict[str, Any]]:
         """The triples of open groups as the updates stage leaves them, with `method(**switches)`."""
-        how = method(**switches)
+        how = settings(**switches)
         self.write(directory)
-        other = {"old": "new", "new": "old"}
-        for which in ("old", "new"):
-            constraints = "new" if how.variant == "reference" else which
-            context(
-                entities=[directory / which / "entities.parquet"],
-                other_entities=[directory / other[which] / "entities.parquet"],
-                classes=directory / which / "classes.parquet",
-                other_classes=directory / other[which] / "classes.parquet",
-                properties=directory / which / "properties.parquet",
-                constraints=directory / constraints / "properties.parquet",
-                method=how,
-                relevant=directory / which / "relevant.parquet",
-                relations=directory / which / "relations.parquet",
-            )
-            preprocess(
-                directory / which / "statements.parquet",
-                directory / which / "relevant.parquet",
-                directory / which / "relations.parquet",
-                how.t_old if which == "old" else how.t_new,
-                how,
-                dump(directory, which),
-            )
+        old, new = (directory / which for which in ("old", "new"))
+        for here, other in ((old, new), (new, old)):
+            Context(
+                entities=(here / "entities.parquet",),
+                other_entities=(other / "entities.parquet",),
+                classes=here / "classes.parquet",
+                other_classes=other / "classes.parquet",
+                properties=here / "properties.parquet",
+                new_properties=new / "properties.parquet",
+                settings=how,
+                relevant=here / "relevant.parquet",
+                relations=here / "relations.parquet",
+            ).run()
+            Preprocess(
+                statements=here / "statements.parquet",
+                relevant=here / "relevant.parquet",
+                relations=here / "relations.parquet",
+                dump_is="old" if here == old else "new",
+                settings=how,
+                output=dump(directory, here.name).filtered,
+                kept=dump(directory, here.name).kept,
+            ).run()
         triples = directory / "triples.parquet"
-        old, new = (dump(directory, which) for which in ("old", "new"))
-        difference(old, new, how, triples)
-        new_entities(
-            directory / "new" / "statements.parquet",
-            triples,
-            directory / "old" / "entities.parquet",
-            how,
-            directory / "new_entities.parquet",
-        )
-        classify(
+        dumps = {which: dump(directory, which) for which in ("old", "new")}
+        Difference(**dumps, settings=how, output=triples).run()
+        NewEntities(
+            statements=new / "statements.parquet",
             triples=triples,
-            old=old,
-            new=new,
-            relations=directory / "new" / "relations.parquet",
-            new_entities=[directory / "new_entities.parquet"],
-            old_entities=[directory / "old" / "entities.parquet"],
-            entities=[directory / "new" / "entities.parquet"],
-            properties=[directory / "new" / "properties.parquet", directory / "old" / "properties.parquet"],
-            labels=labels,
+            old_entities=old / "entities.parquet",
+            settings=how,
+            output=directory / "new_entities.parquet",
+        ).run()
+        Classify(
+            triples=triples,
+            **dumps,
+            relations=new / "relations.parquet",
+            new_entities=(directory / "new_entities.parquet",),
+            old_entities=(old / "entities.parquet",),
+            entities=(new / "entities.parquet",),
+            properties=(new / "properties.parquet", old / "properties.parquet"),
+            labels=tuple(labels),
             rules=rules,
-            only_relations=only_relations,
+            only_relations=tuple(f"P{number}" for number in only_relations),
             only_subjects=only_subjects,
-            method=how,
+            only_classes=tuple(f"Q{number}" for number in only_classes),
+            classes=(new / "classes.parquet", old / "classes.parquet"),
+            settings=how,
             output=directory / "updates.parquet",
             untouched=directory / "untouched.parquet",
-            only_classes=OnlyClasses(
-                only_classes,
-                [directory / which / "classes.parquet" for which in ("new", "old")],
-                [directory / which / "entities.parquet" for which in ("new", "old")],
-            )
-            if only_classes
-            else None,
-        )
+        ).run()
         rows: list[dict[str, Any]] = pq.read_table(directory / "updates.parquet").to_pylist()
         return rows
 
@@ -378,11 +368,16 @@ def dump(directory: Path, which: str) -> Dump:
 
 def method(variant: str = "paper", **switches: Any) -> Method:
     """The method with the defaults of `config/config.schema.yaml` for a variant."""
+    return method_of(settings(variant, **switches))
+
+
+def settings(variant: str = "paper", **switches: Any) -> MethodSettings:
+    """The settings with these defaults."""
     from factdrift.core.settings import configure
-    from factdrift.core.stage_settings import settings_of
+    from factdrift.core.stage_settings import read_settings, settings_of
     from factdrift.edit.methods.own import own_methods
 
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
     config: dict[str, Any] = {"snapshots": days, "variant": variant, **switches}
     configure(config, own_methods)
-    return read_method(settings_of(config, MethodSettings, PART))
+    return read_settings(settings_of(config, MethodSettings, PART), MethodSettings, PART)

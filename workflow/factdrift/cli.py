@@ -1,7 +1,7 @@
 """`factdrift <stage> <verb>`: every job of the workflow, and the tools for users, as commands.
 
-Each of MODULES has a function `register(commands)`, which adds commands and their verbs; what a verb needs
-is imported only when it runs.
+The modules of COMMANDS declare them (`factdrift.core.jobs`); what a command needs is imported only when it
+runs.
 """
 
 from __future__ import annotations
@@ -13,34 +13,50 @@ from pathlib import Path
 
 from factdrift.core import disk, memory
 from factdrift.core.errors import DAMAGED, DamagedDump, InputError
+from factdrift.core.jobs import JOBS, Job, add_job, record
 from factdrift.core.threads import wait_asleep
 
-MODULES = (
-    "snapshots.commands",
-    "statements.commands",
-    "updates.commands",
-    "neighbors.commands",
-    "verbalize.commands",
-    "wikifactdiff.commands",
-    "streams.commands",
-    "snapshots.recent.commands",
-    "klob.commands",
-    "tempripple.commands",
-    "models.commands",
-    "edit.describe_commands",
-    "edit.commands",
-    "locate.commands",
-    "answer.commands",
-    "chat.commands",
-    "runs.commands",
-    "audit.commands",
-    "pages.compare.commands",
-    "pages.report.commands",
-    "publish.releases.commands",
-    "publish.commands",
-    "pages.browse.commands",
-    "core.unlock",
-)
+COMMANDS = {
+    "sample": ("snapshots.commands", "the bundled sample of dated facts"),
+    "snapshots": ("snapshots.commands", "dumps derived from a newer one, or fetched by the API"),
+    "dumps": ("snapshots.commands", "Wikidata's dumps: list, check, download"),
+    "pageviews": ("snapshots.commands", "monthly page views of the English Wikipedia"),
+    "statements": ("statements.commands", "a dump as tables"),
+    "updates": ("updates.jobs", "difference two snapshots and label what changed"),
+    "neighbors": ("neighbors.commands", "facts about similar entities, and random facts"),
+    "verbalize": ("verbalize.commands", "sentence templates for relations, literals in words"),
+    "wikifactdiff": ("wikifactdiff.commands", "the datasets, their statistics and their origin"),
+    "show": ("wikifactdiff.commands", ""),
+    "streams": ("streams.commands", "the updates of a sequence of dates, linked to chains"),
+    "recent": ("snapshots.recent.commands", ""),
+    "klob": ("klob.commands", "sentences on which locating methods are judged (KLoB)"),
+    "tempripple": ("tempripple.commands", "what changed, what it was, and what follows"),
+    "rdf": ("tempripple.commands", "a snapshot as RDF in Wikidata's vocabulary"),
+    "sparql": ("tempripple.commands", ""),
+    "models": ("models.commands", "language models: descriptions, second moments, the bundled sample models"),
+    "models describe": ("edit.describe_commands", ""),
+    "edit": ("edit.commands", "editing methods on language models: edits, scores, layouts of other projects"),
+    "locate": ("locate.commands", "locating methods on language models: run and compare them"),
+    "answer": (
+        "answer.commands",
+        "ask models TempRIPPLE's questions: without or with context, after an edit",
+    ),
+    "chat": ("chat.commands", "ask a chat model; keep, export and import its answers"),
+    "estimate": ("runs.commands", ""),
+    "audit": ("audit.commands", ""),
+    "diff-builds": ("pages.compare.commands", ""),
+    "report": ("pages.report.commands", ""),
+    "refresh": ("publish.releases.commands", ""),
+    "release": ("publish.releases.commands", ""),
+    "publish": ("publish.commands", "finished files under short names; folders for other people"),
+    "browse": ("pages.browse.commands", ""),
+    "explorer": ("pages.browse.commands", ""),
+    "unlock": ("core.unlock", ""),
+}
+"""Command -> the module that declares it, and for a stage, whose verbs follow, what they are about.
+
+A verb that another module declares than those of its stage stands for itself.
+"""
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
 """What `make models` adds to the environment."""
@@ -50,12 +66,37 @@ INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(command: str = "") -> argparse.ArgumentParser:
+    """The parser of the command line; of one command only, whose modules alone are imported then."""
     top = argparse.ArgumentParser(prog="factdrift", description=sys.modules["factdrift"].__doc__)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in MODULES:
-        importlib.import_module(f"factdrift.{module}").register(commands)
+    chosen = [name for name in COMMANDS if command not in COMMANDS or name.split()[0] == command]
+    for place in dict.fromkeys(COMMANDS[name][0] for name in chosen):
+        module = importlib.import_module(f"factdrift.{place}")
+        if hasattr(module, "register"):
+            module.register(commands)
+    for name in chosen:
+        if name in JOBS and " " not in name:
+            add_job(commands, name, JOBS[name])
+        elif jobs := {verb: job for (stage, _, verb), job in _jobs() if stage == name}:
+            said = COMMANDS[name][1]
+            verbs = commands.add_parser(name, help=said, description=said).add_subparsers(
+                dest="verb", required=True, metavar="VERB"
+            )
+            for verb, job in jobs.items():
+                add_job(verbs, verb, job)
     return top
+
+
+def _jobs() -> list[tuple[tuple[str, str, str], type[Job]]]:
+    return [(command.partition(" "), job) for command, job in JOBS.items()]
+
+
+def job_of(command: str) -> type[Job]:
+    """The record of a command, such as `updates classify`. Raises KeyError if there is none."""
+    place, _ = COMMANDS.get(command) or COMMANDS[command.split()[0]]
+    importlib.import_module(f"factdrift.{place}")
+    return JOBS[command]
 
 
 def _missing(options: argparse.Namespace, error: Exception) -> str | None:
@@ -71,9 +112,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = argparse.Namespace()
     try:
         memory.warn_of_limit()
-        options = parser().parse_args(arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        options = parser(*words[:1]).parse_args(words)
         wait_asleep()
-        options.run(options)
+        if "job" in options:
+            if (result := record(options.job, options).run()) is not None:
+                print(result)
+        else:
+            options.run(options)
     except InputError as error:
         kind = DAMAGED if isinstance(error, DamagedDump) else ""
         print(f"factdrift: {kind}{error}", file=sys.stderr)

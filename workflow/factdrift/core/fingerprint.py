@@ -82,7 +82,7 @@ def _handlers() -> dict[str, Callable[..., Any]]:
     waiting = [("", parser())]
     while waiting:
         name, command = waiting.pop()
-        if (run := command.get_default("run")) is not None:
+        if (run := command.get_default("run") or command.get_default("job")) is not None:
             found[name.strip()] = run
         for action in command._actions:
             if isinstance(action, argparse._SubParsersAction):
@@ -126,8 +126,12 @@ def _imported(module: str) -> set[str]:
 
 
 def _modules(names: Iterable[str]) -> set[str]:
-    """The modules of the package that are loaded when these dotted names are imported."""
-    return {module for name in names if (module := _module(name)) is not None}
+    """The modules of the package that are loaded when these dotted names are imported.
+
+    Without that of the jobs: the values that it reads from the command line are parameters of the rules.
+    """
+    found = {module for name in names if (module := _module(name)) is not None}
+    return found - {"factdrift.core.jobs"}
 
 
 @cache
@@ -201,6 +205,10 @@ def _write(node: ast.AST, texts: list[str], uses: set[str], imports: set[str]) -
         uses.add(node.id)
     elif isinstance(node, ast.Import | ast.ImportFrom):
         imports.update(_dotted(node, alias) for alias in node.names)
+    elif isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == "Annotated":
+        # The texts are the help of a job's field.
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        node = ast.Tuple([part for part in parts if not isinstance(part, ast.Constant)])
     for field in node._fields:
         value = getattr(node, field, None)
         if isinstance(value, ast.AST):

@@ -44,20 +44,20 @@ def add_settings(command: argparse.ArgumentParser, kind: type[msgspec.Struct], p
 
     def with_listing() -> str:
         # Only now, because reading the schema takes longer than many commands.
-        command.epilog = _listing(kind, part)
+        command.epilog = listing(kind, part)
         return format_help()
 
     command.format_help = with_listing  # type: ignore[method-assign]
 
 
-def read_settings(text: str, kind: type[Settings], part: str) -> Settings:
-    """The settings that `--settings` gives, with defaults filled in.
+def read_settings(text: str, kind: type[Settings], part: str, option: str = "--settings") -> Settings:
+    """The settings that an option gives, with defaults filled in.
 
     `text` is a JSON object, or `@` and the name of a file that holds one. Raises InputError that names the
     file or the key if it is not valid.
     """
-    source = text[1:] if text.startswith("@") else "--settings"
-    given = read_json(text, "--settings")
+    source = text[1:] if text.startswith("@") else option
+    given = read_json(text, option)
     if not isinstance(given, dict):
         raise InputError(f"{source}: {type(given).__name__} where an object such as {{}} is wanted")
     try:
@@ -106,19 +106,47 @@ def _with_defaults(given: dict[str, Any], kind: type[msgspec.Struct], part: str)
 
 def _check_limits(settings: msgspec.Struct, part: str) -> None:
     """Raises ValueError that names the first key whose value the schema does not allow."""
-    from jsonschema import Draft202012Validator
-
     described = _described(part)
     for field in msgspec.structs.fields(type(settings)):
-        # As JSON has it: a tuple is an array.
-        value = json.loads(msgspec.json.encode(getattr(settings, field.name)))
+        value = getattr(settings, field.name)
         if _is_struct(field.type):
-            _check_limits(getattr(settings, field.name), f"{part}.{field.encode_name}")
+            _check_limits(value, f"{part}.{field.encode_name}")
         elif field.encode_name in described and value not in (None, field.default):
             # The struct's own default means a key that the configuration does not have.
-            entry = {**described[field.encode_name], "$defs": _schema().get("$defs", {})}
-            for fault in Draft202012Validator(entry).iter_errors(value):
-                raise ValueError(f"{'.'.join(_paths(part)[field.encode_name])}: {fault.message}")
+            _check_value(_paths(part)[field.encode_name], value)
+
+
+def _check_value(path: tuple[str, ...], value: Any) -> None:
+    """Raises ValueError that names the key if the schema does not allow its value."""
+    # As JSON has it: a tuple is an array.
+    value, entry = json.loads(msgspec.json.encode(value)), _entries()[path]
+    if value == entry.get("default"):
+        return
+    # Only now, because importing it takes longer than many commands.
+    from jsonschema import Draft202012Validator
+
+    for fault in Draft202012Validator({**entry, "$defs": _schema().get("$defs", {})}).iter_errors(value):
+        raise ValueError(f"{'.'.join(path)}: {fault.message}")
+
+
+def check_value(key: str, value: Any, option: str) -> None:
+    """Raises InputError that names the option and the key if the schema does not allow its value."""
+    try:
+        _check_value(tuple(key.split(".")), value)
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from error
+
+
+def default_of(key: str) -> Any:
+    """The default of a key of the configuration; None if it has none."""
+    return _entries()[tuple(key.split("."))].get("default")
+
+
+def description_of(key: str) -> str:
+    """What the schema says of a key of the configuration, with its default."""
+    entry = _entries()[tuple(key.split("."))]
+    text = " ".join(entry.get("description", "").split())
+    return text + (f" [default: {json.dumps(entry['default'])}]" if "default" in entry else "")
 
 
 def _is_struct(kind: Any) -> bool:
@@ -140,9 +168,9 @@ def _place(part: str) -> str:
     return f"'{part}' in the configuration" if part else "the configuration"
 
 
-def _listing(kind: type[msgspec.Struct], part: str) -> str:
-    """A line or more a key: name, type, description, default."""
-    lines = [f"keys of --settings ({_place(part)}):", *_keys(kind, part)]
+def listing(kind: type[msgspec.Struct], part: str, option: str = "--settings") -> str:
+    """The keys of an option's settings as argparse wants a text: a line or more a key, with its default."""
+    lines = [f"keys of {option} ({_place(part)}):", *_keys(kind, part)]
     # argparse formats the text with `%`.
     return "\n".join(lines).replace("%", "%%")
 
@@ -172,7 +200,7 @@ def _type_name(kind: Any) -> str:
 @cache
 def _described(part: str) -> dict[str, dict[str, Any]]:
     """Field name -> its entry of the schema; see `_paths`."""
-    entries = dict(_leaves(_schema(), _schema(), ()))
+    entries = _entries()
     return {name: entries[path] for name, path in _paths(part).items()}
 
 
@@ -182,13 +210,19 @@ def _paths(part: str) -> dict[str, tuple[str, ...]]:
 
     All keys under `part`, nested ones too; keys elsewhere have their full names, such as `snapshots_old`.
     """
-    every = [path for path, _ in _leaves(_schema(), _schema(), ())]
+    every = list(_entries())
     above = tuple(part.split(".")) if part else ()
     under = [path for path in every if path[: len(above)] == above]
     ends = Counter(path[-1] for path in under)
     names = {"_".join(path): path for path in every}
     names |= {path[-1]: path for path in under if ends[path[-1]] == 1}
     return names | {"_".join(path[len(above) :]): path for path in under}
+
+
+@cache
+def _entries() -> dict[tuple[str, ...], dict[str, Any]]:
+    """Path of each key of the configuration -> its entry of the schema."""
+    return dict(_leaves(_schema(), _schema(), ()))
 
 
 @cache

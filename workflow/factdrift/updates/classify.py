@@ -8,7 +8,7 @@ other groups are only counted (see `untouched`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
@@ -19,14 +19,16 @@ from numpy.typing import NDArray
 from factdrift.core.tables import database, sql, write_tables
 from factdrift.updates.after_rules import steps
 from factdrift.updates.blocks import BLOCK
-from factdrift.updates.kept import Dump
-from factdrift.updates.method import Method
-from factdrift.updates.only import OnlyClasses, asked_subjects
+from factdrift.updates.method import Method, method_of
+from factdrift.updates.only import asked_classes, asked_relations, asked_subjects
 from factdrift.updates.open_groups import JOINED, Statements, divided
 from factdrift.updates.readings import high, inside, low
 from factdrift.updates.rules import Rule, first_match, label_of, read_rules
 from factdrift.updates.untouched import NEWBORN, Untouched
 from factdrift.wikidata.tables import supplied_labels
+
+if TYPE_CHECKING:
+    from factdrift.updates.jobs import Classify
 
 UPDATES = pa.schema(
     [
@@ -56,47 +58,28 @@ _CARRIED = frozenset(
 """Columns of the triples that no rule uses."""
 
 
-def classify(
-    triples: Path,
-    old: Dump,
-    new: Dump,
-    relations: Path,
-    new_entities: Sequence[Path],
-    old_entities: Sequence[Path],
-    entities: Sequence[Path],
-    properties: Sequence[Path],
-    labels: Sequence[Path],
-    rules: Path,
-    only_relations: Sequence[int],
-    only_subjects: Path | None,
-    method: Method,
-    output: Path,
-    untouched: Path,
-    rows: int = 2 * BLOCK,
-    only_classes: OnlyClasses | None = None,
-) -> int:
+def classify(job: Classify, rows: int = 2 * BLOCK) -> int:
     """Writes one bucket's triples with label, rule and `dropped_by`; returns how many reach the dataset.
 
-    `old` and `new` hold the statements that `triples` refers to; `relations` is the new dump's
-    (`preprocess.context`); `new_entities`, `old_entities` and `entities` (the new snapshot's) hold all
-    buckets, since objects may lie in any; `properties` are the tables of the new and the old dump; `labels`
-    are TSV files (id, label) for entities that the dumps lack. `output` has the columns UPDATES for the
-    triples of open groups, `untouched` counts the others. Raises InputError if a rule decides on the latter.
+    `output` has the columns UPDATES for the triples of open groups, `untouched` counts the others. Raises
+    InputError if a rule decides on the latter, or an id in `only` is none.
     """
-    table = read_rules(rules, method.variant)
+    method = method_of(job.settings)
+    table = read_rules(job.rules, method.variant)
+    relations, kinds = asked_relations(job.only_relations), asked_classes(job)
     kept = 0
     with database() as db:
-        subjects = asked_subjects(db, triples, only_subjects, only_classes)
+        subjects = asked_subjects(db, job.triples, job.only_subjects, kinds)
         if subjects is not None:
             db.register("asked_subjects", pa.table({"id": pa.array(subjects, pa.int32())}))
-        queries = _steps(table, only_relations, subjects is not None, method)
-        counted = Untouched(only_relations, subjects)
-        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(relations)})")
-        db.execute(f"CREATE TEMP TABLE newborn AS SELECT id FROM read_parquet({sql(new_entities)})")
-        _mentioned(db, triples, old, new, rows)
-        _display_labels(db, old_entities, entities, properties, labels)
-        _merged(db, old_entities, entities, method)
-        statements = Statements(old, new)
+        queries = _steps(table, relations, subjects is not None, method)
+        counted = Untouched(relations, subjects)
+        db.execute(f"CREATE TEMP TABLE relations AS SELECT * FROM read_parquet({sql(job.relations)})")
+        db.execute(f"CREATE TEMP TABLE newborn AS SELECT id FROM read_parquet({sql(job.new_entities)})")
+        _mentioned(db, job, rows)
+        _display_labels(db, job)
+        _merged(db, job, method)
+        statements = Statements(job.old, job.new)
 
         def decided(joined: pa.Table, queries: Sequence[str]) -> pa.Table:
             db.register("triples", joined.append_column("line", pa.array(range(joined.num_rows))))
@@ -112,7 +95,7 @@ def classify(
 
         def labelled() -> Iterator[pa.Table]:
             nonlocal kept
-            for block in divided(triples, rows):
+            for block in divided(job.triples, rows):
                 counted.add(block.untouched)
                 joined = statements.join(block.open)
                 narrow = joined.select([name for name in JOINED.names if name not in _CARRIED])
@@ -120,10 +103,10 @@ def classify(
                 kept += found["dropped_by"].null_count
                 yield pa.table([*joined.columns, *found.columns], schema=UPDATES)
 
-        write_tables(db, labelled(), UPDATES, output)
+        write_tables(db, labelled(), UPDATES, job.output)
         db.execute(f"INSERT INTO newborn VALUES ({NEWBORN})")
         everything = _steps(table, (), False, method)
-        counted.write(lambda specimens: decided(specimens, everything), rules, method, untouched)
+        counted.write(lambda specimens: decided(specimens, everything), job.rules, method, job.untouched)
     return kept
 
 
@@ -140,11 +123,11 @@ def _steps(
     ]
 
 
-def _mentioned(db: duckdb.DuckDBPyConnection, triples: Path, old: Dump, new: Dump, rows: int) -> None:
+def _mentioned(db: duckdb.DuckDBPyConnection, job: Classify, rows: int) -> None:
     """TEMP TABLE mentioned (id, removed): subjects and objects of open groups; of any F- if `removed`."""
-    statements = Statements(old, new, ["object"])
+    statements = Statements(job.old, job.new, ["object"])
     ids: dict[str, list[NDArray[np.int32]]] = {"all": [], "removed": []}
-    for block in divided(triples, rows):
+    for block in divided(job.triples, rows):
         joined = statements.join(block.open)
         for name, part in (("all", joined), ("removed", joined.filter(pc.equal(joined["change"], "F-")))):
             both = pa.chunked_array([*part["subject"].chunks, *part["object"].drop_null().chunks], pa.int32())
@@ -239,35 +222,27 @@ def facts(method: Method) -> str:
         WINDOW grp AS (PARTITION BY subject, property)"""
 
 
-def _merged(
-    db: duckdb.DuckDBPyConnection, old_entities: Sequence[Path], entities: Sequence[Path], method: Method
-) -> None:
+def _merged(db: duckdb.DuckDBPyConnection, job: Classify, method: Method) -> None:
     """TEMP TABLE gone (id): entities with a line in the old dump only; empty unless `merges: detect`."""
     query = "SELECT 0 AS id WHERE false"
     if method.merges == "detect":
         # Only ids that this bucket mentions are kept in memory.
         asked = "WHERE id IN (SELECT id FROM mentioned WHERE removed)"
-        query = f"""SELECT id FROM read_parquet({sql(old_entities)}) {asked}
-            EXCEPT SELECT id FROM read_parquet({sql(entities)}) {asked}"""
+        query = f"""SELECT id FROM read_parquet({sql(job.old_entities)}) {asked}
+            EXCEPT SELECT id FROM read_parquet({sql(job.entities)}) {asked}"""
     db.execute(f"CREATE TEMP TABLE gone AS {query}")
 
 
-def _display_labels(
-    db: duckdb.DuckDBPyConnection,
-    old_entities: Sequence[Path],
-    entities: Sequence[Path],
-    properties: Sequence[Path],
-    labels: Sequence[Path],
-) -> None:
+def _display_labels(db: duckdb.DuckDBPyConnection, job: Classify) -> None:
     """TEMP TABLE names (id, name) of subjects and objects: the new dump's, else the old's, else `labels`."""
-    db.register("supplied", supplied_labels(labels))
+    db.register("supplied", supplied_labels(job.labels))
     db.execute(
         f"""CREATE TEMP TABLE names AS
         SELECT id, arg_min(label, source) AS name FROM (
-            SELECT 0 AS source, id, label FROM read_parquet({sql(entities)})
-            UNION ALL SELECT 1, id, label FROM read_parquet({sql(old_entities)})
-            UNION ALL SELECT 0, -id, label FROM read_parquet({sql(properties[0])})
-            UNION ALL SELECT 1, -id, label FROM read_parquet({sql(properties[1])})
+            SELECT 0 AS source, id, label FROM read_parquet({sql(job.entities)})
+            UNION ALL SELECT 1, id, label FROM read_parquet({sql(job.old_entities)})
+            UNION ALL SELECT 0, -id, label FROM read_parquet({sql(job.properties[0])})
+            UNION ALL SELECT 1, -id, label FROM read_parquet({sql(job.properties[1])})
             UNION ALL SELECT 2, id, label FROM supplied
         ) WHERE label IS NOT NULL AND id IN (SELECT id FROM mentioned) GROUP BY id"""
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -22,10 +22,13 @@ from factdrift.core.tables import database, growing, sql, write_query, write_tab
 from factdrift.updates.blocks import BLOCK, in_blocks
 from factdrift.updates.kept import DATES, KEPT, WRITER, Dump, packed, statement_ids
 from factdrift.updates.matching import identities, repeated
-from factdrift.updates.method import Method
+from factdrift.updates.method import Method, method_of
 from factdrift.updates.readings import high, low
 from factdrift.updates.several_dates import chosen_dates
 from factdrift.wikidata.tables import STATEMENTS
+
+if TYPE_CHECKING:
+    from factdrift.updates.jobs import Context
 
 FILTERS = (
     "rank",
@@ -54,32 +57,24 @@ _FOR_KEPT = [
 ENTITY_DATATYPES = ("wikibase-item", "wikibase-property")
 
 
-def context(
-    entities: Sequence[Path],
-    other_entities: Sequence[Path],
-    classes: Path,
-    other_classes: Path,
-    properties: Path,
-    constraints: Path,
-    method: Method,
-    relevant: Path,
-    relations: Path,
-) -> None:
+def context(job: Context) -> None:
     """Writes two tables that the filters of one snapshot use besides the statements.
 
     `relevant` (id): the items that pass filter 3. `relations` (property, single_value, temporal_functional,
-    latest_only, meta, restrictive): one row a property of this or of the constraints' dump.
-    `constraints` is the properties table whose constraints count: its own, in `reference` the new dump's.
-    `other_*`: the other snapshot's, read in `revised` only, where relevance in either dump is enough.
+    latest_only, meta, restrictive): one row a property of this dump or of that whose constraints count: its
+    own, in `reference` the new dump's. The tables of the other snapshot are read in `revised` only, where
+    relevance in either dump is enough.
     """
+    method = method_of(job.settings)
+    constraints = job.new_properties if method.variant == "reference" else job.properties
     with database() as db:
-        query = _relevant_items(entities, classes, method)
+        query = _relevant_items(job.entities, job.classes, method)
         if method.variant == "revised":
-            either = f"{query} UNION {_relevant_items(other_entities, other_classes, method)}"
-            query = f"SELECT id FROM read_parquet({sql(entities)}) SEMI JOIN ({either}) USING (id)"
-        write_query(db, f"{query} ORDER BY id", relevant)
-        _property_types(db, classes, properties, method)
-        write_query(db, _relations_query(db, constraints, method), relations)
+            either = f"{query} UNION {_relevant_items(job.other_entities, job.other_classes, method)}"
+            query = f"SELECT id FROM read_parquet({sql(job.entities)}) SEMI JOIN ({either}) USING (id)"
+        write_query(db, f"{query} ORDER BY id", job.relevant)
+        _property_types(db, job.classes, job.properties, method)
+        write_query(db, _relations_query(db, constraints, method), job.relations)
 
 
 def _relevant_items(entities: Sequence[Path], classes: Path, method: Method) -> str:

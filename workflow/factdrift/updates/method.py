@@ -8,7 +8,6 @@ from typing import Literal
 import msgspec
 
 from factdrift.core.errors import InputError
-from factdrift.core.stage_settings import read_settings
 from factdrift.core.switches import switches
 
 Variant = Literal["paper", "reference", "revised"]
@@ -79,9 +78,8 @@ class Method(msgspec.Struct, frozen=True):
     death_properties: tuple[int, ...]
 
 
-def read_method(text: str) -> Method:
-    """The method that `--settings` describes. Raises InputError that names the key that is wrong."""
-    given = read_settings(text, MethodSettings, PART)
+def method_of(given: MethodSettings) -> Method:
+    """The method that settings describe. Raises InputError that names the key that is wrong."""
     chosen = switches(msgspec.structs.asdict(given))
     datatypes = given.dropped_datatypes_reference if given.variant == "reference" else given.dropped_datatypes
     days = {f"t_{which}": _day(getattr(given, key), key) for which, key in _DAYS.items()}

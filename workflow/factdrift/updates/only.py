@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 
 from factdrift.core.errors import InputError
 from factdrift.core.settings import read_ids
 from factdrift.core.tables import sql
-from factdrift.wikidata.ids import entity_number
+from factdrift.wikidata.ids import entity_number, property_number
+
+if TYPE_CHECKING:
+    from factdrift.updates.jobs import Classify
 
 
 class OnlyClasses(NamedTuple):
@@ -54,12 +57,29 @@ def asked_subjects(
     return [number for number in instances if number in in_file]
 
 
-def item_of(name: str) -> int:
-    """Q5 -> 5. Raises InputError if it is no item id."""
-    number = entity_number(name)
-    if number is None or number < 0:
-        raise InputError(f"only.classes: {name!r} is no item id such as Q5")
-    return number
+def asked_relations(names: Sequence[str]) -> list[int]:
+    """The numbers of the relations of `only.relations`. Raises InputError if one is no property id."""
+    try:
+        return [property_number(name) for name in names]
+    except ValueError as error:
+        raise InputError(f"only.relations: {error}") from error
+
+
+def asked_classes(job: Classify) -> OnlyClasses | None:
+    """The classes of `only.classes` with the tables that tell their instances; None if there are none.
+
+    Raises InputError if one is no item id, or the tables are missing.
+    """
+    numbers = [entity_number(name) for name in job.only_classes]
+    for name, number in zip(job.only_classes, numbers, strict=True):
+        if number is None or number < 0:
+            raise InputError(f"only.classes: {name!r} is no item id such as Q5")
+    if not numbers:
+        return None
+    if not job.classes:
+        raise InputError("--only-classes needs --classes, the tables of both snapshots")
+    wanted = [number for number in numbers if number is not None]
+    return OnlyClasses(wanted, job.classes, [*job.entities, *job.old_entities])
 
 
 def read_subjects(path: Path) -> list[int]:

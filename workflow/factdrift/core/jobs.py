@@ -1,0 +1,399 @@
+"""Jobs: one record a command, from which come flags, help, the shell line of its rule, and the rule's check.
+
+A stage declares its commands in its module `jobs`, each as a class:
+
+    class Difference(Job, command="updates difference"):
+        \"""Match the old and the new statements of a bucket.\"""
+
+        old: Dump
+        new: Annotated[Dump, "the two tables of the new dump"]
+        settings: Annotated[MethodSettings, Key("method")]
+        output: Output
+
+        def run(self) -> str:
+            from factdrift.updates.difference import difference
+
+            return f"{difference(self):,} triples in either dump"
+
+The docstring is the help. Each field is a flag, and the keyword of that name in the rule: a path is an
+input, an `Output` an output (the field `output` is the first one, which has no keyword), anything else a
+parameter. A field with a `Key` has description, default and limits from the schema of the configuration, and
+its value in a rule from the configuration. `run` returns what the command prints when it has ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import textwrap
+import types
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import msgspec
+
+from factdrift.core.errors import InputError
+from factdrift.core.stage_settings import (
+    check_value,
+    default_of,
+    description_of,
+    listing,
+    read_json,
+    read_settings,
+)
+from factdrift.core.switches import switches
+
+OUTER = ("input", "output", "params", "resources")
+"""The parts of a rule from which a flag's value can come."""
+
+
+class Key(NamedTuple):
+    """The key of the configuration that a field holds; of a struct, the part that holds its keys."""
+
+    path: str
+
+
+class Flag(NamedTuple):
+    """How a field is given by hand: the name of its value, a short flag, or without a flag by its place."""
+
+    metavar: str = ""
+    short: str = ""
+    by_place: bool = False
+
+
+class Role(NamedTuple):
+    """The part of the rule that holds a field, where its type does not say it."""
+
+    part: Literal["output", "params", "resources"]
+
+
+Output = Annotated[Path, Role("output")]
+Outputs = Annotated[tuple[Path, ...], Role("output")]
+Place = Annotated[Path, Role("params")]
+"""A path that is no input: a folder that the command keeps for itself, a name that is not read."""
+Paths = tuple[Path, ...]
+
+JOBS: dict[str, type[Job]] = {}
+"""Command -> its record, of all stages whose modules are imported."""
+
+
+@dataclass_transform(eq_default=False, frozen_default=True, kw_only_default=True)
+class Job:
+    """A command with the values of its flags.
+
+    `command`: stage and verb, such as `updates classify`; a class without one holds fields that several
+    commands share. `beside`: keywords of its rule that are no flags, because the command finds these files by
+    itself.
+    """
+
+    command: ClassVar[str] = ""
+    beside: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, command: str = "", beside: str = "") -> None:
+        super().__init_subclass__()
+        cls.command = command
+        cls.beside = cls.beside | frozenset(beside.split())
+        dataclasses.dataclass(eq=False, frozen=True, kw_only=True)(cls)
+        if command:
+            JOBS[command] = cls
+
+    def run(self) -> str | None:
+        """Does the work; what it returns is printed. Raises InputError for what the user can mend."""
+        raise NotImplementedError
+
+
+AnyJob = TypeVar("AnyJob", bound=Job)
+
+
+class Field(NamedTuple):
+    """A field of a job, as its annotation describes it."""
+
+    name: str
+    kind: Any
+    """Its type, without annotations and without None."""
+    optional: bool
+    help: str
+    key: str
+    flag: Flag
+    part: str
+    """The part of the rule that holds it."""
+    default: Any
+    """`dataclasses.MISSING` where it has to be given, or has the default of its key."""
+
+    @property
+    def option(self) -> str:
+        return "--" + self.name.rstrip("_").replace("_", "-")
+
+    @property
+    def required(self) -> bool:
+        return self.default is dataclasses.MISSING and not self.key
+
+    @property
+    def many(self) -> bool:
+        return get_origin(self.kind) is tuple
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the flag's value is a JSON text."""
+        return is_struct(self.kind) or get_origin(self.kind) is dict
+
+    @property
+    def place(self) -> str:
+        """Where the rule has its value, as in a shell line."""
+        if self.name == "threads":
+            return "{threads}"
+        if self.name == "output" and self.part == "output" and not self.many:
+            return "{output[0]:q}"
+        return f"{{{self.part}.{self.name}:q}}"
+
+
+def is_struct(kind: Any) -> bool:
+    """Whether a type is a struct of settings."""
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def fields(job: type[Job]) -> tuple[Field, ...]:
+    """The fields of a job, those of its bases first."""
+    hints = get_type_hints(job, include_extras=True)
+    return tuple(_field(each.name, hints[each.name], each.default) for each in dataclasses.fields(job))  # type: ignore[arg-type]
+
+
+def _field(name: str, hint: Any, default: Any) -> Field:
+    notes: tuple[Any, ...] = ()
+    if get_origin(hint) is Annotated:
+        hint, *rest = get_args(hint)
+        notes = tuple(rest)
+    optional = False
+    if get_origin(hint) in (Union, types.UnionType):
+        (hint,) = (each for each in get_args(hint) if each is not type(None))
+        optional = True
+        if get_origin(hint) is Annotated:
+            hint, *rest = get_args(hint)
+            notes = (*rest, *notes)
+
+    def note(kind: type[Any], otherwise: Any) -> Any:
+        return next((each for each in reversed(notes) if type(each) is kind), otherwise)
+
+    part = note(Role, Role("input" if _paths(hint) else "params")).part  # type: ignore[arg-type]
+    key = note(Key, Key("")).path
+    return Field(name, hint, optional, note(str, ""), key, note(Flag, Flag()), part, default)
+
+
+def _paths(kind: Any) -> bool:
+    """Whether a type is a path, several, or a tuple of named ones."""
+    inner = get_args(kind)[0] if get_origin(kind) is tuple else kind
+    if is_named_tuple(inner):
+        return all(hint is Path for hint in get_type_hints(inner).values())
+    return inner is Path
+
+
+def is_named_tuple(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def add_job(verbs: Any, name: str, job: type[Job]) -> None:
+    """Adds the command of a job to the parsers of a stage, under the name of its verb."""
+    text = textwrap.dedent(job.__doc__ or "").strip()
+    verb: argparse.ArgumentParser = verbs.add_parser(
+        name,
+        help=text.partition("\n")[0].rstrip(".").replace("%", "%%"),
+        description=text.replace("%", "%%"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verb.set_defaults(job=job)
+    actions = [(each, _add_flag(verb, each)) for each in fields(job)]
+    format_help = verb.format_help
+
+    def with_keys() -> str:
+        # Only now, because reading the schema takes longer than many commands.
+        for each, action in actions:
+            if each.key and not is_struct(each.kind):
+                action.help = " ".join(filter(None, [each.help, description_of(each.key)])).replace("%", "%%")
+        verb.epilog = "\n".join(
+            listing(each.kind, each.key, each.option) for each in fields(job) if is_struct(each.kind)
+        )
+        return format_help()
+
+    verb.format_help = with_keys  # type: ignore[method-assign]
+
+
+def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
+    names = (
+        [field.name]
+        if field.flag.by_place
+        else [*([field.flag.short] if field.flag.short else []), field.option]
+    )
+    if field.option == "--output" and not field.flag.by_place:
+        names = ["-o", "--output"]
+    more: dict[str, Any] = {"default": None, "help": field.help.replace("%", "%%") or None}
+    if field.flag.metavar:
+        more["metavar"] = (
+            tuple(field.flag.metavar.split()) if " " in field.flag.metavar else field.flag.metavar
+        )
+    if not field.flag.by_place:
+        more |= {"dest": field.name, "required": field.required}
+    if is_named_tuple(field.kind):
+        parts = field.kind._fields
+        more |= {"nargs": len(parts), "type": Path if _paths(field.kind) else str}
+        more.setdefault("metavar", tuple(part.upper() for part in parts))
+    elif field.is_json:
+        more.setdefault("metavar", "JSON")
+        more["help"] = more["help"] or (
+            "settings as a JSON object, or @FILE that holds one; keys that are left out have their defaults"
+        )
+    elif field.kind is bool:
+        more |= {"nargs": "?", "const": True, "type": _truth, "metavar": "True|False"}
+    else:
+        inner = get_args(field.kind)[0] if field.many else field.kind
+        more |= _reader(inner)
+        if field.many:
+            more |= {"nargs": "+" if field.required else "*"}
+            if not field.flag.by_place:
+                more["action"] = "extend"
+        elif field.flag.by_place and not field.required:
+            more["nargs"] = "?"
+        if not field.required and not field.many and inner is not str and "type" in more:
+            more["type"] = _or_nothing(more["type"])
+    return verb.add_argument(*names, **more)
+
+
+def _reader(kind: Any) -> dict[str, Any]:
+    """How argparse reads one value of a type."""
+    if get_origin(kind) is Literal:
+        return {"choices": get_args(kind)}
+    if kind is str:
+        return {}
+    return {"type": kind}
+
+
+def _or_nothing(kind: Any) -> Any:
+    """A reader that takes an empty text, which a rule without a value gives, for no value."""
+
+    def read(text: str) -> Any:
+        return kind(text) if text else None
+
+    read.__name__ = getattr(kind, "__name__", "value")
+    return read
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false", ""):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
+    """The job with the values of its flags. Raises InputError that names the flag or key that is wrong."""
+    values = {}
+    for field in fields(job):
+        given = getattr(options, field.name)
+        if field.is_json and is_struct(field.kind):
+            values[field.name] = read_settings(given or "{}", field.kind, field.key, field.option)
+        elif given is None or (given == "" and field.optional):
+            values[field.name] = _default(field)
+        elif field.is_json:
+            values[field.name] = read_json(given, field.option)
+        elif is_named_tuple(field.kind):
+            values[field.name] = field.kind(*given)
+        else:
+            values[field.name] = tuple(given) if field.many else given
+        if field.key and not is_struct(field.kind):
+            check_value(field.key, values[field.name], field.option)
+    return job(**values)
+
+
+def _default(field: Field) -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.key:
+        default = default_of(field.key)
+        return tuple(default) if field.many and default is not None else default
+    return None
+
+
+class ShellLine(str):
+    """The shell line of a rule, and the jobs that it runs."""
+
+    jobs: tuple[type[Job], ...]
+    without: frozenset[str]
+
+
+def shell_line(jobs: tuple[type[Job], ...], without: str = "") -> ShellLine:
+    """The lines that run jobs with a rule's files and parameters, in Snakemake's form.
+
+    All that they print goes into the rule's log, messages for the user to the terminal, too. `without`:
+    fields that stay at their defaults.
+    """
+    omitted = frozenset(without.split())
+    lines = ['exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")']
+    for job in jobs:
+        flags = [_given(field) for field in fields(job) if field.name not in omitted]
+        lines.append(" \\\n    ".join([f"factdrift {job.command}", *flags]))
+    line = ShellLine("\n".join(lines))
+    line.jobs, line.without = jobs, omitted
+    return line
+
+
+def _given(field: Field) -> str:
+    """A flag with its value from the rule; one that may be absent or begin with `-` is joined to its flag."""
+    if field.flag.by_place:
+        return field.place
+    joined = not field.many and not is_named_tuple(field.kind) and (field.kind is str or not field.required)
+    return f"{field.option}{'=' if joined and field.name != 'threads' else ' '}{field.place}"
+
+
+def keys_of(job: type[Job]) -> Iterator[Field]:
+    """The fields whose values a rule has from the configuration."""
+    return (field for field in fields(job) if field.key)
+
+
+def parameter_of(config: Mapping[str, Any], field: Field) -> Any:
+    """What the configuration says for a field, as a rule passes it on: none as an empty list, a map as JSON.
+
+    Of a switch that is left to the variant, what the variant says.
+    """
+    value: Any = config
+    for key in field.key.split("."):
+        value = value[key]
+    if value == "variant":
+        value = switches(config)[field.key]
+    if isinstance(value, Mapping):
+        return json.dumps(value, sort_keys=True)
+    return [] if value is None else value
+
+
+def check_keywords(where: str, line: ShellLine, keywords: Mapping[str, set[str]]) -> None:
+    """Raises InputError that names both if a rule's keywords are not the fields of its jobs.
+
+    `where`: the rule, for the message. `keywords`: part of the rule -> its keywords; an output without
+    keyword is `output`.
+    """
+    commands = ", ".join(job.command for job in line.jobs)
+    wanted: dict[str, set[str]] = {part: set() for part in OUTER}
+    for job in line.jobs:
+        for field in fields(job):
+            if field.name not in line.without and field.name != "threads":
+                wanted[field.part].add(field.name)
+            elif field.required and field.name in line.without:
+                raise InputError(f"{where}: {job.command} needs {field.name}, which has no default")
+    beside = {"code"}.union(*(job.beside for job in line.jobs))
+    for part, names in wanted.items():
+        if missing := sorted(names - keywords[part]):
+            raise InputError(f"{where}: {part} has no keyword {missing[0]}, a field of {commands}")
+        # Resources are for the scheduler, too.
+        if part != "resources" and (more := sorted(keywords[part] - names - beside)):
+            raise InputError(f"{where}: {part} has the keyword {more[0]}, which is no field of {commands}")

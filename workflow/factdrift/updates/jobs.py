@@ -1,0 +1,138 @@
+"""Jobs that difference two snapshots and label what changed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths
+from factdrift.updates.kept import Dump
+from factdrift.updates.method import PART, MethodSettings, method_of
+
+Settings = Annotated[MethodSettings, Key(PART)]
+
+
+class Context(Job, command="updates context"):
+    """Which items are relevant, which relations functional or restrictive."""
+
+    entities: Paths
+    other_entities: Paths
+    classes: Path
+    other_classes: Path
+    properties: Path
+    new_properties: Path
+    snapshots: Annotated[
+        Paths,
+        "snapshot.json of the old and of the new dump: refused if they are one file, or swapped",
+        Flag("JSON"),
+    ] = ()
+    settings: Settings
+    relevant: Annotated[Output, "ids of the relevant items"]
+    relations: Annotated[Output, "one row a property"]
+
+    def run(self) -> None:
+        from factdrift.updates.dumps import check_dumps
+        from factdrift.updates.filters import context
+        from factdrift.wikidata.time import unpack
+
+        method = method_of(self.settings)
+        if self.snapshots:
+            old, new = self.snapshots
+            dates = ("{:04}-{:02}-{:02}".format(*unpack(day)) for day in (method.t_old, method.t_new))
+            for warning in check_dumps(old, new, *dates):
+                print(f"factdrift: warning: {warning}", file=sys.stderr, flush=True)
+        context(self)
+
+
+class Preprocess(Job, command="updates preprocess"):
+    """Name the filter that drops each statement of a bucket."""
+
+    statements: Path
+    relevant: Path
+    relations: Path
+    dump_is: Literal["old", "new"]
+    settings: Settings
+    output: Annotated[Output, "all statements"]
+    kept: Annotated[Output, "those that no filter drops, packed"]
+
+    def run(self) -> str:
+        from factdrift.updates.filters import preprocess
+
+        method = method_of(self.settings)
+        cap = method.t_old if self.dump_is == "old" else method.t_new
+        output = Dump(self.output, self.kept)
+        rows = preprocess(self.statements, self.relevant, self.relations, cap, method, output)
+        return f"{rows:,} statements of the {self.dump_is} dump filtered"
+
+
+class Report(Job, command="updates report"):
+    """Count what each filter dropped, per property."""
+
+    old: Paths
+    new: Paths
+    output: Output
+
+    def run(self) -> None:
+        from factdrift.updates.filters import report
+
+        report(self.old, self.new, self.output)
+
+
+class Difference(Job, command="updates difference"):
+    """Match the old and the new statements of a bucket."""
+
+    old: Annotated[Dump, "the two tables that `preprocess` made of the old dump"]
+    new: Annotated[Dump, "those of the new dump"]
+    settings: Settings
+    output: Output
+
+    def run(self) -> str:
+        from factdrift.updates.difference import difference
+
+        rows = difference(self.old, self.new, method_of(self.settings), self.output)
+        return f"{rows:,} triples in either dump"
+
+
+class NewEntities(Job, command="updates new-entities"):
+    """Find the new entities of a bucket."""
+
+    statements: Annotated[Path, "of the new snapshot"]
+    triples: Path
+    old_entities: Path
+    settings: Settings
+    output: Output
+
+    def run(self) -> str:
+        from factdrift.updates.new_entities import new_entities
+
+        method = method_of(self.settings)
+        rows = new_entities(self.statements, self.triples, self.old_entities, method, self.output)
+        return f"{rows:,} new entities"
+
+
+class Classify(Job, command="updates classify"):
+    """Label the triples of a bucket and settle its groups."""
+
+    triples: Path
+    old: Annotated[Dump, "the two tables that `preprocess` made of the old dump, to which the triples refer"]
+    new: Annotated[Dump, "those of the new dump"]
+    relations: Annotated[Path, "of the new dump (updates context)"]
+    new_entities: Annotated[Paths, "of all buckets, since objects may lie in any; so, too, the two next ones"]
+    old_entities: Paths
+    entities: Annotated[Paths, "of the new snapshot"]
+    properties: Annotated[Paths, "of the new and of the old snapshot"]
+    labels: Annotated[Paths, "TSV files (id, label) for entities that the dumps lack"] = ()
+    rules: Path
+    only_relations: Annotated[tuple[str, ...], Key("only.relations"), Flag("P")]
+    only_subjects: Path | None = None
+    only_classes: Annotated[tuple[str, ...], Key("only.classes"), Flag("Q")]
+    classes: Annotated[Paths, "of both dumps; for --only-classes"] = ()
+    settings: Settings
+    output: Annotated[Output, "the triples of open groups"]
+    untouched: Annotated[Output, "counts of the others"]
+
+    def run(self) -> str:
+        from factdrift.updates.classify import classify
+
+        return f"{classify(self):,} triples reach the dataset"
