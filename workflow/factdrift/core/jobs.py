@@ -211,7 +211,7 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> None:
     verb: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=text.partition("\n")[0].rstrip(".").replace("%", "%%"),
-        description=text.replace("%", "%%"),
+        description=text,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verb.set_defaults(job=job)

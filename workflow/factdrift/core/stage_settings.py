@@ -169,10 +169,8 @@ def _place(part: str) -> str:
 
 
 def listing(kind: type[msgspec.Struct], part: str, option: str = "--settings") -> str:
-    """The keys of an option's settings as argparse wants a text: a line or more a key, with its default."""
-    lines = [f"keys of {option} ({_place(part)}):", *_keys(kind, part)]
-    # argparse formats the text with `%`.
-    return "\n".join(lines).replace("%", "%%")
+    """The keys of an option's settings, a line or more a key: name, type, description, default."""
+    return "\n".join([f"keys of {option} ({_place(part)}):", *_keys(kind, part)])
 
 
 def _keys(kind: type[msgspec.Struct], part: str, prefix: str = "") -> Iterator[str]:

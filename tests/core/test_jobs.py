@@ -1,0 +1,207 @@
+"""Job records: flags, help, shell lines and the keywords of rules come from one class."""
+
+import argparse
+import re
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+import pytest
+
+from factdrift.core.errors import InputError
+from factdrift.core.jobs import (
+    JOBS,
+    Flag,
+    Job,
+    Key,
+    Output,
+    Paths,
+    Place,
+    add_job,
+    check_keywords,
+    fields,
+    keys_of,
+    parameter_of,
+    record,
+    shell_line,
+)
+
+
+class Sides(NamedTuple):
+    before: Path
+    after: Path
+
+
+class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    entities: int
+    facts: int
+
+
+class Shared(Job):
+    seed: Annotated[int, Key("seed")]
+    threads: int = 1
+
+
+class Toy(Shared, command="toy do", beside="words"):
+    """Does nothing, in 100 % of all cases.
+
+    factdrift toy do --sides a b ...
+    """
+
+    sides: Annotated[Sides, "the two tables"]
+    parts: Paths
+    labels: Paths = ()
+    only: Path | None = None
+    kind: Literal["plain", "odd"] = "plain"
+    names: Annotated[tuple[str, ...], Key("only.relations"), Flag("P")]
+    loud: bool = False
+    note: str = ""
+    shape: Annotated[Shape, Key("neighbors")]
+    weights: Annotated[dict[str, int], Key("undersample")]
+    store: Place
+    output: Output
+    more: Annotated[Output, "the rest"]
+
+    def run(self) -> str:
+        return f"{len(self.parts)} parts"
+
+
+REQUIRED = ["--sides", "a", "b", "--parts", "c", "d", "--store", "s", "--output", "o", "--more", "m"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forgotten():
+    """The commands of the package do not have the toy afterwards."""
+    yield
+    del JOBS["toy do"]
+
+
+def parsed(*words: str) -> Toy:
+    parser = argparse.ArgumentParser()
+    add_job(parser.add_subparsers(), "do", Toy)
+    return record(Toy, parser.parse_args(["do", *words]))
+
+
+def test_flags_have_the_types_of_their_fields():
+    given = "--only x --kind=odd --names P6 P35 --loud --note=-1 --seed 7"
+    job = parsed(*REQUIRED, *given.split())
+    assert job.sides == Sides(Path("a"), Path("b"))
+    assert job.parts == (Path("c"), Path("d"))
+    assert (job.only, job.kind, job.names) == (Path("x"), "odd", ("P6", "P35"))
+    assert (job.loud, job.note, job.seed, job.threads) == (True, "-1", 7, 1)
+    assert job.run() == "2 parts"
+
+
+def test_fields_of_keys_have_the_defaults_of_the_schema():
+    job = parsed(*REQUIRED, "--shape", '{"facts": 3}', "--weights", '{"P1082": 2}')
+    assert (job.seed, job.names, job.shape, job.weights) == (0, (), Shape(500, 3), {"P1082": 2})
+    assert (job.labels, job.only, job.kind, job.loud) == ((), None, "plain", False)
+
+
+def test_what_a_rule_leaves_empty_has_its_default():
+    job = parsed(*REQUIRED, "--only=", "--labels", "--loud=False", "--note=", "--seed=")
+    assert (job.only, job.labels, job.loud, job.note, job.seed) == (None, (), False, "", 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--shape", '{"facts": -1}'], "--shape: neighbors.facts: -1 is less than the minimum"),
+        (["--shape", '{"colour": 1}'], "--shape: Object contains unknown field `colour`"),
+        (["--names", "6"], "--names: only.relations: '6' does not match"),
+        (["--weights", "many"], "--weights: not JSON"),
+    ],
+)
+def test_a_value_that_the_schema_refuses_is_named(words: list[str], message: str):
+    with pytest.raises(InputError, match=message.replace("`", ".")):
+        parsed(*REQUIRED, *words)
+
+
+@pytest.mark.parametrize("words", ["--kind new", "--sides a", "--loud=perhaps", "--seed x", "--less"])
+def test_what_is_no_value_of_a_flag_is_refused(words: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        parsed(*REQUIRED, *words.split())
+    assert re.split("[ =]", words)[0] in capsys.readouterr().err
+
+
+def test_help_has_docstring_fields_and_keys(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        parsed("--help")
+    said = capsys.readouterr().out
+    for text in (
+        "in 100 % of all cases.",
+        "factdrift toy do --sides a b",
+        "--sides BEFORE AFTER",
+        "the two tables",
+    ):
+        assert text in said
+    assert "Property ids" in said
+    assert "keys of --shape ('neighbors' in the configuration)" in said
+
+
+def test_the_shell_line_takes_each_value_from_its_part_of_the_rule():
+    assert shell_line((Toy,), without="labels").splitlines()[1:] == [
+        "factdrift toy do \\",
+        "    --seed={params.seed:q} \\",
+        "    --threads {threads} \\",
+        "    --sides {input.sides:q} \\",
+        "    --parts {input.parts:q} \\",
+        "    --only={input.only:q} \\",
+        "    --kind={params.kind:q} \\",
+        "    --names {params.names:q} \\",
+        "    --loud={params.loud:q} \\",
+        "    --note={params.note:q} \\",
+        "    --shape={params.shape:q} \\",
+        "    --weights={params.weights:q} \\",
+        "    --store {params.store:q} \\",
+        "    --output {output[0]:q} \\",
+        "    --more {output.more:q}",
+    ]
+
+
+KEYWORDS = {
+    "input": {"sides", "parts", "labels", "only", "words"},
+    "output": {"output", "more"},
+    "params": {"code", "seed", "kind", "names", "loud", "note", "shape", "weights", "store"},
+    "resources": {"mem_mb"},
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "gone", "new", "without", "message"),
+    [
+        ("input", "sides", None, "", "rule r: input has no keyword sides, a field of toy do"),
+        ("input", None, "tables", "", "rule r: input has the keyword tables, which is no field of toy do"),
+        ("output", "output", None, "", "rule r: output has no keyword output"),
+        ("params", "note", None, "", "rule r: params has no keyword note"),
+        ("params", None, "weigths", "", "rule r: params has the keyword weigths"),
+        ("input", "parts", None, "parts", "rule r: toy do needs parts, which has no default"),
+        ("input", "labels", None, "labels", ""),
+        ("resources", None, "gpu", "", ""),
+    ],
+)
+def test_keywords_and_fields_are_the_same(part: str, gone: str, new: str, without: str, message: str):
+    keywords = {name: set(values) for name, values in KEYWORDS.items()}
+    keywords[part] = keywords[part] - {gone} | ({new} if new else set())
+    line = shell_line((Toy,), without)
+    if not message:
+        check_keywords("rule r", line, keywords)
+        return
+    with pytest.raises(InputError, match=message):
+        check_keywords("rule r", line, keywords)
+
+
+def test_values_of_rules_come_from_the_configuration():
+    config = {
+        "seed": 7,
+        "only": {"relations": None},
+        "undersample": {"P1082": 2},
+        "variant": "revised",
+        "dates": "variant",
+    }
+    of = {field.name: field for field in keys_of(Toy)}
+    assert set(of) == {"seed", "names", "shape", "weights"}
+    values = [parameter_of(config, of[name]) for name in ("seed", "names", "weights")]
+    assert values == [7, [], '{"P1082": 2}']
+    (dates,) = (field._replace(key="dates") for field in fields(Toy) if field.name == "kind")
+    assert parameter_of(config, dates) == "interval"
