@@ -39,7 +39,7 @@ from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.mend import gradients
 from factdrift.edit.methods.mend_editor import HyperNet, edited_matrices
-from factdrift.edit.methods.registry import METHODS
+from factdrift.edit.methods.registry import method_of
 from factdrift.models.alignment import align
 from factdrift.models.families import spec_of
 from factdrift.models.loading import Loaded
@@ -117,7 +117,7 @@ def measured(loaded: Loaded, hyper: Hyper, facts: Sequence[Edit], alone: int, pr
 
     Raises AssertionError if the ways do not find the same changes.
     """
-    edit, few = METHODS[hyper.method], facts[:alone]
+    edit, few = method_of(hyper), facts[:alone]
     artefacts = make_artefacts(loaded, hyper)
     plainly = PLAIN[hyper.method](loaded, hyper, artefacts)
     for first in (lambda: edit(loaded, facts[:1], hyper, artefacts), lambda: plainly(facts[0])):

@@ -28,7 +28,8 @@ from factdrift import cli
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import CONFIG
 from factdrift.edit.methods.plan import Plan
-from factdrift.edit.scores.table import COLUMNS, TITLES
+from factdrift.edit.methods.record import title_of
+from factdrift.edit.scores.table import COLUMNS
 
 METHODS = ("none", "ft", "ft_l", "mend", "rome", "memit", "prompt")
 
@@ -57,7 +58,7 @@ def main() -> None:
         ["method", *COLUMNS.values()],
         [
             [
-                TITLES[method],
+                title_of(method),
                 *(spread([one[column] for one in values if column in one]) for column in COLUMNS),
             ]
             for method, values in found.items()

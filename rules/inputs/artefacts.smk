@@ -3,7 +3,9 @@
 import json
 
 from factdrift.core.paths import METHODS
+from factdrift.core.fingerprint import of_module
 from factdrift.edit.methods.plan import Plan
+from factdrift.edit.methods.record import record_of
 from factdrift.models.names import BUNDLED, folder_of, model_files, split_name, weights_stamp
 
 # Every hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
@@ -41,11 +43,13 @@ def edited_model(wildcards):
 def edited_weights(wildcards):
     """A parameter that changes with the files of a user's model, also when older ones take their place.
 
-    The models that a method loads besides count, too.
+    The models that a method loads besides count, too, and the code of one of factdrift's methods.
     """
     name, _ = edited_models()[wildcards.edited]
-    besides = PLAN.loads(wildcards.method) if "method" in wildcards.keys() else []
-    return "".join(weights_stamp(model) for model in (name, *besides) if model not in BUNDLED)
+    method = wildcards.get("method")
+    models = (name, *(PLAN.loads(method) if method else []))
+    stamps = [weights_stamp(model) for model in models if model not in BUNDLED]
+    return "".join([*stamps, *map(of_module, record_of(method).modules() if method else [])])
 
 
 def bundled_folders():

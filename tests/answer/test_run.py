@@ -12,6 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from support.questions import items, settings_with, write_tables  # noqa: E402
+from support.tiny_edits import add_method  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.answer import run  # noqa: E402
@@ -22,7 +23,6 @@ from factdrift.answer.prompts import cloze_of, filled, parsed  # noqa: E402
 from factdrift.answer.settings import Settings  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
-from factdrift.edit.methods import registry  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
@@ -53,7 +53,7 @@ def shifted(loaded: Loaded, given: Sequence[Edit], hyper: Hyper, artefacts: Arte
 
 @pytest.fixture(autouse=True)
 def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.METHODS, "shifted", shifted)
+    add_method(monkeypatch, "shifted", shifted)
 
 
 @pytest.fixture(scope="module")

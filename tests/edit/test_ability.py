@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_edits import add_method  # noqa: E402
 from support.tiny_models import TEXT, tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import edits  # noqa: E402
 
@@ -24,7 +25,6 @@ from factdrift.edit.ability import Ability, read_ability, write_ability  # noqa:
 from factdrift.edit.baseline import write_baseline  # noqa: E402
 from factdrift.edit.general import WRITTEN, make_ability  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
-from factdrift.edit.methods import registry  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
@@ -57,7 +57,7 @@ def shifted(loaded: Loaded, given: Sequence[Edit], hyper: Hyper, artefacts: Arte
 
 @pytest.fixture(autouse=True)
 def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.METHODS, "shifted", shifted)
+    add_method(monkeypatch, "shifted", shifted)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from factdrift.edit.methods import contexts as contexts_module
 from factdrift.edit.methods import regimes
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.edit.methods.regimes import at_a_time, matrix_bytes
-from factdrift.edit.methods.registry import METHODS
+from factdrift.edit.methods.registry import method_of
 from factdrift.models.memory import in_batches
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
@@ -40,11 +40,11 @@ def test_together_as_alone_and_in_any_order(family, method):
     loaded = tiny_model(family)
     before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
     hyper, artefacts = tiny_hyper(method), tiny_artefacts(loaded)
-    together = METHODS[method](loaded, EDITS, hyper, artefacts)
-    backwards = METHODS[method](loaded, EDITS[::-1], hyper, artefacts)
+    together = method_of(hyper)(loaded, EDITS, hyper, artefacts)
+    backwards = method_of(hyper)(loaded, EDITS[::-1], hyper, artefacts)
     bound = max(1e-9, 1000 * rounding(family))
     for place, edit in enumerate(EDITS):
-        alone = changes(METHODS[method](loaded, [edit], hyper, artefacts), 0)
+        alone = changes(method_of(hyper)(loaded, [edit], hyper, artefacts), 0)
         assert alone.norm() > 0
         assert (changes(together, place) - alone).norm() < bound * alone.norm()
         assert (changes(backwards, len(EDITS) - 1 - place) - alone).norm() < bound * alone.norm()
@@ -55,24 +55,24 @@ def test_together_as_alone_and_in_any_order(family, method):
 def test_in_single_precision():
     loaded = tiny_model("llama", dtype=torch.float32)
     hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
-    together = METHODS["rome"](loaded, EDITS, hyper, artefacts)
+    together = method_of(hyper)(loaded, EDITS, hyper, artefacts)
     for place, edit in enumerate(EDITS):
-        alone = changes(METHODS["rome"](loaded, [edit], hyper, artefacts), 0)
+        alone = changes(method_of(hyper)(loaded, [edit], hyper, artefacts), 0)
         assert (changes(together, place) - alone).norm() < 1e-4 * alone.norm()
 
 
 def test_the_same_twice():
     loaded = tiny_model("gpt2", dtype=torch.float32)
     hyper, artefacts = tiny_hyper("memit"), tiny_artefacts(loaded)
-    one, other = (METHODS["memit"](loaded, EDITS, hyper, artefacts) for _ in range(2))
+    one, other = (method_of(hyper)(loaded, EDITS, hyper, artefacts) for _ in range(2))
     assert all(torch.equal(changes(one, edit), changes(other, edit)) for edit in range(len(EDITS)))
 
 
 def test_out_of_memory_halves_the_batch_and_goes_on(monkeypatch):
     loaded = tiny_model("llama")
     hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
-    expected = METHODS["rome"](loaded, EDITS, hyper, artefacts)
-    rome = METHODS["rome"].__globals__
+    expected = method_of(hyper)(loaded, EDITS, hyper, artefacts)
+    rome = method_of(hyper).__globals__
     made, batch = [], rome["_batch"]
 
     def scarce(loaded, contexts, *more):
@@ -82,7 +82,7 @@ def test_out_of_memory_halves_the_batch_and_goes_on(monkeypatch):
         return batch(loaded, contexts, *more)
 
     monkeypatch.setitem(rome, "_batch", scarce)
-    found = METHODS["rome"](loaded, EDITS, hyper, artefacts)
+    found = method_of(hyper)(loaded, EDITS, hyper, artefacts)
     assert made == [5, 2, 2, 1]
     for edit in range(len(EDITS)):
         assert torch.allclose(changes(found, edit), changes(expected, edit), rtol=1e-9, atol=1e-12)

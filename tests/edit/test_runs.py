@@ -13,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from peft import PeftModel  # noqa: E402
+from support.tiny_edits import add_method  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits, update  # noqa: E402
 
@@ -21,7 +22,6 @@ from factdrift.core.stage_settings import read_settings  # noqa: E402
 from factdrift.edit import keeping, run  # noqa: E402
 from factdrift.edit.baseline import write_baseline  # noqa: E402
 from factdrift.edit.job import Job, process_peak_mb  # noqa: E402
-from factdrift.edit.methods import registry as methods  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
@@ -53,7 +53,7 @@ def shifted(loaded: Loaded, given: Sequence[Edit], hyper: Hyper, artefacts: Arte
 
 @pytest.fixture(autouse=True)
 def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(methods.METHODS, "shifted", shifted)
+    add_method(monkeypatch, "shifted", shifted)
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +212,7 @@ def test_a_batch_that_does_not_fit_is_halved(
             raise torch.OutOfMemoryError("out of memory")
         return shifted(loaded, given, hyper, artefacts)
 
-    monkeypatch.setitem(methods.METHODS, "shifted", hungry)
+    add_method(monkeypatch, "shifted", hungry)
     made(world, tmp_path / "halved")
     pairs = zip(*(rows(tmp_path / name / "probes.parquet") for name in ("halved", "whole")), strict=True)
     for halved, whole in pairs:
@@ -250,7 +250,7 @@ def test_output_that_is_not_finite_is_named_and_never_exact(
             factor *= 1e30
         return found
 
-    monkeypatch.setitem(methods.METHODS, "shifted", huge)
+    add_method(monkeypatch, "shifted", huge)
     made(world, tmp_path)
     found = rows(tmp_path / "probes.parquet")
     assert found

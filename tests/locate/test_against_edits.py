@@ -194,7 +194,7 @@ def test_edits_at_every_block(tmp_path: Path) -> None:
     from support.tiny_edits import SETTINGS, tiny_artefacts
     from support.tiny_models import tiny_model
 
-    from factdrift.edit.methods.registry import METHODS as METHODS_OF
+    from factdrift.edit.methods.registry import method_of
     from factdrift.models.deltas import applied
     from factdrift.models.scoring import score
 
@@ -208,7 +208,7 @@ def test_edits_at_every_block(tmp_path: Path) -> None:
     for layer in range(3):
         edit = updates[1].edit
         hyper = hyper_at("rome", "tiny", SETTINGS["rome"], layer)
-        made = METHODS_OF["rome"](loaded, [edit], hyper, found)
+        made = method_of(hyper)(loaded, [edit], hyper, found)
         with applied(loaded.model, made.deltas, 0), torch.no_grad():
             alone = score(loaded, [sentences[edit.prompt, edit.target]]).logprob[0]
         (row,) = [row for row in probes if (row["method"], row["edit"]) == (named("rome", layer), edit.id)]

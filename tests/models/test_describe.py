@@ -61,7 +61,7 @@ def test_each_family(family: str, tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    from factdrift.edit.methods.registry import METHODS
+    from factdrift.edit.methods.record import records
 
     for family in ("llama", "gpt2"):
         main(["models", "describe", str(saved(family, tmp_path / family))])
@@ -71,7 +71,7 @@ def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert f"model.layers.0.mlp.down_proj: 24 x 56, no bias{down}" in llama
     up = "; edited by mend; if named, by ultraedit, lora and grace\n"
     assert f"model.layers.0.mlp.up_proj: 56 x 24, no bias{up}" in llama
-    assert all(method in gpt2 for method in METHODS if method != "none")
+    assert all(method in gpt2 for method in records() if method != "none")
     assert "apart from model.embed_tokens" in llama
     assert "transformer.h.0.mlp.c_proj: 24 x 56, kept as [in, out], with bias" in gpt2
     assert "tied to transformer.wte" in gpt2

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from factdrift.edit.methods import registry
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
-from factdrift.edit.methods.interface import Artefacts, Edit
+from factdrift.edit.methods.interface import Artefacts, Edit, Method
+from factdrift.edit.methods.record import Record, records
 from factdrift.models.loading import Loaded
 from factdrift.models.moments import count_moments
 from support.tiny_models import TEXT
@@ -34,3 +38,10 @@ def tiny_hyper(method: str, **changes: Any) -> Hyper:
 
 def tiny_artefacts(loaded: Loaded, *, prefixes: tuple[str, ...] = PREFIXES, ridge: float = 1e-3) -> Artefacts:
     return Artefacts(prefixes=prefixes, moments=count_moments(loaded, [0, 1, 2], TEXT, ridge=ridge))
+
+
+def add_method(monkeypatch: pytest.MonkeyPatch, name: str, method: Method) -> None:
+    """Makes a function a method of factdrift until the test ends."""
+    plain = registry.named
+    monkeypatch.setitem(records(), name, Record(edit=name))
+    monkeypatch.setattr(registry, "named", lambda function: method if function == name else plain(function))

@@ -9,9 +9,9 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.methods.mend_editor import edited_matrices
+from factdrift.edit.methods.record import records
 from factdrift.edit.methods.refusals import refusal
-from factdrift.edit.methods.regimes import UNWEIGHTED, check_layers, edited
-from factdrift.edit.methods.registry import METHODS
+from factdrift.edit.methods.regimes import check_layers, edited
 from factdrift.models.deltas import applied
 from factdrift.models.moments import count_moments
 
@@ -25,18 +25,18 @@ def ft_l(layer):
 
 def test_what_is_refused():
     sparse = tiny_model("gpt_oss").spec
-    refused = {method for method in METHODS if refusal(sparse, method, 1) is not None}
+    refused = {method for method in records() if refusal(sparse, method, 1) is not None}
     assert refused == {"rome", "memit", "alphaedit", "ultraedit", "mend"}
     assert refusal(tiny_model("qwen2_moe").spec, "memit", 1) is not None
     for family in ("llama", "deepseek_v3", "llama4_text"):
-        assert {refusal(tiny_model(family).spec, method, 1) for method in METHODS} == {None}
+        assert {refusal(tiny_model(family).spec, method, 1) for method in records()} == {None}
 
 
 def test_quantized_weights_are_not_edited():
     loaded = tiny_model("llama", quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True})
-    for method in METHODS:
+    for method in records():
         hyper = Hyper(method, "tiny", "", {"layer": 0, "module": ""})
-        if method in UNWEIGHTED:
+        if hyper.record.changes != "weights":
             check_layers(loaded, hyper)
         else:
             with pytest.raises(CannotEdit, match=rf"methods: {method} on tiny-llama: its weights are quant"):

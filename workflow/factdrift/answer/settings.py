@@ -10,19 +10,16 @@ import msgspec
 
 from factdrift.core.errors import CannotEdit
 from factdrift.edit import settings as edit
+from factdrift.edit.methods.record import record_of, records
 from factdrift.edit.skipped import Skipped
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Scoring = Literal["letter", "loglik"]
 
-METHODS = ("ft", "ft_l", "rome", "memit", "alphaedit", "ultraedit", "lora", "grace", "rag")
+METHODS = tuple(
+    name for name, record in records().items() if record.changes != "nothing" and not record.not_asked
+)
 """Methods whose edits can be in the place of the context."""
-NOT_ASKED = {
-    "prompt": "it writes the fact before the question, which the condition w/ ctx does",
-    "mend": "its editor is trained on facts about the subjects of the items",
-}
-"""Methods that are never asked about, with the reason."""
-OWN = "methods of your own are not asked about"
 
 SLOTS = ("context", "question", "cloze", "options")
 
@@ -46,18 +43,18 @@ class Settings(edit.Settings, frozen=True, forbid_unknown_fields=True, kw_only=T
 def not_asked(model: str, methods: Sequence[str]) -> list[Skipped]:
     """The reasons of the configured methods that are not asked about; `none` needs none."""
     return [
-        Skipped(model, method, NOT_ASKED.get(method, OWN))
+        Skipped(model, method, record_of(method).not_asked)
         for method in methods
-        if method not in (*METHODS, "none")
+        if record_of(method).not_asked
     ]
 
 
 def check_asked(method: str, regime: str) -> None:
     """Raises CannotEdit if the edits of a method in a regime are another condition."""
-    if method == "rag" and regime == "independent":
+    if record_of(method).changes == "text" and regime == "independent":
         raise CannotEdit(
-            "edit.regime: independent: the index of rag has one update then, which is written before the "
-            "question, as the condition w/ ctx does; choose sequential or batch"
+            f"edit.regime: independent: the index of {method} has one update then, which is written before "
+            "the question, as the condition w/ ctx does; choose sequential or batch"
         )
 
 

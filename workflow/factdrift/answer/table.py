@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from factdrift.core.owned import atomic_path
+from factdrift.edit.methods.record import record_of
 from factdrift.edit.scores.intervals import grid
-from factdrift.edit.scores.table import TITLES, skipped_lines
+from factdrift.edit.scores.table import skipped_lines
 from factdrift.edit.skipped import Skipped
 from factdrift.tempripple.schemas import Row
 
@@ -35,7 +36,7 @@ HOP_COLUMNS = {
 def title(condition: str) -> str:
     """`w/o ctx`, `w/ ctx`, or the method of an edit."""
     fixed = {"without": "w/o ctx", "with": "w/ ctx", "edited": "edited"}
-    return fixed.get(condition) or TITLES.get(condition.removeprefix("edited-"), condition)
+    return fixed.get(condition) or record_of(condition.removeprefix("edited-")).title or condition
 
 
 class Scores(NamedTuple):

@@ -16,8 +16,8 @@ from factdrift.core.errors import InputError
 from factdrift.edit.dataset import BLANK
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
+from factdrift.edit.methods.record import title_of
 from factdrift.edit.methods.regimes import maker
-from factdrift.edit.scores.table import TITLES
 from factdrift.models.alignment import AlignmentError, align
 from factdrift.models.loading import Loaded
 from factdrift.models.scoring import generate, next_tokens, score
@@ -108,7 +108,7 @@ def attempt(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, arou
         if made.failed:
             raise InputError(f"{hyper.method}: the edit failed: {made.failed[0]}")
         after = _Seen(_View(model, made), edit.prompt, parts)
-    yield f"{TITLES.get(hyper.method, hyper.method)} on {loaded.name}, {seconds:.2f} s"
+    yield f"{title_of(hyper.method)} on {loaded.name}, {seconds:.2f} s"
     yield ""
     yield f"{edit.prompt} ..."
     yield f"  {'before':<38}after"

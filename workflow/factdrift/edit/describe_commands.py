@@ -33,11 +33,11 @@ def register(commands: Parsers) -> None:
 
 
 def _describe(options: argparse.Namespace) -> None:
-    from factdrift.edit.methods.roles import ANYWHERE, refused, role
+    from factdrift.edit.methods.roles import anywhere, refused, role
     from factdrift.models.describe import Lines, describe
 
     def more(spec: ModelSpec) -> Lines:
-        return [*ANYWHERE, *(("not supported", reason) for reason in refused(spec))]
+        return [*anywhere(), *(("not supported", reason) for reason in refused(spec))]
 
     source = (options.revision, options.folder, options.trust_remote_code)
     print(describe(options.model, role, more, *source))

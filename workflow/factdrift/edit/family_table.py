@@ -13,9 +13,10 @@ from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.edit.methods.mend import gradients
 from factdrift.edit.methods.mend_editor import HyperNet, edited_matrices
-from factdrift.edit.methods.refusals import ALL_MATRICES, ANY_MATRIX, CODEBOOKS, DOWN, refusal
-from factdrift.edit.methods.regimes import ONLY_MANY, edited
-from factdrift.edit.methods.registry import METHODS
+from factdrift.edit.methods.plan import needs
+from factdrift.edit.methods.record import DOWN, record_of, records
+from factdrift.edit.methods.refusals import refusal
+from factdrift.edit.methods.regimes import edited
 from factdrift.edit.methods.targets import aligned
 from factdrift.models.families import ModelSpec, read_families
 from factdrift.models.loading import Loaded
@@ -44,7 +45,7 @@ NOTES = {
 
 def table() -> str:
     """Markdown: a row for each family of families.yaml, a column for each method, and footnotes."""
-    methods = [method for method in METHODS if method != "none"]
+    methods = [name for name, record in records().items() if record.changes != "nothing"]
     used: list[str] = []
     lines = [f"| family | {' | '.join(methods)} |", f"|---|{'---|' * len(methods)}"]
     for family, entry in read_families().items():
@@ -74,7 +75,7 @@ def tried(loaded: Loaded, method: str) -> tuple[str, str]:
         return "no", "target" if any(map(spec.has_down, range(spec.layers))) else "experts"
     for layer in {open_[0], open_[-1]}:
         hyper = _hyper(spec, method, layer)
-        regime = "batch" if method in ONLY_MANY else "independent"
+        regime = "independent" if hyper.record.alone else "batch"
         found = edited(loaded, EDITS, hyper, _artefacts(loaded, hyper), regime)
         assert not found.failed, f"{method} on {loaded.name}: {found.failed}"
         made = [delta.dense(edit)[0] for delta in found.deltas.values() for edit in range(len(delta))]
@@ -85,12 +86,13 @@ def tried(loaded: Loaded, method: str) -> tuple[str, str]:
 
 
 def _note(spec: ModelSpec, method: str, layers: list[int]) -> str:
-    if method in ANY_MATRIX and not all(map(spec.has_down, layers)):
+    edits = record_of(method).edits
+    if edits == "trained" and not all(map(spec.has_down, layers)):
         return "attention"
-    if method in CODEBOOKS and not all(map(spec.has_down, layers)):
+    if edits == "output" and not all(map(spec.has_down, layers)):
         return "whole"
     shared = any(layer in spec.experts and spec.has_down(layer) for layer in layers)
-    return "shared" if shared and method in (*DOWN, *ANY_MATRIX, *CODEBOOKS) else ""
+    return "shared" if shared and edits in (*DOWN, "trained", "output") else ""
 
 
 def _hyper(spec: ModelSpec, method: str, layer: int) -> Hyper:
@@ -100,7 +102,7 @@ def _hyper(spec: ModelSpec, method: str, layer: int) -> Hyper:
     own |= {"layer": layer} if "layer" in hyper else {}
     own |= {"layers": [layer]} if "layers" in hyper else {}
     own |= {"others": {}} if "others" in hyper else {}
-    own |= {"blocks": 1 if method in ALL_MATRICES else hyper["blocks"]} if "blocks" in hyper else {}
+    own |= {"blocks": 1 if hyper.record.edits == "all" else hyper["blocks"]} if "blocks" in hyper else {}
     return read_hyper(method, "sample-llama", own)
 
 
@@ -109,7 +111,7 @@ def _artefacts(loaded: Loaded, hyper: Hyper) -> Artefacts:
     return Artefacts(
         prefixes=("", "Therefore I am. "),
         moments=count_moments(loaded, layers, TEXT, ridge=1e-3) if layers else {},
-        mend=_editor(loaded, hyper) if hyper.method == "mend" else None,
+        mend=_editor(loaded, hyper) if "mend" in needs(hyper) else None,
     )
 
 

@@ -55,10 +55,10 @@ def _try(options: argparse.Namespace) -> None:
         from factdrift.edit.attempt import attempt, find_around
         from factdrift.edit.methods.hyperparameters import hyper_of
         from factdrift.edit.methods.interface import Edit
-        from factdrift.edit.methods.regimes import ONLY_MANY, check_layers
+        from factdrift.edit.methods.regimes import check_layers
 
         hyper = hyper_of(model, options.method, options.set, options.methods)
-        if hyper.own is None and hyper.method in ONLY_MANY:
+        if not hyper.record.alone:
             raise CannotEdit(
                 f"edit try: {hyper.method} compares the edits of a group with each other, and one alone has "
                 "nothing to be compared with; run it with edit.regime batch or sequential, or write one "

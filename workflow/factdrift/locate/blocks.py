@@ -7,9 +7,7 @@ from typing import Any
 
 from factdrift.core.errors import InputError
 from factdrift.edit.methods.hyperparameters import Hyper, SizesOf, read_hyper
-
-KEYS = {"rome": "layer", "memit": "layers", "ft": "layers", "ft_l": "layers"}
-"""Editing method -> its hyper-parameter that says which blocks are edited."""
+from factdrift.edit.methods.record import record_of, records
 
 
 def named(method: str, layer: int) -> str:
@@ -21,9 +19,10 @@ def hyper_at(
     method: str, model: str, values: Mapping[str, Any], layer: int, sizes: SizesOf | None = None
 ) -> Hyper:
     """The hyper-parameters with which a method edits one block; raises InputError for other methods."""
-    if method not in KEYS:
+    key = record_of(method).block
+    if not key:
+        able = ", ".join(name for name, record in records().items() if record.block)
         raise InputError(
-            f"locate.edit_methods: {method} edits no block that could be chosen; there are {', '.join(KEYS)}"
+            f"locate.edit_methods: {method} edits no block that could be chosen; there are {able}"
         )
-    key = KEYS[method]
     return read_hyper(method, model, {**values, key: layer if key == "layer" else [layer]}, sizes=sizes)

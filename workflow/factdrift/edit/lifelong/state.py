@@ -19,8 +19,8 @@ from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.mend_editor import Statistics
 from factdrift.edit.methods.plain import InPlace, Making
-from factdrift.edit.methods.rag import retrieving
 from factdrift.edit.methods.regimes import check_layers, edited
+from factdrift.edit.methods.registry import named
 from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Dense, LowRank
 from factdrift.models.loading import Loaded
@@ -75,18 +75,15 @@ class Carried:
         made = self._made
         owner = [0] * len(names) if made.changes else None
         found = Edited(made.deltas, codebooks=made.codebooks, owner=owner)
-        if self._hyper.own is None and self._hyper.method == "prompt":
-            found.contexts = [made.memory[name] for name in names]
-        elif self._hyper.own is None and self._hyper.method == "rag":
-            texts = [text for _, text in made.memory]
-            found.contexts = [retrieving(texts, self._hyper, self._loaded.device)] * len(names)
+        if recalled := self._hyper.record.recalled:
+            found.contexts = named(recalled)(made.memory, names, self._hyper, self._loaded.device)
         return self._loaded, found
 
     def held(self) -> tuple[int | None, int | None]:
         # A codebook is written down twice, as a memory and for the hooks.
         memory = self._made.memory
         entries = len(memory.entries) if isinstance(memory, Book) else None
-        if self._hyper.own is None and self._hyper.method in ("prompt", "rag"):
+        if self._hyper.record.changes == "text":
             entries = len(memory)
         return size_of([self._made.deltas, memory]), entries
 

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 
 from factdrift.core.owned import atomic_path
 from factdrift.edit.ability import read_ability
+from factdrift.edit.methods.record import title_of
 from factdrift.edit.scores.intervals import Interval, grid, interval
-from factdrift.edit.scores.table import TITLES, skipped_lines
+from factdrift.edit.scores.table import skipped_lines
 from factdrift.edit.skipped import Skipped
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.bundled.known import recall_lines
@@ -98,7 +99,7 @@ class Stream:
         return list(dict.fromkeys(key[:2] for key in self.scores))
 
     def title(self, model: str, method: str) -> str:
-        return TITLES.get(method, method) + ("*" if (model, method) in self.sources else "")
+        return title_of(method) + ("*" if (model, method) in self.sources else "")
 
     def value(self, model: str, method: str, number: int, name: str) -> Interval | None:
         """The mean of a column of COLUMNS over the edits that did not fail, times 100."""

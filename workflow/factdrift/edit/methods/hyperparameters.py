@@ -24,6 +24,7 @@ from factdrift.core.paths import LOCATORS, METHODS
 from factdrift.core.yaml_files import read_yaml
 from factdrift.edit.methods.derived import MARK, derive, described, needs_sizes
 from factdrift.edit.methods.own import Entry, entry, read_description
+from factdrift.edit.methods.record import OWN, Record, record_of
 from factdrift.models.sizes import HasSizes
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ class Hyper(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.settings)
+
+    @property
+    def record(self) -> Record:
+        """What is known of the method besides."""
+        return record_of(self.method) if self.own is None else OWN
 
     @property
     def layers(self) -> list[int]:

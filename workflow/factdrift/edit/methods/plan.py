@@ -29,9 +29,7 @@ def needs(hyper: Hyper) -> dict[str, str]:
         found["prefixes"] = f"prefixes.{hyper.method}.json"
     if hyper.get("covariance"):
         found["moments"] = "moments"
-    if hyper.method == "mend":
-        found["mend"] = "mend.safetensors"
-    return found
+    return found | hyper.record.needs
 
 
 def check_encoder(hyper: Hyper) -> None:
@@ -49,7 +47,7 @@ def check_kept(hyper: Hyper) -> None:
             f"edit.keep: adapters: {hyper.method} changes a model in place, of which no adapter can be made; "
             "leave it out of methods, or keep none"
         )
-    if hyper.method in ("ft", "ft_l") or hyper.get("precision") == "weights":
+    if hyper.record.edits == "trained" or hyper.get("precision") == "weights":
         raise InputError(
             f"edit.keep: adapters: {hyper.method} on {hyper.model} changes full matrices, which no adapter "
             "of low rank holds; leave it out of methods (precision: float32 for the others), or keep none"

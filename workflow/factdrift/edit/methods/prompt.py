@@ -32,6 +32,11 @@ def in_stream(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Ar
     return found
 
 
+def recalled(memory: dict[str, str], names: Sequence[str], hyper: Hyper, device: object) -> list[str]:
+    """What stands before the prompts of the edits with these ids, after `in_stream`."""
+    return [memory[name] for name in names]
+
+
 def none(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
     """The unedited model."""
     return Edited()

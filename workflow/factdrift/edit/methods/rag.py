@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
 from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.edit.methods.interface import Artefacts, Edit, Edited
+from factdrift.edit.methods.interface import Artefacts, Context, Edit, Edited
 from factdrift.models.loading import UNREADABLE
 from factdrift.models.padding import padded
 
@@ -50,6 +50,13 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
     memory = [*kept, *zip([edit.id for edit in edits], _texts(edits, hyper), strict=True)]
     best = retrieving([text for _, text in memory], hyper, loaded.device)
     return Edited(contexts=[best] * len(edits), memory=memory)
+
+
+def recalled(
+    memory: Sequence[tuple[str, str]], names: Sequence[str], hyper: Hyper, device: torch.device
+) -> list[Context]:
+    """What stands before the prompts of the edits with these ids, given the memory of `together`."""
+    return [retrieving([text for _, text in memory], hyper, device)] * len(names)
 
 
 def retrieving(

@@ -1,49 +1,33 @@
-"""Which editing methods cannot edit a model because of its architecture, each with the reason.
-
-A method belongs to a kind by what it edits. Does not import torch.
-"""
+"""Which editing methods cannot edit a model because of its architecture, each with the reason. No torch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from factdrift.core.errors import CannotEdit
+from factdrift.edit.methods.record import DOWN, record_of
 
 if TYPE_CHECKING:
     from factdrift.edit.methods.hyperparameters import Hyper
     from factdrift.models.families import ModelSpec
 
-ANY_MATRIX = ("ft", "ft_l")
-"""Train one matrix of a block, `ModelSpec.trained`: the down projection, if there is one."""
-VALUES = ("rome",)
-"""Choose what the down projection of a block puts out for a key."""
-STATES = ("memit", "alphaedit")
-"""Choose a hidden state, and spread what is missing over the down projections of some blocks."""
-ALL_MATRICES = ("mend",)
-"""Change all matrices of the MLPs of some blocks."""
-SOME_MATRICES = ("ultraedit",)
-"""Change matrices of the MLPs that their hyper-parameters name."""
-CODEBOOKS = ("grace",)
-"""Replace what a module of a block puts out: the down projection or, if there is none, the whole MLP."""
-DOWN = (*VALUES, *STATES, *ALL_MATRICES, *SOME_MATRICES)
-"""Methods that need a down projection."""
-
 
 def refusal(spec: ModelSpec, method: str, layer: int) -> str | None:
     """Why a method cannot edit block `layer` of a model, and what to do instead; None if it can.
 
-    Methods that are not listed above are not refused.
+    Methods of users are not refused.
     """
-    if method in DOWN and not spec.has_down(layer):
+    edits = record_of(method).edits
+    if edits in DOWN and not spec.has_down(layer):
         return spec.lacking(layer)
-    return spec.no_target(layer) if method in STATES else None
+    return spec.no_target(layer) if edits == "states" else None
 
 
 def blocks_of(spec: ModelSpec, hyper: Hyper) -> list[int]:
     """The blocks that a method edits: as its hyper-parameters say."""
-    if hyper.method in ALL_MATRICES:
+    if hyper.record.edits == "all":
         return list(range(max(spec.layers - hyper.get("blocks", 0), 0), spec.layers))
-    if hyper.method in SOME_MATRICES:
+    if hyper.record.edits == "named":
         return sorted({*hyper.layers, *(layer for layers in hyper["others"].values() for layer in layers)})
     return hyper.layers
 
@@ -54,8 +38,8 @@ def check(spec: ModelSpec, hyper: Hyper, name: str) -> None:
     `name`: of the model.
     """
     for layer in blocks_of(spec, hyper):
-        reason = refusal(spec, hyper.method, layer)
-        if hyper.method in CODEBOOKS and hyper["module"] and not spec.has_down(layer):
+        reason = None if hyper.own else refusal(spec, hyper.method, layer)
+        if hyper.record.edits == "output" and hyper["module"] and not spec.has_down(layer):
             reason = spec.lacking(layer)
         if reason is not None:
             raise CannotEdit(f"methods: {hyper.method} on {name}: {reason}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -10,31 +10,18 @@ from typing import Protocol
 import torch
 
 from factdrift.core.errors import CannotEdit, InputError
-from factdrift.edit.methods import grace, lora, memit, prompt, rag, ultraedit
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.plain import InPlace
-from factdrift.edit.methods.refusals import ALL_MATRICES, ANY_MATRIX, blocks_of, check
-from factdrift.edit.methods.registry import Method, method_of
+from factdrift.edit.methods.record import Record, records
+from factdrift.edit.methods.refusals import blocks_of, check
+from factdrift.edit.methods.registry import method_of, named
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.families import shape_of
 from factdrift.models.loading import Loaded
 from factdrift.models.memory import free_bytes
 from factdrift.models.precise import is_quantized
 
-TOGETHER: dict[str, Method] = {
-    "memit": memit.together,
-    "alphaedit": memit.together,
-    "ultraedit": ultraedit.together,
-    "lora": lora.together,
-    "grace": grace.together,
-    "rag": rag.together,
-}
-"""Methods that can make one change for all facts (regime `batch`)."""
-IN_ORDER = ("grace", "rag")
-"""Methods that change no weight, whose edits one after another are those in one batch."""
-UNWEIGHTED = ("none", "prompt", "rag", "grace")
-"""Methods that change no weight."""
 FT_COPIES = 4
 """Matrices for each one that fine-tuning trains: the change, its gradient, and the two moments of Adam."""
 ROUNDED_COPIES = 2
@@ -43,8 +30,11 @@ SHARE = 0.6
 """Share of the free memory that these matrices may use, by estimate."""
 CPU_BYTES = 1 << 32
 """Memory for them on the CPU."""
-ONLY_MANY = ("ultraedit",)
-"""Methods whose edits are nothing alone, because they are compared with each other."""
+
+
+def _listed(wanted: Callable[[Record], bool]) -> str:
+    """The names of some of factdrift's methods."""
+    return ", ".join(name for name, record in records().items() if wanted(record))
 
 
 def edited(
@@ -54,26 +44,27 @@ def edited(
 
     `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
     all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
-    for all facts together; the methods of TOGETHER can. RAG and GRACE, which change no weight, have one index
-    and one codebook for all facts in both. `stream`: as `sequential`, after earlier calls, whose `deltas` and
+    for all facts together, by methods that can. Those that change no weight have one index or codebook for
+    all facts in both. `stream`: as `sequential`, after earlier calls, whose `deltas` and
     `memory` are `artefacts.before` and `artefacts.memory`; returns all that is then in place. Raises
     CannotEdit if the method does not support the regime, and InputError if it changes a block that the model
     does not have.
     """
     check_layers(loaded, hyper)
-    if regime == "independent" and (hyper.own is not None or hyper.method not in ONLY_MANY):
+    record = hyper.record
+    if regime == "independent" and record.alone:
         result = method_of(hyper)(loaded, edits, hyper, artefacts)
-    elif hyper.own is None and hyper.method in TOGETHER and (regime == "batch" or hyper.method in IN_ORDER):
-        result = TOGETHER[hyper.method](loaded, edits, hyper, artefacts)
-    elif hyper.own is None and hyper.method == "prompt" and regime == "stream":
-        result = prompt.in_stream(loaded, edits, hyper, artefacts)
-    elif regime in ("sequential", "stream") and hyper.method not in ("none", "prompt"):
+    elif record.together and (regime == "batch" or record.in_order):
+        result = named(record.together)(loaded, edits, hyper, artefacts)
+    elif record.in_stream and regime == "stream":
+        result = named(record.in_stream)(loaded, edits, hyper, artefacts)
+    elif regime in ("sequential", "stream") and record.changes == "weights":
         result = _in_turn(loaded, edits, hyper, artefacts, regime)
     else:
         raise CannotEdit(
-            f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for {', '.join(TOGETHER)}, "
-            "sequential for methods that change weights, stream for all but none, independent for all but "
-            f"{', '.join(ONLY_MANY)}"
+            f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for "
+            f"{_listed(lambda each: bool(each.together))}, sequential for methods that change weights, "
+            f"stream for all but none, independent for all but {_listed(lambda each: not each.alone)}"
         )
     if hyper.get("precision") == "weights":
         result.deltas = rounded(loaded.model, result.deltas)
@@ -135,17 +126,18 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
     """Bytes of the full matrices that one edit needs at a time; 0 for changes that are kept as factors."""
     spec = loaded.spec
     itemsize: int = loaded.change_dtype.itemsize
-    if hyper.own is not None or hyper.method in (*UNWEIGHTED, *ONLY_MANY):
+    record = hyper.record
+    if hyper.own is not None or record.changes != "weights" or not record.alone:
         return 0
-    if hyper.method in ANY_MATRIX:
+    if record.edits == "trained":
         names = [spec.trained(layer) for layer in hyper.layers]
         each = FT_COPIES + int(hyper["precision"] == "weights")
     elif hyper.get("precision") == "weights":
         each = ROUNDED_COPIES
-        if hyper.method == "lora":
-            names = lora.target_names(loaded, hyper)
+        if record.matrices:
+            names = named(record.matrices)(loaded, hyper)
         else:
-            parts = spec.mlp_matrices if hyper.method in ALL_MATRICES else (spec.down,)
+            parts = spec.mlp_matrices if record.edits == "all" else (spec.down,)
             names = [spec.module(layer, part) for layer in blocks_of(spec, hyper) for part in parts]
     else:
         return 0
@@ -163,10 +155,11 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
                 f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
                 f"{loaded.spec.layers - 1}"
             )
-    if hyper.own is None and hyper.method not in UNWEIGHTED and is_quantized(loaded.model.config):
+    if hyper.own is None and hyper.record.changes == "weights" and is_quantized(loaded.model.config):
         raise CannotEdit(
             f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no matrices "
-            f"that could be changed; give the model without quantization, or use {', '.join(UNWEIGHTED)}"
+            "that could be changed; give the model without quantization, or use "
+            f"{_listed(lambda each: each.changes != 'weights')}"
         )
     check(loaded.spec, hyper, loaded.name)
 
@@ -184,7 +177,7 @@ def _in_turn(
     memory = artefacts.memory
     make, turn = method_of(hyper), 1
     if hyper.own is None and "turn" in hyper:
-        make, turn = TOGETHER[hyper.method], hyper["turn"]
+        make, turn = named(hyper.record.together), hyper["turn"]
     for start in range(0, len(edits), turn):
         some = edits[start : start + turn]
         with applied(loaded.model, total, 0):

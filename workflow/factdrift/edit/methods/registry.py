@@ -11,40 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from factdrift.core.errors import InputError
 from factdrift.core.functions import function_of, read_function
-from factdrift.edit.methods.ft import ft
-from factdrift.edit.methods.grace import grace
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Method
-from factdrift.edit.methods.lora import lora
-from factdrift.edit.methods.memit import memit
-from factdrift.edit.methods.mend import mend
 from factdrift.edit.methods.own import DOCUMENT, Entry
-from factdrift.edit.methods.prompt import none, prompt
-from factdrift.edit.methods.rag import rag
 from factdrift.edit.methods.results import checked
-from factdrift.edit.methods.rome import rome
-from factdrift.edit.methods.ultraedit import together as ultraedit
 from factdrift.models.leaks import leaving_alone
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded
 
-__all__ = ["METHODS", "Artefacts", "Edit", "Edited", "Method", "method_of", "own_function"]
 
-METHODS: dict[str, Method] = {
-    "none": none,
-    "ft": ft,
-    "ft_l": ft,
-    "mend": mend,
-    "rome": rome,
-    "memit": memit,
-    "alphaedit": memit,
-    "ultraedit": ultraedit,
-    "lora": lora,
-    "grace": grace,
-    "prompt": prompt,
-    "rag": rag,
-}
+def named(function: str) -> Callable[..., Any]:
+    """A function that the record of a method names, MODULE.FUNCTION."""
+    module, _, name = function.rpartition(".")
+    found: Callable[..., Any] = getattr(import_module(f"{__package__}.{module}"), name)
+    return found
 
 
 def method_of(hyper: Hyper) -> Method:
@@ -54,7 +35,7 @@ def method_of(hyper: Hyper) -> Method:
     """
     own = hyper.own
     if own is None:
-        return METHODS[hyper.method]
+        return named(hyper.record.edit)
     function = own_function(own)
 
     def method(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:

@@ -5,36 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from factdrift.edit.methods.refusals import ALL_MATRICES, ANY_MATRIX, CODEBOOKS, DOWN, SOME_MATRICES, refusal
-from factdrift.edit.methods.registry import METHODS
+from factdrift.edit.methods.record import DOWN, records
+from factdrift.edit.methods.refusals import refusal
 from factdrift.models.describe import ranges
 
 if TYPE_CHECKING:
     from factdrift.models.families import ModelSpec
 
-NAMED = (*SOME_MATRICES, "lora", *CODEBOOKS)
-"""Methods that edit other matrices of an MLP if their hyper-parameters name them."""
-ANYWHERE = (
-    ("lora", "trains the matrices of queries and values, or those that it is given, in all blocks"),
-    ("prompt, rag", "edit no matrix; they write updates before a prompt"),
-)
-"""Methods that no matrix below names, and what they do."""
+BY_NAME = ("named", "others", "output")
+"""What methods edit that take other matrices of an MLP if their hyper-parameters name them."""
+
+
+def anywhere() -> list[tuple[str, str]]:
+    """Methods that no matrix below names, and what they do."""
+    says: dict[str, list[str]] = {}
+    for name, record in records().items():
+        if record.says:
+            says.setdefault(record.says, []).append(name)
+    return [(", ".join(names), text) for text, names in says.items()]
 
 
 def role(spec: ModelSpec, layer: int, part: str) -> str:
     """Which methods edit a matrix of block `layer`; `part` is its usual name, as in `ModelSpec.module`."""
+    edits = {name: record.edits for name, record in records().items()}
     if part == spec.attention_out:
-        return f"edited by {_listed(ANY_MATRIX)}"
-    able = [method for method in METHODS if refusal(spec, method, layer) is None]
-    usual = (*ANY_MATRIX, *DOWN, *CODEBOOKS) if part == spec.down else ALL_MATRICES
-    named = [method for method in NAMED if method in able and method not in usual]
-    return f"edited by {_listed(method for method in able if method in usual)}; if named, by {_listed(named)}"
+        return f"edited by {_listed(name for name, what in edits.items() if what == 'trained')}"
+    able = [method for method in edits if refusal(spec, method, layer) is None]
+    usual = ("trained", *DOWN, "output") if part == spec.down else ("all",)
+    by_use = [method for method in able if edits[method] in usual]
+    named = [method for method in able if edits[method] in BY_NAME and method not in by_use]
+    return f"edited by {_listed(by_use)}; if named, by {_listed(named)}"
 
 
 def refused(spec: ModelSpec) -> Iterator[str]:
     """The methods that cannot edit some blocks of a model, each with the blocks and the reason."""
     lines: dict[tuple[str, str], list[str]] = {}
-    for method in METHODS:
+    for method in records():
         for lacking in (True, False):
             blocks = [layer for layer in range(spec.layers) if spec.has_down(layer) != lacking]
             reasons = {layer: reason for layer in blocks if (reason := refusal(spec, method, layer))}

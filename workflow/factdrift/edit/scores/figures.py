@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from factdrift.core.owned import atomic_path
-from factdrift.edit.scores.table import TITLES
+from factdrift.edit.methods.record import title_of
 from factdrift.models.alignment import NOT_FINITE
 
 BINS = 8
@@ -82,7 +82,7 @@ def draw(probes: Path, path: Path) -> list[str]:
                 whole = mine["bleedover"].mean()
                 if len(mine) and whole > 0:
                     x, y, half = binned(mine[column].to_numpy(), mine["bleedover"].to_numpy() / whole)
-                    (drawn,) = axis.plot(x, y, marker="o", markersize=3, label=TITLES.get(method, method))
+                    (drawn,) = axis.plot(x, y, marker="o", markersize=3, label=title_of(method))
                     axis.fill_between(x, y - half, y + half, alpha=0.12, color=drawn.get_color())
             axis.axhline(1, color="0.6", linewidth=0.8)
             axis.set(xlabel=label)

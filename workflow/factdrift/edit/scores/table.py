@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from factdrift.core.owned import atomic_path
+from factdrift.edit.methods.record import title_of
 from factdrift.edit.scores.general import measured_lines, measured_values
 from factdrift.edit.scores.intervals import Interval, grid, interval
 from factdrift.edit.skipped import Skipped
@@ -37,20 +38,6 @@ ACCURACIES = {
     "nearest_exact": "Nearest after",
     "fluency_full": "Fluency, full",
 }
-TITLES = {
-    "none": "no edit",
-    "ft": "FT",
-    "ft_l": "FT+L",
-    "mend": "MEND",
-    "rome": "ROME",
-    "memit": "MEMIT",
-    "alphaedit": "AlphaEdit",
-    "ultraedit": "UltraEdit",
-    "lora": "LoRA",
-    "grace": "GRACE",
-    "prompt": "PROMPT",
-    "rag": "RAG",
-}
 _PLAIN = ("fluency", "fluency_full")
 _SHARES = ("efficacy_s", "generalization_s", *(name for name in ACCURACIES if name not in _PLAIN))
 """Columns whose values are shares, from 0 to 1."""
@@ -68,7 +55,7 @@ class Group(NamedTuple):
     @property
     def title(self) -> str:
         """The method as tables name it, with an asterisk if values of it were derived and not tuned."""
-        return TITLES.get(self.method, self.method) + ("*" if self.cost.get("derived") else "")
+        return title_of(self.method) + ("*" if self.cost.get("derived") else "")
 
     @property
     def lasting(self) -> list[dict[str, Any]]:
@@ -192,7 +179,7 @@ def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
     """A line for each reason why methods do not run on a model."""
     mine = [each for each in skipped if each.model == model]
     for reason in dict.fromkeys(each.skipped for each in mine):
-        named = [TITLES.get(each.method, each.method) for each in mine if each.skipped == reason]
+        named = [title_of(each.method) for each in mine if each.skipped == reason]
         yield f"{', '.join(named)} skipped: {reason}"
 
 
