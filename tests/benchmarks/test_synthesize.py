@@ -332,6 +332,7 @@ def test_old_dumps_have_old_forms(tmp_path: Path) -> None:
     assert [] not in [entity["aliases"] for entity in new]
 
 
+@pytest.mark.slow
 def test_files_do_not_depend_on_jobs_and_hold_the_same_in_all_formats(tmp_path: Path) -> None:
     made = {
         name: make(tmp_path / name, *options, entities=600)

@@ -12,6 +12,7 @@ from factdrift.cli import main
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 
 
+@pytest.mark.slow
 def test_the_table_on_the_page_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["edit", "families"]) == 0
     text = PAGE.read_text(encoding="utf-8")

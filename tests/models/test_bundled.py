@@ -237,6 +237,7 @@ def test_documents(world: Path):
         )
 
 
+@pytest.mark.slow
 def test_a_small_training(world: Path):
     """The same bytes in another process, with another number of threads outside of the recipe; a folder that
     transformers loads; facts that are known.

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support.examples import examples
@@ -202,6 +203,7 @@ def check_dates(rows: list[dict[str, Any]], pairs: list[Path]) -> None:
             assert (said["dated_by"], *days, said["lag_min"], said["lag_max"]) == wanted
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(12), phases=[Phase.explicit, Phase.generate])
 @given(st.integers(0, 2**32))
 def test_the_laws_hold_in_random_worlds(seed):

@@ -180,6 +180,7 @@ def test_no_file_holds_the_key(asked: tuple[Path, Any]) -> None:
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
 
 
+@pytest.mark.slow
 def test_replay_of_an_exported_store_gives_the_same_bytes(asked: tuple[Path, Any], tmp_path: Path) -> None:
     """On another machine, without key and server, with another number of cores."""
     directory, server = asked

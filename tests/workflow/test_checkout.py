@@ -60,6 +60,7 @@ def apptainer(tmp_path):
     return program, log
 
 
+@pytest.mark.slow
 def test_jobs_run_in_the_image_where_there_is_one(checkout, apptainer):
     program, log = apptainer
     path = f"{program.parent}:{os.environ['PATH']}"

@@ -46,6 +46,7 @@ def built(folder: Path, *targets: str, **config: Any) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_digests_of_odd_dumps(tmp_path: Path, digests: Check) -> None:
     folder = built(tmp_path, *UPDATES, *BENCHMARKS, *(each.path for each in ACCOUNTS))
     digests("odd", folder, [*UPDATES, *BENCHMARKS, *ACCOUNTS, *MADE_ON_THE_WAY])

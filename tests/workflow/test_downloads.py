@@ -63,6 +63,7 @@ def test_downloads_give_what_local_files_give(server, excerpt, tmp_path):
     assert len(server.asked) == before
 
 
+@pytest.mark.slow
 def test_a_download_that_failed_and_was_killed_continues_in_the_next_run(server, tmp_path, monkeypatch):
     server.faults[DUMP] = [
         *(Fault(cut=50_000), Fault(status=429, headers={"Retry-After": "86400"})),

@@ -48,6 +48,7 @@ def test_hyperparameters_are_checked_before_any_job_is_looked_for(tmp_path: Path
     assert "ft.steps: 0 is less than the minimum of 1" in said
 
 
+@pytest.mark.slow
 def test_adapters_are_kept_of_changes_that_they_can_hold(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"methods": ["none", "rome", "prompt"], "edit": {"keep": "adapters"}}
     said = snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds", **asked)
@@ -58,6 +59,7 @@ def test_adapters_are_kept_of_changes_that_they_can_hold(tmp_path: Path) -> None
         assert "changes full matrices, which no adapter of low rank holds" in said
 
 
+@pytest.mark.slow
 def test_general_ability_is_measured_where_edits_meet_or_some_are_drawn(tmp_path: Path) -> None:
     (tmp_path / "held.txt").write_text("a text\n", encoding="utf-8")
     given: dict[str, Any] = {"methods": ["none", "rome", "prompt"]}

@@ -83,6 +83,7 @@ def test_nothing_is_made_twice(klob: Path) -> None:
     assert "Nothing to be done" in snakemake(klob.parent, "klob", "--dry-run")
 
 
+@pytest.mark.slow
 def test_the_old_snapshot_can_be_asked(klob: Path, tmp_path: Path) -> None:
     directory = copied(klob.parent, tmp_path / "run")
     snakemake(directory, "results/klob_c.parquet", klob={"snapshot": "old", "c": {"quota": 2}})

@@ -193,6 +193,7 @@ def test_statistics(made: Path) -> None:
     assert f"{len(facts)} mutable facts" in (made / FOLDER / "tr_stats.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_period_without_changes_gives_empty_tables(made: Path) -> None:
     quiet = {"window_start": "1901-01-01", "change_start": "1911-01-01", "change_end": "1911-01-02"}
     said = snakemake(made, *PRODUCTS, tempripple=quiet)

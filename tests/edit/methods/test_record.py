@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from factdrift.core.paths import PACKAGE  # noqa: E402
-from factdrift.edit.methods.record import OWN, record_of, records, title_of  # noqa: E402
-from factdrift.edit.methods.registry import named  # noqa: E402
+from factdrift.core.paths import PACKAGE
+from factdrift.edit.methods.record import OWN, record_of, records, title_of
+from factdrift.edit.methods.registry import named
 
 OTHER_MEANINGS = {"none", "prompt", "mend"}
 """Also a value of switches, a column, and what a method needs."""
