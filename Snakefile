@@ -28,6 +28,7 @@ from factdrift.runs.environment import prepare, say_interrupted
 sys.excepthook = say_interrupted  # Snakemake itself handles Ctrl-C only once jobs run
 
 from factdrift.core.paths import CONFIG
+from factdrift.core.products import datasets, names_for, product_of, products
 from factdrift.core.settings import check_contact, check_files, configure, dates_of
 from factdrift.edit.methods.own import own_methods
 from factdrift.runs.image import link_image
@@ -64,9 +65,6 @@ if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
 OLD, NEW = config["snapshots"]["old"], config["snapshots"]["new"]
 PAIR = f"results/{OLD}_{NEW}"
 SHARDS, BUCKETS = config["shards"], config["buckets"]
-DATASETS = ["wfd_repl.parquet", "wikifactdiff.parquet"]
-ACCOUNTS = ["wikifactdiff.stats.json", "funnel.parquet", "manifest.json"]
-KLOB = [f"klob_{part}.parquet" for part in "cru"] + [f"KLoB-{part}.jsonl" for part in "cru"]
 
 
 # Before the patterns of wildcards, which leave out what was released.
@@ -81,10 +79,7 @@ wildcard_constraints:
     shard=r"\d+-of-\d+",
     part=r"\d+-of-\d+",
     language="|".join({"en", *config["languages"]}),
-    name=r"(wfd_repl|wikifactdiff)\.(parquet|jsonl)|wikifactdiff\.stats\.json|funnel\.parquet|manifest\.json|"
-    r"KLoB-[cru]\.jsonl|klob_[cru]\.parquet|klob_meta\.json|"
-    r"tempripple\.(parquet|stats\.json)|(edit|answer|locate|stream)_scores\.parquet|answer_clozes\.parquet|audit\.(parquet|json)|(stream|asof|asof_scores)\.parquet|stream\.svg|locate_vs_edit\.parquet|"
-    r"templates(\.[a-z-]+)?\.parquet|verbalizations\.parquet|verbalization_report\.(parquet|txt)",
+    name="|".join(product.pattern for product in products() if product.made_in != "results"),
 
 
 include: "rules/common.smk"
@@ -127,4 +122,4 @@ rule all:
     """Everything that the configured pair of dates gives."""
     default_target: True
     input:
-        expand("results/{name}", name=DATASETS + ACCOUNTS),
+        expand("results/{name}", name=names_for("all")),

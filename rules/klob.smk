@@ -17,7 +17,7 @@ localrules:
 rule klob:
     """The three subtasks, each in the published layout too, and the counts of the build."""
     input:
-        expand("results/{name}", name=[*KLOB, "klob_meta.json"]),
+        expand("results/{name}", name=names_for("klob")),
 
 
 rule klob_facts:

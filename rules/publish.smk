@@ -15,13 +15,13 @@ localrules:
 rule publish:
     """A product is a copy, whole or not there at all."""
     input:
-        source=lambda wildcards: f"{home(wildcards)}/{PUBLISHED.get(wildcards.name, wildcards.name)}",
-        report=lambda wildcards: [f"{home(wildcards)}/{name}" for name in REPORTS.get(wildcards.name, [])],
+        source=lambda wildcards: made(wildcards.name),
+        report=reports_beside,
     output:
         report(
             "results/{name}",
             caption="caption.rst",
-            category=category,
+            category=lambda wildcards: product_of(wildcards.name).category,
             labels={"file": "{name}"},
         ),
     log:
@@ -31,7 +31,7 @@ rule publish:
     resources:
         **request("publish file"),
     params:
-        caption=caption,
+        caption=lambda wildcards: product_of(wildcards.name).what,
     shell:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")

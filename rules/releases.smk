@@ -6,7 +6,7 @@ Inputs: products of the newest pair and of the sequence. Outputs: results/releas
 import json
 
 from factdrift.core.settings import dump_source
-from factdrift.publish.releases.release import MANIFEST, PRODUCTS as RELEASED
+from factdrift.publish.releases.release import RELEASED
 
 
 localrules:
@@ -16,8 +16,7 @@ localrules:
 rule release:
     """Copies of the products with an account of them; a released folder stays as it is."""
     input:
-        pair=expand(f"{PAIR}/{{name}}", name=[*RELEASED, MANIFEST]),
-        stream=f"{STREAM}/stream.parquet",
+        files=[made(name) for name in RELEASED],
     output:
         release=directory(f"results/releases/{STREAM_DATES[-1]}"),
     log:
@@ -34,7 +33,7 @@ rule release:
         r"""
         exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
         factdrift release \
-            --files {input.pair:q} {input.stream:q} \
+            --files {input.files:q} \
             --dates {params.dates} \
             --dumps {params.dumps:q} \
             --configuration {params.configuration:q} \

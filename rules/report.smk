@@ -10,7 +10,7 @@ rule report_page:
         manifest=f"{PAIR}/manifest.json",
         tables=[
             f"{PAIR}/{name}"
-            for name in (*DATASETS, "wikifactdiff.stats.json", "funnel.parquet", "templates.parquet")
+            for name in (*datasets(), "wikifactdiff.stats.json", "funnel.parquet", "templates.parquet")
         ],
         shown=shown_products,
         layout=page_layout(),
@@ -18,7 +18,7 @@ rule report_page:
         page=report(
             "results/report.html",
             caption="caption.rst",
-            category="Page",
+            category=product_of("report.html").category,
             labels={"file": "report.html"},
         ),
     log:
@@ -29,7 +29,7 @@ rule report_page:
         **request("report"),
     params:
         code=code("report"),
-        caption="What changed between the two dates, and how it was decided, on one page.",
+        caption=product_of("report.html").what,
         pair=subpath(input.manifest, parent=True),
         stream=lambda wildcards, input: [
             f"--stream={path}" for path in input.shown if Path(path).name == "stream.parquet"

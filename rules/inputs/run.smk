@@ -41,11 +41,7 @@ def begin_run():
         for path in map(Path, outputs)
         if path.parent in (Path("results"), Path("results/releases")) or str(path) in asked
     )
-    beside = {
-        Path(STREAM if name in OF_STREAM else PAIR, report).parent
-        for name, reports in REPORTS.items()
-        for report in reports
-    }
+    beside = {Path(home(product), path).parent for product in products() for path in product.reports}
     makers = (
         job
         for job in jobs

@@ -10,7 +10,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.publish.releases.release import PRODUCTS, Release, write_release
+from factdrift.publish.releases.release import RELEASED, Release, write_release
 from factdrift.snapshots.registry import dump_at
 
 
@@ -25,7 +25,7 @@ def products(folder: Path, old: str, new: str, dumps: dict[str, str] | None = No
             "reverts": [False, False, True, None],
         }
     )
-    for name in (*PRODUCTS, "stream.parquet", "manifest.json"):
+    for name in RELEASED:
         if name.endswith(".parquet"):
             pq.write_table(stream, folder / name)
         else:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.workflow import ROOT
 
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import warnings
@@ -216,13 +215,3 @@ def test_cells(value: object, kind: str, expected: str) -> None:
 def test_words() -> None:
     assert day("2021-01-04") == "4 January 2021"
     assert shown("y" * 200) == "y" * 160 + "…"
-
-
-def test_the_names_of_products_have_captions() -> None:
-    """Every product that the dictionary names has a category and a caption in Snakemake's own report."""
-    rules = (ROOT / "rules" / "inputs" / "report.smk").read_text("utf-8")
-    dictionary = (ROOT / "docs" / "tables" / "README.md").read_text("utf-8")
-    named = re.findall(r"`results/(\w+\.(?:parquet|json))`", dictionary)
-    assert len(named) > 10
-    for name in named:
-        assert f'"{name}":' in rules or name.startswith("klob_"), name

@@ -9,7 +9,7 @@ import pytest
 from support.releases import products
 
 from factdrift.core.errors import InputError
-from factdrift.publish.releases.release import PRODUCTS, Release, last_release, read_release, write_release
+from factdrift.publish.releases.release import RELEASED, Release, last_release, read_release, write_release
 
 DATES = ["2026-09-14", "2026-10-19", "2026-11-16"]
 DUMPS = {date: f"https://example.org/{date}.json.gz#sha1={'0' * 40}&bytes=4" for date in DATES}
@@ -26,7 +26,7 @@ def released(folder: Path, release: Release = RELEASE) -> Path:
 def test_a_release_says_what_is_new(tmp_path: Path) -> None:
     folder = released(tmp_path)
     names = sorted(path.name for path in folder.iterdir())
-    assert names == sorted([*PRODUCTS, "manifest.json", "stream.parquet", "release.json"])
+    assert names == sorted([*RELEASED, "release.json"])
     account = json.loads((folder / "release.json").read_text())
     assert account["updates"] == 4
     assert account["new"] == {

@@ -1,4 +1,4 @@
-"""Which data sets can be published, from which products: `resources/cards/datasets.yaml`."""
+"""Which data sets can be published, as `resources/cards/datasets.yaml` says, and from which products."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterable
 import msgspec
 
 from factdrift.core.errors import InputError
-from factdrift.core.paths import CARDS
+from factdrift.core.paths import CARDS, PRODUCTS
+from factdrift.core.products import places
 
 
 class Statistic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,14 +25,12 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of a data set; what `datasets.load_dataset(folder, name)` gives."""
 
     name: str
-    page: str
-    """The page of docs/tables that describes the columns."""
-    files: dict[str, str]
-    """Split -> product; with the key `*` the table's own column `split` divides its rows."""
     splits: list[str] = []
     """The splits of a table with `*`, all of which are written, with or without rows."""
-    also: list[str] = []
-    """Pages that describe further columns."""
+    pages: list[str] = []
+    """The pages of docs/tables that describe the columns; as `files`, from the products."""
+    files: dict[str, str] = {}
+    """Split -> product; with the key `*` the table's own column `split` divides its rows."""
     nested: dict[str, str] = {}
     """Column -> page that describes the fields of what it holds."""
 
@@ -52,7 +51,7 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     covers: str = "{{ build.dates.old }}/{{ build.dates.new }}"
     """The day or period (FIRST/LAST) that the rows are about: a template over `facts` and the manifest."""
     accounts: list[str] = []
-    """Products with counts that are copied as they are, if they were built."""
+    """Products with counts that are copied as they are, if they were built; from the products."""
     audited: str = ""
     """The data set of the audit (`audit.json`) whose checks concern these rows."""
     updates: bool = False
@@ -71,16 +70,40 @@ class Dataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def known() -> tuple[Dataset, ...]:
-    """All data sets that can be published, in the order of the file."""
+    """All data sets that can be published, in the order of the file, with their products."""
     path = CARDS / "datasets.yaml"
     try:
         found = msgspec.yaml.decode(path.read_bytes(), type=list[Dataset])
     except msgspec.MsgspecError as error:
         raise InputError(f"{path}: {error}") from error
-    return tuple(found)
+    return tuple(map(_with_products, found))
 
 
-def products() -> list[str]:
+def _with_products(dataset: Dataset) -> Dataset:
+    """A data set with the files and pages of its tables, and its accounts.
+
+    Raises InputError if no product is one of its tables.
+    """
+    files: dict[str, dict[str, str]] = {}
+    pages: dict[str, list[str]] = {}
+    accounts = []
+    for place in places():
+        if place.folder == dataset.folder and place.table:
+            files.setdefault(place.table, {})[place.split or "*"] = place.name
+            pages[place.table] = place.product.pages
+        elif place.folder == dataset.folder:
+            accounts.append(place.name)
+    lacking = [config.name for config in dataset.configs if config.name not in files]
+    if lacking:
+        raise InputError(f"{PRODUCTS}: no product is published as {dataset.folder}/{lacking[0]}; add one")
+    configs = [
+        msgspec.structs.replace(config, files=files[config.name], pages=pages[config.name])
+        for config in dataset.configs
+    ]
+    return msgspec.structs.replace(dataset, configs=configs, accounts=accounts)
+
+
+def all_products() -> list[str]:
     """All products that folders are made of, accounts included, each once."""
     return list(dict.fromkeys(name for dataset in known() for name in dataset.products))
 
@@ -91,9 +114,9 @@ def chosen(names: Iterable[str]) -> list[Dataset]:
     Raises InputError for a file that is no product, and if there is no such data set.
     """
     given = set(names)
-    unknown = sorted(given - set(products()))
+    unknown = sorted(given - set(all_products()))
     if unknown:
-        raise InputError(f"{unknown[0]}: is in no data set; those known are {', '.join(products())}")
+        raise InputError(f"{unknown[0]}: is in no data set; those known are {', '.join(all_products())}")
     found = [dataset for dataset in known() if given & set(dataset.needed)]
     if not found:
         raise InputError(

@@ -25,7 +25,7 @@ from factdrift.publish.flat import write_flat
 from factdrift.publish.shards import write_splits
 from factdrift.publish.statistics import count
 
-UPDATES = Config("updates", "flat_updates", {"full": "updates.parquet"})
+UPDATES = Config("updates", pages=["flat_updates"], files={"full": "updates.parquet"})
 """The flat table, which is a file at the top of a folder and not in shards."""
 
 
@@ -129,7 +129,7 @@ def _write(
 
 
 def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> Table:
-    own = [read_page(DICTIONARY, name) for name in (config.page, *config.also)]
+    own = [read_page(DICTIONARY, name) for name in config.pages]
     inner = {column: read_page(DICTIONARY, name) for column, name in config.nested.items()}
     (schema, *_) = (pq.read_schema(path) for path in sorted(folder.glob(pattern.format(split="*"))))
     meanings: dict[str, str] = {}
@@ -147,7 +147,8 @@ def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> 
     undescribed = sorted({field.name for field in schema} - meanings.keys())
     if undescribed:
         raise InputError(
-            f"{DICTIONARY / config.page}.md: has no row for the column {undescribed[0]}; describe it there"
+            f"{DICTIONARY / config.pages[0]}.md: has no row for the column {undescribed[0]}; "
+            "describe it there"
         )
     return Table(config.name, rows, pattern, schema, [*own, *inner.values()], meanings, nested)
 

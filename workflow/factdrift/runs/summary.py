@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 import pyarrow.parquet as pq
 
+from factdrift.core.products import datasets
 from factdrift.core.progress import read_line
 from factdrift.core.screen import styled
 from factdrift.core.tables import database, sql
@@ -37,7 +38,7 @@ def summary(
     decides on colours.
     """
     dataset = pair / "wikifactdiff.parquet"
-    if dataset.is_file() and any(path.name in ("wfd_repl.parquet", dataset.name) for path in written):
+    if dataset.is_file() and any(path.name in datasets() for path in written):
         yield ""
         yield from _updates(dataset, pair.name, stream)
     for report in reports:

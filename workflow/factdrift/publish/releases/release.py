@@ -15,13 +15,14 @@ from urllib.parse import parse_qsl, urldefrag
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 from factdrift.core.owned import atomic_path
+from factdrift.core.products import products
 
 ACCOUNT = "release.json"
 MANIFEST = "manifest.json"
 STREAM = "stream.parquet"
 
-PRODUCTS = ("wfd_repl.parquet", "wikifactdiff.parquet", "wikifactdiff.stats.json", "funnel.parquet")
-"""The products of the newest pair in a release; the manifest and the stream are beside them."""
+RELEASED = [name for product in products() if product.released for name in product.names]
+"""The products in a release: those of the newest pair, with its manifest, and the stream."""
 
 
 class Release(NamedTuple):
@@ -69,7 +70,7 @@ def read_release(folder: Path) -> tuple[Release, dict[str, Any]]:
     of its newest pair with the dumps that the account names, and each file with its size and SHA-256.
     """
     release, account = read_account(folder)
-    missing = sorted({*PRODUCTS, MANIFEST, STREAM} - account["files"].keys())
+    missing = sorted(set(RELEASED) - account["files"].keys())
     if missing:
         raise InputError(f"{folder / ACCOUNT}: lists no {missing[0]}; {_REMEDY}")
     for name, described in account["files"].items():

@@ -1,0 +1,111 @@
+"""The products of a build, what people ask for by name under results/: `resources/products.yaml`."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from factdrift.core.errors import InputError
+from factdrift.core.paths import PRODUCTS
+
+
+class Product(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A product, or several that differ by a part of their name."""
+
+    name: str
+    """Below results/; `{a,b}` has the alternatives of several products, `<language>` is a language's code."""
+    what: str
+    """What it is, in one sentence: its caption in Snakemake's own report."""
+    category: str
+    """The category in Snakemake's own report."""
+    made_in: Literal["pair", "stream", "results"] = "pair"
+    """The folder of the pair of dates or of the sequence, from which it is copied; or results/ itself."""
+    path: str = ""
+    """Its path in that folder; empty if that is its name."""
+    target: str = ""
+    """The rule that asks for it, `all` or another; empty if it is built only when it is named."""
+    reports: list[str] = []
+    """Texts and figures that are made with it, in the folder of the pair or of the sequence."""
+    guide: str = ""
+    """The page of docs/ about it."""
+    pages: list[str] = []
+    """Pages of docs/tables that describe its columns or fields."""
+    published: list[str] = []
+    """Where it goes below results/publish/: FOLDER, as it is; FOLDER/TABLE, divided by its column `split`;
+    FOLDER/TABLE/SPLIT, as one split. Alternatives as in `name`."""
+    released: bool = False
+    """Whether the folders of releases have it."""
+    section: str = ""
+    """The section that it adds to results/report.html where it was built."""
+    goes_with: str = ""
+    """The product that it belongs to: whoever has or asks for that one gets both."""
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each product."""
+        return _alternatives(self.name)
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression that matches the names."""
+        return "|".join(map(re.escape, self.names)).replace("<language>", "[a-z-]+")
+
+
+class Place(NamedTuple):
+    """Where a product goes below results/publish/."""
+
+    folder: str
+    table: str
+    """Empty if the file is copied as it is."""
+    split: str
+    """Empty if the table's column `split` divides its rows."""
+    name: str
+    product: Product
+
+
+@functools.cache
+def products() -> tuple[Product, ...]:
+    """All products, in the order of the file. Raises InputError if it is not as `Product` says."""
+    try:
+        return tuple(msgspec.yaml.decode(PRODUCTS.read_bytes(), type=list[Product]))
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{PRODUCTS}: {error}") from error
+
+
+def product_of(name: str) -> Product:
+    """The entry of a name below results/. Raises InputError if there is none."""
+    found = next((each for each in products() if re.fullmatch(each.pattern, name)), None)
+    if found is None:
+        raise InputError(f"{PRODUCTS}: has no product {name}; add an entry")
+    return found
+
+
+def names_for(target: str) -> list[str]:
+    """The names that a rule asks for, such as `all`."""
+    return [name for product in products() if product.target == target for name in product.names]
+
+
+def datasets() -> list[str]:
+    """The tables of updates that are built by default."""
+    tables = [name for name in names_for("all") if name.endswith(".parquet")]
+    return [name for name in tables if product_of(name).category == "Dataset"]
+
+
+def places() -> Iterator[Place]:
+    """Where products go below results/publish/, in the order of the file."""
+    for product in products():
+        for published in product.published:
+            for name, place in zip(product.names, _alternatives(published), strict=True):
+                folder, table, split = (*place.split("/"), "", "")[:3]
+                yield Place(folder, table, split, name, product)
+
+
+def _alternatives(text: str) -> list[str]:
+    """`a{b,c}` as `ab` and `ac`; a text without braces as it is."""
+    before, _, rest = text.partition("{")
+    inside, _, after = rest.partition("}")
+    return [f"{before}{each}{after}" for each in inside.split(",")]
