@@ -69,11 +69,15 @@ class Key(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """How a field is given by hand: the name of its value, a short flag, or without a flag by its place."""
+    """How a field is given by hand: the name of its value, a short flag, or without a flag by its place.
+
+    `by_hand`: no rule gives it, so that it has its default there.
+    """
 
     metavar: str = ""
     short: str = ""
     by_place: bool = False
+    by_hand: bool = False
 
 
 class Role(NamedTuple):
@@ -92,7 +96,9 @@ JOBS: dict[str, type[Job]] = {}
 """Command -> its record, of all stages whose modules are imported."""
 
 
-@dataclass_transform(eq_default=False, frozen_default=True, kw_only_default=True)
+@dataclass_transform(
+    eq_default=False, frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,)
+)
 class Job:
     """A command with the values of its flags.
 
@@ -170,7 +176,14 @@ def is_struct(kind: Any) -> bool:
 def fields(job: type[Job]) -> tuple[Field, ...]:
     """The fields of a job, those of its bases first."""
     hints = get_type_hints(job, include_extras=True)
-    return tuple(_field(each.name, hints[each.name], each.default) for each in dataclasses.fields(job))  # type: ignore[arg-type]
+    return tuple(
+        _field(
+            each.name,
+            hints[each.name],
+            each.default if each.default_factory is dataclasses.MISSING else each.default_factory(),
+        )
+        for each in dataclasses.fields(job)  # type: ignore[arg-type]
+    )
 
 
 def _field(name: str, hint: Any, default: Any) -> Field:
@@ -308,6 +321,8 @@ def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
             values[field.name] = _default(field)
         elif field.is_json:
             values[field.name] = read_json(given, field.option)
+            if not isinstance(values[field.name], dict):
+                raise InputError(f'{field.option}: {given!r} is no JSON object such as {{"layer": 3}}')
         elif is_named_tuple(field.kind):
             values[field.name] = field.kind(*given)
         else:
@@ -337,9 +352,10 @@ def shell_line(jobs: tuple[type[Job], ...], without: str = "") -> ShellLine:
     """The lines that run jobs with a rule's files and parameters, in Snakemake's form.
 
     All that they print goes into the rule's log, messages for the user to the terminal, too. `without`:
-    fields that stay at their defaults.
+    fields that stay at their defaults, as do those that are given by hand only.
     """
-    omitted = frozenset(without.split())
+    by_hand = (field.name for job in jobs for field in fields(job) if field.flag.by_hand)
+    omitted = frozenset(without.split()).union(by_hand)
     lines = ['exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")']
     for job in jobs:
         flags = [_given(field) for field in fields(job) if field.name not in omitted]
