@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -47,25 +47,30 @@ class RunsModel(OfModel):
     settings: Annotated[Computing, Key("edit")]
     threads: Annotated[int, "of the CPU"] = 1
 
-    @contextmanager
-    def loaded(self) -> Iterator[Loaded]:
-        """The model, on a device that no other job of this machine uses meanwhile.
+    def loaded(self) -> AbstractContextManager[Loaded]:
+        """The model, run as the settings say; see the function `loaded`."""
+        return loaded(self, self.settings, self.threads)
 
-        With a field `template`, its tokenizer is the one for that template.
-        """
-        import torch
 
-        from factdrift.models.devices import held
-        from factdrift.models.loading import load
+@contextmanager
+def loaded(job: OfModel, computing: Computing, threads: int) -> Iterator[Loaded]:
+    """The model of a command, on a device that no other job of this machine uses meanwhile.
 
-        torch.set_num_threads(self.threads)
-        with held(self.settings.device, self.settings.gpus) as device:
-            model = load(
-                self.model,
-                revision=self.revision,
-                device=device,
-                dtype=self.settings.dtype,
-                folder=self.models,
-                trust_remote_code=self.trust_remote_code,
-            )
-            yield model.with_template(getattr(self, "template", "none"))
+    If the command has a field `template`, the model's tokenizer is the one for that template.
+    """
+    import torch
+
+    from factdrift.models.devices import held
+    from factdrift.models.loading import load
+
+    torch.set_num_threads(threads)
+    with held(computing.device, computing.gpus) as device:
+        model = load(
+            job.model,
+            revision=job.revision,
+            device=device,
+            dtype=computing.dtype,
+            folder=job.models,
+            trust_remote_code=job.trust_remote_code,
+        )
+        yield model.with_template(getattr(job, "template", "none"))
