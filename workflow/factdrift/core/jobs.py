@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
 import json
 import textwrap
 import types
@@ -82,7 +83,7 @@ class Flag(NamedTuple):
 class Role(NamedTuple):
     """The part of the rule that holds a field, where its type does not say it."""
 
-    part: Literal["output", "params", "resources"]
+    part: Literal["input", "output", "params", "resources"]
 
 
 Output = Annotated[Path, Role("output")]
@@ -291,7 +292,7 @@ def _reader(kind: Any) -> dict[str, Any]:
         return {"choices": get_args(kind)}
     if kind is str:
         return {}
-    return {"type": kind}
+    return {"type": kind.fromisoformat if kind is datetime.date else kind}
 
 
 def _or_nothing(kind: Any) -> Any:
