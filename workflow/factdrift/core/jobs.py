@@ -113,7 +113,8 @@ class Job:
     def __init_subclass__(cls, command: str = "", beside: str = "") -> None:
         super().__init_subclass__()
         cls.command = command
-        cls.beside = cls.beside | frozenset(beside.split())
+        of_bases = (base.beside for base in cls.__bases__ if issubclass(base, Job))
+        cls.beside = frozenset(beside.split()).union(*of_bases)
         dataclasses.dataclass(eq=False, frozen=True, kw_only=True)(cls)
         if command:
             JOBS[command] = cls

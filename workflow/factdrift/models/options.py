@@ -6,27 +6,17 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from factdrift.core.stage_settings import add_settings, read_settings
 from factdrift.models.names import ALIASES
-from factdrift.models.templated import TEMPLATES
+from factdrift.models.running import Computing
 
 if TYPE_CHECKING:
     from factdrift.models.loading import Loaded
 
 PART = "edit"
 """The part of the configuration that says how models are run."""
-
-
-class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a model is run: `device`, `gpus` and `dtype` of the part `edit` of the configuration."""
-
-    device: str
-    gpus: int
-    dtype: Literal["auto", "float32", "bfloat16", "float16", "float64"]
 
 
 def add_model(verb: argparse.ArgumentParser) -> None:
@@ -50,7 +40,7 @@ def add_template(verb: argparse.ArgumentParser) -> None:
     """Adds the option that says whether prompts go through the tokenizer's chat template."""
     verb.add_argument(
         "--template",
-        choices=TEMPLATES,
+        choices=("none", "chat"),
         default="none",
         help="chat: prompts are the turn of a user in the tokenizer's chat template (default %(default)s)",
     )

@@ -28,7 +28,7 @@ class Computing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class OfModel(Job, beside="model weights"):
-    """A command about a model; its rule has the model's files beside its fields, and a stamp of its weights."""
+    """A command about a model; its rule also has the model's files, and a stamp of its weights."""
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows"]
     revision: str = "main"

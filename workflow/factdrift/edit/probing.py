@@ -1,0 +1,148 @@
+"""Fields of the commands that probe a model, or run an editing method on it, and what these files hold."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.jobs import Flag, Job, Key, Output, Place, Role
+from factdrift.core.paths import METHODS
+from factdrift.edit.methods.own import entry
+from factdrift.edit.methods.plan import needs
+from factdrift.edit.settings import Settings, check_regime
+from factdrift.models.running import RunsModel, Template
+
+if TYPE_CHECKING:
+    from factdrift.edit import job
+    from factdrift.edit.methods.hyperparameters import Hyper
+    from factdrift.edit.methods.interface import Artefacts
+    from factdrift.models.loading import Loaded
+
+Strict = Annotated[bool, "fail if the method cannot edit the model; else it is skipped", Role("resources")]
+"""A resource, since a job that has succeeded need not run again for it."""
+
+
+class ProbesModel(RunsModel):
+    """A command that probes a model."""
+
+    edits: Path
+    aligned: Path
+    unaligned: Path
+    template: Template
+    settings: Annotated[Settings, Key("edit")]
+    parts: Annotated[Place, "of finished batches", Flag("FOLDER")]
+
+    @contextmanager
+    def probing(self) -> Iterator[job.Job]:
+        """The loaded model with its aligned sentences.
+
+        Raises InputError if `aligned` was not made with the model's tokens and the template, or the regime is
+        that of other jobs.
+        """
+        self.check()
+        with self.loaded() as model:
+            from factdrift.edit.job import Job
+            from factdrift.edit.probes import check_aligned, read_aligned
+
+            sentences = read_aligned(self.aligned)
+            check_aligned(sentences, model, self.aligned)
+            yield Job(model, sentences, self.settings)
+
+    def check(self) -> None:
+        """Raises InputError for settings that are those of other commands."""
+        check_regime(self.settings)
+
+
+class Adjusted(Job, beside="values"):
+    """A command that takes hyper-parameters; its rule also has the methods' files."""
+
+    set: Annotated[
+        dict[str, Any], "your hyper-parameters as a JSON object; keys: config/methods/METHOD.yaml"
+    ] = dataclasses.field(default_factory=dict)
+    methods: Annotated[Place, "of the methods' files", Flag("FOLDER", by_hand=True)] = METHODS
+
+    def hyper_of(self, model: Loaded, method: str) -> Hyper:
+        """The hyper-parameters of a method for a model."""
+        from factdrift.edit.methods.hyperparameters import hyper_of
+
+        return hyper_of(model, method, self.set, self.methods)
+
+
+class RunsMethod(Adjusted):
+    """A command that runs an editing method."""
+
+    method: Annotated[str, "a name (config/methods), PATH.py:FUNCTION or an entry point"]
+    prefixes: Annotated[Path | None, "what `edit prefixes` wrote", Flag("JSON")] = None
+    moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
+    mend: Annotated[Path | None, "MEND's trained editor", Flag("FILE")] = None
+
+    def hyper(self, model: Loaded) -> Hyper:
+        """The method's hyper-parameters for a model."""
+        return self.hyper_of(model, self.method)
+
+    def artefacts(self, hyper: Hyper, model: Loaded) -> tuple[Artefacts, dict[str, str | None]]:
+        """Reads the files that the method needs besides the model; returns them and their digests.
+
+        Raises CannotEdit if a job has written a reason in the place of a file, and InputError if one is
+        missing.
+        """
+        from factdrift.edit.artefacts.prefixes import read_prefixes
+        from factdrift.edit.checkpoints import digest
+        from factdrift.edit.methods.interface import Artefacts
+        from factdrift.edit.methods.mend_editor import read_hypernet
+        from factdrift.models.moments import check_counted, read_moments
+
+        wanted = {option: getattr(self, option) for option in needs(hyper)}
+        for option, path in wanted.items():
+            if path is None:
+                raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
+        moments = {}
+        if folder := wanted.get("moments"):
+            check_counted(folder, hyper.layers)
+            moments = {layer: folder / f"{layer}.safetensors" for layer in hyper.layers}
+        prefixes, mend = wanted.get("prefixes"), wanted.get("mend")
+        found = Artefacts(
+            prefixes=read_prefixes(prefixes, model) if prefixes else ("",),
+            moments={layer: read_moments(path, model) for layer, path in moments.items()},
+            mend=read_hypernet(mend, model) if mend else None,
+        )
+        files = {"moments": list(moments.values()), "prefixes": [prefixes] if prefixes else []}
+        files["mend"] = [mend] if mend else []
+        return found, {name: digest(paths) for name, paths in files.items()}
+
+
+class MakesEdits(ProbesModel, RunsMethod):
+    """A command that makes and probes the edits of a method, and says what was run and what it cost."""
+
+    ability: Annotated[Path | None, "what `edit ability` wrote", Flag("JSON")] = None
+    strict: Strict = False
+    out_probes: Output
+    out_edits: Output
+    out_costs: Annotated[Output, Flag("JSON")]
+
+    def write_account(self, parts: Iterator[dict[str, Any]], nothing: Callable[[], None]) -> None:
+        """Writes `out_costs`: what was run, and `parts`, as far as they came.
+
+        If one of them raises CannotEdit and the command is not strict, calls `nothing` to write empty tables,
+        and the account has the reason.
+        """
+        from factdrift.core.owned import atomic_path
+
+        account: dict[str, Any] = {"model": self.name, "method": entry(self.method, self.methods).name}
+        account |= {"device": "", "threads": self.threads}
+        try:
+            for part in parts:
+                account |= part
+        except CannotEdit as error:
+            if self.strict:
+                raise
+            print(f"{account['method']} on {account['model']}: skipped: {error}")
+            nothing()
+            account |= {"skipped": str(error), "batches": []}
+        with atomic_path(self.out_costs) as path:
+            path.write_text(json.dumps(account, indent=1) + "\n", encoding="utf-8")
