@@ -90,6 +90,7 @@ Output = Annotated[Path, Role("output")]
 Outputs = Annotated[tuple[Path, ...], Role("output")]
 Place = Annotated[Path, Role("params")]
 """A path that is no input: a folder that the command keeps for itself, a name that is not read."""
+Places = Annotated[tuple[Path, ...], Role("params")]
 Paths = tuple[Path, ...]
 
 JOBS: dict[str, type[Job]] = {}
@@ -203,7 +204,7 @@ def _field(name: str, hint: Any, default: Any) -> Field:
     def note(kind: type[Any], otherwise: Any) -> Any:
         return next((each for each in reversed(notes) if type(each) is kind), otherwise)
 
-    part = note(Role, Role("input" if _paths(hint) else "params")).part  # type: ignore[arg-type]
+    part = note(Role, Role("input" if _paths(hint) else "params")).part
     key = note(Key, Key("")).path
     return Field(name, hint, optional, note(str, ""), key, note(Flag, Flag()), part, default)
 
