@@ -60,6 +60,14 @@ def edited_model_options(wildcards):
     return ["--model", name, "--revision", revision, *trusting]
 
 
+MODEL_PARAMS = {
+    "model": lambda wildcards: edited_models()[wildcards.edited][0],
+    "revision": lambda wildcards: edited_models()[wildcards.edited][1],
+    "weights": edited_weights,
+}
+"""Parameters of the jobs that run a model."""
+
+
 def edit_source():
     """The dataset whose updates are edits: the user's own, or that of the pair which holds the scenarios."""
     own = config["edit"]["dataset"]
@@ -98,6 +106,15 @@ def method_needs(wildcards):
     name, _ = edited_models()[wildcards.edited]
     folder = f"results/{wildcards.pair}/edit/{wildcards.edited}"
     return {f"--{option}": f"{folder}/{file}" for option, file in PLAN.needs(wildcards.method, name).items()}
+
+
+def artefacts(needs):
+    """Name -> input function of each file that a method may need besides the model.
+
+    `needs`: a function of the wildcards, option -> file or folder; what it leaves out is no input.
+    """
+    of = lambda name: lambda wildcards: needs(wildcards).get(f"--{name}", [])
+    return {name: of(name) for name in ("prefixes", "moments", "mend")}
 
 
 def moments_layers(wildcards):

@@ -36,9 +36,9 @@ COMMANDS = {
     "models": ("models.commands", "language models: descriptions, second moments, the bundled sample models"),
     "models describe": ("edit.describe_commands", ""),
     "edit": ("edit.commands", "editing methods on language models: edits, scores, layouts of other projects"),
-    "locate": ("locate.commands", "locating methods on language models: run and compare them"),
+    "locate": ("locate.jobs", "locating methods on language models: run and compare them"),
     "answer": (
-        "answer.commands",
+        "answer.jobs",
         "ask models TempRIPPLE's questions: without or with context, after an edit",
     ),
     "chat": ("chat.commands", "ask a chat model; keep, export and import its answers"),

@@ -146,3 +146,11 @@ class MakesEdits(ProbesModel, RunsMethod):
             account |= {"skipped": str(error), "batches": []}
         with atomic_path(self.out_costs) as path:
             path.write_text(json.dumps(account, indent=1) + "\n", encoding="utf-8")
+
+
+def read_shard(text: str) -> tuple[int, int]:
+    """`0-of-4` as (0, 4). Raises InputError."""
+    place, separator, count = text.partition("-of-")
+    if not (separator and place.isdigit() and count.isdigit() and int(place) < int(count)):
+        raise InputError(f"--shard: {text!r} is not a shard such as 0-of-4")
+    return int(place), int(count)
