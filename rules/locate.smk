@@ -10,7 +10,6 @@ results/{pair}/locate/: edits.parquet, edits.sentences.parquet, vs_edit.txt, vs_
 results/{pair}/locate_scores.parquet, results/{pair}/locate_vs_edit.parquet, and both in results/.
 """
 
-import json
 import re
 
 
@@ -28,7 +27,7 @@ rule locate_sentences:
         examples=[f"results/{{pair}}/klob_{name}.parquet" for name in "cru"],
     output:
         examples=[f"results/{{pair}}/locate/klob_{name}.parquet" for name in "cru"],
-        sentences="results/{pair}/locate/klob.sentences.parquet",
+        out_sentences="results/{pair}/locate/klob.sentences.parquet",
     log:
         "logs/{pair}/locate/sentences.txt",
     benchmark:
@@ -36,21 +35,14 @@ rule locate_sentences:
     resources:
         **request("locate sentences"),
     params:
-        code=code("locate sentences"),
-        source=lambda wildcards, input: str(Path(input.examples[0]).parent),
-        folder=subpath(output.sentences, parent=True),
-        limit=locate_limit("limit"),
-        seed=config["seed"],
+        **given(
+            "locate sentences",
+            examples=examples_folder,
+            out_examples=subpath(output.out_sentences, parent=True),
+            limit=locate_limit("limit"),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift locate sentences \
-            --examples {params.source:q} \
-            --limit {params.limit} \
-            --seed {params.seed} \
-            --out-examples {params.folder:q} \
-            --out-sentences {output.sentences:q}
-        """
+        job("locate sentences")
 
 
 rule locate_run:
@@ -60,8 +52,8 @@ rule locate_run:
         model=edited_model,
         values=locator_code,
     output:
-        table="results/{pair}/locate/{edited}/{locator}/{facts}.{shard}.parquet",
-        about="results/{pair}/locate/{edited}/{locator}/{facts}.{shard}.json",
+        "results/{pair}/locate/{edited}/{locator}/{facts}.{shard}.parquet",
+        out_about="results/{pair}/locate/{edited}/{locator}/{facts}.{shard}.json",
     log:
         "logs/{pair}/locate/{edited}/{locator}.{facts}.{shard}.txt",
     benchmark:
@@ -71,27 +63,16 @@ rule locate_run:
         **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
         gpu=min(gpus(), 1),
     params:
-        code=code("locate run"),
-        model=edited_model_options,
-        weights=edited_weights,
-        settings=locate_settings(),
-        locator=lambda wildcards: LOCATE_PLAN.named(wildcards.locator).given,
-        values=locator_values,
-        parts=subpath(output.about, strip_suffix=".json"),
+        **given(
+            "locate run",
+            **MODEL_PARAMS,
+            locator=lambda wildcards: LOCATE_PLAN.named(wildcards.locator).given,
+            set=locator_values,
+            shard="{shard}",
+            parts=subpath(output.out_about, strip_suffix=".json"),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift locate run \
-            --sentences {input.sentences:q} \
-            {params.model:q} \
-            {params.settings:q} --threads {threads} \
-            --locator {params.locator:q} \
-            --set {params.values:q} \
-            --shard {wildcards.shard} \
-            --parts {params.parts:q} \
-            --output {output.table:q} \
-            --out-about {output.about:q}
-        """
+        job("locate run")
 
 
 rule locate_gather:
@@ -113,17 +94,9 @@ rule locate_gather:
     resources:
         **request("locate gather"),
     params:
-        code=code("locate gather"),
-        folder=subpath(output.scores, parent=True),
+        **given("locate gather", output=subpath(output.scores, parent=True)),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift locate gather \
-            --sentences {input.sentences:q} \
-            --shards {input.shards:q} \
-            --about {input.about:q} \
-            --output {params.folder:q}
-        """
+        job("locate gather")
 
 
 rule locate_scores:
@@ -136,7 +109,7 @@ rule locate_scores:
         others=[f"{folder}/scores.json" for folder in LOCATE_PLAN.folders()],
         recall=bundled_folders(),
     output:
-        scores="results/{pair}/locate_scores.parquet",
+        out_scores="results/{pair}/locate_scores.parquet",
         table="results/{pair}/locate/table_c.txt",
         tables=[f"results/{{pair}}/locate/table_{name}.txt" for name in "ru"],
         figures=[f"results/{{pair}}/locate/figure_{name}.{form}" for name in "cru" for form in ("svg", "png")],
@@ -147,24 +120,16 @@ rule locate_scores:
     resources:
         **request("locate scores"),
     params:
-        code=code("locate scores"),
-        examples=lambda wildcards, input: str(Path(input.examples[0]).parent),
-        reports=subpath(output.table, parent=True),
-        folders=lambda wildcards, input: [str(Path(path).parent) for path in (*input.scores, *input.others)],
-        k=config["locate"]["k"],
-        seed=config["seed"],
+        **given(
+            "locate scores",
+            examples=examples_folder,
+            folders=lambda wildcards, input: [
+                str(Path(path).parent) for path in (*input.scores, *input.others)
+            ],
+            out_reports=subpath(output.table, parent=True),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift locate scores \
-            --examples {params.examples:q} \
-            --folders {params.folders:q} \
-            --recall {input.recall:q} \
-            --k {params.k} \
-            --seed {params.seed} \
-            --out-scores {output.scores:q} \
-            --out-reports {params.reports:q}
-        """
+        job("locate scores")
 
 
 rule locate_edit_facts:
@@ -172,8 +137,8 @@ rule locate_edit_facts:
     input:
         edits="results/{pair}/edit/edits.parquet",
     output:
-        edits="results/{pair}/locate/edits.parquet",
-        sentences="results/{pair}/locate/edits.sentences.parquet",
+        out_edits="results/{pair}/locate/edits.parquet",
+        out_sentences="results/{pair}/locate/edits.sentences.parquet",
     log:
         "logs/{pair}/locate/edit_facts.txt",
     benchmark:
@@ -181,104 +146,63 @@ rule locate_edit_facts:
     resources:
         **request("locate edit-facts"),
     params:
-        code=code("locate edit-facts"),
-        limit=locate_limit("edits"),
-        seed=config["seed"],
+        **given("locate edit-facts", limit=locate_limit("edits")),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift locate edit-facts \
-            --edits {input.edits:q} \
-            --limit {params.limit} \
-            --seed {params.seed} \
-            --out-edits {output.edits:q} \
-            --out-sentences {output.sentences:q}
-        """
+        job("locate edit-facts")
 
 
 rule locate_moments:
     """The second moments of all blocks, for ROME and MEMIT at each of them."""
     input:
         model=edited_model,
-        texts=moments_texts,
+        texts=moments_of("texts"),
+        facts=moments_of("facts"),
     output:
-        moments=directory("results/{pair}/locate/{edited}/moments"),
+        directory("results/{pair}/locate/{edited}/moments"),
     log:
         "logs/{pair}/locate/{edited}/moments.txt",
     benchmark:
         "logs/{pair}/locate/{edited}/moments.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
+        **of_a_model(),
     params:
-        code=code("models moments"),
-        model=edited_model_options,
-        weights=edited_weights,
-        settings=edit_settings(),
-        source=moments_options,
+        **given("models moments", **MODEL_PARAMS, sampled=moments_of("sampled"), layers=[]),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift models moments \
-            {params.model:q} \
-            {params.settings:q} --threads {threads} \
-            {params.source:q} \
-            --output {output.moments:q}
-        """
+        job("models moments")
 
 
 rule locate_edit_layers:
     """Makes and probes the edits of one method at every block; a killed job continues where it was."""
     input:
+        **artefacts(layer_needs),
         edits="results/{pair}/locate/edits.parquet",
         aligned="results/{pair}/edit/{edited}/aligned.parquet",
         unaligned="results/{pair}/edit/{edited}/unaligned.parquet",
         model=edited_model,
         values=method_file,
-        artefacts=lambda wildcards: list(layer_needs(wildcards).values()),
     output:
-        probes="results/{pair}/locate/{edited}/edit/{method}.{shard}.probes.parquet",
-        edits="results/{pair}/locate/{edited}/edit/{method}.{shard}.edits.parquet",
+        out_probes="results/{pair}/locate/{edited}/edit/{method}.{shard}.probes.parquet",
+        out_edits="results/{pair}/locate/{edited}/edit/{method}.{shard}.edits.parquet",
     log:
         "logs/{pair}/locate/{edited}/edit/{method}.{shard}.txt",
     benchmark:
         "logs/{pair}/locate/{edited}/edit/{method}.{shard}.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
-        # A resource, since a job that has succeeded need not run again for it.
-        strict=STRICT,
+        **of_a_model(),
+        strict=config["strict"],
     params:
-        code=code("locate edit-layers"),
-        model=edited_model_options,
-        weights=edited_weights,
-        template=config["edit"]["template"],
-        settings=edit_settings("batch", "budget", "length", "regime", "group"),
-        values=lambda wildcards: method_values(wildcards.method),
-        artefacts=lambda wildcards, input: [
-            word for pair in zip(layer_needs(wildcards), input.artefacts) for word in pair
-        ],
-        parts=subpath(output.probes, strip_suffix=".probes.parquet"),
+        **given(
+            "locate edit-layers",
+            **MODEL_PARAMS,
+            method="{method}",
+            set=method_values(),
+            shard="{shard}",
+            parts=subpath(output.out_probes, strip_suffix=".probes.parquet"),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift locate edit-layers \
-            --edits {input.edits:q} \
-            --aligned {input.aligned:q} \
-            --unaligned {input.unaligned:q} \
-            {params.model:q} \
-            --template {params.template} \
-            {params.settings:q} --threads {threads} \
-            --method {wildcards.method} \
-            --set {params.values:q} \
-            {params.artefacts:q} {resources.strict} \
-            --shard {wildcards.shard} \
-            --parts {params.parts:q} \
-            --out-probes {output.probes:q} \
-            --out-edits {output.edits:q}
-        """
+        job("locate edit-layers")
 
 
 rule locate_vs_edit:
@@ -292,9 +216,9 @@ rule locate_vs_edit:
         runs=of_layer_runs(),
         located=of_edit_facts(),
     output:
-        table="results/{pair}/locate_vs_edit.parquet",
-        text="results/{pair}/locate/vs_edit.txt",
-        figures=[f"results/{{pair}}/locate/vs_edit.{form}" for form in ("svg", "png")],
+        out_table="results/{pair}/locate_vs_edit.parquet",
+        out_text="results/{pair}/locate/vs_edit.txt",
+        out_figures=[f"results/{{pair}}/locate/vs_edit.{form}" for form in ("svg", "png")],
     log:
         "logs/{pair}/locate/vs_edit.txt",
     benchmark:
@@ -302,25 +226,12 @@ rule locate_vs_edit:
     resources:
         **request("locate against-edits"),
     params:
-        code=code("locate against-edits"),
-        models=edited_names(),
-        folders=[f"results/{{pair}}/locate/{folder}" for folder in edited_models()],
-        bases=lambda wildcards, input: [str(Path(path).parent) for path in input.unaligned],
-        locators=locators_run(),
-        methods=config["locate"]["edit_methods"],
-        seed=config["seed"],
+        **given(
+            "locate against-edits",
+            models=edited_names(),
+            folders=[f"results/{{pair}}/locate/{folder}" for folder in edited_models()],
+            bases=lambda wildcards, input: [str(Path(path).parent) for path in input.unaligned],
+            locators=locators_run(),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift locate against-edits \
-            --edits {input.edits:q} \
-            --models {params.models:q} \
-            --folders {params.folders:q} \
-            --bases {params.bases:q} \
-            --locators {params.locators:q} \
-            --methods {params.methods:q} \
-            --seed {params.seed} \
-            --out-table {output.table:q} \
-            --out-text {output.text:q} \
-            --out-figures {output.figures:q}
-        """
+        job("locate against-edits")

@@ -15,9 +15,9 @@ rule klob_taught:
     """What locators are asked of KLoB, for the bundled models to learn."""
     input:
         examples=[f"results/{{pair}}/klob_{name}.parquet" for name in "cr"],
-        changes="results/{pair}/wikifactdiff.parquet",
+        wikifactdiff="results/{pair}/wikifactdiff.parquet",
     output:
-        taught="results/{pair}/models/taught.klob.parquet",
+        "results/{pair}/models/taught.klob.parquet",
     log:
         "logs/{pair}/models/taught.klob.txt",
     benchmark:
@@ -25,20 +25,9 @@ rule klob_taught:
     resources:
         **request("locate taught"),
     params:
-        code=code("locate taught"),
-        examples=lambda wildcards, input: str(Path(input.examples[0]).parent),
-        limit=BUNDLED_EXAMPLES,
-        seed=config["seed"],
+        **given("locate taught", examples=examples_folder, limit=BUNDLED_EXAMPLES),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift locate taught \
-            --examples {params.examples:q} \
-            --wikifactdiff {input.changes:q} \
-            --limit {params.limit} \
-            --seed {params.seed} \
-            --output {output.taught:q}
-        """
+        job("locate taught")
 
 
 rule tempripple_taught:
@@ -46,9 +35,9 @@ rule tempripple_taught:
     input:
         facts="results/{pair}/tempripple/tr_facts.parquet",
         related="results/{pair}/tempripple/tr_related.parquet",
-        changes="results/{pair}/wikifactdiff.parquet",
+        wikifactdiff="results/{pair}/wikifactdiff.parquet",
     output:
-        taught="results/{pair}/models/taught.tempripple.parquet",
+        "results/{pair}/models/taught.tempripple.parquet",
     log:
         "logs/{pair}/models/taught.tempripple.txt",
     benchmark:
@@ -56,18 +45,9 @@ rule tempripple_taught:
     resources:
         **request("answer taught"),
     params:
-        code=code("answer taught"),
-        old=OLD,
+        **given("answer taught", old=OLD),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift answer taught \
-            --facts {input.facts:q} \
-            --related {input.related:q} \
-            --wikifactdiff {input.changes:q} \
-            --old {params.old} \
-            --output {output.taught:q}
-        """
+        job("answer taught")
 
 
 rule model_sentences:
@@ -79,7 +59,7 @@ rule model_sentences:
         words=word_tables(),
         taught=taught_tables(),
     output:
-        sentences="results/{pair}/models/sentences.parquet",
+        "results/{pair}/models/sentences.parquet",
     log:
         "logs/{pair}/models/sentences.txt",
     benchmark:
@@ -87,17 +67,9 @@ rule model_sentences:
     resources:
         **request("models sentences"),
     params:
-        code=code("models sentences"),
+        **given("models sentences"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift models sentences \
-            --dataset {input.dataset:q} \
-            --templates {input.templates:q} \
-            --wording {input.wording:q} \
-            --taught {input.taught:q} \
-            --output {output.sentences:q}
-        """
+        job("models sentences")
 
 
 rule sample_model:
@@ -106,7 +78,7 @@ rule sample_model:
         sentences=f"{PAIR}/models/sentences.parquet",
         recipe=str(CONFIG / "models/{model}.yaml"),
     output:
-        folder=directory("results/models/{model}"),
+        directory("results/models/{model}"),
     log:
         "logs/models/{model}.txt",
     benchmark:
@@ -118,14 +90,6 @@ rule sample_model:
         **growing(3000, 120),
         gpu=0,
     params:
-        code=code("models train"),
-        seed=config["seed"],
+        **given("models train"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift models train \
-            --sentences {input.sentences:q} \
-            --recipe {input.recipe:q} \
-            --seed {params.seed} \
-            --output {output.folder:q}
-        """
+        job("models train")

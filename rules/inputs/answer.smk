@@ -1,9 +1,9 @@
 """How models are asked, and the files of all models, methods and chat models."""
 
-from factdrift.answer.settings import METHODS as ANSWERED, Settings as AnswerSettings, check_prompt, not_asked
-from factdrift.core.stage_settings import settings_of
+import json
+
+from factdrift.answer.settings import METHODS as ANSWERED, check_prompt, not_asked
 from factdrift.models.names import BUNDLED, split_name
-from factdrift.models.options import PART as MODELS_PART
 
 # Checked here: Snakemake drops the errors of input functions where outputs exist.
 try:
@@ -22,8 +22,6 @@ LM_EVAL_QUESTIONS = {
     "asof": f"{STREAM}/asof.parquet",
 }
 """Tables of questions with options that become tasks of lm-evaluation-harness, by the name of the tasks."""
-
-ANSWER_SETTINGS = settings_of(config, AnswerSettings, MODELS_PART)
 
 
 def answer_methods():

@@ -1,13 +1,11 @@
 """The locators, the sentences that they are run on, and the files of all models and locators."""
 
+import json
 from functools import partial
 
-from factdrift.core.stage_settings import settings_of
 from factdrift.edit.methods.plan import needs
 from factdrift.locate.blocks import hyper_at
 from factdrift.locate.plan import Plan as LocatePlan
-from factdrift.locate.settings import PART as LOCATE_PART
-from factdrift.locate.settings import Settings as LocateSettings
 from factdrift.models.sizes import read_sizes
 
 # Every locator and hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
@@ -28,11 +26,6 @@ def locate_limit(key):
     if limit == "auto":
         return {"limit": BUNDLED_EXAMPLES, "edits": 32}[key] if set(edited_names()) & set(BUNDLED) else 0
     return limit
-
-
-def locate_settings():
-    """The option that holds how locators are run."""
-    return f"--settings={settings_of(config, LocateSettings, LOCATE_PART)}"
 
 
 def locator_code(wildcards):
@@ -67,13 +60,13 @@ def of_shards(form):
 
 
 def layer_needs(wildcards):
-    """Option -> file or folder of what a method needs at any block besides the model."""
+    """Field -> file or folder of what a method needs at any block besides the model."""
     folder = f"results/{wildcards.pair}/edit/{wildcards.edited}"
     name, revision = edited_models()[wildcards.edited]
     sizes = partial(read_sizes, name, revision)
     needed = needs(hyper_at(wildcards.method, name, config.get(wildcards.method, {}), 0, sizes))
     own = {"moments": f"results/{wildcards.pair}/locate/{wildcards.edited}/moments"}
-    return {f"--{option}": own.get(option, f"{folder}/{file}") for option, file in needed.items()}
+    return {field: own.get(field, f"{folder}/{file}") for field, file in needed.items()}
 
 
 def of_layer_runs():

@@ -4,6 +4,11 @@
 BUNDLED_EXAMPLES = 128
 
 
+def examples_folder(wildcards, input):
+    """The folder of KLoB's subtasks."""
+    return str(Path(input.examples[0]).parent)
+
+
 def taught_tables():
     """What is taught besides the dataset's facts."""
     taught = config["taught"]

@@ -33,12 +33,12 @@ COMMANDS = {
     "tempripple": ("tempripple.commands", "what changed, what it was, and what follows"),
     "rdf": ("tempripple.commands", "a snapshot as RDF in Wikidata's vocabulary"),
     "sparql": ("tempripple.commands", ""),
-    "models": ("models.commands", "language models: descriptions, second moments, the bundled sample models"),
-    "models describe": ("edit.describe_commands", ""),
-    "edit": ("edit.commands", "editing methods on language models: edits, scores, layouts of other projects"),
-    "locate": ("locate.commands", "locating methods on language models: run and compare them"),
+    "models": ("models.jobs", "language models: descriptions, second moments, the bundled sample models"),
+    "models describe": ("edit.tools", ""),
+    "edit": ("edit.jobs", "editing methods on language models: edits, scores, layouts of other projects"),
+    "locate": ("locate.jobs", "locating methods on language models: run and compare them"),
     "answer": (
-        "answer.commands",
+        "answer.jobs",
         "ask models TempRIPPLE's questions: without or with context, after an edit",
     ),
     "chat": ("chat.commands", "ask a chat model; keep, export and import its answers"),
@@ -104,7 +104,7 @@ def _missing(options: argparse.Namespace, error: Exception) -> str | None:
     for name, given in vars(options).items():
         for path in given if isinstance(given, list) else [given]:
             if isinstance(path, Path) and str(path) in str(error) and not path.exists():
-                return f"--{name.replace('_', '-')}: {path}: no such file"
+                return f"--{name.rstrip('_').replace('_', '-')}: {path}: no such file"
     return None
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
@@ -13,7 +12,6 @@ from factdrift.answer.edits import Timeline
 from factdrift.answer.local import Asked, answers
 from factdrift.answer.runs import ordered, run_id
 from factdrift.answer.schemas import PREDICTIONS
-from factdrift.answer.settings import Settings
 from factdrift.core.fingerprint import of_module
 from factdrift.core.progress import Progress
 from factdrift.core.tables import write_parquet
@@ -26,17 +24,19 @@ from factdrift.models.memory import in_batches
 from factdrift.tempripple.schemas import Row
 from factdrift.tempripple.score import CONDITIONS
 
+if TYPE_CHECKING:
+    from factdrift.answer.jobs import AsksItems
+
 CHUNK = 4
 """Items that an unedited model is asked between two checkpoints, in batches of edits."""
 
 
-def ask_plain(
-    job: Job, settings: Settings, items: Sequence[Row], parts: Path, output: Path
-) -> dict[str, Any]:
+def ask_plain(command: AsksItems, job: Job, items: Sequence[Row]) -> dict[str, Any]:
     """Asks the unedited model every item without and with its context; writes PREDICTIONS.
 
     Returns the description of the run: what its rows depend on, and what it has cost.
     """
+    settings = command.settings
     chunks = cut(items, settings.batch * CHUNK)
 
     def ask(number: int) -> list[Row]:
@@ -50,25 +50,24 @@ def ask_plain(
 
     meta = job.meta("none", "", {})
     sizes = [len(chunk) for chunk in chunks]
-    return _run(job, settings, meta, {"items": items}, sizes, ask, parts, output)
+    return _run(command, job, meta, {"items": items}, sizes, ask)
 
 
 def ask_edited(
+    command: AsksItems,
     job: Job,
-    settings: Settings,
     items: Sequence[Row],
     edits: Mapping[Timeline, Edit],
     hyper: Hyper,
     artefacts: Artefacts,
     digests: Mapping[str, str | None],
-    parts: Path,
-    output: Path,
 ) -> dict[str, Any]:
     """Asks every item, without context, of the model with the new fact of the item's timeline as an edit.
 
     `edits`: the new fact of each timeline. Edits are combined as `edit.regime` says. Items of an edit that
     failed are not answered. Writes PREDICTIONS and returns the description of the run, as `ask_plain`.
     """
+    settings = command.settings
     groups = cut(list(edits), settings.edits)
     of_timeline: dict[Timeline, list[Row]] = {timeline: [] for timeline in edits}
     for item in items:
@@ -110,29 +109,28 @@ def ask_edited(
     meta = job.meta(hyper.method, hyper.digest(), digests)
     sizes = [sum(len(of_timeline[timeline]) for timeline in group) for group in groups]
     depends = {"items": items, "edits": list(edits.values())}
-    made = _run(job, settings, meta, depends, sizes, ask, parts, output)
+    made = _run(command, job, meta, depends, sizes, ask)
     return made | {"hyper": dict(hyper), "source": hyper.source}
 
 
 def _run(
+    command: AsksItems,
     job: Job,
-    settings: Settings,
     meta: dict[str, Any],
     depends: Mapping[str, Any],
     sizes: Sequence[int],
     ask: Callable[[int], list[Row]],
-    parts: Path,
-    output: Path,
 ) -> dict[str, Any]:
     """Calls `ask` for each chunk that is not finished, and writes the rows of all, sorted.
 
     `sizes`: the number of items of each chunk.
     """
-    asked = {key: value for key, value in msgspec.to_builtins(settings).items() if key.startswith("answer_")}
+    settings = msgspec.to_builtins(command.settings)
+    asked = {key: value for key, value in settings.items() if key.startswith("answer_")}
     described = {**meta, **asked}
     name = run_id(described)
-    depends = {"run": described, "settings": settings, "code": of_module(__name__), **depends}
-    kept = Parts(parts, depends)
+    depends = {"run": described, "settings": command.settings, "code": of_module(__name__), **depends}
+    kept = Parts(command.parts, depends)
     progress = Progress(f"answers of {job.loaded.name}", sum(sizes), "items")
     for number, size in enumerate(sizes):
         if not kept.has(number):
@@ -143,7 +141,7 @@ def _run(
         progress.advance(size)
     progress.say()
     numbers = range(len(sizes))
-    write_parquet(ordered(kept.table("answers", PREDICTIONS, numbers)), output)
+    write_parquet(ordered(kept.table("answers", PREDICTIONS, numbers)), command.output)
     costs = kept.costs(numbers)
     kept.remove()
     return {"run_id": name, **described, "device": job.device_name(), "costs": _summed(costs)}

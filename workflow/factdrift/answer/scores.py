@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,30 +20,22 @@ from factdrift.models.names import check_same_weights
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
 from factdrift.tempripple.score import SELECTIONS, Key, grouped, report, within_cutoff
 
+if TYPE_CHECKING:
+    from factdrift.answer.jobs import Scores
+
 _INTERVALS = ("wilson", "by_timeline", "by_asked_fact")
 
 
-def write_scores(
-    items: Path,
-    facts: Path,
-    predictions: Sequence[Path],
-    cutoffs: Mapping[str, datetime.date],
-    out_predictions: Path,
-    out_tests: Path,
-    output: Path,
-    *,
-    seed: int = 0,
-    draws: int = 2000,
-) -> int:
+def write_scores(job: Scores) -> int:
     """Writes SCORES, all PREDICTIONS and the tests as JSON; returns the number of scores.
 
-    `predictions`: of each job, in the order of the tables. `cutoffs`: the last day of a model's training
-    data. The tests are those of `score.report`, by way of scoring. Items without an answer are left out and
+    The tests are those of `score.report`, by way of scoring. Items without an answer are left out and
     counted.
     """
-    table = pa.concat_tables([pq.read_table(path, schema=PREDICTIONS) for path in predictions])
-    write_parquet(table, out_predictions)
-    asked, dated = read_rows(items, TR_ITEMS), read_rows(facts, TR_FACTS)
+    cutoffs = job.last_days()
+    table = pa.concat_tables([pq.read_table(path, schema=PREDICTIONS) for path in job.predictions])
+    write_parquet(table, job.out_predictions)
+    asked, dated = read_rows(job.items_, TR_ITEMS), read_rows(job.facts, TR_FACTS)
     by_id = {item["item_id"]: item for item in asked}
     rows = table.select(["scoring", "model", "condition", "item_id", "parsed", "correct"]).to_pylist()
     scores: list[Row] = []
@@ -56,10 +47,10 @@ def write_scores(
         found = grouped(
             (tuple(row[name] for name in columns) for row in answered),
             asked,
-            str(out_predictions),
+            str(job.out_predictions),
         )
         counted, _ = within_cutoff(found, dated, cutoffs)
-        tables = report(counted, dated, seed, draws)
+        tables = report(counted, dated, job.seed, job.draws)
         kept = {(key, answer.item["item_id"]) for key, group in counted.items() for answer in group}
         accuracies = tables.pop("accuracy")
         for selection, wanted in SELECTIONS.items():
@@ -78,9 +69,9 @@ def write_scores(
                 scores.append(named | {"n": 0, "right": 0, "asked_facts": 0} | _of_key(counts, key))
         tests[scoring] = tables
     scores.sort(key=_order([row["model"] for row in rows], [row["condition"] for row in rows]))
-    with atomic_path(out_tests) as partial:
+    with atomic_path(job.out_tests) as partial:
         partial.write_text(json.dumps(tests, indent=1) + "\n", encoding="utf-8")
-    return write_parquet(pa.Table.from_pylist(scores, schema=SCORES), output)
+    return write_parquet(pa.Table.from_pylist(scores, schema=SCORES), job.output)
 
 
 def _of_key(counts: Mapping[str, Mapping[Key, int]], key: Key) -> Row:

@@ -42,8 +42,8 @@ def write_taught(facts: Path, related: Path, wikifactdiff: Path, old: datetime.d
     found: list[dict[str, Any]] = []
     for holder in holders.values():
         fact = holder.fact
-        said = holder.relation, holder.phrase, holder.spoken
-        found += _worded("tempripple", fact["fact_id"], fact["s_label"], *said, fact["o_label"], old)
+        row = _row("tempripple", fact["fact_id"], fact["s_label"], holder.relation, fact["o_label"])
+        found += _worded(row, holder.phrase, holder.spoken, old)
     done: set[tuple[str, str]] = set()
     for row in read_rows(related, TR_RELATED):
         edge = row["path"][0]
@@ -69,7 +69,7 @@ def write_taught(facts: Path, related: Path, wikifactdiff: Path, old: datetime.d
                 continue
             done.add((kind, key))
             phrase = outer.replace(fact["phrase"], inner)
-            found += _worded(kind, key, about, relation, phrase, value, value, old)[:2]
+            found += _worded(_row(kind, key, about, relation, value), phrase, value, old)[:2]
     write_parquet(pa.Table.from_pylist(found, TAUGHT), output)
     return len({(row["kind"], row["fact"]) for row in found})
 
@@ -90,23 +90,16 @@ def _holders(facts: Sequence[Row], old: datetime.date) -> Iterator[tuple[str, _H
             yield fact["fact_id"], _Holder(fact, f"{fact['p']} {place}", phrase, spoken)
 
 
-def _worded(
-    kind: str,
-    fact: str,
-    subject: str,
-    relation: str,
-    phrase: str,
-    spoken: str,
-    value: str,
-    old: datetime.date,
-) -> list[dict[str, Any]]:
-    """The wordings of a fact: `The ... is`, `As of 4 January 2021, the ... is` and `... was`."""
-    article = spoken.removesuffix(value)
+def _row(*values: str) -> Row:
+    """A row of TAUGHT without its prompt."""
+    return dict(zip(TAUGHT.names[:-1], values, strict=True))
+
+
+def _worded(row: Row, phrase: str, spoken: str, old: datetime.date) -> list[Row]:
+    """A row for each wording of a fact: `The ... is`, `As of 4 January 2021, the ... is` and `... was`."""
+    article = spoken.removesuffix(row["object"])
     rows = []
     for dated, verb in ((False, "is"), (True, "is"), (True, "was")):
         prompt = f"{phrase[0].upper()}{phrase[1:]} {verb} {article}".rstrip()
-        rows.append(
-            {"kind": kind, "fact": fact, "subject": subject, "relation": relation, "object": value}
-            | {"prompt": as_of(old, prompt) if dated else prompt}
-        )
+        rows.append(row | {"prompt": as_of(old, prompt) if dated else prompt})
     return rows

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
 import json
 import textwrap
 import types
@@ -68,30 +69,37 @@ class Key(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """How a field is given by hand: the name of its value, a short flag, or without a flag by its place."""
+    """How a field is given by hand: the name of its value, a short flag, or without a flag by its place.
+
+    `by_hand`: no rule gives it, so that it has its default there.
+    """
 
     metavar: str = ""
     short: str = ""
     by_place: bool = False
+    by_hand: bool = False
 
 
 class Role(NamedTuple):
     """The part of the rule that holds a field, where its type does not say it."""
 
-    part: Literal["output", "params", "resources"]
+    part: Literal["input", "output", "params", "resources"]
 
 
 Output = Annotated[Path, Role("output")]
 Outputs = Annotated[tuple[Path, ...], Role("output")]
 Place = Annotated[Path, Role("params")]
 """A path that is no input: a folder that the command keeps for itself, a name that is not read."""
+Places = Annotated[tuple[Path, ...], Role("params")]
 Paths = tuple[Path, ...]
 
 JOBS: dict[str, type[Job]] = {}
 """Command -> its record, of all stages whose modules are imported."""
 
 
-@dataclass_transform(eq_default=False, frozen_default=True, kw_only_default=True)
+@dataclass_transform(
+    eq_default=False, frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,)
+)
 class Job:
     """A command with the values of its flags.
 
@@ -106,7 +114,8 @@ class Job:
     def __init_subclass__(cls, command: str = "", beside: str = "") -> None:
         super().__init_subclass__()
         cls.command = command
-        cls.beside = cls.beside | frozenset(beside.split())
+        of_bases = (base.beside for base in cls.__bases__ if issubclass(base, Job))
+        cls.beside = frozenset(beside.split()).union(*of_bases)
         dataclasses.dataclass(eq=False, frozen=True, kw_only=True)(cls)
         if command:
             JOBS[command] = cls
@@ -169,7 +178,14 @@ def is_struct(kind: Any) -> bool:
 def fields(job: type[Job]) -> tuple[Field, ...]:
     """The fields of a job, those of its bases first."""
     hints = get_type_hints(job, include_extras=True)
-    return tuple(_field(each.name, hints[each.name], each.default) for each in dataclasses.fields(job))  # type: ignore[arg-type]
+    return tuple(
+        _field(
+            each.name,
+            hints[each.name],
+            each.default if each.default_factory is dataclasses.MISSING else each.default_factory(),
+        )
+        for each in dataclasses.fields(job)  # type: ignore[arg-type]
+    )
 
 
 def _field(name: str, hint: Any, default: Any) -> Field:
@@ -188,7 +204,7 @@ def _field(name: str, hint: Any, default: Any) -> Field:
     def note(kind: type[Any], otherwise: Any) -> Any:
         return next((each for each in reversed(notes) if type(each) is kind), otherwise)
 
-    part = note(Role, Role("input" if _paths(hint) else "params")).part  # type: ignore[arg-type]
+    part = note(Role, Role("input" if _paths(hint) else "params")).part
     key = note(Key, Key("")).path
     return Field(name, hint, optional, note(str, ""), key, note(Flag, Flag()), part, default)
 
@@ -277,7 +293,7 @@ def _reader(kind: Any) -> dict[str, Any]:
         return {"choices": get_args(kind)}
     if kind is str:
         return {}
-    return {"type": kind}
+    return {"type": kind.fromisoformat if kind is datetime.date else kind}
 
 
 def _or_nothing(kind: Any) -> Any:
@@ -307,6 +323,8 @@ def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
             values[field.name] = _default(field)
         elif field.is_json:
             values[field.name] = read_json(given, field.option)
+            if not isinstance(values[field.name], dict):
+                raise InputError(f'{field.option}: {given!r} is no JSON object such as {{"layer": 3}}')
         elif is_named_tuple(field.kind):
             values[field.name] = field.kind(*given)
         else:
@@ -336,12 +354,15 @@ def shell_line(jobs: tuple[type[Job], ...], without: str = "") -> ShellLine:
     """The lines that run jobs with a rule's files and parameters, in Snakemake's form.
 
     All that they print goes into the rule's log, messages for the user to the terminal, too. `without`:
-    fields that stay at their defaults.
+    fields that stay at their defaults, as do those that are given by hand only.
     """
-    omitted = frozenset(without.split())
+    by_hand = (field.name for job in jobs for field in fields(job) if field.flag.by_hand)
+    omitted = frozenset(without.split()).union(by_hand)
     lines = ['exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")']
     for job in jobs:
-        flags = [_given(field) for field in fields(job) if field.name not in omitted]
+        # Those without a flag come first: behind a flag with several values they would be one of them.
+        placed = sorted(fields(job), key=lambda field: not field.flag.by_place)
+        flags = [_given(field) for field in placed if field.name not in omitted]
         lines.append(" \\\n    ".join([f"factdrift {job.command}", *flags]))
     line = ShellLine("\n".join(lines))
     line.jobs, line.without = jobs, omitted

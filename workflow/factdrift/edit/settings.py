@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from factdrift.core.errors import InputError
-from factdrift.models.options import Computing
+from factdrift.models.running import Computing
 
 SCENARIOS = {
     "replacement": "ReplaceObject",

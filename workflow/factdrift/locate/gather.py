@@ -22,13 +22,13 @@ _BATCH = 1024
 """Rows that are read at a time."""
 
 
-def write_skipped(locator: str, model: str, reason: str, output: Path, out_about: Path) -> None:
-    """Writes in the place of a shard's scores why there are none."""
+def write_skipped(locator: str, model: str, reason: str, output: Path, out_about: Path) -> str:
+    """Writes in the place of a shard's scores why there are none; returns a line that says so."""
     name, _ = split_name(model)
-    print(f"{locator} on {name}: skipped: {reason}")
     write_parquet(LOCATED.empty_table(), output)
     with atomic_path(out_about) as path:
         path.write_text(json.dumps({"name": locator, "model": name, "skipped": reason}, indent=1) + "\n")
+    return f"{locator} on {name}: skipped: {reason}"
 
 
 def skipped(folder: Path) -> str | None:

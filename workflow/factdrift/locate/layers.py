@@ -6,9 +6,8 @@ Imports torch.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,33 +22,30 @@ from factdrift.edit.job import Job
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.probes import Update
-from factdrift.edit.run import RUN_EDITS, RUN_PROBES, write_nothing, write_run
+from factdrift.edit.probing import read_shard
+from factdrift.edit.run import RUN_EDITS, RUN_PROBES, Files, Prepared, write_nothing, write_run
 from factdrift.locate.blocks import hyper_at, named
+
+if TYPE_CHECKING:
+    from factdrift.locate.jobs import EditLayers
 
 Found = tuple[Artefacts, dict[str, str | None]]
 
 
 def write_layers(
-    job: Job,
-    updates: Sequence[Update],
-    method: str,
-    values: Mapping[str, Any],
-    artefacts: Callable[[Hyper], Found],
-    shard: tuple[int, int],
-    parts: Path,
-    out_probes: Path,
-    out_edits: Path,
-    *,
-    strict: bool = False,
+    command: EditLayers, job: Job, updates: Sequence[Update], artefacts: Callable[[Hyper], Found]
 ) -> None:
     """Writes RUN_PROBES and RUN_EDITS of a shard's edits at each block, with `method@layer` as the method.
 
     `artefacts`: reads what the method needs at a block. A block that the method cannot edit is skipped, and
-    the reason printed; with `strict` CannotEdit is raised. A killed job goes on with the batch of the block
+    the reason printed; a strict command raises CannotEdit. A killed job goes on with the batch of the block
     at which it was.
     """
+    method, shard, parts = command.method, read_shard(command.shard), command.parts
     layers = range(job.loaded.spec.layers)
-    hypers = [hyper_at(method, job.loaded.name, values, layer, lambda: job.loaded.spec) for layer in layers]
+    hypers = [
+        hyper_at(method, job.loaded.name, command.set, layer, lambda: job.loaded.spec) for layer in layers
+    ]
     depends = {
         "hyper": [hyper.json() for hyper in hypers],
         "meta": job.meta(method, "", {}),
@@ -65,10 +61,10 @@ def write_layers(
         probes, edits = (kept.folder(f"{layer:06d}.made-{name}.parquet") for name in ("probes", "edits"))
         costs: list[dict[str, float]] = []
         try:
-            found, digests = artefacts(hyper)
-            costs = write_run(job, updates, hyper, found, digests, shard, parts / "batches", probes, edits)
+            prepared, files = Prepared(hyper, *artefacts(hyper)), Files(parts / "batches", probes, edits)
+            costs = write_run(job, updates, prepared, files, shard)
         except CannotEdit as error:
-            if strict:
+            if command.strict:
                 raise
             print(f"{named(method, layer)} on {job.loaded.name}: skipped: {error}", flush=True)
             write_nothing(probes, edits)
@@ -79,8 +75,8 @@ def write_layers(
         kept.write(layer, tables, {"seconds": sum(cost.get("edit_seconds", 0) for cost in costs)})
         probes.unlink()
         edits.unlink()
-    write_parquet(kept.table("probes", RUN_PROBES, layers), out_probes)
-    write_parquet(kept.table("edits", RUN_EDITS, layers), out_edits)
+    write_parquet(kept.table("probes", RUN_PROBES, layers), command.out_probes)
+    write_parquet(kept.table("edits", RUN_EDITS, layers), command.out_edits)
     kept.remove()
     remove_empty(parts)
 

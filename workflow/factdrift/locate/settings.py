@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from factdrift.models.options import Computing
+from factdrift.models.running import Computing
 
 PART = "locate"
 Positive = Annotated[int, msgspec.Meta(ge=1)]

@@ -11,9 +11,6 @@ from typing import Any
 
 from factdrift.core.errors import InputError
 
-TEMPLATES = ("none", "chat")
-"""Values of the key `edit.template`."""
-
 _QUESTION, _ANSWER = "factdrift asks 0123456789", "factdrift answers 9876543210"
 """Texts that occur in no template."""
 
