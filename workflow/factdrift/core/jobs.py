@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
 import json
 import textwrap
 import types
@@ -54,8 +55,8 @@ from factdrift.core.stage_settings import (
     listing,
     read_json,
     read_settings,
+    value_of,
 )
-from factdrift.core.switches import switches
 
 OUTER = ("input", "output", "params", "resources")
 """The parts of a rule from which a flag's value can come."""
@@ -277,7 +278,7 @@ def _reader(kind: Any) -> dict[str, Any]:
         return {"choices": get_args(kind)}
     if kind is str:
         return {}
-    return {"type": kind}
+    return {"type": datetime.date.fromisoformat if kind is datetime.date else kind}
 
 
 def _or_nothing(kind: Any) -> Any:
@@ -362,15 +363,8 @@ def keys_of(job: type[Job]) -> Iterator[Field]:
 
 
 def parameter_of(config: Mapping[str, Any], field: Field) -> Any:
-    """What the configuration says for a field, as a rule passes it on: none as an empty list, a map as JSON.
-
-    Of a switch that is left to the variant, what the variant says.
-    """
-    value: Any = config
-    for key in field.key.split("."):
-        value = value[key]
-    if value == "variant":
-        value = switches(config)[field.key]
+    """What the configuration says for a field, as a rule passes it on: none as `[]`, a map as JSON."""
+    value = value_of(config, field.key.split("."))
     if isinstance(value, Mapping):
         return json.dumps(value, sort_keys=True)
     return [] if value is None else value

@@ -13,7 +13,7 @@ import argparse
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import SCHEMA
+from factdrift.core.switches import switches
 from factdrift.core.yaml_files import read_yaml
 
 Settings = TypeVar("Settings", bound=msgspec.Struct)
@@ -155,13 +156,19 @@ def _is_struct(kind: Any) -> bool:
 
 def settings_of(config: Mapping[str, Any], kind: type[msgspec.Struct], part: str) -> str:
     """What a complete configuration says for each key of `kind`, as JSON for `--settings`."""
-    paths, values = _paths(part), {}
-    for field in msgspec.structs.fields(kind):
-        value: Any = config
-        for key in paths[field.encode_name]:
-            value = value[key]
-        values[field.encode_name] = value
-    return json.dumps(values, sort_keys=True)
+    names = [field.encode_name for field in msgspec.structs.fields(kind)]
+    return json.dumps({name: value_of(config, _paths(part)[name]) for name in names}, sort_keys=True)
+
+
+def value_of(config: Mapping[str, Any], path: Iterable[str]) -> Any:
+    """What a complete configuration says for a key.
+
+    Of a switch that is left to the variant, what the variant says.
+    """
+    value: Any = config
+    for key in path:
+        value = value[key]
+    return switches(config)[key] if value == "variant" else value
 
 
 def _place(part: str) -> str:
