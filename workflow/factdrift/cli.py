@@ -76,13 +76,14 @@ def parser(command: str = "") -> argparse.ArgumentParser:
         if hasattr(module, "register"):
             module.register(commands)
     for name in chosen:
-        if name in JOBS and " " not in name:
-            add_job(commands, name, JOBS[name])
-        elif jobs := {verb: job for (stage, _, verb), job in _jobs() if stage == name}:
-            said = COMMANDS[name][1]
-            verbs = commands.add_parser(name, help=said, description=said).add_subparsers(
-                dest="verb", required=True, metavar="VERB"
-            )
+        jobs = {verb: job for (stage, _, verb), job in _jobs() if stage == name and verb}
+        if alone := name in JOBS and " " not in name:
+            stage = add_job(commands, name, JOBS[name])
+        elif jobs:
+            stage = commands.add_parser(name, help=COMMANDS[name][1], description=COMMANDS[name][1])
+        if jobs:
+            metavar = "[VERB]" if alone else "VERB"
+            verbs = stage.add_subparsers(dest="verb", required=not alone, metavar=metavar)
             for verb, job in jobs.items():
                 add_job(verbs, verb, job)
     return top

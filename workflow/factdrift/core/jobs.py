@@ -206,8 +206,8 @@ def is_named_tuple(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
-def add_job(verbs: Any, name: str, job: type[Job]) -> None:
-    """Adds the command of a job to the parsers of a stage, under the name of its verb."""
+def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
+    """Adds the command of a job to the parsers of a stage, under the name of its verb; returns its parser."""
     text = textwrap.dedent(job.__doc__ or "").strip()
     verb: argparse.ArgumentParser = verbs.add_parser(
         name,
@@ -230,6 +230,7 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> None:
         return format_help()
 
     verb.format_help = with_keys  # type: ignore[method-assign]
+    return verb
 
 
 def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
