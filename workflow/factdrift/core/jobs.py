@@ -26,8 +26,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import datetime
+import inspect
 import json
-import textwrap
 import types
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -208,7 +208,7 @@ def is_named_tuple(kind: Any) -> bool:
 
 def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
     """Adds the command of a job to the parsers of a stage, under the name of its verb; returns its parser."""
-    text = textwrap.dedent(job.__doc__ or "").strip()
+    text = inspect.cleandoc(job.__doc__ or "")
     verb: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=text.partition("\n")[0].rstrip(".").replace("%", "%%"),
@@ -241,7 +241,7 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
     )
     if field.option == "--output" and not field.flag.by_place:
         names = ["-o", "--output"]
-    more: dict[str, Any] = {"default": None, "help": field.help.replace("%", "%%") or None}
+    more: dict[str, Any] = {"default": None, "help": _help(field)}
     if field.flag.metavar:
         more["metavar"] = (
             tuple(field.flag.metavar.split()) if " " in field.flag.metavar else field.flag.metavar
@@ -271,6 +271,14 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
         if not field.required and not field.many and inner is not str and "type" in more:
             more["type"] = _or_nothing(more["type"])
     return verb.add_argument(*names, **more)
+
+
+def _help(field: Field) -> str | None:
+    """The help of a flag with its default, if it has one; that of a key comes from the schema."""
+    values = field.default if isinstance(field.default, tuple) else (field.default,)
+    said = " ".join(str(value) for value in values if value not in (dataclasses.MISSING, None, False))
+    shown = f"[default: {said}]" if said else ""
+    return f"{field.help} {shown}".strip().replace("%", "%%") or None
 
 
 def _reader(kind: Any) -> dict[str, Any]:
