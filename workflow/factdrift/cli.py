@@ -43,7 +43,7 @@ COMMANDS = {
     ),
     "chat": ("chat.commands", "ask a chat model; keep, export and import its answers"),
     "estimate": ("runs.commands", ""),
-    "audit": ("audit.commands", ""),
+    "audit": ("audit.jobs", ""),
     "diff-builds": ("pages.compare.commands", ""),
     "report": ("pages.report.commands", ""),
     "refresh": ("publish.releases.commands", ""),
