@@ -42,7 +42,7 @@ COMMANDS = {
         "ask models TempRIPPLE's questions: without or with context, after an edit",
     ),
     "chat": ("chat.commands", "ask a chat model; keep, export and import its answers"),
-    "estimate": ("runs.commands", ""),
+    "estimate": ("runs.jobs", ""),
     "audit": ("audit.jobs", ""),
     "diff-builds": ("pages.compare.commands", ""),
     "report": ("pages.report.commands", ""),
