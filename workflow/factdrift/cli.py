@@ -44,13 +44,13 @@ COMMANDS = {
     "chat": ("chat.commands", "ask a chat model; keep, export and import its answers"),
     "estimate": ("runs.jobs", ""),
     "audit": ("audit.jobs", ""),
-    "diff-builds": ("pages.compare.commands", ""),
-    "report": ("pages.report.commands", ""),
+    "diff-builds": ("pages.jobs", ""),
+    "report": ("pages.jobs", ""),
     "refresh": ("publish.releases.commands", ""),
     "release": ("publish.releases.commands", ""),
     "publish": ("publish.commands", "finished files under short names; folders for other people"),
-    "browse": ("pages.browse.commands", ""),
-    "explorer": ("pages.browse.commands", ""),
+    "browse": ("pages.jobs", ""),
+    "explorer": ("pages.jobs", ""),
     "unlock": ("core.unlock", ""),
 }
 """Command -> the module that declares it, and for a stage, whose verbs follow, what they are about.
