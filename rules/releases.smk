@@ -16,10 +16,9 @@ localrules:
 rule release:
     """Copies of the products with an account of them; a released folder stays as it is."""
     input:
-        pair=expand(f"{PAIR}/{{name}}", name=[*RELEASED, MANIFEST]),
-        stream=f"{STREAM}/stream.parquet",
+        files=[*expand(f"{PAIR}/{{name}}", name=[*RELEASED, MANIFEST]), f"{STREAM}/stream.parquet"],
     output:
-        release=directory(f"results/releases/{STREAM_DATES[-1]}"),
+        directory(f"results/releases/{STREAM_DATES[-1]}"),
     log:
         f"logs/releases/{STREAM_DATES[-1]}.txt",
     benchmark:
@@ -31,15 +30,7 @@ rule release:
         dumps=json.dumps({date: str(dump_source(config, date)) for date in STREAM_DATES}),
         configuration=lambda wildcards: json.dumps(configuration(config)),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift release \
-            --files {input.pair:q} {input.stream:q} \
-            --dates {params.dates} \
-            --dumps {params.dumps:q} \
-            --configuration {params.configuration:q} \
-            --output {output.release:q}
-        """
+        job("release")
 
 
 rule latest:
