@@ -51,7 +51,7 @@ COMMANDS = {
     "publish": ("publish.jobs", "finished files under short names; folders for other people"),
     "browse": ("pages.jobs", ""),
     "explorer": ("pages.jobs", ""),
-    "unlock": ("core.unlock", ""),
+    "unlock": ("runs.jobs", ""),
 }
 """Command -> the module that declares it, and for a stage, whose verbs follow, what they are about.
 

@@ -1,4 +1,4 @@
-"""Commands about runs of the workflow."""
+"""Commands about runs of the workflow: what one needs, and the lock that a killed one leaves."""
 
 from __future__ import annotations
 
@@ -50,6 +50,15 @@ class Estimate(Job, command="estimate"):
             "What each job asks a cluster for at its first attempt; every further one asks for twice as much:"
             f"\n\n{request_table(dumps, self.scope, parts)}"
         )
+
+
+class Unlock(Job, command="unlock"):
+    """Clear the lock that a killed run has left on this directory."""
+
+    def run(self) -> None:
+        from factdrift.core.unlock import unlock
+
+        unlock()
 
 
 def _dump(text: str) -> Dump:
