@@ -105,7 +105,7 @@ def _missing(options: argparse.Namespace, error: Exception) -> str | None:
     for name, given in vars(options).items():
         for path in given if isinstance(given, list) else [given]:
             if isinstance(path, Path) and str(path) in str(error) and not path.exists():
-                return f"--{name.replace('_', '-')}: {path}: no such file"
+                return f"--{name.rstrip('_').replace('_', '-')}: {path}: no such file"
     return None
 
 
