@@ -89,7 +89,10 @@ class OfAudit(Job):
 
 
 class Sheet(OfAudit, command="audit sheet"):
-    """Write audited rows as CSV, to be judged by hand."""
+    """Write audited rows as CSV, to be judged by hand.
+
+    For example: factdrift audit sheet --rows 50 --output sheet.csv
+    """
 
     rows: int = 100
     seed: int = 0
@@ -115,7 +118,10 @@ class Sheet(OfAudit, command="audit sheet"):
 
 
 class Judged(OfAudit, command="audit judged"):
-    """Print what people judged, and keep it for the page."""
+    """Print what people judged, and keep it for the page.
+
+    For example: factdrift audit judged sheet.csv
+    """
 
     sheet: Annotated[Path, Flag("CSV", by_place=True)]
 

@@ -38,7 +38,10 @@ class Report(WithMemory, command="report", beside="manifest tables shown layout 
 
 
 class Browse(WithMemory, command="browse"):
-    """Look at a build in a browser: both dumps side by side, decisions, neighbours, answers."""
+    """Look at a build in a browser: both dumps side by side, decisions, neighbours, answers.
+
+    For example: factdrift browse --pair results/2021-01-04_2023-02-27
+    """
 
     pair: Annotated[
         Path | None, "folder of the pair of dates; default: the newest", Flag("results/OLD_NEW")
@@ -94,7 +97,10 @@ class Explorer(WithMemory, command="explorer", beside="manifest tables scores la
 
 
 class DiffBuilds(Job, command="diff-builds"):
-    """Compare two builds: updates that came and went, labels, sentences, and the causes."""
+    """Compare two builds: updates that came and went, labels, sentences, and the causes.
+
+    For example: factdrift diff-builds before/2021-01-04_2023-02-27 results/2021-01-04_2023-02-27
+    """
 
     first: Annotated[Build, Flag("FIRST", by_place=True)]
     second: Annotated[Build, Flag("SECOND", by_place=True)]

@@ -183,7 +183,10 @@ class Account(WithTables, command="tempripple account"):
 
 
 class Sparql(Job, command="sparql"):
-    """A SPARQL query of your own to the local server."""
+    """A SPARQL query of your own to the local server.
+
+    For example: factdrift sparql query.rq --format csv
+    """
 
     query: Annotated[Path, "a file with SELECT, ASK or CONSTRUCT; - for standard input", Flag(by_place=True)]
     database: Annotated[Path | None, "what `load` made; default: the one under results/snapshots"] = None
@@ -217,11 +220,14 @@ def _only_database() -> Path:
     return found[0]
 
 
-ItemsTable = Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag(by_place=True)]
+ItemsTable = Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag("items", by_place=True)]
 
 
 class Examples(Job, command="tempripple examples"):
-    """Some items as a Markdown page."""
+    """Some items as a Markdown page.
+
+    For example: factdrift tempripple examples results/tempripple.parquet --number 5
+    """
 
     items_: ItemsTable
     number: int = 20
@@ -234,7 +240,10 @@ class Examples(Job, command="tempripple examples"):
 
 
 class Score(Job, command="tempripple score"):
-    """Accuracies of models' answers, with intervals and tests."""
+    """Accuracies of models' answers, with intervals and tests.
+
+    For example: factdrift tempripple score results/tempripple.parquet predictions.csv
+    """
 
     items_: ItemsTable
     predictions: Annotated[
