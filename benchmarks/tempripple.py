@@ -27,14 +27,14 @@ import pyarrow.parquet as pq
 from record import add_record, peak, record
 
 from factdrift.core.settings import configure
-from factdrift.core.stage_settings import read_settings
+from factdrift.core.stage_settings import read_settings, settings_of
 from factdrift.core.tables import database, sql
 from factdrift.edit.methods.own import own_methods
 from factdrift.sparql.client import OWN_LIMIT, Client
 from factdrift.sparql.server import load, serving
 from factdrift.tempripple.facts import find_facts
 from factdrift.tempripple.items import make_items
-from factdrift.tempripple.method import PART, ItemMethod, settings_json
+from factdrift.tempripple.method import PART, ItemMethod
 from factdrift.tempripple.names import Names
 from factdrift.tempripple.rdf import write_rdf
 from factdrift.tempripple.related import find_related
@@ -204,7 +204,7 @@ def run(timed: Timed, people: int) -> list[list[str]]:
     """The stage, with a row for each step."""
     config: dict[str, Any] = {"snapshots": {"old": "2025-01-06", "new": "2026-01-05"}}
     configure(config, own_methods)
-    method = read_settings(settings_json(config, ItemMethod), ItemMethod, PART)
+    method = read_settings(settings_of(config, ItemMethod, PART), ItemMethod, PART)
     relations = RESOURCES.relations()
     types = Types(timed, relations.types, method.type_depth)  # type: ignore[arg-type]
     names = Names(timed, {}, None)  # type: ignore[arg-type]
@@ -279,14 +279,16 @@ def over_tables(folder: Path, people: int) -> Side:
 def over_sparql(folder: Path, people: int) -> Side:
     rdf, store = folder / "rdf.nt.gz", folder / "database"
     started = time.perf_counter()
-    lines = write_rdf(
-        [folder / "statements.parquet"],
-        [folder / "entities.parquet"],
-        folder / "properties.parquet",
-        RESOURCES.properties(),
-        [entry.number for entry in RESOURCES.relations().types],
-        rdf,
-    )
+    with database(2000, 1) as db:
+        lines = write_rdf(
+            db,
+            [folder / "statements.parquet"],
+            [folder / "entities.parquet"],
+            folder / "properties.parquet",
+            RESOURCES.properties(),
+            [entry.number for entry in RESOURCES.relations().types],
+            rdf,
+        )
     writing = _row(f"RDF, {rdf.stat().st_size / 1e6:,.0f} MB", lines, started, f"peak {peak():,.0f} MB")
     started = time.perf_counter()
     number = load([rdf], store)

@@ -5,8 +5,6 @@ KLoB, the stream with its questions, and the layouts of other projects.
 Outputs: results/{pair}/audit/; the configured pair's findings as results/audit.parquet and results/audit.json.
 """
 
-from factdrift.audit.commands import AuditSettings
-
 
 include: "inputs/audit.smk"
 
@@ -16,17 +14,15 @@ rule audit:
     input:
         old_dump=dump_file(OLD),
         new_dump=dump_file(NEW),
-        dataset="results/{pair}/wikifactdiff.parquet",
-        replacements="results/{pair}/wfd_repl.parquet",
         manifest="results/{pair}/manifest.json",
+        tables=expand("results/{{pair}}/{name}", name=DATASETS),
         questions=audited_items,
         examples=audited_examples,
-        beside=audited_beside,
+        beside_=audited_beside,
         labels=config["labels"],
     output:
         findings="results/{pair}/audit/audit.parquet",
-        account="results/{pair}/audit/audit.json",
-        text="results/{pair}/audit/audit.txt",
+        texts=multiext("results/{pair}/audit/audit", ".json", ".txt"),
     log:
         "logs/{pair}/audit.txt",
     benchmark:
@@ -34,19 +30,10 @@ rule audit:
     resources:
         **request("audit"),
     params:
-        code=code("audit"),
-        pair=subpath(input.manifest, parent=True),
-        folder=subpath(output.findings, parent=True),
-        settings=settings_of(config, AuditSettings, "audit"),
+        **given(
+            "audit",
+            pair=subpath(input.manifest, parent=True),
+            output=subpath(output.findings, parent=True),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift audit \
-            --pair {params.pair:q} \
-            --old-dump {input.old_dump:q} \
-            --new-dump {input.new_dump:q} \
-            --labels {input.labels:q} \
-            --beside {input.beside:q} \
-            --settings {params.settings:q} \
-            --output {params.folder:q}
-        """
+        job("audit")

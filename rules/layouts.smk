@@ -35,7 +35,7 @@ rule layout_mquake:
         facts=f"{PAIR}/tempripple/tr_facts.parquet",
         related=f"{PAIR}/tempripple/tr_related.parquet",
     output:
-        cases="results/layouts/mquake.json",
+        "results/layouts/mquake.json",
     log:
         "logs/layouts/mquake.txt",
     benchmark:
@@ -43,12 +43,6 @@ rule layout_mquake:
     resources:
         **request("tempripple mquake"),
     params:
-        code=code("tempripple mquake"),
+        **given("tempripple mquake"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift tempripple mquake \
-            --facts {input.facts:q} \
-            --related {input.related:q} \
-            --output {output.cases:q}
-        """
+        job("tempripple mquake", without="resources")

@@ -33,10 +33,7 @@ rule publish:
     params:
         caption=lambda wildcards: product_of(wildcards.name).what,
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift publish file {input.source:q} {output:q}
-        """
+        job("publish file")
 
 
 rule publish_folders:
@@ -47,7 +44,7 @@ rule publish_folders:
         answers=used_answers(),
         words=published_words(),
     output:
-        folder=directory("results/publish"),
+        directory("results/publish"),
     log:
         "logs/publish_folders.txt",
     benchmark:
@@ -55,18 +52,6 @@ rule publish_folders:
     resources:
         **request("publish folders"),
     params:
-        code=code("publish folders"),
-        date=config["publish"]["date"],
-        url=config["publish"]["url"],
-        replay=lambda wildcards, input: (
-            ["--answers", input.answers, "--store", "results/fetched/chat"] if input.answers else []
-        ),
+        **given("publish folders", store="results/fetched/chat" if used_answers() else []),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift publish folders {input.products:q} \
-            --manifest {input.manifest:q} \
-            {params.replay:q} \
-            --date={params.date:q} --url={params.url:q} \
-            --output {output.folder:q}
-        """
+        job("publish folders", without="memory_mb")

@@ -18,7 +18,7 @@ rule release:
     input:
         files=[made(name) for name in RELEASED],
     output:
-        release=directory(f"results/releases/{STREAM_DATES[-1]}"),
+        directory(f"results/releases/{STREAM_DATES[-1]}"),
     log:
         f"logs/releases/{STREAM_DATES[-1]}.txt",
     benchmark:
@@ -30,15 +30,7 @@ rule release:
         dumps=json.dumps({date: str(dump_source(config, date)) for date in STREAM_DATES}),
         configuration=lambda wildcards: json.dumps(configuration(config)),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift release \
-            --files {input.files:q} \
-            --dates {params.dates} \
-            --dumps {params.dumps:q} \
-            --configuration {params.configuration:q} \
-            --output {output.release:q}
-        """
+        job("release")
 
 
 rule latest:

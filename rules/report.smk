@@ -13,9 +13,10 @@ rule report_page:
             for name in (*datasets(), "wikifactdiff.stats.json", "funnel.parquet", "templates.parquet")
         ],
         shown=shown_products,
+        stream=shown_stream,
         layout=page_layout(),
     output:
-        page=report(
+        report(
             "results/report.html",
             caption="caption.rst",
             category=product_of("report.html").category,
@@ -28,14 +29,10 @@ rule report_page:
     resources:
         **request("report"),
     params:
-        code=code("report"),
-        caption=product_of("report.html").what,
-        pair=subpath(input.manifest, parent=True),
-        stream=lambda wildcards, input: [
-            f"--stream={path}" for path in input.shown if Path(path).name == "stream.parquet"
-        ],
+        **given(
+            "report",
+            caption=product_of("report.html").what,
+            pair=subpath(input.manifest, parent=True),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift report {params.pair:q} --logs logs {params.stream:q} --output {output.page:q}
-        """
+        job("report", without="logs memory_mb")

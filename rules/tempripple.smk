@@ -6,8 +6,6 @@ tr_related.parquet, tr_items.parquet, tr_dropped.parquet, tr_stats.json, tr_stat
 statistics as results/tempripple.parquet and results/tempripple.stats.json.
 """
 
-from factdrift.tempripple.method import ItemMethod, Method, settings_json
-
 
 include: "inputs/tempripple.smk"
 
@@ -17,7 +15,6 @@ rule tempripple_rows:
     input:
         statements="results/snapshots/{date}/statements/{bucket}.parquet",
         entities="results/snapshots/{date}/entities/{bucket}.parquet",
-        mutable=resource("tempripple/mutable.tsv"),
         resources=resources("tempripple"),
     output:
         rows="results/snapshots/{date}/tempripple/rows/{bucket}.parquet",
@@ -29,18 +26,9 @@ rule tempripple_rows:
     resources:
         **request("tempripple rows"),
     params:
-        code=code("tempripple rows"),
-        resources=subpath(input.mutable, parent=True),
+        **given("tempripple rows"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift tempripple rows \
-            --statements {input.statements:q} \
-            --entities {input.entities:q} \
-            --resources {params.resources:q} \
-            --rows {output.rows:q} \
-            --classes {output.classes:q}
-        """
+        job("tempripple rows", without="resources memory_mb")
 
 
 rule tempripple_rdf:
@@ -49,10 +37,9 @@ rule tempripple_rdf:
         statements=buckets("results/snapshots/{date}/statements/{bucket}.parquet"),
         entities=buckets("results/snapshots/{date}/entities/{bucket}.parquet"),
         properties="results/snapshots/{date}/properties.parquet",
-        mutable=resource("tempripple/mutable.tsv"),
         resources=resources("tempripple"),
     output:
-        rdf="results/snapshots/{date}/tempripple/rdf.nt.gz",
+        "results/snapshots/{date}/tempripple/rdf.nt.gz",
     log:
         "logs/snapshots/{date}/tempripple/rdf.txt",
     benchmark:
@@ -61,19 +48,9 @@ rule tempripple_rdf:
     resources:
         **request("rdf"),
     params:
-        code=code("rdf"),
-        resources=subpath(input.mutable, parent=True),
+        **given("rdf"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift rdf \
-            --statements {input.statements:q} \
-            --entities {input.entities:q} \
-            --properties {input.properties:q} \
-            --resources {params.resources:q} \
-            --threads {threads} \
-            --output {output.rdf:q}
-        """
+        job("rdf", without="resources memory_mb")
 
 
 rule tempripple_database:
@@ -81,7 +58,7 @@ rule tempripple_database:
     input:
         rdf="results/snapshots/{date}/tempripple/rdf.nt.gz",
     output:
-        database=directory("results/snapshots/{date}/tempripple/database"),
+        directory("results/snapshots/{date}/tempripple/database"),
     log:
         "logs/snapshots/{date}/tempripple/database.txt",
     benchmark:
@@ -90,12 +67,9 @@ rule tempripple_database:
     resources:
         **request("tempripple load"),
     params:
-        code=code("tempripple load"),
+        **given("tempripple load"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift tempripple load {input.rdf:q} --output {output.database:q}
-        """
+        job("tempripple load")
 
 
 rule tempripple_facts:
@@ -103,7 +77,6 @@ rule tempripple_facts:
     input:
         **ripple_source(),
         labels=config["labels"],
-        mutable=resource("tempripple/mutable.tsv"),
         resources=resources("tempripple"),
     output:
         facts="results/{pair}/tempripple/tr_facts.parquet",
@@ -117,23 +90,9 @@ rule tempripple_facts:
     resources:
         **request("tempripple facts"),
     params:
-        code=code("tempripple facts"),
-        settings=settings_json(config, Method),
-        resources=subpath(input.mutable, parent=True),
-        source=ripple_source_options,
+        **given("tempripple facts", answers=ripple_answers()),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift tempripple facts \
-            {params.source:q} \
-            --labels {input.labels:q} \
-            --resources {params.resources:q} \
-            --settings {params.settings:q} \
-            --threads {threads} \
-            --facts {output.facts:q} \
-            --dropped {output.dropped:q} \
-            --account {output.account:q}
-        """
+        job("tempripple facts", without="resources memory_mb")
 
 
 rule tempripple_related:
@@ -142,7 +101,6 @@ rule tempripple_related:
         **ripple_source(),
         facts="results/{pair}/tempripple/tr_facts.parquet",
         labels=config["labels"],
-        mutable=resource("tempripple/mutable.tsv"),
         resources=resources("tempripple"),
     output:
         related="results/{pair}/tempripple/tr_related.parquet",
@@ -156,24 +114,9 @@ rule tempripple_related:
     resources:
         **request("tempripple related"),
     params:
-        code=code("tempripple related"),
-        settings=settings_json(config, Method),
-        resources=subpath(input.mutable, parent=True),
-        source=ripple_source_options,
+        **given("tempripple related", answers=ripple_answers()),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift tempripple related \
-            --facts {input.facts:q} \
-            {params.source:q} \
-            --labels {input.labels:q} \
-            --resources {params.resources:q} \
-            --settings {params.settings:q} \
-            --threads {threads} \
-            --related {output.related:q} \
-            --dropped {output.dropped:q} \
-            --account {output.account:q}
-        """
+        job("tempripple related", without="resources memory_mb")
 
 
 rule tempripple_items:
@@ -182,7 +125,7 @@ rule tempripple_items:
         facts="results/{pair}/tempripple/tr_facts.parquet",
         related="results/{pair}/tempripple/tr_related.parquet",
     output:
-        tr_items="results/{pair}/tempripple/tr_items.parquet",
+        "results/{pair}/tempripple/tr_items.parquet",
     log:
         "logs/{pair}/tempripple/items.txt",
     benchmark:
@@ -192,36 +135,27 @@ rule tempripple_items:
     resources:
         **request("tempripple items"),
     params:
-        code=code("tempripple items"),
-        settings=settings_json(config, ItemMethod),
+        **given("tempripple items"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift tempripple items \
-            --facts {input.facts:q} \
-            --related {input.related:q} \
-            --settings {params.settings:q} \
-            --output {output.tr_items:q}
-        """
+        job("tempripple items")
 
 
 rule tempripple_account:
     """Statistics, and everything that was dropped, with the reason."""
     input:
-        **ripple_origin(),
         facts="results/{pair}/tempripple/tr_facts.parquet",
         related="results/{pair}/tempripple/tr_related.parquet",
-        tr_items="results/{pair}/tempripple/tr_items.parquet",
+        items_="results/{pair}/tempripple/tr_items.parquet",
         dropped=expand(
             "results/{{pair}}/tempripple/{job}_dropped.parquet",
             job=["facts", "related"],
         ),
         accounts=expand("results/{{pair}}/tempripple/{job}.json", job=["facts", "related"]),
-        mutable=resource("tempripple/mutable.tsv"),
+        snapshot=[] if public_endpoint() else f"results/snapshots/{NEW}/snapshot.json",
         resources=resources("tempripple"),
     output:
-        dropped="results/{pair}/tempripple/tr_dropped.parquet",
-        stats="results/{pair}/tempripple/tr_stats.json",
+        all_dropped="results/{pair}/tempripple/tr_dropped.parquet",
+        json="results/{pair}/tempripple/tr_stats.json",
         markdown="results/{pair}/tempripple/tr_stats.md",
     log:
         "logs/{pair}/tempripple/account.txt",
@@ -232,23 +166,6 @@ rule tempripple_account:
     resources:
         **request("tempripple account"),
     params:
-        code=code("tempripple account"),
-        settings=settings_json(config, ItemMethod),
-        resources=subpath(input.mutable, parent=True),
-        origin=ripple_origin_options,
+        **given("tempripple account", endpoint=public_endpoint()),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift tempripple account \
-            --facts {input.facts:q} \
-            --related {input.related:q} \
-            --items {input.tr_items:q} \
-            --dropped {input.dropped:q} \
-            --accounts {input.accounts:q} \
-            {params.origin:q} \
-            --resources {params.resources:q} \
-            --settings {params.settings:q} \
-            --all-dropped {output.dropped:q} \
-            --json {output.stats:q} \
-            --markdown {output.markdown:q}
-        """
+        job("tempripple account", without="resources")

@@ -1,6 +1,22 @@
-"""What the pages of the explorer are made with."""
+"""What the pages of the explorer show, and what they are made with."""
 
 from factdrift.core.paths import PACKAGE, RESOURCES
+
+
+def explored_tables():
+    """The tables of both snapshots and of their comparison."""
+    named = [
+        *("wikifactdiff.parquet", "funnel.parquet", "templates.parquet"),
+        *("popularity.parquet", "neighbors.parquet", "random_neighbors.parquet"),
+    ]
+    of_pair = ["updates", "untouched", "filtered/old", "filtered/new"]
+    of_dates = [f"results/snapshots/{date}" for date in (OLD, NEW)]
+    folders = [f"{PAIR}/{name}" for name in of_pair] + [f"{folder}/entities" for folder in of_dates]
+    return [
+        *(f"{PAIR}/{name}" for name in named),
+        *(path for folder in folders for path in buckets(f"{folder}/{{bucket}}.parquet")),
+        *(f"{folder}/{name}.parquet" for folder in of_dates for name in ("properties", "classes")),
+    ]
 
 
 def explorer_layout():

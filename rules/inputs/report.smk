@@ -20,6 +20,11 @@ def shown_products(wildcards):
     return [*built_or_asked(names), *([str(judged)] if judged.is_file() else [])]
 
 
+def shown_stream(wildcards):
+    """The table of a sequence of dates, if the page shows one."""
+    return [path for path in shown_products(wildcards) if path == "results/stream.parquet"]
+
+
 def page_layout():
     """The templates, styles and script of the page, which no fingerprint covers."""
     folder = PACKAGE / "pages" / "report" / "templates"

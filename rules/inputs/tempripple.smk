@@ -1,4 +1,4 @@
-"""Inputs and options of the rules of TempRIPPLE: the source of its rows, and its tables."""
+"""Inputs of the rules of TempRIPPLE: the source of its rows, and its tables."""
 
 
 def resources(folder):
@@ -9,43 +9,23 @@ def resources(folder):
 
 def ripple_source():
     """Inputs of the jobs that ask TempRIPPLE's source: tables, the local server's database, or nothing."""
-    ripple = config["tempripple"]
-    if ripple["source"] == "tables":
-        return {
-            **{
-                kind: buckets(f"results/snapshots/{NEW}/tempripple/{kind}/{{bucket}}.parquet")
-                for kind in ("rows", "classes")
-            },
-            "entities": entities("new"),
-            "properties": f"results/snapshots/{NEW}/properties.parquet",
-        }
-    if ripple["endpoint"] == "local":
-        return {"database": f"results/snapshots/{NEW}/tempripple/database"}
-    return {}
+    wanted = config["tempripple"]["source"], config["tempripple"]["endpoint"]
+    tables = lambda files: files if wanted[0] == "tables" else []
+    return {
+        "rows": tables(buckets(f"results/snapshots/{NEW}/tempripple/rows/{{bucket}}.parquet")),
+        "classes": tables(buckets(f"results/snapshots/{NEW}/tempripple/classes/{{bucket}}.parquet")),
+        "entities": tables(entities("new")),
+        "properties": tables(f"results/snapshots/{NEW}/properties.parquet"),
+        "database": f"results/snapshots/{NEW}/tempripple/database" if wanted == ("sparql", "local") else [],
+    }
 
 
-def ripple_source_options(wildcards, input):
-    """The options that name the source of the rows."""
-    ripple = config["tempripple"]
-    named = ["--source", ripple["source"]]
-    for key in ripple_source():
-        files = getattr(input, key)
-        named += [f"--{key}", *([files] if isinstance(files, str) else files)]
-    if ripple["source"] == "sparql":
-        named += ["--endpoint", ripple["endpoint"]]
-        if ripple["endpoint"] != "local":
-            named += ["--answers", "results/fetched/sparql"]
-    return named
+def public_endpoint():
+    """The server that the rows come from, neither the snapshot's tables nor the local one; `[]` if they do not."""
+    source, endpoint = config["tempripple"]["source"], config["tempripple"]["endpoint"]
+    return endpoint if source == "sparql" and endpoint != "local" else []
 
 
-def ripple_origin():
-    """The snapshot's description as an input, unless rows come from a public server."""
-    ripple = config["tempripple"]
-    public = ripple["source"] == "sparql" and ripple["endpoint"] != "local"
-    return {} if public else {"snapshot": f"results/snapshots/{NEW}/snapshot.json"}
-
-
-def ripple_origin_options(wildcards, input):
-    """The option that names the snapshot's description, or the public server."""
-    snapshot = input.get("snapshot")
-    return ["--snapshot", snapshot] if snapshot else ["--endpoint", config["tempripple"]["endpoint"]]
+def ripple_answers():
+    """The folder that keeps the answers of a public server; `[]` if none is asked."""
+    return "results/fetched/sparql" if public_endpoint() else []

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import Namespace
 from types import SimpleNamespace
 
 import duckdb
@@ -76,7 +77,7 @@ def test_commands_report_a_full_disk_and_raise_other_errors(monkeypatch, capsys,
     def run(options):
         raise faults.pop(0)
 
-    options = SimpleNamespace(run=run)
+    options = Namespace(run=run)
     monkeypatch.setattr(cli, "parser", lambda: SimpleNamespace(parse_args=lambda arguments: options))
     assert cli.main([]) == 1
     said = capsys.readouterr().err

@@ -15,7 +15,7 @@ from factdrift.runs.requests import Request, first_requests, request_table
 
 PARTS = Parts(64, 64, 28)
 WHOLE = [Dump(92e9, "gzip"), Dump(120e9, "gzip")]
-COMMAND = re.compile(r"\n\s*factdrift ([\w-]+(?: \w[\w-]*)?)")
+COMMAND = re.compile(r'\n\s*(?:factdrift |job\(")([\w-]+(?: \w[\w-]*)?)')
 
 
 def test_counted_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:

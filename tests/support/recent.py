@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from factdrift.core import tables
 from factdrift.sparql.server import load
 from factdrift.sparql.vocabulary import PREFIXES, SCHEMA
 from factdrift.tempripple.rdf import write_rdf
@@ -29,7 +30,8 @@ def database_with_articles(
     """
     folder.mkdir(parents=True, exist_ok=True)
     rdf, beside, database = folder / "rdf.nt", folder / "articles.nt", folder / "database"
-    write_rdf(statements, entities, properties, relations, [], rdf)
+    with tables.database() as db:
+        write_rdf(db, statements, entities, properties, relations, [], rdf)
     lines = []
     for path in entities:
         for row in pq.read_table(path, columns=["id", "title"]).to_pylist():

@@ -29,7 +29,7 @@ from support.worlds import Fact, World
 
 METHOD = msgspec.convert(
     {
-        "snapshot_date": "2026-01-05",
+        "snapshots_new": "2026-01-05",
         "window_start": "2015-01-01",
         "change_start": "2025-01-01",
         "change_end": "2026-01-01",

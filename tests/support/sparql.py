@@ -14,6 +14,7 @@ from urllib.parse import parse_qs
 
 import pyoxigraph
 
+from factdrift.core import tables
 from factdrift.sparql.client import Client
 from factdrift.sparql.server import load, serving
 from factdrift.tempripple.rdf import write_rdf
@@ -25,7 +26,8 @@ def database_of(statements: Sequence[Path], entities: Sequence[Path], properties
     """The database of a snapshot's RDF."""
     rdf, database = folder / "rdf.nt.gz", folder / "database"
     classes = [entry.number for entry in RELATIONS.types]
-    write_rdf(statements, entities, properties, RESOURCES.properties(), classes, rdf)
+    with tables.database() as db:
+        write_rdf(db, statements, entities, properties, RESOURCES.properties(), classes, rdf)
     load([rdf], database)
     return database
 

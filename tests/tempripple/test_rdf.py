@@ -12,6 +12,7 @@ from support.ripple_lines import source as source_of_lines
 from support.ripples import RELATIONS, RESOURCES
 
 from factdrift.core.errors import InputError
+from factdrift.core.tables import database
 from factdrift.sparql.server import load, serving
 from factdrift.sparql.vocabulary import DATATYPES, PREFIXES, datatype_iri, datatype_of
 from factdrift.tempripple.rdf import write_rdf
@@ -19,8 +20,9 @@ from factdrift.tempripple.rdf import write_rdf
 
 def rdf_of(folder: Path, buckets: int, name: str = "rdf.nt.gz") -> Path:
     folder.mkdir()
-    with source_of_lines(folder, buckets):
+    with source_of_lines(folder, buckets), database() as db:
         write_rdf(
+            db,
             sorted(folder.glob("statements-*.parquet")),
             sorted(folder.glob("entities-*.parquet")),
             folder / "properties.parquet",

@@ -86,7 +86,7 @@ def window(first: int, year: int) -> Method:
         window_start=f"{first}-01-01",
         change_start=f"{year}-01-01",
         change_end=f"{year + 1}-01-01",
-        snapshot_date="2022-01-01",
+        snapshots_new="2022-01-01",
     )
 
 

@@ -17,7 +17,7 @@ from factdrift.tempripple.score import CONDITIONS
 
 GIVEN = msgspec.to_builtins(method_with(slice=True, grammar="fitted"))
 ITEM_SETTINGS = json.dumps(GIVEN)
-SETTINGS = json.dumps({key: GIVEN[key] for key in GIVEN if key in Method.__struct_fields__})
+SETTINGS = json.dumps({key: GIVEN[key] for key in GIVEN if key in Method.__struct_encode_fields__})
 
 
 @pytest.fixture(scope="module")

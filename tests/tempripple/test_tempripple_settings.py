@@ -10,9 +10,9 @@ import pytest
 
 from factdrift.core.errors import InputError
 from factdrift.core.settings import configure
-from factdrift.core.stage_settings import read_settings
+from factdrift.core.stage_settings import read_settings, settings_of
 from factdrift.edit.methods.own import own_methods
-from factdrift.tempripple.method import ItemMethod, settings_json
+from factdrift.tempripple.method import PART, ItemMethod
 
 
 def configured(**keys: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def days(numbers):
 
 
 def ripple_of(config):
-    return read_settings(settings_json(config, ItemMethod), ItemMethod, "tempripple")
+    return read_settings(settings_of(config, ItemMethod, PART), ItemMethod, PART)
 
 
 def test_tempripple_by_default_is_the_papers_but_for_dates_and_options():
@@ -78,11 +78,11 @@ def test_tempripple_as_yaml_gives_it():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("{}", "snapshot_date"),
-        ('{"snapshot_date": "2026-01-05", "alike": ["P106"]}', r"alike\[0\]"),
-        ('{"snapshot_date": "2026-01-05", "restrictive_qualifiers": ["Q5"]}', "'Q5' is not an id such as P"),
-        ('{"snapshot_date": "2026-01-05", "change_end": "2020-01-01"}', "must be in this order"),
-        ('{"snapshot_date": "soon"}', "snapshot_date"),
+        ("{}", "snapshots_new"),
+        ('{"snapshots_new": "2026-01-05", "alike": ["P106"]}', r"alike\[0\]"),
+        ('{"snapshots_new": "2026-01-05", "restrictive_qualifiers": ["Q5"]}', "'Q5' is not an id such as P"),
+        ('{"snapshots_new": "2026-01-05", "change_end": "2020-01-01"}', "must be in this order"),
+        ('{"snapshots_new": "soon"}', "snapshots_new"),
     ],
 )
 def test_settings_of_tempripple_that_are_wrong_are_named(given, said):
@@ -91,7 +91,7 @@ def test_settings_of_tempripple_that_are_wrong_are_named(given, said):
 
 
 def test_settings_of_tempripple_need_no_configuration():
-    ripple = read_settings('{"snapshot_date": "2026-01-05"}', ItemMethod, "tempripple")
+    ripple = read_settings('{"snapshots_new": "2026-01-05"}', ItemMethod, "tempripple")
     assert days(ripple.immutable_span) == ["2015-01-01", "2025-12-31"]
     assert ripple.dated
 
@@ -107,5 +107,5 @@ def test_settings_of_tempripple_need_no_configuration():
     ],
 )
 def test_items_are_dated_where_the_window_ends_before_the_snapshot(as_of, snapshot, dated):
-    given = json.dumps({"snapshot_date": snapshot, "as_of": as_of})
+    given = json.dumps({"snapshots_new": snapshot, "as_of": as_of})
     assert read_settings(given, ItemMethod, "tempripple").dated == dated

@@ -41,7 +41,7 @@ def test_another_workflow_imports_all_rules(tmp_path: Path, prefix: str):
     assert f"output: {prefix}results/{pair}/manifest.json" in plan
     if prefix:
         # Whatever a command reads or writes under results/ lies under the prefix.
-        commands = [line for line in plan.splitlines() if line.startswith(" " * 12)]
+        commands = [line for line in plan.splitlines() if line.startswith((" " * 12, "    --"))]
         assert commands
         assert not [line for line in commands if "results/" in line.replace("sub/results/", "")]
 

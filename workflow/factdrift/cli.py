@@ -30,9 +30,9 @@ COMMANDS = {
     "streams": ("streams.commands", "the updates of a sequence of dates, linked to chains"),
     "recent": ("snapshots.recent.commands", ""),
     "klob": ("klob.commands", "sentences on which locating methods are judged (KLoB)"),
-    "tempripple": ("tempripple.commands", "what changed, what it was, and what follows"),
-    "rdf": ("tempripple.commands", "a snapshot as RDF in Wikidata's vocabulary"),
-    "sparql": ("tempripple.commands", ""),
+    "tempripple": ("tempripple.jobs", "what changed, what it was, and what follows"),
+    "rdf": ("tempripple.jobs", ""),
+    "sparql": ("tempripple.jobs", ""),
     "models": ("models.jobs", "language models: descriptions, second moments, the bundled sample models"),
     "models describe": ("edit.tools", ""),
     "edit": ("edit.jobs", "editing methods on language models: edits, scores, layouts of other projects"),
@@ -42,16 +42,16 @@ COMMANDS = {
         "ask models TempRIPPLE's questions: without or with context, after an edit",
     ),
     "chat": ("chat.commands", "ask a chat model; keep, export and import its answers"),
-    "estimate": ("runs.commands", ""),
-    "audit": ("audit.commands", ""),
-    "diff-builds": ("pages.compare.commands", ""),
-    "report": ("pages.report.commands", ""),
-    "refresh": ("publish.releases.commands", ""),
-    "release": ("publish.releases.commands", ""),
-    "publish": ("publish.commands", "finished files under short names; folders for other people"),
-    "browse": ("pages.browse.commands", ""),
-    "explorer": ("pages.browse.commands", ""),
-    "unlock": ("core.unlock", ""),
+    "estimate": ("runs.jobs", ""),
+    "audit": ("audit.jobs", ""),
+    "diff-builds": ("pages.jobs", ""),
+    "report": ("pages.jobs", ""),
+    "refresh": ("publish.jobs", ""),
+    "release": ("publish.jobs", ""),
+    "publish": ("publish.jobs", "finished files under short names; folders for other people"),
+    "browse": ("pages.jobs", ""),
+    "explorer": ("pages.jobs", ""),
+    "unlock": ("runs.jobs", ""),
 }
 """Command -> the module that declares it, and for a stage, whose verbs follow, what they are about.
 
@@ -76,13 +76,14 @@ def parser(command: str = "") -> argparse.ArgumentParser:
         if hasattr(module, "register"):
             module.register(commands)
     for name in chosen:
-        if name in JOBS and " " not in name:
-            add_job(commands, name, JOBS[name])
-        elif jobs := {verb: job for (stage, _, verb), job in _jobs() if stage == name}:
-            said = COMMANDS[name][1]
-            verbs = commands.add_parser(name, help=said, description=said).add_subparsers(
-                dest="verb", required=True, metavar="VERB"
-            )
+        jobs = {verb: job for (stage, _, verb), job in _jobs() if stage == name and verb}
+        if alone := name in JOBS and " " not in name:
+            stage = add_job(commands, name, JOBS[name])
+        elif jobs:
+            stage = commands.add_parser(name, help=COMMANDS[name][1], description=COMMANDS[name][1])
+        if jobs:
+            metavar = "[VERB]" if alone else "VERB"
+            verbs = stage.add_subparsers(dest="verb", required=not alone, metavar=metavar)
             for verb, job in jobs.items():
                 add_job(verbs, verb, job)
     return top

@@ -26,8 +26,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import datetime
+import inspect
 import json
-import textwrap
 import types
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -55,8 +55,8 @@ from factdrift.core.stage_settings import (
     listing,
     read_json,
     read_settings,
+    value_of,
 )
-from factdrift.core.switches import switches
 
 OUTER = ("input", "output", "params", "resources")
 """The parts of a rule from which a flag's value can come."""
@@ -221,9 +221,9 @@ def is_named_tuple(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
-def add_job(verbs: Any, name: str, job: type[Job]) -> None:
-    """Adds the command of a job to the parsers of a stage, under the name of its verb."""
-    text = textwrap.dedent(job.__doc__ or "").strip()
+def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
+    """Adds the command of a job to the parsers of a stage, under the name of its verb; returns its parser."""
+    text = inspect.cleandoc(job.__doc__ or "")
     verb: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=text.partition("\n")[0].rstrip(".").replace("%", "%%"),
@@ -245,6 +245,7 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> None:
         return format_help()
 
     verb.format_help = with_keys  # type: ignore[method-assign]
+    return verb
 
 
 def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
@@ -255,7 +256,7 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
     )
     if field.option == "--output" and not field.flag.by_place:
         names = ["-o", "--output"]
-    more: dict[str, Any] = {"default": None, "help": field.help.replace("%", "%%") or None}
+    more: dict[str, Any] = {"default": None, "help": _help(field)}
     if field.flag.metavar:
         more["metavar"] = (
             tuple(field.flag.metavar.split()) if " " in field.flag.metavar else field.flag.metavar
@@ -285,6 +286,14 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
         if not field.required and not field.many and inner is not str and "type" in more:
             more["type"] = _or_nothing(more["type"])
     return verb.add_argument(*names, **more)
+
+
+def _help(field: Field) -> str | None:
+    """The help of a flag with its default, if it has one; that of a key comes from the schema."""
+    values = field.default if isinstance(field.default, tuple) else (field.default,)
+    said = " ".join(str(value) for value in values if value not in (dataclasses.MISSING, None, False))
+    shown = f"[default: {said}]" if said else ""
+    return f"{field.help} {shown}".strip().replace("%", "%%") or None
 
 
 def _reader(kind: Any) -> dict[str, Any]:
@@ -383,18 +392,11 @@ def keys_of(job: type[Job]) -> Iterator[Field]:
 
 
 def parameter_of(config: Mapping[str, Any], field: Field) -> Any:
-    """What the configuration says for a field, as a rule passes it on: none as an empty list, a map as JSON.
-
-    Of a switch that is left to the variant, what the variant says.
-    """
-    value: Any = config
-    for key in field.key.split("."):
-        value = value[key]
-    if value == "variant":
-        value = switches(config)[field.key]
+    """What the configuration says for a field, as a rule passes it on: none as `[]`, a map as JSON."""
+    value = value_of(config, field.key.split("."))
     if isinstance(value, Mapping):
         return json.dumps(value, sort_keys=True)
-    return [] if value is None else value
+    return [] if value in (None, msgspec.UNSET) else value
 
 
 def check_keywords(where: str, line: ShellLine, keywords: Mapping[str, set[str]]) -> None:

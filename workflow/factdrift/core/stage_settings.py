@@ -13,7 +13,7 @@ import argparse
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import SCHEMA
+from factdrift.core.switches import switches
 from factdrift.core.yaml_files import read_yaml
 
 Settings = TypeVar("Settings", bound=msgspec.Struct)
@@ -164,14 +165,22 @@ def _values(config: Mapping[str, Any], kind: type[msgspec.Struct], part: str) ->
         name = field.encode_name
         if _is_struct(field.type):
             values[name] = _values(config, field.type, f"{part}.{name}")
-            continue
-        *above, last = paths[name]
-        value: Any = config
-        for key in above:
-            value = value[key]
-        if last in value:
-            values[name] = value[last]
+        elif (value := value_of(config, paths[name])) is not msgspec.UNSET:
+            values[name] = value
     return values
+
+
+def value_of(config: Mapping[str, Any], path: Iterable[str]) -> Any:
+    """What a configuration says for a key; UNSET if it does not have it.
+
+    Of a switch that is left to the variant, what the variant says.
+    """
+    *above, last = path
+    values: Any = config
+    for key in above:
+        values = values[key]
+    value = values.get(last, msgspec.UNSET)
+    return switches(config)[last] if value == "variant" else value
 
 
 def _place(part: str) -> str:

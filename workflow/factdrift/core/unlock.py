@@ -1,17 +1,11 @@
-"""`factdrift unlock`: removes Snakemake's lock on this directory if the run that held it is gone."""
+"""Removes Snakemake's lock on this directory if the run that held it is gone."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 from pathlib import Path
 
 from factdrift.core.errors import InputError
-
-
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    help_ = "clear the lock that a killed run has left on this directory"
-    commands.add_parser("unlock", help=help_, description=help_).set_defaults(run=lambda options: unlock())
 
 
 def unlock() -> None:

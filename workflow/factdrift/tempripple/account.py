@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from factdrift.core.owned import atomic_path
-from factdrift.tempripple.method import ItemMethod
-from factdrift.tempripple.resources import Resources
 from factdrift.tempripple.schemas import (
     TR_DROPPED,
     TR_FACTS,
@@ -21,39 +18,27 @@ from factdrift.tempripple.schemas import (
 )
 from factdrift.tempripple.stats import as_markdown, statistics
 
+if TYPE_CHECKING:
+    from factdrift.tempripple.jobs import Account
 
-def write_account(
-    method: ItemMethod,
-    resources: Resources,
-    facts: Path,
-    related: Path,
-    items: Path,
-    dropped: Sequence[Path],
-    accounts: Sequence[Path],
-    snapshot: Path | None,
-    endpoint: str | None,
-    out_dropped: Path,
-    out_stats: Path,
-    out_markdown: Path,
-) -> None:
-    """Writes the TR_DROPPED rows of all jobs, and the statistics as JSON and as Markdown.
 
-    `snapshot`: the snapshot.json, if the rows are a snapshot's; else `endpoint` names the server.
-    """
-    all_dropped = [row for path in dropped for row in read_rows(path, TR_DROPPED)]
-    write_rows(all_dropped, TR_DROPPED, out_dropped)
+def write_account(job: Account) -> None:
+    """Writes the TR_DROPPED rows of all jobs, and the statistics as JSON and as Markdown."""
+    all_dropped = [row for path in job.dropped for row in read_rows(path, TR_DROPPED)]
+    write_rows(all_dropped, TR_DROPPED, job.all_dropped)
     stats = statistics(
-        read_rows(facts, TR_FACTS),
-        read_rows(related, TR_RELATED),
-        read_rows(items, TR_ITEMS),
+        read_rows(job.facts, TR_FACTS),
+        read_rows(job.related, TR_RELATED),
+        read_rows(job.items_, TR_ITEMS),
         all_dropped,
-        resources.relations(method.immutable_set),
-        method,
-        {key: value for path in accounts for key, value in _read_json(path).items()},
-        {**(_read_json(snapshot) if snapshot else {}), "endpoint": endpoint},
+        job.tables().relations(job.settings.immutable_set),
+        job.settings,
+        {**(_read_json(job.snapshot) if job.snapshot else {}), "endpoint": job.endpoint},
     )
-    write_json(stats, out_stats)
-    with atomic_path(out_markdown) as temporary:
+    for path in job.accounts:
+        stats |= _read_json(path)
+    write_json(stats, job.json)
+    with atomic_path(job.markdown) as temporary:
         temporary.write_text(as_markdown(stats), encoding="utf-8")
 
 

@@ -135,7 +135,7 @@ def _add(
         subject, value = (
             names.in_sentence(item, types.instances(item)) for item in (kept.subject, holding.object)
         )
-        row = _fact(relation, kept, place, holding, method, names, subject, value)
+        row = _fact(relation, kept, place, method, names, (subject, value))
         found.facts.append(row | {"o_kinds": kinds.of(kept.subject, holding.object)})
 
 
@@ -143,13 +143,12 @@ def _fact(
     relation: Mutable,
     kept: _Kept,
     place: int,
-    holding: Holding,
     method: Method,
     names: Names,
-    subject: str,
-    value: str,
+    inside: tuple[str, str],
 ) -> Row:
-    """The row of one holding; `subject` and `value`: the names inside a sentence."""
+    """The row of the holding at a place, from 1; `inside`: names of subject and object inside a sentence."""
+    holding, (subject, value) = kept.timeline.holdings[place - 1], inside
     s, p, o = entity_id(kept.subject), property_id(relation.property), entity_id(holding.object)
     words = ordinal_text(place)
     phrase = holder_phrase(relation.phrase, words, subject)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import json
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from factdrift.core.switches import switches
 from factdrift.wikidata.ids import entity_number
 
 PART = "tempripple"
@@ -19,7 +16,7 @@ PART = "tempripple"
 class Method(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings on which facts and related facts depend."""
 
-    snapshot_date: datetime.date
+    snapshot_date: datetime.date = msgspec.field(name="snapshots_new")
     window_start: datetime.date
     change_start: datetime.date
     change_end: datetime.date
@@ -89,26 +86,3 @@ class ItemMethod(Method, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.as_of == "auto":
             return self.change_end < self.snapshot_date
         return self.as_of == "on"
-
-
-def settings_json(config: Mapping[str, Any], kind: type[Method]) -> str:
-    """The text of a command's `--settings`: the keys of `kind`, from the checked configuration."""
-    values = {
-        **dict(_flat(config[PART])),
-        "snapshot_date": config["snapshots"]["new"],
-        "seed": config["seed"],
-        "grammar": switches({"variant": config["variant"], "grammar": config["grammar"]})["grammar"],
-    }
-    names = [field.encode_name for field in msgspec.structs.fields(kind)]
-    return json.dumps({name: values[name] for name in names}, sort_keys=True)
-
-
-def _flat(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yields the settings; nested ones under two names, `immutable.set` as `immutable_set` and `set`."""
-    for key, value in part.items():
-        if isinstance(value, Mapping):
-            for inner, each in value.items():
-                yield f"{key}_{inner}", each
-                yield inner, each
-        else:
-            yield key, value

@@ -18,7 +18,7 @@ from typing import IO, cast
 import duckdb
 
 from factdrift.core.owned import atomic_path
-from factdrift.core.tables import ROW_GROUP, database, sql
+from factdrift.core.tables import ROW_GROUP, sql
 from factdrift.sparql.vocabulary import DATATYPES, GENID, PREFIXES, datatype_iri
 from factdrift.tempripple.rows import INSTANCE, SUBCLASS, create_macros
 from factdrift.wikidata.time import JULIAN_CALENDAR, YEAR
@@ -35,14 +35,13 @@ _PARTS = {
 
 
 def write_rdf(
+    db: duckdb.DuckDBPyConnection,
     statements: Sequence[Path],
     entities: Sequence[Path],
     properties: Path,
     relations: Iterable[int],
     classes: Iterable[int],
     output: Path,
-    memory_mb: int = 2000,
-    threads: int = 1,
 ) -> int:
     """Writes N-Triples, gzipped if the name ends in `.gz`; returns the number of lines.
 
@@ -51,7 +50,7 @@ def write_rdf(
     The bytes depend on the rows only, not on the number of files that hold them. Triples may be repeated.
     """
     lines = 0
-    with database(memory_mb, threads) as db, _opened(output) as file:
+    with _opened(output) as file:
         _prepare(db, statements, entities, properties, sorted(set(relations)), sorted(set(classes)))
         for query in (_properties(), _items(), _listed_classes(), _statements(), _dates()):
             for text in _texts(db, query):

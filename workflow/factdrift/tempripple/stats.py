@@ -28,12 +28,11 @@ def statistics(
     dropped: Sequence[Row],
     relations: Relations,
     method: ItemMethod,
-    accounts: Mapping[str, Any],
     snapshot: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The content of `tr_stats.json`.
+    """The content of `tr_stats.json` but for the counts of the jobs before.
 
-    `accounts`: the counts of the jobs before; `snapshot`: the snapshot.json, or the `endpoint` that answered.
+    `snapshot`: the snapshot.json, or the `endpoint` that answered.
     """
     return {
         "snapshot": {
@@ -49,7 +48,6 @@ def statistics(
         "open_only": _open_only(items),
         "concentration": _concentration(items, related, facts),
         "dropped": _drops(dropped),
-        **accounts,
     }
 
 
@@ -57,7 +55,7 @@ def _parameters(method: ItemMethod) -> dict[str, Any]:
     """The settings, with `immutable_from`, `immutable_until` and `as_of` as they took effect."""
     first, last = (datetime.date.fromordinal(day).isoformat() for day in method.immutable_span)
     filled = {"immutable_from": first, "immutable_until": last, "as_of": "on" if method.dated else "off"}
-    settings: dict[str, Any] = msgspec.to_builtins(method)
+    settings: dict[str, Any] = msgspec.to_builtins(msgspec.structs.asdict(method))
     return settings | filled
 
 

@@ -1,0 +1,185 @@
+"""The audit: samples of the datasets checked against the dumps, and sheets for people to judge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from factdrift.core.errors import InputError
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.wikidata.text import sheet_cell
+
+
+class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`--settings` of `audit`; descriptions and defaults are those of `config/config.schema.yaml`."""
+
+    rows: int
+    seed: int
+
+
+class Audit(Job, command="audit", beside="manifest tables questions examples findings texts"):
+    """Check a sample of the datasets against the dumps, by code that shares nothing with the build's."""
+
+    pair: Annotated[
+        Place | None,
+        "default: that of results/manifest.json, else the only one in results/",
+        Flag("results/OLD_NEW"),
+    ] = None
+    old_dump: Annotated[Path | None, "default: the one in results/snapshots/DATE", Flag("FILE")] = None
+    new_dump: Annotated[Path | None, "default: the one in results/snapshots/DATE", Flag("FILE")] = None
+    labels: Annotated[Paths, "tables of labels of the build"] = ()
+    beside_: Annotated[
+        Paths | None,
+        "products outside the pair's folder: stream.parquet, asof.parquet, files of layouts, the "
+        "published folders; default: those in results/",
+        Flag("PATH"),
+    ] = None
+    output: Annotated[Place | None, "default: audit in that of the pair", Flag("FOLDER")] = None
+    settings: Annotated[AuditSettings, Key("audit")]
+
+    def run(self) -> str:
+        import pyarrow as pa
+
+        from factdrift.audit.account import AUDIT, text_of
+        from factdrift.audit.build import Source, audit
+        from factdrift.core.owned import claim
+        from factdrift.core.tables import write_parquet
+
+        pair = self.pair or _pair()
+        dumps = (self.old_dump or _dump(pair, "old"), self.new_dump or _dump(pair, "new"))
+        beside = _beside(pair.parent) if self.beside_ is None else self.beside_
+        folder = self.output or pair / "audit"
+        claim(folder, ("audit.txt", "audit.json", "audit.parquet"))
+        source = Source(pair, *dumps, self.labels, beside)
+        findings, summary = audit(source, self.settings.rows, self.settings.seed)
+        text = "\n".join(text_of(summary, findings))
+        _write(text, folder / "audit.txt")
+        _write(json.dumps(summary, indent=1, ensure_ascii=False), folder / "audit.json")
+        write_parquet(pa.Table.from_pylist(findings, schema=AUDIT), folder / "audit.parquet")
+        return text
+
+
+class OfAudit(Job):
+    """A job for what an audit found."""
+
+    audit: Annotated[
+        Path | None,
+        "of an audit; default: that of the pair of dates of results/manifest.json",
+        Flag("FOLDER"),
+    ] = None
+
+    @property
+    def folder(self) -> Path:
+        return self.audit or _pair() / "audit"
+
+    def findings(self) -> list[dict[str, Any]]:
+        """The rows of audit.parquet. Raises InputError if it is not there."""
+        import pyarrow.parquet as pq
+
+        path = self.folder / "audit.parquet"
+        if not path.is_file():
+            raise InputError(
+                f"{path}: no such file; make it with `snakemake --cores all results/audit.parquet`"
+            )
+        rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+        return rows
+
+
+class Sheet(OfAudit, command="audit sheet"):
+    """Write audited rows as CSV, to be judged by hand.
+
+    For example: factdrift audit sheet --rows 50 --output sheet.csv
+    """
+
+    rows: int = 100
+    seed: int = 0
+    output: Annotated[Output, Flag("CSV")]
+
+    def run(self) -> str:
+        import csv
+
+        from factdrift.audit.build import Source
+        from factdrift.audit.sheet import COLUMNS, sheet_rows
+        from factdrift.core.owned import atomic_path
+
+        files = Source(self.folder.parent, Path(), Path()).files()
+        rows = list(sheet_rows(self.findings(), files, self.rows, self.seed))
+        with (
+            atomic_path(self.output) as path,
+            path.open("w", encoding="utf-8-sig", newline="") as file,
+        ):
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+        return f"{self.output}: {len(rows)} rows; write valid, invalid or unsure into the column judgement"
+
+
+class Judged(OfAudit, command="audit judged"):
+    """Print what people judged, and keep it for the page.
+
+    For example: factdrift audit judged sheet.csv
+    """
+
+    sheet: Annotated[Path, Flag("CSV", by_place=True)]
+
+    def run(self) -> str:
+        from factdrift.audit.account import judged, judged_text
+
+        found = judged(self.sheet, self.findings())
+        _write(json.dumps(found, indent=1, ensure_ascii=False), self.folder / "judged.json")
+        return "\n".join(judged_text(found))
+
+
+def _write(text: str, output: Path) -> None:
+    from factdrift.core.owned import atomic_path
+
+    with atomic_path(output) as path:
+        path.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _cell(value: Any) -> str:
+    """A value as a cell: labels come from dumps that anybody can edit."""
+    return "" if value is None else sheet_cell(str(value))
+
+
+def _beside(results: Path) -> list[Path]:
+    """The products outside the pair's folder that have been built."""
+    named = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
+    copies = (*sorted((results / "layouts").glob("*.json")), *sorted(results.glob("*.jsonl")))
+    return [path for path in (*named, *copies) if path.exists()]
+
+
+def _pair() -> Path:
+    """The folder of the pair of dates: that of `results/manifest.json`, else the only one that was built."""
+    results = Path("results")
+    if (results / "manifest.json").is_file():
+        dates = _manifest(results)["dates"]
+        return results / f"{dates['old']}_{dates['new']}"
+    found = sorted(path.parent for path in results.glob("*_*/wikifactdiff.parquet"))
+    if len(found) != 1:
+        what = "no build" if not found else f"builds of {', '.join(path.name for path in found)}"
+        raise InputError(
+            f"{results.absolute()}: {what}; run the command where `make run` was run, or give --pair"
+        )
+    return found[0]
+
+
+def _dump(pair: Path, which: str) -> Path:
+    """The dump of a date where the workflow puts those that it makes or downloads."""
+    manifest = _manifest(pair)
+    date = manifest["dates"][which]
+    path = Path(pair.parent, "snapshots", date, manifest["dumps"][date]["file"])
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give the dump of {date} with --{which}-dump")
+    return path
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / "manifest.json"
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; build it with `.venv/bin/snakemake --cores all {path}`")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found

@@ -1,0 +1,151 @@
+"""Jobs that show a build to people: the report, the explorer and what differs between two builds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from factdrift.core.errors import InputError
+from factdrift.core.jobs import Flag, Job, Output, Place
+
+OfPair = Annotated[Place, "folder of the pair of dates", Flag("results/OLD_NEW", by_place=True)]
+Build = Annotated[Path, "folder with wikifactdiff.parquet and manifest.json"]
+
+
+class WithMemory(Job):
+    """A job that reads tables."""
+
+    memory_mb: Annotated[int, "for the tables"] = 2000
+
+
+class Report(WithMemory, command="report", beside="manifest tables shown layout caption"):
+    """Write one page about a build: what changed, and how it was decided."""
+
+    pair: OfPair
+    logs: Annotated[Place, "with benchmark files"] = Path("logs")
+    stream: Annotated[Path | None, "of many dates, beside the page", Flag("PARQUET")] = None
+    output: Annotated[Output, "beside the pair's folder", Flag("HTML")]
+
+    def run(self) -> str:
+        from factdrift.pages.report.blocks import Build
+        from factdrift.pages.report.page import write_page
+
+        write_page(Build(self.pair.parent, self.pair, self.logs), self.output, self.memory_mb, self.stream)
+        return f"{self.output}: {self.output.stat().st_size / 1e6:,.1f} MB"
+
+
+class Browse(WithMemory, command="browse"):
+    """Look at a build in a browser: both dumps side by side, decisions, neighbours, answers.
+
+    For example: factdrift browse --pair results/2021-01-04_2023-02-27
+    """
+
+    pair: Annotated[
+        Path | None, "folder of the pair of dates; default: the newest", Flag("results/OLD_NEW")
+    ] = None
+    port: Annotated[int, "0 for a free one"] = 8765
+    index: Annotated[Path | None, "default: in the cache folder of the user", Flag("FILE")] = None
+    no_browser: Annotated[bool, "only print the address"] = False
+
+    def run(self) -> None:
+        from factdrift.core.tables import database
+        from factdrift.pages.browse.build import Build
+        from factdrift.pages.browse.index import index_of
+        from factdrift.pages.browse.server import serve
+
+        build = Build.of(self.pair or _newest())
+        index = index_of(build, self.index, self.memory_mb)
+        at_a_desk = sys.stdout.isatty() and "SSH_CONNECTION" not in os.environ
+        with database(self.memory_mb, threads=os.cpu_count() or 1) as db:
+            serve(build, index, db, self.port, at_a_desk and not self.no_browser)
+
+
+def _newest() -> Path:
+    """The pair of the working directory's results whose dataset is newest."""
+    found = list(Path("results").glob("*_*/wikifactdiff.parquet"))
+    if not found:
+        raise InputError(
+            "results/*_*/wikifactdiff.parquet: no such file; build it with `snakemake --cores all`, or name "
+            "a folder with --pair"
+        )
+    return max(found, key=lambda path: (path.stat().st_mtime_ns, path)).parent
+
+
+class Explorer(WithMemory, command="explorer", beside="manifest tables scores layout"):
+    """Write the explorer of a build as files, which need no server."""
+
+    pair: OfPair
+    output: Annotated[Output, Flag("FOLDER")]
+
+    def run(self) -> str:
+        from factdrift.core.owned import scratch
+        from factdrift.core.tables import database
+        from factdrift.pages.browse.build import Build
+        from factdrift.pages.browse.export import export
+        from factdrift.pages.browse.index import index_of
+        from factdrift.pages.browse.search import open_index
+
+        build = Build.of(self.pair)
+        with scratch() as folder, database(self.memory_mb) as db:
+            index = open_index(index_of(build, folder / "index.sqlite", self.memory_mb))
+            number = export(build, index, db, self.output)
+            index.close()
+        return f"{self.output}: {number:,} files"
+
+
+class DiffBuilds(Job, command="diff-builds"):
+    """Compare two builds: updates that came and went, labels, sentences, and the causes.
+
+    For example: factdrift diff-builds before/2021-01-04_2023-02-27 results/2021-01-04_2023-02-27
+    """
+
+    first: Annotated[Build, Flag("FIRST", by_place=True)]
+    second: Annotated[Build, Flag("SECOND", by_place=True)]
+    output: Annotated[
+        Place | None, "write differences.parquet and differences.html there", Flag("FOLDER")
+    ] = None
+    memory_mb: Annotated[int, "for the tables"] = 3000
+
+    def run(self) -> str:
+        import pyarrow.parquet as pq
+
+        from factdrift.core.tables import write_parquet
+        from factdrift.pages.compare.causes import cause_of, causes
+        from factdrift.pages.compare.differences import differences
+        from factdrift.pages.compare.page import write_page
+
+        builds = (self.first, self.second)
+        datasets = [folder / "wikifactdiff.parquet" for folder in builds]
+        for path in datasets:
+            if not path.is_file():
+                raise InputError(f"{path}: no such file; name a folder such as results/2021-01-04_2023-02-27")
+        why = causes(builds[0] / "manifest.json", builds[1] / "manifest.json")
+        found = differences(datasets[0], datasets[1], lambda change: cause_of(change, why), self.memory_mb)
+        updates = [pq.read_metadata(path).num_rows for path in datasets]
+        if self.output:
+            write_parquet(found, self.output / "differences.parquet")
+            names = (str(self.first), str(self.second))
+            write_page(found, names, (updates[0], updates[1]), why, self.output / "differences.html")
+        lines = [f"{path}: {count:,} updates" for path, count in zip(datasets, updates, strict=True)]
+        lines += _lines(found.to_pylist())
+        lines += [f"manifests: {each.key}: {each.before[:80]} -> {each.after[:80]}" for each in why or ()]
+        return "\n".join(lines)
+
+
+def _lines(found: list[dict[str, str]]) -> Iterator[str]:
+    """Counts by kind of change with the cause, label flips by rule; one line if there is no difference."""
+    from factdrift.pages.compare.differences import CHANGES
+
+    if not found:
+        yield "no difference"
+    for change in CHANGES:
+        rows = [row for row in found if row["change"] == change]
+        if rows:
+            yield f"  {change:16}{len(rows):9,}  {rows[0]['cause']}"
+        if change == "label":
+            flips = [(row["rule_before"], row["before"], row["rule_after"], row["after"]) for row in rows]
+            for flip in sorted(set(flips)):
+                yield f"    {flip[1]} ({flip[0]}) -> {flip[3]} ({flip[2]}): {flips.count(flip):,}"

@@ -1,0 +1,127 @@
+"""Jobs that publish products: under short names, in folders for other people, as releases."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+from factdrift.core.errors import InputError
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+
+
+class File(Job, command="publish file", beside="report caption"):
+    """Copy a finished file; the copy appears only when it is complete."""
+
+    source: Annotated[Path, Flag(by_place=True)]
+    output: Annotated[Output, Flag(by_place=True)]
+
+    def run(self) -> None:
+        from factdrift.core.owned import atomic_path
+
+        with atomic_path(self.output) as path:
+            shutil.copyfile(self.source, path)
+
+
+class Folders(Job, command="publish folders", beside="words"):
+    """A folder for each data set, which loads with common libraries and describes itself.
+
+    A data set gets one if a product of it is among the files given.
+    """
+
+    products: Annotated[Paths, "products, as in results/", Flag("FILE", by_place=True)]
+    manifest: Annotated[Path, "manifest.json of the build"]
+    answers: Annotated[Paths, "answers of a chat model that the build has used"] = ()
+    store: Annotated[Place | None, "folder of the store that has these answers"] = None
+    date: Annotated[str, Key("publish.date")]
+    url: Annotated[str, Key("publish.url")]
+    memory_mb: Annotated[int, "for the tables"] = 2000
+    output: Annotated[Output, "made anew; must not exist", Flag("FOLDER")]
+
+    def run(self) -> str:
+        from factdrift.publish.folders import Published, Replay, write_folders
+
+        if bool(self.answers) != bool(self.store):
+            raise InputError("--answers and --store belong together; give both or neither")
+        replay = Replay(self.answers, self.store) if self.store else None
+        published = Published(self.date, self.url)
+        written = write_folders(self.products, self.manifest, self.output, replay, self.memory_mb, published)
+        return "\n".join(f"{self.output / name}: {rows:,} rows" for name, rows in written.items())
+
+
+class Release(Job, command="release"):
+    """Copy the products of a sequence of dates into a folder of their own."""
+
+    files: Annotated[Paths, "products, one of them stream.parquet"]
+    dates: Annotated[tuple[str, ...], "the sequence, YYYY-MM-DD"]
+    dumps: Annotated[dict[str, str], "JSON: date -> source of its dump"]
+    configuration: Annotated[dict[str, Any], "JSON: what a release depends on"]
+    output: Annotated[Output, "the folder"]
+
+    def run(self) -> str:
+        from factdrift.publish.releases.release import Release, write_release
+
+        write_release(self.files, Release([*self.dates], self.dumps, self.configuration), self.output)
+        return f"{self.output}: {len(self.files)} files"
+
+
+class Refresh(Job, command="refresh"):
+    """Make a release of each new dump: for cron, once a month or more often.
+
+    For example: factdrift refresh --configfile my.yaml -- --cores 16
+    """
+
+    configfile: Annotated[Path | None, "a configuration beside config/config.yaml"] = None
+    contact: Annotated[str | None, "for servers; else `contact` of the configuration"] = None
+    snakemake: Annotated[
+        tuple[str, ...],
+        "for Snakemake, after `--` (default: --cores all)",
+        Flag("ARGUMENT", by_place=True),
+    ] = ()
+
+    def run(self) -> None:
+        from factdrift.core.paths import CONFIG
+        from factdrift.core.settings import configure
+        from factdrift.core.yaml_files import read_yaml
+        from factdrift.edit.methods.own import own_methods
+        from factdrift.publish.releases.refresh import Order, Settings, refresh
+        from factdrift.publish.releases.series import configuration
+        from factdrift.snapshots.fetch import Client
+
+        default: dict[str, Any] = read_yaml(CONFIG / "config.yaml")
+        config: dict[str, Any] = read_yaml(CONFIG / "config.yaml")
+        own = {} if self.contact is None else {"contact": self.contact}
+        if self.configfile is not None:
+            if not self.configfile.is_file():
+                raise InputError(f"{self.configfile}: no such file; name a configuration")
+            config = _merged(config, read_yaml(self.configfile))
+        config |= own
+        configure(config, own_methods)
+        configure(default, own_methods)
+        arguments = [*self.snakemake] or ["--cores", "all"]
+        for argument in arguments:
+            if argument.partition("=")[0] in ("--config", "-C", "--configfile", "--configfiles"):
+                raise InputError(
+                    f"{argument}: `factdrift refresh` must know the configuration too; write its keys to a "
+                    "file, and name that by --configfile before the `--`"
+                )
+        if self.configfile is not None:
+            arguments += ["--configfile", str(self.configfile)]
+        keys = config["refresh"]
+        status = refresh(
+            Settings(keys["listings"], keys["every"], keys["retention"]),
+            Client(config["contact"]),
+            Order(own, configuration(config), configuration(default), arguments),
+            lambda text: print(text, flush=True),
+        )
+        if status:
+            raise SystemExit(status)
+
+
+def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """As Snakemake merges two files of configuration: mappings key by key."""
+    both = dict(below)
+    for key, value in above.items():
+        held = both.get(key)
+        both[key] = _merged(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
+    return both

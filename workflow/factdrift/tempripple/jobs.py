@@ -1,0 +1,305 @@
+"""Jobs that make TempRIPPLE's questions from a snapshot or a SPARQL server, and tools for what they wrote."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from factdrift.core.errors import InputError
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.core.paths import TEMPRIPPLE
+from factdrift.tempripple.method import PART, ItemMethod, Method
+
+if TYPE_CHECKING:
+    from factdrift.tempripple.resources import Resources
+
+MemoryMb = Annotated[int, "for the tables"]
+
+
+class WithTables(Job, beside="resources"):
+    """A job that reads the method's tables."""
+
+    resources: Annotated[Place, "folder of mutable.tsv, immutable.tsv, types.tsv"] = TEMPRIPPLE
+
+    def tables(self, labels: Paths = ()) -> Resources:
+        """The method's tables, with labels that the user supplies."""
+        from factdrift.tempripple.resources import Resources
+
+        return Resources(self.resources, labels)
+
+
+class Rows(WithTables, command="tempripple rows"):
+    """The statements and classes that TempRIPPLE needs, of one bucket."""
+
+    statements: Path
+    entities: Path
+    rows: Annotated[Output, "statements of the needed properties"]
+    classes: Annotated[Output, "classes of items and of classes"]
+    memory_mb: MemoryMb = 2000
+
+    def run(self) -> str:
+        from factdrift.tempripple.rows import make_rows
+
+        properties = self.tables().properties()
+        rows = make_rows(self.statements, self.entities, properties, self.rows, self.classes, self.memory_mb)
+        return f"{rows:,} statements of {len(properties)} properties"
+
+
+class Rdf(WithTables, command="rdf"):
+    """A snapshot as RDF in Wikidata's vocabulary.
+
+    The part of a snapshot that TempRIPPLE queries, so that queries run unchanged here and on the Query
+    Service. All names are written as English, and the values of qualifiers other than P580, P582 and P585 as
+    unknown: the tables do not hold more of them.
+    """
+
+    statements: Annotated[Paths, "all buckets"]
+    entities: Annotated[Paths, "all buckets"]
+    properties: Path
+    output: Annotated[Output, "N-Triples, .nt or .nt.gz"]
+    memory_mb: MemoryMb = 2000
+    threads: int = 1
+
+    def run(self) -> str:
+        from factdrift.core.tables import database
+        from factdrift.tempripple.rdf import write_rdf
+
+        tables = self.tables()
+        classes = [entry.number for entry in tables.relations().types]
+        with database(self.memory_mb, self.threads) as db:
+            shown = (tables.properties(), classes)
+            lines = write_rdf(db, self.statements, self.entities, self.properties, *shown, self.output)
+        return f"{lines:,} lines of N-Triples"
+
+
+class Load(Job, command="tempripple load"):
+    """RDF into the database of the local SPARQL server."""
+
+    rdf: Annotated[Paths, "what `factdrift rdf` wrote", Flag(by_place=True)]
+    output: Annotated[Output, "folder of the database"]
+
+    def run(self) -> str:
+        from factdrift.sparql.server import load
+
+        return f"{load(self.rdf, self.output):,} triples"
+
+
+class Search(WithTables):
+    """What the jobs that ask TempRIPPLE's source share."""
+
+    source: Annotated[Literal["tables", "sparql"], Key(f"{PART}.source")]
+    rows: Annotated[Paths, "what `rows` wrote, all buckets"] = ()
+    classes: Annotated[Paths, "what `rows` wrote, all buckets"] = ()
+    entities: Annotated[Paths, "the snapshot's items, all buckets"] = ()
+    properties: Annotated[Path | None, "the snapshot's properties"] = None
+    endpoint: Annotated[str, Key(f"{PART}.endpoint"), Flag("local|wikidata|URL")]
+    database: Annotated[Path | None, "what `load` made, for --endpoint local"] = None
+    answers: Annotated[Place | None, "folder that keeps the answers of any other endpoint"] = None
+    memory_mb: MemoryMb = 2000
+    threads: int = 1
+    settings: Annotated[Method, Key(PART)]
+    labels: Annotated[Paths, "id, label of what the dump lacks"] = ()
+    dropped: Annotated[Output, "tr_dropped of this job"]
+    account: Annotated[Output, "counts for the statistics"]
+
+
+class Facts(Search, command="tempripple facts"):
+    """What changed in the period, and what it was before."""
+
+    facts: Annotated[Output, "tr_facts"]
+
+    def run(self) -> str:
+        from factdrift.tempripple.build import make_facts
+        from factdrift.tempripple.opening import open_source
+
+        method, tables = self.settings, self.tables(self.labels)
+        with open_source(self) as source:
+            rows = make_facts(source, method, tables, self.facts, self.dropped, self.account)
+        if not rows:
+            print(
+                f"warning: nothing changed between {method.change_start} and {method.change_end} that "
+                f"passes; {self.dropped} says why",
+                file=sys.stderr,
+            )
+        return f"{rows:,} mutable facts"
+
+
+class Related(Search, command="tempripple related"):
+    """What follows from the facts over up to three hops."""
+
+    facts: Path
+    related: Annotated[Output, "tr_related"]
+
+    def run(self) -> str:
+        from factdrift.tempripple.build import make_related
+        from factdrift.tempripple.opening import open_source
+
+        outputs = (self.related, self.dropped, self.account)
+        with open_source(self) as source:
+            rows = make_related(source, self.settings, self.tables(self.labels), self.facts, *outputs)
+        return f"{rows:,} related facts"
+
+
+class Items(Job, command="tempripple items"):
+    """The questions, with four options where there are enough values."""
+
+    settings: Annotated[ItemMethod, Key(PART)]
+    facts: Path
+    related: Path
+    output: Annotated[Output, "tr_items"]
+
+    def run(self) -> str:
+        from factdrift.tempripple.items import make_items
+        from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, TR_RELATED, read_rows, write_rows
+
+        facts, related = read_rows(self.facts, TR_FACTS), read_rows(self.related, TR_RELATED)
+        rows = write_rows(make_items(facts, related, self.settings), TR_ITEMS, self.output)
+        return f"{rows:,} items"
+
+
+class Account(WithTables, command="tempripple account"):
+    """Statistics, and everything that was dropped."""
+
+    settings: Annotated[ItemMethod, Key(PART)]
+    facts: Path
+    related: Path
+    items_: Path
+    dropped: Annotated[Paths, "from `facts` and `related`"]
+    accounts: Annotated[Paths, "from `facts` and `related`"]
+    snapshot: Annotated[Path | None, "snapshot.json, if the rows are a snapshot's"] = None
+    endpoint: Annotated[str | None, "the SPARQL server that the rows came from otherwise"] = None
+    all_dropped: Annotated[Output, "tr_dropped"]
+    json: Annotated[Output, "tr_stats.json"]
+    markdown: Annotated[Output, "the statistics as Markdown"]
+
+    def run(self) -> str:
+        from factdrift.tempripple.account import write_account
+
+        write_account(self)
+        return self.markdown.read_text(encoding="utf-8")
+
+
+class Sparql(Job, command="sparql"):
+    """A SPARQL query of your own to the local server.
+
+    For example: factdrift sparql query.rq --format csv
+    """
+
+    query: Annotated[Path, "a file with SELECT, ASK or CONSTRUCT; - for standard input", Flag(by_place=True)]
+    database: Annotated[Path | None, "what `load` made; default: the one under results/snapshots"] = None
+    format: Literal["table", "csv", "json"] = "table"
+
+    def run(self) -> str:
+        from factdrift.sparql.queries import answer, as_table
+        from factdrift.sparql.server import serving
+
+        if str(self.query) == "-":
+            query = sys.stdin.read()
+        elif self.query.is_file():
+            query = self.query.read_text(encoding="utf-8")
+        else:
+            raise InputError(f"{self.query}: no such file; - reads the query from standard input")
+        kind = "text/csv" if self.format == "csv" else "application/sparql-results+json"
+        with serving(self.database or _only_database()) as url:
+            got, text = answer(url, query, kind)
+        return as_table(text) if self.format == "table" and got == kind else text.rstrip("\n")
+
+
+def _only_database() -> Path:
+    """The only database under results/snapshots. Raises InputError if there is none, or several."""
+    found = sorted(Path("results/snapshots").glob("*/tempripple/database"))
+    if len(found) != 1:
+        raise InputError(
+            f"--database: {'several' if found else 'no'} databases under results/snapshots"
+            + ("; name one of " + ", ".join(map(str, found)) if found else "")
+            + ("" if found else "; make one with `snakemake results/snapshots/DATE/tempripple/database`")
+        )
+    return found[0]
+
+
+ItemsTable = Annotated[Path, "tr_items, such as results/tempripple.parquet", Flag("items", by_place=True)]
+
+
+class Examples(Job, command="tempripple examples"):
+    """Some items as a Markdown page.
+
+    For example: factdrift tempripple examples results/tempripple.parquet --number 5
+    """
+
+    items_: ItemsTable
+    number: int = 20
+    seed: int = 0
+
+    def run(self) -> str:
+        from factdrift.tempripple.examples import examples
+
+        return examples(self.items_, self.number, self.seed)
+
+
+class Score(Job, command="tempripple score"):
+    """Accuracies of models' answers, with intervals and tests.
+
+    For example: factdrift tempripple score results/tempripple.parquet predictions.csv
+    """
+
+    items_: ItemsTable
+    predictions: Annotated[
+        Path,
+        "Parquet or .csv: item_id, condition (without, with, edited), correct (bool); if several, model",
+        Flag(by_place=True),
+    ]
+    facts: Annotated[Path | None, "tr_facts: adds the correlation with durations"] = None
+    cutoff: Annotated[
+        datetime.date | None,
+        "last day of the models' training data (needs --facts): items of new facts that had begun by "
+        "then, and of old ones that had not, are left out and counted",
+        Flag("DATE"),
+    ] = None
+    draws: Annotated[int, "of the bootstrap"] = 2000
+    seed: int = 0
+    json: Annotated[Output | None, "the same as JSON"] = None
+
+    def run(self) -> str:
+        from factdrift.core.owned import atomic_path
+        from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, read_rows
+        from factdrift.tempripple.score import as_markdown, read_predictions, report, within_cutoff
+
+        answers = read_predictions(self.predictions, read_rows(self.items_, TR_ITEMS))
+        facts = read_rows(self.facts, TR_FACTS) if self.facts else []
+        said = ""
+        if self.cutoff is not None:
+            if not facts:
+                raise InputError("--cutoff: needs the days on which facts began; give them with --facts")
+            answers, left_out = within_cutoff(answers, facts, {key[0]: self.cutoff for key in answers})
+            said = f"{sum(left_out.values()):,} answers are left out because of the cutoff {self.cutoff}\n\n"
+        tables = report(answers, facts, self.seed, self.draws)
+        if self.json:
+            with atomic_path(self.json) as temporary:
+                temporary.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
+        return said + as_markdown(tables)
+
+
+class Mquake(WithTables, command="tempripple mquake"):
+    """What follows from the new facts, in the layout of MQuAKE."""
+
+    facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
+    related: Annotated[Path, "tr_related", Flag("PARQUET")]
+    output: Annotated[Output, Flag("JSON")]
+
+    def run(self) -> str:
+        from factdrift.tempripple.mquake import write_mquake
+
+        known = self.tables().relations()
+        relations = {
+            f"P{number}": relation.label
+            for table in (known.immutable, known.mutable)
+            for number, relation in table.items()
+        }
+        cases, left = write_mquake(self.facts, self.related, relations, self.output)
+        return (
+            f"{self.output}: {cases:,} cases; {left:,} chains left out: a value is no item, or the fact "
+            "before leads to no other one"
+        )
