@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
 import json
 import textwrap
 import types
@@ -260,6 +261,8 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
     else:
         inner = get_args(field.kind)[0] if field.many else field.kind
         more |= _reader(inner)
+        if inner is datetime.date:
+            more.setdefault("metavar", "YYYY-MM-DD")
         if field.many:
             more |= {"nargs": "+" if field.required else "*"}
             if not field.flag.by_place:
@@ -277,7 +280,14 @@ def _reader(kind: Any) -> dict[str, Any]:
         return {"choices": get_args(kind)}
     if kind is str:
         return {}
-    return {"type": kind}
+    return {"type": _date if kind is datetime.date else kind}
+
+
+def _date(text: str) -> datetime.date:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date; write it as 2021-01-04") from None
 
 
 def _or_nothing(kind: Any) -> Any:
@@ -297,8 +307,11 @@ def _truth(text: str) -> bool:
 
 
 def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
-    """The job with the values of its flags. Raises InputError that names the flag or key that is wrong."""
-    values = {}
+    """The job with the values of its flags; a switch that is left to the variant is what the variant says.
+
+    Raises InputError that names the flag or key that is wrong.
+    """
+    values: dict[str, Any] = {}
     for field in fields(job):
         given = getattr(options, field.name)
         if field.is_json and is_struct(field.kind):
@@ -313,6 +326,8 @@ def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
             values[field.name] = tuple(given) if field.many else given
         if field.key and not is_struct(field.kind):
             check_value(field.key, values[field.name], field.option)
+            if values[field.name] == "variant":
+                values[field.name] = switches({field.key: "variant", "variant": values["variant"]})[field.key]
     return job(**values)
 
 
