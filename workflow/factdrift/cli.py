@@ -23,7 +23,7 @@ COMMANDS = {
     "pageviews": ("snapshots.commands", "monthly page views of the English Wikipedia"),
     "statements": ("statements.commands", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),
-    "neighbors": ("neighbors.commands", "facts about similar entities, and random facts"),
+    "neighbors": ("neighbors.jobs", "facts about similar entities, and random facts"),
     "verbalize": ("verbalize.commands", "sentence templates for relations, literals in words"),
     "wikifactdiff": ("wikifactdiff.commands", "the datasets, their statistics and their origin"),
     "show": ("wikifactdiff.commands", ""),
