@@ -105,8 +105,7 @@ def test_a_change_counts_where_the_module_is_imported_and_only_there(
 
 
 def test_a_change_within_a_command_module_counts_for_its_command_only(before: dict[str, str], package: Path):
-    replaced(package / "statements/commands.py", "def _gather(options: argparse.Namespace) -> None:\n",
-             "def _gather(options: argparse.Namespace) -> None:\n    print()\n")  # fmt: skip
+    replaced(package / "statements/jobs.py", "gather_bucket(self)", "print(gather_bucket(self))")
     after = fingerprints()
     assert {command for command in before if before[command] != after[command]} == {"statements gather"}
 
@@ -147,5 +146,5 @@ def test_every_rule_passes_the_fingerprint_of_the_commands_it_runs(name: str, te
     assert run <= set(commands())
     assert run - WITHOUT <= passed
     # The metadata of temporary files is gone with them, so their readers pass the writer's fingerprint too.
-    if re.search(r"^ +shards=shards,", text, re.MULTILINE):
+    if re.search(r"^ +shard_dirs=shards,", text, re.MULTILINE):
         assert "statements extract" in passed

@@ -21,7 +21,7 @@ COMMANDS = {
     "snapshots": ("snapshots.commands", "dumps derived from a newer one, or fetched by the API"),
     "dumps": ("snapshots.commands", "Wikidata's dumps: list, check, download"),
     "pageviews": ("snapshots.commands", "monthly page views of the English Wikipedia"),
-    "statements": ("statements.commands", "a dump as tables"),
+    "statements": ("statements.jobs", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),
     "neighbors": ("neighbors.jobs", "facts about similar entities, and random facts"),
     "verbalize": ("verbalize.commands", "sentence templates for relations, literals in words"),
