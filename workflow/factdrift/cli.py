@@ -17,10 +17,10 @@ from factdrift.core.jobs import JOBS, Job, add_job, record
 from factdrift.core.threads import wait_asleep
 
 COMMANDS = {
-    "sample": ("snapshots.commands", "the bundled sample of dated facts"),
-    "snapshots": ("snapshots.commands", "dumps derived from a newer one, or fetched by the API"),
-    "dumps": ("snapshots.commands", "Wikidata's dumps: list, check, download"),
-    "pageviews": ("snapshots.commands", "monthly page views of the English Wikipedia"),
+    "sample": ("snapshots.jobs", "the bundled sample of dated facts"),
+    "snapshots": ("snapshots.jobs", "dumps derived from a newer one, or fetched by the API"),
+    "dumps": ("snapshots.download_jobs", "Wikidata's dumps: list, check, download"),
+    "pageviews": ("snapshots.download_jobs", "monthly page views of the English Wikipedia"),
     "statements": ("statements.jobs", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),
     "neighbors": ("neighbors.jobs", "facts about similar entities, and random facts"),
@@ -28,7 +28,7 @@ COMMANDS = {
     "wikifactdiff": ("wikifactdiff.commands", "the datasets, their statistics and their origin"),
     "show": ("wikifactdiff.commands", ""),
     "streams": ("streams.commands", "the updates of a sequence of dates, linked to chains"),
-    "recent": ("snapshots.recent.commands", ""),
+    "recent": ("snapshots.recent.jobs", ""),
     "klob": ("klob.commands", "sentences on which locating methods are judged (KLoB)"),
     "tempripple": ("tempripple.commands", "what changed, what it was, and what follows"),
     "rdf": ("tempripple.commands", "a snapshot as RDF in Wikidata's vocabulary"),

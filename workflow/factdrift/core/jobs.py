@@ -261,7 +261,7 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
     else:
         inner = get_args(field.kind)[0] if field.many else field.kind
         more |= _reader(inner)
-        if inner is datetime.date:
+        if inner is datetime.date and not field.flag.by_place:
             more.setdefault("metavar", "YYYY-MM-DD")
         if field.many:
             more |= {"nargs": "+" if field.required else "*"}

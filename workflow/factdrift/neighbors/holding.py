@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from factdrift.core.tables import database, sql, write_query
 from factdrift.wikidata.tables import supplied_labels, time_bound
-from factdrift.wikidata.time import pack
+from factdrift.wikidata.time import pack_date
 from factdrift.words.templates import BLANK
 
 if TYPE_CHECKING:
@@ -57,6 +57,6 @@ def holds(day: date, job: OfFacts) -> str:
         start = "CASE WHEN start IS NULL AND NOT start_unknown THEN pit ELSE start END"
     first_day = time_bound(f"({start})", "first", job.variant, job.dates)
     last_day = time_bound('"end"', "last", job.variant, job.dates)
-    packed = pack(day.year, day.month, day.day)
+    packed = pack_date(day)
     begins_after, ended_before = f"({first_day}) > {packed}", f"({last_day}) < {packed}"
     return f"(NOT (end_unknown OR coalesce({ended_before}, false) OR coalesce({begins_after}, false)))"
