@@ -27,7 +27,7 @@ COMMANDS = {
     "verbalize": ("verbalize.commands", "sentence templates for relations, literals in words"),
     "wikifactdiff": ("wikifactdiff.commands", "the datasets, their statistics and their origin"),
     "show": ("wikifactdiff.commands", ""),
-    "streams": ("streams.commands", "the updates of a sequence of dates, linked to chains"),
+    "streams": ("streams.jobs", "the updates of a sequence of dates, linked to chains"),
     "recent": ("snapshots.recent.jobs", ""),
     "klob": ("klob.commands", "sentences on which locating methods are judged (KLoB)"),
     "tempripple": ("tempripple.commands", "what changed, what it was, and what follows"),
