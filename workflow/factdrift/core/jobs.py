@@ -26,8 +26,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import datetime
+import inspect
 import json
-import textwrap
 import types
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -208,7 +208,7 @@ def is_named_tuple(kind: Any) -> bool:
 
 def add_job(verbs: Any, name: str, job: type[Job]) -> None:
     """Adds the command of a job to the parsers of a stage, under the name of its verb."""
-    text = textwrap.dedent(job.__doc__ or "").strip()
+    text = inspect.cleandoc(job.__doc__ or "")
     verb: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=text.partition("\n")[0].rstrip(".").replace("%", "%%"),
@@ -240,7 +240,10 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
     )
     if field.option == "--output" and not field.flag.by_place:
         names = ["-o", "--output"]
-    more: dict[str, Any] = {"default": None, "help": field.help.replace("%", "%%") or None}
+    said = [field.help]
+    if isinstance(field.default, int | float | str | Path) and str(field.default) not in ("", "False"):
+        said.append(f"(default {field.default})")
+    more: dict[str, Any] = {"default": None, "help": " ".join(said).strip().replace("%", "%%") or None}
     if field.flag.metavar:
         more["metavar"] = (
             tuple(field.flag.metavar.split()) if " " in field.flag.metavar else field.flag.metavar
