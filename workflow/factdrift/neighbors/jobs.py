@@ -61,7 +61,7 @@ class Search(OfUpdates, command="neighbors search"):
     holding: Annotated[Paths, "what `holding` wrote"]
     candidates: Annotated[int, Key("neighbors.entities")]
     facts: Annotated[int, Key("neighbors.facts")]
-    part: Annotated[str, "of the updated subjects, 0-of-4 to 3-of-4; all by default"] = "0-of-1"
+    part: Annotated[str, "of the updated subjects, 0-of-4 to 3-of-4"] = "0-of-1"
 
     def run(self) -> None:
         from factdrift.neighbors.facts import search

@@ -27,8 +27,8 @@ class OfServers(Job):
     contact: Annotated[
         str, "your mail or web address, sent to the servers (else FACTDRIFT_CONTACT); required"
     ] = ""
-    tries: Annotated[int, "failures in a row to give up after (default 10)"] = 10
-    timeout: Annotated[float, "seconds without an answer (default 60)"] = 60
+    tries: Annotated[int, "failures in a row to give up after"] = 10
+    timeout: Annotated[float, "seconds without an answer"] = 60
 
     def client(self) -> Client:
         from factdrift.core.retry import RetryPolicy
@@ -40,7 +40,7 @@ class OfServers(Job):
 class ListDumps(OfRegistry, command="dumps list"):
     """List the dumps of the registry, and those on disk."""
 
-    results: Annotated[Place, "default results"] = Path("results")
+    results: Annotated[Place, "folder with the snapshots of builds"] = Path("results")
 
     def run(self) -> None:
         from factdrift.snapshots.registry import read_registry
@@ -107,7 +107,7 @@ class DownloadMonth(OfServers, command="pageviews download"):
     month: Annotated[str, "YYYY-MM", Flag(by_place=True)]
     output: Annotated[Output, "a table: title, views"]
     server: Annotated[str | None, "another address than Wikimedia's folder of months"] = None
-    memory_mb: Annotated[int, "for the table (default 1000)"] = 1000
+    memory_mb: Annotated[int, "for the table"] = 1000
 
     def run(self) -> str:
         from factdrift.snapshots.pageviews import WIKIMEDIA, filter_month, month_url

@@ -17,7 +17,7 @@ from factdrift.core.paths import SAMPLE
 class Render(Job, command="sample render", beside="facts"):
     """Write the sample as a dump of a day."""
 
-    tables: Annotated[Path, "folder of the tables, if not the bundled ones"] = SAMPLE
+    tables: Annotated[Path, "folder of the tables"] = SAMPLE
     date: Annotated[datetime.date, "the day"]
     output: Annotated[Output, "the dump: .json, .json.gz, .json.bz2 or .json.zst"]
     account: Annotated[Output | None, "what the manifest says of the sample, .json"] = None
@@ -42,7 +42,7 @@ class Render(Job, command="sample render", beside="facts"):
 class Check(Job, command="sample check"):
     """Read and check the tables; count checked facts and made-up ids."""
 
-    tables: Annotated[Path, "folder of the tables, if not the bundled ones"] = SAMPLE
+    tables: Annotated[Path, "folder of the tables"] = SAMPLE
     results: Annotated[Place, "folder whose Parquet files are looked at too"] = Path("results")
 
     def run(self) -> None:
@@ -77,7 +77,7 @@ class Entities(Job, command="snapshots entities"):
     ids: Annotated[Path, "file with one id (Q30, P6) a line"]
     date: Annotated[datetime.date, "the day"]
     contact: Annotated[str, "your mail or web address, sent to the server; else FACTDRIFT_CONTACT"] = ""
-    api: Annotated[str, "address of the API, if not Wikidata's"] = WIKIDATA_API
+    api: Annotated[str, "address of the API"] = WIKIDATA_API
     store: Annotated[Place, "folder that keeps the answers"]
     with_objects: Annotated[bool, "fetch items among the values as of the day, too"] = False
     fetched: Annotated[Output, "table of all entities fetched, .parquet"]

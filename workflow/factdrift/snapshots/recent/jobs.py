@@ -34,15 +34,15 @@ class Recent(Job, command="recent"):
     since: Annotated[datetime.date, "the first day of the period"]
     until: Annotated[datetime.date | None, "the day after the period (default: yesterday)"] = None
     relations: Annotated[str, "default: those of resources/tempripple/mutable.tsv", Flag("P6,P35,...")] = ""
-    limit: Annotated[int, "items that are fetched (default 500)"] = 500
+    limit: Annotated[int, "items that are fetched"] = 500
     changed: Annotated[bool, "also items edited in the period for any reason"] = False
     scope: Annotated[
-        Literal["enwiki", "anywiki", "all"], "with enwiki, the default, only items with an English article"
+        Literal["enwiki", "anywiki", "all"], "with enwiki only items with an English article"
     ] = "enwiki"
     contact: Annotated[str, "your mail or web address, sent to the server; else FACTDRIFT_CONTACT"] = ""
-    endpoint: Annotated[str, "the SPARQL server, if not Wikidata's"] = QUERY_SERVICE
-    api: Annotated[str, "address of the API, if not Wikidata's"] = WIKIDATA_API
-    cores: Annotated[str, "of the build (default 2)"] = "2"
+    endpoint: Annotated[str, "the SPARQL server"] = QUERY_SERVICE
+    api: Annotated[str, "address of the API"] = WIKIDATA_API
+    cores: Annotated[str, "of the build"] = "2"
     plan: Annotated[bool, "write the list and the configuration, and print the command"] = False
 
     def run(self) -> None:
