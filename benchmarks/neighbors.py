@@ -74,11 +74,11 @@ def make(folder: Path, entities: int, queries: int, statements: int) -> None:
 
 def fit(folder: Path) -> dict[str, Any]:
     """Makes the vector space of the tables, as `factdrift neighbors space` does."""
-    from factdrift.neighbors.vectors import make_space
+    from factdrift.neighbors.jobs import Space
 
     started = time.process_time()
-    tables = ([folder / f"{name}.parquet"] for name in ("updates", "old", "new"))
-    make_space(*tables, folder / "space", "paper")
+    tables = {name: (folder / f"{name}.parquet",) for name in ("updates", "old", "new")}
+    Space(**tables, variant="paper", output=folder / "space").run()
     return {"seconds": time.process_time() - started, "peak": peak()}
 
 

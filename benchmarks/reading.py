@@ -44,7 +44,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from record import add_record, append
 
@@ -175,25 +175,26 @@ def plain_json(dump: Path, folder: Path) -> None:
                             yield number, 0, text
 
     module.Share = Parsed  # type: ignore[assignment,misc]
-    module.extract(dump, 0, 1, BUCKETS, "enwiki", folder, "held", parse_all=True)
+    write_shard(dump, folder, parse_all=True)
+
+
+def write_shard(dump: Path, folder: Path, **options: Any) -> None:
+    from factdrift.statements.jobs import Extract
+
+    shared = {"buckets": BUCKETS, "scope": "enwiki", "names": "held"}
+    Extract(dump=dump, output=folder, **shared, **options).run()
 
 
 def ours(dump: Path, folder: Path) -> None:
-    from factdrift.statements.extract import extract
-
-    extract(dump, 0, 1, BUCKETS, "enwiki", folder, "held")
+    write_shard(dump, folder)
 
 
 def first_of_two(dump: Path, folder: Path) -> None:
-    from factdrift.statements.extract import extract
-
-    extract(dump, 0, 2, BUCKETS, "enwiki", folder, "held")
+    write_shard(dump, folder, shards=2)
 
 
 def second_of_two(dump: Path, folder: Path) -> None:
-    from factdrift.statements.extract import extract
-
-    extract(dump, 1, 2, BUCKETS, "enwiki", folder, "held")
+    write_shard(dump, folder, shard=1, shards=2)
 
 
 def measured(way: Callable[[Path, Path], None], dump: Path, folder: Path) -> Run:

@@ -5,8 +5,6 @@ Outputs: results/{pair}/neighbors/space, neighbors/holding/{bucket}.parquet, nei
 by name only: neighbors/{obsolete,new}_objects.parquet.
 """
 
-from factdrift.core.switches import switches
-
 
 rule neighbor_space:
     """TF-IDF vectors of the old dump's entities and of the new dump's updated subjects."""
@@ -15,7 +13,7 @@ rule neighbor_space:
         old=buckets("results/{pair}/filtered/old/{bucket}.parquet"),
         new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),
     output:
-        space=directory("results/{pair}/neighbors/space"),
+        directory("results/{pair}/neighbors/space"),
     log:
         "logs/{pair}/neighbors/space.txt",
     benchmark:
@@ -23,18 +21,9 @@ rule neighbor_space:
     resources:
         **request("neighbors space"),
     params:
-        code=code("neighbors space"),
-        variant=config["variant"],
+        **given("neighbors space"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift neighbors space \
-            --updates {input.updates:q} \
-            --old {input.old:q} \
-            --new {input.new:q} \
-            --variant {params.variant} \
-            --output {output.space:q}
-        """
+        job("neighbors space", without="memory_mb")
 
 
 rule neighbor_holding:
@@ -45,7 +34,7 @@ rule neighbor_holding:
         entities=entities("old"),
         labels=config["labels"],
     output:
-        holding="results/{pair}/neighbors/holding/{bucket}.parquet",
+        "results/{pair}/neighbors/holding/{bucket}.parquet",
     log:
         "logs/{pair}/neighbors/holding/{bucket}.txt",
     benchmark:
@@ -53,24 +42,9 @@ rule neighbor_holding:
     resources:
         **request("neighbors holding"),
     params:
-        code=code("neighbors holding"),
-        old_date=lambda wildcards: date_of(wildcards, "old"),
-        variant=config["variant"],
-        dates=switches(config)["dates"],
+        **given("neighbors holding", memory_mb=2000, old_date=lambda wildcards: date_of(wildcards, "old")),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift neighbors holding \
-            --updates {input.updates:q} \
-            --old {input.old:q} \
-            --entities {input.entities:q} \
-            --labels {input.labels:q} \
-            --old-date {params.old_date} \
-            --variant {params.variant} \
-            --dates {params.dates} \
-            --memory-mb 2000 \
-            --output {output.holding:q}
-        """
+        job("neighbors holding")
 
 
 rule nearest_facts:
@@ -80,7 +54,7 @@ rule nearest_facts:
         space="results/{pair}/neighbors/space",
         holding=buckets("results/{pair}/neighbors/holding/{bucket}.parquet"),
     output:
-        neighbors="results/{pair}/neighbors/{part}.parquet",
+        "results/{pair}/neighbors/{part}.parquet",
     log:
         "logs/{pair}/neighbors/{part}.txt",
     benchmark:
@@ -88,21 +62,9 @@ rule nearest_facts:
     resources:
         **request("neighbors search"),
     params:
-        code=code("neighbors search"),
-        candidates=config["neighbors"]["entities"],
-        facts=config["neighbors"]["facts"],
+        **given("neighbors search", part="{part}"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift neighbors search \
-            --updates {input.updates:q} \
-            --space {input.space:q} \
-            --holding {input.holding:q} \
-            --candidates {params.candidates} \
-            --facts {params.facts} \
-            --part {wildcards.part} \
-            --output {output.neighbors:q}
-        """
+        job("neighbors search", without="memory_mb")
 
 
 rule gather_neighbors:
@@ -113,7 +75,7 @@ rule gather_neighbors:
             for part in range(config["neighbors"]["blocks"])
         ],
     output:
-        neighbors="results/{pair}/neighbors.parquet",
+        "results/{pair}/neighbors.parquet",
     log:
         "logs/{pair}/neighbors.txt",
     benchmark:
@@ -123,14 +85,9 @@ rule gather_neighbors:
     resources:
         **request("neighbors gather"),
     params:
-        code=code("neighbors gather"),
+        **given("neighbors gather"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift neighbors gather \
-            --parts {input.parts:q} \
-            --output {output.neighbors:q}
-        """
+        job("neighbors gather")
 
 
 rule random_facts:
@@ -141,7 +98,7 @@ rule random_facts:
         replacements="results/{pair}/replacements.parquet",
         space="results/{pair}/neighbors/space",
     output:
-        neighbors="results/{pair}/random_neighbors.parquet",
+        "results/{pair}/random_neighbors.parquet",
     log:
         "logs/{pair}/random_neighbors.txt",
     benchmark:
@@ -151,21 +108,9 @@ rule random_facts:
     resources:
         **request("neighbors random"),
     params:
-        code=code("neighbors random"),
-        facts=config["neighbors"]["random"],
-        seed=config["seed"],
+        **given("neighbors random"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift neighbors random \
-            --updates {input.updates:q} \
-            --neighbors {input.neighbors:q} \
-            --replacements {input.replacements:q} \
-            --space {input.space:q} \
-            --facts {params.facts} \
-            --seed {params.seed} \
-            --output {output.neighbors:q}
-        """
+        job("neighbors random", without="memory_mb")
 
 
 rule shared_objects:
@@ -178,8 +123,8 @@ rule shared_objects:
         labels=config["labels"],
         space="results/{pair}/neighbors/space",
     output:
-        obsolete="results/{pair}/neighbors/obsolete_objects.parquet",
-        new="results/{pair}/neighbors/new_objects.parquet",
+        "results/{pair}/neighbors/obsolete_objects.parquet",
+        out_new="results/{pair}/neighbors/new_objects.parquet",
     log:
         "logs/{pair}/neighbors/shared_objects.txt",
     benchmark:
@@ -187,31 +132,10 @@ rule shared_objects:
     resources:
         **request("neighbors shared-objects"),
     params:
-        code=code("neighbors shared-objects"),
-        old_date=lambda wildcards: wildcards.pair.split("_")[0],
-        new_date=lambda wildcards: wildcards.pair.split("_")[1],
-        variant=config["variant"],
-        dates=switches(config)["dates"],
-        candidates=config["neighbors"]["entities"],
-        facts=config["neighbors"]["facts"],
-        seed=config["seed"],
+        **given(
+            "neighbors shared-objects",
+            old_date=lambda wildcards: date_of(wildcards, "old"),
+            new_date=lambda wildcards: date_of(wildcards, "new"),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift neighbors shared-objects \
-            --updates {input.updates:q} \
-            --old {input.old:q} \
-            --old-date {params.old_date} \
-            --new {input.new:q} \
-            --new-date {params.new_date} \
-            --entities {input.entities:q} \
-            --labels {input.labels:q} \
-            --space {input.space:q} \
-            --variant {params.variant} \
-            --dates {params.dates} \
-            --candidates {params.candidates} \
-            --facts {params.facts} \
-            --seed {params.seed} \
-            --out-new {output.new:q} \
-            --output {output.obsolete:q}
-        """
+        job("neighbors shared-objects", without="memory_mb")

@@ -5,8 +5,6 @@ Outputs: results/snapshots/{date}/sample.json.gz, derived.json.gz, entities.json
 user's own dump is read where it lies. results/fetched/pageviews/{month}.parquet.
 """
 
-from factdrift.core.addresses import is_url
-
 
 include: "inputs/snapshots.smk"
 
@@ -23,7 +21,7 @@ localrules:
 rule download_dump:
     """A dump from its server. What has arrived lies in OUTPUT.part and survives a failed job."""
     output:
-        dump="results/snapshots/{date}/wikidata.{suffix}",
+        "results/snapshots/{date}/wikidata.{suffix}",
     log:
         "logs/snapshots/{date}/wikidata.{suffix}.txt",
     benchmark:
@@ -36,19 +34,16 @@ rule download_dump:
         **request("dumps download"),
         download=1,
     params:
-        url=lambda wildcards: url_option(wildcards.date),
+        date="{date}",
+        url=lambda wildcards: own_address(dump_source(config, wildcards.date)),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift dumps download {wildcards.date} {params.url:q} \
-            --output {output.dump:q}
-        """
+        job("dumps download", without="registry contact tries timeout")
 
 
 rule download_pageviews:
     """A month of page views of the English Wikipedia, filtered while it streams and never stored whole."""
     output:
-        views="results/fetched/pageviews/{month}.parquet",
+        "results/fetched/pageviews/{month}.parquet",
     log:
         "logs/pageviews/{month}.txt",
     benchmark:
@@ -59,22 +54,18 @@ rule download_pageviews:
         **request("pageviews download"),
         download=1,
     params:
-        server=[f"--server={config['pageviews']}"] if is_url(config["pageviews"]) else [],
+        month="{month}",
+        server=own_address(config["pageviews"]),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift pageviews download {wildcards.month} {params.server:q} \
-            --output {output.views:q}
-        """
+        job("pageviews download", without="contact tries timeout memory_mb")
 
 
 rule render_sample:
     """The bundled facts as Wikidata's dump would have said them on that date."""
     input:
-        properties=resource("sample/properties.tsv"),
-        tables=sorted(str(path) for path in Path(resource("sample")).rglob("*.tsv")),
+        facts=sorted(str(path) for path in Path(resource("sample")).rglob("*.tsv")),
     output:
-        dump="results/snapshots/{date}/sample.json.gz",
+        "results/snapshots/{date}/sample.json.gz",
         account="results/snapshots/{date}/sample.account.json",
     log:
         "logs/snapshots/{date}/sample.txt",
@@ -83,17 +74,9 @@ rule render_sample:
     resources:
         **request("sample render"),
     params:
-        code=code("sample render"),
-        tables=subpath(input.properties, parent=True),
+        **given("sample render", date="{date}"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift sample render \
-            --tables {params.tables:q} \
-            --date {wildcards.date} \
-            --account {output.account:q} \
-            --output {output.dump:q}
-        """
+        job("sample render", without="tables")
 
 
 rule derive_dump:
@@ -101,7 +84,7 @@ rule derive_dump:
     input:
         dump=other_dump,
     output:
-        dump="results/snapshots/{date}/derived.json.gz",
+        "results/snapshots/{date}/derived.json.gz",
     log:
         "logs/snapshots/{date}/derived.txt",
     benchmark:
@@ -109,15 +92,9 @@ rule derive_dump:
     resources:
         **request("snapshots derive"),
     params:
-        code=code("snapshots derive"),
+        **given("snapshots derive", date="{date}"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift snapshots derive \
-            --dump {input.dump:q} \
-            --date {wildcards.date} \
-            --output {output.dump:q}
-        """
+        job("snapshots derive")
 
 
 # The contact comes through the environment: another one is no reason to make anything again.
@@ -126,7 +103,7 @@ rule fetch_entities:
     input:
         ids=lambda wildcards: fetched_entities(wildcards.date)["entities"],
     output:
-        dump="results/snapshots/{date}/entities.json.gz",
+        "results/snapshots/{date}/entities.json.gz",
         fetched="results/snapshots/{date}/fetched.parquet",
     log:
         "logs/snapshots/{date}/entities.txt",
@@ -135,20 +112,12 @@ rule fetch_entities:
     resources:
         **request("snapshots entities"),
     params:
-        code=code("snapshots entities"),
-        api=config["wikidata_api"],
-        objects=lambda wildcards: (
-            "--with-objects" if fetched_entities(wildcards.date)["with_objects"] else ""
+        **given(
+            "snapshots entities",
+            date="{date}",
+            api=config["wikidata_api"],
+            store="results/fetched/api",
+            with_objects=lambda wildcards: fetched_entities(wildcards.date)["with_objects"],
         ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift snapshots entities \
-            --ids {input.ids:q} \
-            --date {wildcards.date} \
-            --api {params.api:q} \
-            --store results/fetched/api \
-            {params.objects} \
-            --fetched {output.fetched:q} \
-            --output {output.dump:q}
-        """
+        job("snapshots entities", without="contact")

@@ -26,7 +26,7 @@ rule extract_shard:
     input:
         dump=lambda wildcards: dump_file(wildcards.date),
     output:
-        tables=temp(directory("results/snapshots/{date}/shards/{shard}x{buckets}")),
+        temp(directory("results/snapshots/{date}/shards/{shard}x{buckets}")),
     log:
         "logs/snapshots/{date}/shards/{shard}x{buckets}.txt",
     benchmark:
@@ -34,36 +34,28 @@ rule extract_shard:
     resources:
         **request("statements extract"),
     params:
-        code=code("statements extract"),
-        shard=lambda wildcards: wildcards.shard.split("-of-")[0],
-        shards=lambda wildcards: wildcards.shard.split("-of-")[1],
-        scope=scope(config),
-        names=names(config),
-        languages=other_languages(),
+        **given(
+            "statements extract",
+            shard=lambda wildcards: wildcards.shard.split("-of-")[0],
+            shards=lambda wildcards: wildcards.shard.split("-of-")[1],
+            buckets="{buckets}",
+            scope=scope(config),
+            names=names(config),
+            languages=other_languages(),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift statements extract \
-            --dump {input.dump:q} \
-            --shard {params.shard} \
-            --shards {params.shards} \
-            --buckets {wildcards.buckets} \
-            --scope {params.scope} \
-            --names {params.names} \
-            --languages {params.languages:q} \
-            --output {output.tables:q}
-        """
+        job("statements extract", without="parse_all")
 
 
 rule gather_snapshot:
     """The side tables of a snapshot, its counts, and the check of its bad lines."""
     input:
-        shards=shards,
+        shard_dirs=shards,
         dump=lambda wildcards: dump_file(wildcards.date),
     output:
         properties="results/snapshots/{date}/properties.parquet",
         classes="results/snapshots/{date}/classes.parquet",
-        counts="results/snapshots/{date}/snapshot.json",
+        json="results/snapshots/{date}/snapshot.json",
     log:
         "logs/snapshots/{date}/snapshot.txt",
     benchmark:
@@ -71,25 +63,15 @@ rule gather_snapshot:
     resources:
         **request("statements snapshot"),
     params:
-        code=code("statements snapshot", "statements extract"),
-        max_bad_lines=config["max_bad_lines"],
+        **given("statements snapshot", after=["statements extract"]),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift statements snapshot \
-            --shard-dirs {input.shards:q} \
-            --dump {input.dump:q} \
-            --max-bad-lines {params.max_bad_lines} \
-            --properties {output.properties:q} \
-            --classes {output.classes:q} \
-            --json {output.counts:q}
-        """
+        job("statements snapshot", without="memory")
 
 
 rule gather_statements:
     """All that concerns the subjects of one bucket, each entity once."""
     input:
-        shards=shards,
+        shard_dirs=shards,
         properties="results/snapshots/{date}/properties.parquet",
     output:
         statements="results/snapshots/{date}/statements/{bucket}.parquet",
@@ -102,16 +84,10 @@ rule gather_statements:
     resources:
         **request("statements gather"),
     params:
-        code=code("statements gather", "statements extract"),
-        bucket=lambda wildcards: wildcards.bucket.split("-of-")[0],
+        **given(
+            "statements gather",
+            after=["statements extract"],
+            bucket=lambda wildcards: wildcards.bucket.split("-of-")[0],
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift statements gather \
-            --shard-dirs {input.shards:q} \
-            --bucket {params.bucket} \
-            --properties {input.properties:q} \
-            --statements {output.statements:q} \
-            --entities {output.entities:q} \
-            --translations {output.translations:q}
-        """
+        job("statements gather", without="memory")

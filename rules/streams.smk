@@ -17,7 +17,7 @@ rule stream_chains:
         new_entities=of_intervals("new_entities/{bucket}.parquet"),
         statements=of_dumps("filtered", "{bucket}.parquet"),
     output:
-        chains=f"{STREAM}/chains/{{bucket}}.parquet",
+        f"{STREAM}/chains/{{bucket}}.parquet",
         timelines=f"{STREAM}/timelines/{{bucket}}.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/chains/{{bucket}}.txt",
@@ -26,19 +26,9 @@ rule stream_chains:
     resources:
         **request("streams chains"),
     params:
-        code=code("streams chains"),
-        dates=STREAM_DATES,
+        **given("streams chains", dates=STREAM_DATES),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift streams chains \
-            --updates {input.updates:q} \
-            --new-entities {input.new_entities:q} \
-            --statements {input.statements:q} \
-            --dates {params.dates} \
-            --timelines {output.timelines:q} \
-            --output {output.chains:q}
-        """
+        job("streams chains")
 
 
 rule stream:
@@ -47,7 +37,7 @@ rule stream:
         datasets=of_intervals("wikifactdiff.parquet"),
         chains=buckets(f"{STREAM}/chains/{{bucket}}.parquet"),
     output:
-        stream=f"{STREAM}/stream.parquet",
+        f"{STREAM}/stream.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/stream.txt",
     benchmark:
@@ -55,17 +45,9 @@ rule stream:
     resources:
         **request("streams assemble"),
     params:
-        code=code("streams assemble"),
-        dates=STREAM_DATES,
+        **given("streams assemble", dates=STREAM_DATES),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift streams assemble \
-            --datasets {input.datasets:q} \
-            --chains {input.chains:q} \
-            --dates {params.dates} \
-            --output {output.stream:q}
-        """
+        job("streams assemble")
 
 
 rule stream_questions:
@@ -78,7 +60,7 @@ rule stream_questions:
         entities=buckets(f"{LAST}/entities/{{bucket}}.parquet"),
         properties=f"{LAST}/properties.parquet",
     output:
-        questions=f"{STREAM}/asof.parquet",
+        f"{STREAM}/asof.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/asof.txt",
     benchmark:
@@ -86,25 +68,9 @@ rule stream_questions:
     resources:
         **request("streams asof"),
     params:
-        code=code("streams asof"),
-        dates=STREAM_DATES,
-        seed=config["seed"],
-        alike=config["tempripple"]["distractors"]["alike"],
+        **given("streams asof", dates=STREAM_DATES),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift streams asof \
-            --stream {input.stream:q} \
-            --timelines {input.timelines:q} \
-            --rows {input.rows:q} \
-            --classes {input.classes:q} \
-            --entities {input.entities:q} \
-            --properties {input.properties:q} \
-            --alike {params.alike:q} \
-            --dates {params.dates} \
-            --seed {params.seed} \
-            --output {output.questions:q}
-        """
+        job("streams asof")
 
 
 rule stream_figure:
@@ -112,7 +78,7 @@ rule stream_figure:
     input:
         stream=f"{STREAM}/stream.parquet",
     output:
-        figure=f"{STREAM}/stream.svg",
+        f"{STREAM}/stream.svg",
     log:
         f"logs/streams/{STREAM_NAME}/figure.txt",
     benchmark:
@@ -120,13 +86,6 @@ rule stream_figure:
     resources:
         **request("streams figure"),
     params:
-        code=code("streams figure"),
-        dates=STREAM_DATES,
+        **given("streams figure", dates=STREAM_DATES),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift streams figure \
-            --stream {input.stream:q} \
-            --dates {params.dates} \
-            --output {output.figure:q}
-        """
+        job("streams figure")

@@ -10,10 +10,9 @@ def fetched_entities(date):
     return source if isinstance(source, dict) else {}
 
 
-def url_option(date):
-    """The option that names the user's own address of a dump."""
-    source = dump_source(config, date)
-    return [f"--url={source}"] if is_url(source) else []
+def own_address(source):
+    """The user's own address of a dump or of page views; none where a path or one of our words is given."""
+    return source if is_url(source) else []
 
 
 def other_dump(wildcards):

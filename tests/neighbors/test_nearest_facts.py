@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import pytest
 
 from factdrift.core.tables import database
 from factdrift.neighbors.documents import count_documents, entity_codes, read_documents
-from factdrift.neighbors.facts import NEIGHBORS, gather, search
-from factdrift.neighbors.holding import write_holding
+from factdrift.neighbors.facts import NEIGHBORS, gather
+from factdrift.neighbors.jobs import Holding, Search, Space
 from factdrift.neighbors.vectors import make_space
 
 from .conftest import FILTERED, UPDATES, Row, day, statement
@@ -27,6 +28,10 @@ def city(subject: int, *mayors: Row, country: int = COUNTRY) -> list[Row]:
     return [statement(subject, P31, CITY), statement(subject, P17, country), *mayors]
 
 
+OF_FACTS = {"variant": "paper", "dates": "first_day", "old_date": date(2021, 1, 4)}
+WALK = {"candidates": 500, "facts": 10}
+
+
 def labels(ids: set[int]) -> list[Row]:
     return [{"id": number, "label": f"Q{number}"} for number in sorted(ids)]
 
@@ -38,15 +43,15 @@ def run(
     mentioned = {row["subject"] for row in old} | {row["object"] for row in old if row["object"]}
     schema = pa.schema([("id", pa.int32()), ("label", pa.string())])
     output = tmp_path / "neighbors.parquet"
-    options = {"old_day": 20210104, "variant": "paper", "dates": "first_day"} | options
-    of_updates, of_old = table("updates", UPDATES, updates), table("old", FILTERED, old)
-    space = tmp_path / "space"
-    make_space([of_updates], [of_old], [table("new", FILTERED, new)], space, options["variant"])
-    entities = table("entities", schema, labels(mentioned - unlabelled))
-    known = [options.pop(name) for name in ("old_day", "variant", "dates")]
-    holding = tmp_path / "holding.parquet"
-    write_holding([of_updates], of_old, [entities], options.pop("labels", []), holding, *known)
-    search([of_updates], space, [holding], output, **options)
+    walk = WALK | {name: options.pop(name) for name in WALK if name in options}
+    of_facts = OF_FACTS | options
+    updated, of_old = [table("updates", UPDATES, updates)], table("old", FILTERED, old)
+    space, holding = tmp_path / "space", tmp_path / "holding.parquet"
+    of_new = [table("new", FILTERED, new)]
+    Space(updates=updated, old=[of_old], new=of_new, output=space, variant=of_facts["variant"]).run()
+    entities = [table("entities", schema, labels(mentioned - unlabelled))]
+    Holding(updates=updated, old=of_old, entities=entities, output=holding, **of_facts).run()
+    Search(updates=updated, space=space, holding=[holding], output=output, **walk).run()
     written = pq.read_table(output)
     assert written.schema.equals(NEIGHBORS)
     return written.to_pylist()
@@ -231,11 +236,13 @@ def test_does_not_depend_on_buckets(table: Write, tmp_path: Path) -> None:
     entities = table("all", schema, labels(set(range(1, 110))))
     updates = [table("updates", UPDATES, UPDATED)]
     space = tmp_path / "again"
-    make_space(updates, parts[::-1], parts[:1], space, "paper", documents=2)
+    make_space(
+        Space(updates=updates, old=parts[::-1], new=parts[:1], output=space, variant="paper"), documents=2
+    )
     holding = [path.with_name(f"holding-{path.name}") for path in parts]
     for path, held in zip(parts, holding, strict=True):
-        write_holding(updates, path, [entities], [], held, 20210104, "paper", "first_day")
-    search(updates, space, holding[::-1], output)
+        Holding(updates=updates, old=path, entities=[entities], output=held, **OF_FACTS).run()
+    Search(updates=updates, space=space, holding=holding[::-1], output=output, **WALK).run()
     assert pq.read_table(output).to_pylist() == whole
     assert (tmp_path / "neighbors.parquet").read_bytes() == output.read_bytes()
 
@@ -247,7 +254,13 @@ def test_does_not_depend_on_the_parts_of_the_search(table: Write, tmp_path: Path
     assert len(run(table, tmp_path, old, [], updates)) == 30
     paths = [tmp_path / f"{part}.parquet" for part in range(number)]
     for part, path in enumerate(paths):
-        inputs = ([tmp_path / "updates.parquet"], tmp_path / "space", [tmp_path / "holding.parquet"])
-        search(*inputs, path, part=(part, number))
+        Search(
+            updates=[tmp_path / "updates.parquet"],
+            space=tmp_path / "space",
+            holding=[tmp_path / "holding.parquet"],
+            part=f"{part}-of-{number}",
+            output=path,
+            **WALK,
+        ).run()
     assert gather(paths, tmp_path / "gathered.parquet") == 30
     assert (tmp_path / "gathered.parquet").read_bytes() == (tmp_path / "neighbors.parquet").read_bytes()

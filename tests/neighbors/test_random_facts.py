@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.neighbors.facts import NEIGHBORS
-from factdrift.neighbors.random_facts import draw
-from factdrift.neighbors.vectors import make_space
+from factdrift.neighbors.jobs import Random, Space
 
 from .conftest import FILTERED, UPDATES, Row, statement
 
@@ -49,16 +48,21 @@ def run(table: Write, tmp_path: Path, updates: list[Row], pool: list[Row], **opt
     old = [statement(subject, 31, 515) for subject in sorted({row["neighbor"] for row in pool} | {1, 2})]
     output = tmp_path / "random.parquet"
     of_updates = [table("updates", UPDATES, updates)]
-    of_dumps = [table("old", FILTERED, old)], [table("new", FILTERED, [])]
-    make_space(of_updates, *of_dumps, tmp_path / "space", "paper")
-    draw(
-        of_updates,
-        table("neighbors", NEIGHBORS, pool),
-        table("replacements", GROUPS, [{"subject": 1, "property": 6}, {"subject": 2, "property": 6}]),
-        tmp_path / "space",
-        output,
+    Space(
+        updates=of_updates,
+        old=[table("old", FILTERED, old)],
+        new=[table("new", FILTERED, [])],
+        output=tmp_path / "space",
+        variant="paper",
+    ).run()
+    Random(
+        updates=of_updates,
+        neighbors=table("neighbors", NEIGHBORS, pool),
+        replacements=table("replacements", GROUPS, [{"subject": n, "property": 6} for n in (1, 2)]),
+        space=tmp_path / "space",
+        output=output,
         **{"seed": 0, "facts": 10} | options,
-    )
+    ).run()
     written = pq.read_table(output)
     assert written.schema.equals(NEIGHBORS)
     return written.to_pylist()

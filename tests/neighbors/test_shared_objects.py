@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factdrift.neighbors.facts import NEIGHBORS
-from factdrift.neighbors.shared_objects import Dump, write_shared_objects
-from factdrift.neighbors.vectors import make_space
+from factdrift.neighbors.jobs import SharedObjects, Space
+from factdrift.neighbors.shared_objects import write_shared_objects
 
 from .conftest import FILTERED, UPDATES, Row, day, statement
 
 Write = Callable[[str, pa.Schema, list[Row]], Path]
 CHANGED = UPDATES.append(pa.field("is_replace", pa.bool_()))
 LABELS = pa.schema([("id", pa.int32()), ("label", pa.string())])
-OLD, NEW = 20210104, 20230227
+OLD, NEW = date(2021, 1, 4), date(2023, 2, 27)
 ENDED, ENDING = day("2015-06-01"), day("2022-06-01")
 """Before T_old, and between the dumps."""
 
@@ -40,20 +41,34 @@ def run(
         pq.write_table(pa.Table.from_pylist(rows, schema), folder / f"{name}.parquet")
         return folder / f"{name}.parquet"
 
-    of_updates = [table("updates", CHANGED, updates)]
-    dumps = table("old", FILTERED, old), table("new", FILTERED, new)
-    make_space(of_updates, [dumps[0]], [dumps[1]], folder / "space", "paper")
+    tables = {
+        "updates": [table("updates", CHANGED, updates)],
+        "old": [table("old", FILTERED, old)],
+        "new": [table("new", FILTERED, new)],
+    }
+    Space(**tables, output=folder / "space", variant="paper").run()
     unlabelled = options.pop("unlabelled", set())
     subjects = sorted({row["subject"] for row in old} - unlabelled)
     labels = table("labels", LABELS, [{"id": each, "label": f"Q{each}"} for each in subjects])
     outputs = folder / "obsolete.parquet", folder / "new_objects.parquet"
-    days = Dump([dumps[0]], OLD), Dump([dumps[1]], NEW)
-    known = ([labels], [], folder / "space", *outputs, "paper", "first_day")
-    counts = write_shared_objects(of_updates, *days, *known, **options)
-    tables = [pq.read_table(path) for path in outputs]
-    assert all(each.schema.equals(NEIGHBORS) for each in tables)
-    assert counts == tuple(len(each) for each in tables)
-    return tables[0].to_pylist(), tables[1].to_pylist()
+    job = SharedObjects(
+        **tables,
+        entities=[labels],
+        space=folder / "space",
+        variant="paper",
+        dates="first_day",
+        old_date=OLD,
+        new_date=NEW,
+        output=outputs[0],
+        out_new=outputs[1],
+        **{"candidates": 500, "facts": 10, "seed": 0} | options,
+    )
+    counts = write_shared_objects(job)
+    obsolete, new = (pq.read_table(path) for path in outputs)
+    assert obsolete.schema.equals(NEIGHBORS)
+    assert new.schema.equals(NEIGHBORS)
+    assert counts == (len(obsolete), len(new))
+    return obsolete.to_pylist(), new.to_pylist()
 
 
 def facts(rows: list[Row]) -> list[tuple[int, int, int]]:

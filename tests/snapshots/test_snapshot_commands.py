@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 
 import pytest
 
-from factdrift.snapshots import commands
+from factdrift.cli import main
 from factdrift.wikidata.dump import lines
 
 from .conftest import WriteTables
@@ -17,10 +16,7 @@ FACTS = [{"subject": "Q1", "property": "P6", "value": "Q2", "start": "2015-01-01
 
 
 def call(*arguments: object) -> None:
-    parser = argparse.ArgumentParser()
-    commands.register(parser.add_subparsers(required=True))
-    options = parser.parse_args([str(each) for each in arguments])
-    options.run(options)
+    assert main([str(each) for each in arguments]) == 0
 
 
 def claims(path: Path) -> dict[str, object]:
@@ -51,4 +47,4 @@ def test_the_bundled_sample_is_the_default(tmp_path: Path) -> None:
 def test_an_invalid_date_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         call("sample", "render", "--date", "2021-02-30", "-o", "x.json")
-    assert "'2021-02-30' is no day; write one such as 2021-01-04" in capsys.readouterr().err
+    assert "'2021-02-30' is no date; write it as 2021-01-04" in capsys.readouterr().err

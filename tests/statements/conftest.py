@@ -11,9 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from factdrift.statements.extract import extract
-from factdrift.statements.gather import gather_bucket, gather_snapshot
+from support.shards import extract, gather_bucket, gather_snapshot
 
 
 @dataclass

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from support.dumps import COMPRESS
+from support.shards import extract
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
 from factdrift.statements import extract as module
-from factdrift.statements.extract import extract
 from factdrift.statements.rows import SHARD_ENTITIES, SHARD_PROPERTIES, SHARD_STATEMENTS
 
 
@@ -197,19 +197,18 @@ def test_an_earlier_result_is_replaced_and_other_files_are_not(write_dump: Any, 
 
 
 @pytest.mark.parametrize(
-    ("shard", "shards", "buckets", "scope", "named"),
+    ("shard", "shards", "buckets", "named"),
     [
-        (2, 2, 1, "all", "--shard 2"),
-        (-1, 2, 1, "all", "--shard -1"),
-        (0, 1, 0, "all", "--buckets 0"),
-        (0, 1, 1, "dewiki", "--scope dewiki"),
+        (2, 2, 1, "--shard 2"),
+        (-1, 2, 1, "--shard -1"),
+        (0, 1, 0, "--buckets 0"),
     ],
 )
 def test_impossible_options(
-    write_dump: Any, tmp_path: Path, shard: int, shards: int, buckets: int, scope: str, named: str
+    write_dump: Any, tmp_path: Path, shard: int, shards: int, buckets: int, named: str
 ) -> None:
     with pytest.raises(InputError, match=named):
-        extract(write_dump(item(1)), shard, shards, buckets, scope, tmp_path / "shard")
+        extract(write_dump(item(1)), shard, shards, buckets, "all", tmp_path / "shard")
 
 
 def test_a_missing_dump(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.shards import extract, gather_bucket, gather_snapshot
 
 from factdrift.core.errors import InputError
-from factdrift.statements.extract import extract
-from factdrift.statements.gather import CLASSES, gather_bucket, gather_snapshot
+from factdrift.statements.gather import CLASSES
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 
 

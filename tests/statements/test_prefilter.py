@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
+from support.shards import extract
 from support.workflow import ROOT
 
 from factdrift.snapshots.sample.render import render_dump
 from factdrift.snapshots.sample.tables import read_sample
-from factdrift.statements.extract import extract
 from factdrift.statements.prefilter import NeedlessItems
 
 NEEDLES = (

@@ -5,7 +5,6 @@ The excerpt in tests/data is read by everybody's tests; whole files if FACTDRIFT
 
 from __future__ import annotations
 
-import argparse
 import bz2
 import gzip
 import json
@@ -18,8 +17,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from factdrift.cli import parser
 from factdrift.core.errors import InputError
-from factdrift.statements.commands import register
+from factdrift.core.jobs import record
 
 EXCERPT = Path(__file__).parents[1] / "data" / "real-excerpt.json.bz2"
 WHOLE_FILES = (
@@ -232,12 +232,10 @@ def test_odd_entities_of_the_excerpt(take_snapshot: Any) -> None:
 @pytest.fixture
 def command() -> Callable[..., None]:
     """Runs a command of this stage."""
-    parser = argparse.ArgumentParser()
-    register(parser.add_subparsers())
 
     def run(*arguments: str | Path) -> None:
-        options = parser.parse_args(["statements", *map(str, arguments)])
-        options.run(options)
+        options = parser("statements").parse_args(["statements", *map(str, arguments)])
+        record(options.job, options).run()
 
     return run
 

@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.shards import extract, gather_bucket, gather_snapshot
 
 from factdrift.core.errors import InputError
-from factdrift.statements.extract import extract
-from factdrift.statements.gather import gather_bucket, gather_snapshot
 from factdrift.wikidata.tables import TRANSLATIONS
 
 WriteDump = Callable[..., Path]
@@ -55,7 +54,7 @@ def translations(
     tables = []
     for bucket in range(buckets):
         outputs = [folder / f"{name}{bucket}.parquet" for name in ("statements", "entities", "translations")]
-        gather_bucket(shard_dirs, bucket, properties, outputs[0], outputs[1], out_translations=outputs[2])
+        gather_bucket(shard_dirs, bucket, properties, outputs[0], outputs[1], translations=outputs[2])
         tables.append(pq.read_table(outputs[2]))
         assert tables[-1].schema == TRANSLATIONS
         assert all(abs(number) % buckets == bucket for number in tables[-1]["id"].to_pylist())

@@ -11,11 +11,10 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.core.tables import database
-from factdrift.statements.extract import extract
-from factdrift.statements.gather import gather_bucket, gather_snapshot
 from factdrift.tempripple.rows import EDGES, ROWS, make_rows
 from factdrift.tempripple.table_source import TableSource
 from support.ripples import RESOURCES
+from support.shards import extract, gather_bucket, gather_snapshot
 from support.worlds import GREGORIAN, JULIAN
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import date
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from factdrift.streams.chains import Bucket, write_chains
+from factdrift.streams.jobs import Chains
 from support.worlds import Fact, Property, World, dump
 
 Row = dict[str, Any]
@@ -41,8 +42,14 @@ def chains(pairs: Sequence[Path], output: Path) -> list[Row]:
     """The links of a sequence, in `output`; timelines.parquet is beside it."""
     updates, entities = ([pair / f"{name}.parquet" for pair in pairs] for name in ("updates", "new_entities"))
     statements = [dump(pairs[0], "old").filtered, *(dump(pair, "new").filtered for pair in pairs)]
-    bucket = Bucket(updates, entities, statements)
-    write_chains(bucket, DATES[: len(pairs) + 1], output, output.with_name("timelines.parquet"))
+    Chains(
+        updates=updates,
+        new_entities=entities,
+        statements=statements,
+        dates=[date.fromisoformat(day) for day in DATES[: len(pairs) + 1]],
+        timelines=output.with_name("timelines.parquet"),
+        output=output,
+    ).run()
     rows: list[Row] = pq.read_table(output).to_pylist()
     return rows
 

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 from support.ripples import METHOD, RELATIONS, claim, method_with, number
+from support.shards import extract, gather_bucket, gather_snapshot
 
 from factdrift.core.tables import database
-from factdrift.statements.extract import extract
-from factdrift.statements.gather import gather_bucket, gather_snapshot
 from factdrift.tempripple.claims import Claim, groups
 from factdrift.tempripple.immutability import Holds, Refused, immutable_value
 from factdrift.tempripple.method import Method

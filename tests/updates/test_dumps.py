@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.shards import extract, gather_snapshot
 
 from factdrift.core.errors import InputError
 from factdrift.runs.costs import dump_entities
-from factdrift.statements.extract import extract
-from factdrift.statements.gather import gather_snapshot
 from factdrift.updates.dumps import check_dumps
 
 OLD, NEW = "2021-01-04", "2023-02-27"

@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.neighbors import commands as neighbors
 from factdrift.wikifactdiff import commands as wikifactdiff
 
 from .conftest import Build
@@ -17,7 +16,6 @@ from .conftest import Build
 def run(*arguments: object) -> None:
     top = argparse.ArgumentParser()
     stages = top.add_subparsers(required=True)
-    neighbors.register(stages)
     wikifactdiff.register(stages)
     options = top.parse_args([str(argument) for argument in arguments])
     options.run(options)

@@ -57,6 +57,7 @@ from factdrift.core.stage_settings import (
     read_settings,
     value_of,
 )
+from factdrift.core.switches import switches
 
 OUTER = ("input", "output", "params", "resources")
 """The parts of a rule from which a flag's value can come."""
@@ -239,9 +240,8 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
         for each, action in actions:
             if each.key and not is_struct(each.kind):
                 action.help = " ".join(filter(None, [each.help, description_of(each.key)])).replace("%", "%%")
-        verb.epilog = "\n".join(
-            listing(each.kind, each.key, each.option) for each in fields(job) if is_struct(each.kind)
-        )
+        structs = [each for each in fields(job) if is_struct(each.kind)]
+        verb.epilog = "\n".join(listing(each.kind, each.key, each.option) for each in structs)
         return format_help()
 
     verb.format_help = with_keys  # type: ignore[method-assign]
@@ -249,18 +249,12 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
 
 
 def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
-    names = (
-        [field.name]
-        if field.flag.by_place
-        else [*([field.flag.short] if field.flag.short else []), field.option]
-    )
-    if field.option == "--output" and not field.flag.by_place:
-        names = ["-o", "--output"]
+    short = field.flag.short or ("-o" if field.name == "output" else "")
+    names = [field.name] if field.flag.by_place else [*filter(None, [short]), field.option]
     more: dict[str, Any] = {"default": None, "help": _help(field)}
     if field.flag.metavar:
-        more["metavar"] = (
-            tuple(field.flag.metavar.split()) if " " in field.flag.metavar else field.flag.metavar
-        )
+        words = field.flag.metavar.split()
+        more["metavar"] = tuple(words) if len(words) > 1 else words[0]
     if not field.flag.by_place:
         more |= {"dest": field.name, "required": field.required}
     if is_named_tuple(field.kind):
@@ -277,6 +271,8 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
     else:
         inner = get_args(field.kind)[0] if field.many else field.kind
         more |= _reader(inner)
+        if inner is datetime.date and not field.flag.by_place:
+            more.setdefault("metavar", "YYYY-MM-DD")
         if field.many:
             more |= {"nargs": "+" if field.required else "*"}
             if not field.flag.by_place:
@@ -302,7 +298,14 @@ def _reader(kind: Any) -> dict[str, Any]:
         return {"choices": get_args(kind)}
     if kind is str:
         return {}
-    return {"type": kind.fromisoformat if kind is datetime.date else kind}
+    return {"type": _date if kind is datetime.date else kind}
+
+
+def _date(text: str) -> datetime.date:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date; write it as 2021-01-04") from None
 
 
 def _or_nothing(kind: Any) -> Any:
@@ -322,8 +325,11 @@ def _truth(text: str) -> bool:
 
 
 def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
-    """The job with the values of its flags. Raises InputError that names the flag or key that is wrong."""
-    values = {}
+    """The job with the values of its flags; a switch that is left to the variant is what the variant says.
+
+    Raises InputError that names the flag or key that is wrong.
+    """
+    values: dict[str, Any] = {}
     for field in fields(job):
         given = getattr(options, field.name)
         if field.is_json and is_struct(field.kind):
@@ -340,6 +346,8 @@ def record(job: type[AnyJob], options: argparse.Namespace) -> AnyJob:
             values[field.name] = tuple(given) if field.many else given
         if field.key and not is_struct(field.kind):
             check_value(field.key, values[field.name], field.option)
+            if values[field.name] == "variant":
+                values[field.name] = switches({field.key: "variant", "variant": values["variant"]})[field.key]
     return job(**values)
 
 

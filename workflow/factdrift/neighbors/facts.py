@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.neighbors.groups import Group, updated_groups, updated_subjects
 from factdrift.neighbors.tfidf import Neighbors, nearest
 from factdrift.neighbors.vectors import open_space
 from factdrift.wikidata.tables import TIME
+
+if TYPE_CHECKING:
+    from factdrift.neighbors.jobs import Search
 
 NEIGHBORS = pa.schema(
     [
@@ -39,44 +44,37 @@ NEIGHBORS = pa.schema(
 COLUMNS = ", ".join(NEIGHBORS.names)
 
 
-def search(
-    updates: Sequence[Path],
-    space: Path,
-    holding: Sequence[Path],
-    output: Path,
-    candidates: int = 500,
-    facts: int = 10,
-    part: tuple[int, int] = (0, 1),
-    memory_mb: int = 4000,
-    threads: int = 1,
-) -> int:
+def search(job: Search) -> int:
     """Writes the nearest facts of updated groups (schema NEIGHBORS); returns their number.
 
-    `part` is (i, n): the i-th, from 0, of n stretches of about equal length of the updated subjects.
-    `space`: what `make_space` wrote; `holding`: what `write_holding` wrote, for all buckets. For each group
-    the `candidates` most similar documents are tried until `facts` facts are found; a group may get fewer, or
-    none.
+    The part i-of-n is the i-th, from 0, of n stretches of about equal length of the updated subjects. For
+    each group the `candidates` most similar documents are tried until `facts` facts are found; a group may
+    get fewer, or none. Raises InputError if there is no such part.
     """
-    with database(memory_mb, threads) as db:
-        groups = updated_groups(db, updates)
-        subjects = np.array_split(updated_subjects(groups), part[1])[part[0]]
+    first, _, number = job.part.partition("-of-")
+    if not (first.isdigit() and number.isdigit() and int(first) < int(number)):
+        raise InputError(f"--part: {job.part!r} is no part such as 0-of-4")
+    with database(job.memory_mb, job.threads) as db:
+        groups = updated_groups(db, job.updates)
+        subjects = np.array_split(updated_subjects(groups), int(number))[int(first)]
         mine = set(subjects.tolist())
         groups = [group for group in groups if group.subject in mine]
         relations = sorted({group.property for group in groups})
         held = db.sql(
-            f"""SELECT (relation::BIGINT << 32) + neighbor AS cell FROM read_parquet({sql(holding)})
+            f"""SELECT (relation::BIGINT << 32) + neighbor AS cell FROM read_parquet({sql(job.holding)})
             WHERE relation IN (SELECT unnest({sql(relations)}))"""
         ).fetchnumpy()
         holders = np.sort(held["cell"])
-        vectors = open_space(space)
-        found = nearest(vectors.of(subjects), vectors.corpus, candidates)
-        chosen = _choose(groups, zip(subjects.tolist(), found, strict=True), vectors.known, holders, facts)
+        vectors = open_space(job.space)
+        found = nearest(vectors.of(subjects), vectors.corpus, job.candidates)
+        best = zip(subjects.tolist(), found, strict=True)
+        chosen = _choose(groups, best, vectors.known, holders, job.facts)
         db.register("chosen", chosen)
         return write_query(
             db,
-            f"""SELECT {COLUMNS} FROM chosen JOIN read_parquet({sql(holding)}) USING (neighbor, relation)
+            f"""SELECT {COLUMNS} FROM chosen JOIN read_parquet({sql(job.holding)}) USING (neighbor, relation)
             ORDER BY subject, property, rank_no""",
-            output,
+            job.output,
         )
 
 

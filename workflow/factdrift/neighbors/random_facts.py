@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,46 +15,39 @@ from factdrift.neighbors.groups import Group, updated_groups
 from factdrift.neighbors.tfidf import pair_similarities
 from factdrift.neighbors.vectors import open_space
 
+if TYPE_CHECKING:
+    from factdrift.neighbors.jobs import Random
+
 _FACT = "neighbor, relation, statement, object, datatype, json, key, pit"
 
 
-def draw(
-    updates: Sequence[Path],
-    neighbors: Path,
-    replacements: Path,
-    space: Path,
-    output: Path,
-    seed: int,
-    facts: int = 10,
-    memory_mb: int = 4000,
-    threads: int = 1,
-) -> int:
+def draw(job: Random) -> int:
     """Writes `facts` random facts of every updated group (schema NEIGHBORS); returns their number.
 
-    They are drawn uniformly and without repetition from the distinct nearest facts (`neighbors`) of the
-    groups of WFD_repl (`replacements`: subject, property). A group gets no fact whose subject or object is
+    They are drawn uniformly and without repetition from the distinct nearest facts of the groups of
+    WFD_repl. A group gets no fact whose subject or object is
     the group's subject or an object that its update changes; it gets fewer facts if there are no more. The
-    draw depends only on the seed, the group and the pool. `space`: what `make_space` wrote.
+    draw depends only on the seed, the group and the pool.
     """
-    with database(memory_mb, threads) as db:
-        groups = updated_groups(db, updates)
+    with database(job.memory_mb, job.threads) as db:
+        groups = updated_groups(db, job.updates)
         db.execute(
             f"""CREATE TEMP TABLE pool AS
             SELECT row_number() OVER (ORDER BY neighbor, relation, statement) - 1 AS place, *
-            FROM (SELECT DISTINCT {_FACT} FROM read_parquet({sql(neighbors)})
+            FROM (SELECT DISTINCT {_FACT} FROM read_parquet({sql(job.neighbors)})
                 WHERE (subject, property) IN (
-                    SELECT (subject, property) FROM read_parquet({sql(replacements)})))"""
+                    SELECT (subject, property) FROM read_parquet({sql(job.replacements)})))"""
         )
         pool = db.sql("SELECT neighbor, coalesce(object, 0) AS object FROM pool ORDER BY place").fetchnumpy()
         ends = np.stack([pool["neighbor"], pool["object"]], axis=1).astype(np.int32)
         rows = [
             (group.subject, group.property, number, place)
             for group in groups
-            for number, place in enumerate(_draw(group, ends, seed, facts), start=1)
+            for number, place in enumerate(_draw(group, ends, job.seed, job.facts), start=1)
         ]
         columns = np.array(rows, np.int64).reshape(-1, 4).T
         subjects = np.unique(columns[0]).astype(np.int32)
-        vectors = open_space(space)
+        vectors = open_space(job.space)
         others = np.unique(ends[columns[3], 0])
         similarities = pair_similarities(
             vectors.of(subjects)[np.searchsorted(subjects, columns[0])],
@@ -68,7 +60,7 @@ def draw(
         return write_query(
             db,
             f"SELECT {COLUMNS} FROM chosen JOIN pool USING (place) ORDER BY subject, property, rank_no",
-            output,
+            job.output,
         )
 
 

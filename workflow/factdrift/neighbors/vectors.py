@@ -7,9 +7,9 @@ features each. Making it takes what DuckDB is allowed and 16 bytes a distinct fe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -22,6 +22,9 @@ from factdrift.core.tables import database
 from factdrift.neighbors.documents import count_documents, read_documents
 from factdrift.neighbors.groups import updated_groups, updated_subjects
 from factdrift.neighbors.tfidf import TfIdf
+
+if TYPE_CHECKING:
+    from factdrift.neighbors import jobs
 
 DOCUMENTS = 250_000
 """Documents whose vectors are made at a time: some 20 features each, temporarily 100 bytes a feature."""
@@ -55,37 +58,27 @@ def _rows(vectors: sparse.csr_array, ids: NDArray[np.int32], wanted: NDArray[np.
     return pick @ vectors
 
 
-def make_space(
-    updates: Sequence[Path],
-    old: Sequence[Path],
-    new: Sequence[Path],
-    output: Path,
-    variant: str,
-    memory_mb: int = 4000,
-    threads: int = 1,
-    documents: int = DOCUMENTS,
-) -> int:
-    """Writes the folder of a space, with the subjects of `updates` that only the new dump has.
+def make_space(job: jobs.Space, documents: int = DOCUMENTS) -> int:
+    """Writes the folder of a space, with the subjects of the updates that only the new dump has.
 
-    `old`, `new`: preprocessed statements of the dumps; `documents` of them are read at once. Returns the
-    number of the old dump's entities.
+    Returns the number of the old dump's entities, `documents` of which are read at once.
     """
-    bare_relations = variant == "reference"
-    with database(memory_mb, threads) as db, new_folder(output) as folder:
-        counts = count_documents(db, old, bare_relations, documents)
+    bare_relations = job.variant == "reference"
+    with database(job.memory_mb, job.threads) as db, new_folder(job.output) as folder:
+        counts = count_documents(db, job.old, bare_relations, documents)
         weights = TfIdf.fit(counts)
         features = int(counts.having.sum(dtype=np.int64))
 
         def vectors(ids: NDArray[np.int32]) -> Iterator[sparse.csr_array]:
             for first in range(0, len(ids), documents):
-                part = read_documents(db, old, bare_relations, ids[first : first + documents])
+                part = read_documents(db, job.old, bare_relations, ids[first : first + documents])
                 yield weights.transform(part)
 
         parts = -(-len(counts.subjects) // documents)
         known = tracked(vectors(counts.subjects), "vectors", parts, "parts")
         _write(folder, "known", counts.subjects, known, features, len(weights.vocabulary))
-        wanted = updated_subjects(updated_groups(db, updates))
-        absent = read_documents(db, new, bare_relations, np.setdiff1d(wanted, counts.subjects))
+        wanted = updated_subjects(updated_groups(db, job.updates))
+        absent = read_documents(db, job.new, bare_relations, np.setdiff1d(wanted, counts.subjects))
         added = weights.transform(absent)
         _write(folder, "added", absent.subjects, [added], added.nnz, len(weights.vocabulary))
     return len(counts.subjects)

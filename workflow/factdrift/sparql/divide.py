@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from factdrift.core.errors import InputError
 from factdrift.sparql.answers import Bindings
 from factdrift.sparql.client import TooMuch
-from factdrift.wikidata.time import pack, unpack
+from factdrift.wikidata.time import pack, pack_date, unpack
 
 Binding = dict[str, dict[str, str]]
 Period = tuple[int, int]
@@ -74,7 +74,7 @@ def halved(period: Period) -> list[Period]:
     middle = first + (until - first) // 2
     if middle == first:
         return []
-    packed = pack(middle.year, middle.month, middle.day)
+    packed = pack_date(middle)
     return [(period[0], packed), (packed, period[1])]
 
 

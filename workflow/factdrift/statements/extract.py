@@ -11,11 +11,10 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,9 +25,8 @@ from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
 from factdrift.core.tables import parquet_writer
 from factdrift.statements.no_pandas import spare_pandas
-from factdrift.statements.prefilter import NAMES, SITE_HINTS, NeedlessItems
+from factdrift.statements.prefilter import SITE_HINTS, NeedlessItems
 from factdrift.statements.rows import (
-    SCOPES,
     SHARD_ENTITIES,
     SHARD_PROPERTIES,
     SHARD_STATEMENTS,
@@ -51,6 +49,9 @@ from factdrift.wikidata.entity import (
 )
 from factdrift.wikidata.ids import entity_number
 from factdrift.wikidata.shares import Account, Share
+
+if TYPE_CHECKING:
+    from factdrift.statements.jobs import Extract
 
 SHARD_LINES = 1 << 40
 """More lines than a shard can have: shard * SHARD_LINES + line orders the lines of a dump."""
@@ -79,56 +80,44 @@ _FIRST_ID = re.compile(rb'\{"(?:type": ?"[a-z]+", ?(?:"datatype": ?"[a-z-]+", ?)
 """The id with which the line of an item or a property begins."""
 
 
-def extract(
-    dump: Path,
-    shard: int,
-    shards: int,
-    buckets: int,
-    scope: str,
-    output: Path,
-    names: str = "all",
-    parse_all: bool = False,
-    languages: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Writes the tables of shard `shard` (from 0) of `shards` of a dump into the folder `output`.
+def extract(job: Extract) -> dict[str, Any]:
+    """Writes the tables of one shard of a dump into the folder `output`.
 
     The folder holds `statements-<k>.parquet` and `entities-<k>.parquet` (the items whose number modulo
     `buckets` is k), `translations-<k>.parquet` (terms of items and properties in `languages`, other than
     English), `properties.parquet` and `report.json`, which is also returned. It appears complete or not at
     all. Lines that cannot be used are counted, reported and skipped.
 
-    `names`: which items get a row (NAMES). `parse_all`: lines that would be skipped by their bytes are parsed
-    too, with the same tables as result, and only more bad lines in the report.
+    `parse_all`: lines that would be skipped by their bytes are parsed too, with the same tables as result,
+    and only more bad lines in the report.
 
     Raises InputError for options out of range, for a dump that is damaged in this shard, and for an `output`
     that is something else. Whether the shards are the whole dump is checked when they are gathered.
     """
-    if not 0 <= shard < shards:
-        raise InputError(f"--shard {shard}: must be from 0 to {shards - 1}, below the number of shards")
-    if buckets < 1:
-        raise InputError(f"--buckets {buckets}: must be 1 or more")
-    if scope not in SCOPES:
-        raise InputError(f"--scope {scope}: must be one of {', '.join(SCOPES)}")
-    if names not in NAMES:
-        raise InputError(f"--names {names}: must be one of {', '.join(NAMES)}")
+    if not 0 <= job.shard < job.shards:
+        raise InputError(
+            f"--shard {job.shard}: must be from 0 to {job.shards - 1}, below the number of shards"
+        )
+    if job.buckets < 1:
+        raise InputError(f"--buckets {job.buckets}: must be 1 or more")
     spare_pandas()
     collecting = gc.isenabled()
     gc.disable()  # parsed lines contain no cycles, and traversing so many of them takes time
     try:
-        with new_folder(output) as folder:
+        with new_folder(job.output) as folder:
             with ExitStack() as files:
-                reading = _Reading(folder, buckets, scope, names, languages, files)
-                early = names == "held" and scope != "all" and not parse_all
-                account = _read(dump, shard, shards, reading, NeedlessItems(scope) if early else None)
+                reading = _Reading(folder, job, files)
+                early = job.names == "held" and job.scope != "all" and not job.parse_all
+                account = _read(job, reading, NeedlessItems(job.scope) if early else None)
                 reading.flush()
             report = {
-                "dump": {"file": dump.name, "bytes": dump.stat().st_size},
-                "shard": shard,
-                "shards": shards,
-                "buckets": buckets,
-                "scope": scope,
-                "names": names,
-                "languages": sorted(languages),
+                "dump": {"file": job.dump.name, "bytes": job.dump.stat().st_size},
+                "shard": job.shard,
+                "shards": job.shards,
+                "buckets": job.buckets,
+                "scope": job.scope,
+                "names": job.names,
+                "languages": sorted(job.languages),
                 "share": asdict(account),
                 **reading.report(account.needless),
             }
@@ -139,7 +128,8 @@ def extract(
     return report
 
 
-def _read(dump: Path, shard: int, shards: int, reading: _Reading, needless: NeedlessItems | None) -> Account:
+def _read(job: Extract, reading: _Reading, needless: NeedlessItems | None) -> Account:
+    dump, shard, shards = job.dump, job.shard, job.shards
     share = Share(dump, shard, shards)
     account = share.account
     progress = Progress(f"{dump.name}, shard {shard} of {shards}", share.size / 1e6, "MB", beside="entities")
@@ -209,16 +199,14 @@ class _Bucket:
 class _Reading:
     """The state of reading one shard: rows that are not yet written, and counts."""
 
-    def __init__(
-        self, folder: Path, buckets: int, scope: str, names: str, languages: Sequence[str], files: ExitStack
-    ) -> None:
+    def __init__(self, folder: Path, job: Extract, files: ExitStack) -> None:
         self.counts: Counter[str] = Counter()
         self._oddities = Oddities()
         self._bad_lines: list[dict[str, Any]] = []
-        self._scope, self._hint = scope, SITE_HINTS.get(scope, b"")
-        self._all_names = names == "all"
-        self._buckets = [_Bucket(folder, bucket, self._oddities, files) for bucket in range(buckets)]
-        self._translations = Translations(folder, buckets, languages, files)
+        self._scope, self._hint = job.scope, SITE_HINTS.get(job.scope, b"")
+        self._all_names = job.names == "all"
+        self._buckets = [_Bucket(folder, bucket, self._oddities, files) for bucket in range(job.buckets)]
+        self._translations = Translations(folder, job.buckets, job.languages, files)
         self._objects = self._rows = 0  # items and statements kept as Python objects, and in either form
         self._properties: list[Row] = []
         self._property_file = files.enter_context(_writer(folder / "properties.parquet", SHARD_PROPERTIES))

@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -25,6 +25,9 @@ from factdrift.statements.extract import BAD_LINES_NAMED, REPORT
 from factdrift.wikidata.course import suspicious
 from factdrift.wikidata.shares import Account, check_shares
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS, TRANSLATIONS
+
+if TYPE_CHECKING:
+    from factdrift.statements.jobs import Gather, Snapshot
 
 CLASSES = pa.schema([("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))])
 """One row per item that has superclasses (P279) or is used as a class, that is, is a value of P31 or P279. A
@@ -42,33 +45,26 @@ _SAMPLES, _SAMPLE = 64, 1 << 16
 _COUNTED = ("lines", "lexemes", "other", "rejected", "bad_lines", "bad_bytes", "torn_lines")
 
 
-def gather_bucket(
-    shard_dirs: Sequence[Path],
-    bucket: int,
-    properties: Path,
-    out_statements: Path,
-    out_entities: Path,
-    memory_mb: int = 1000,
-    out_translations: Path | None = None,
-) -> None:
+def gather_bucket(job: Gather) -> None:
     """Writes the statements (STATEMENTS, by subject and position) and items (ENTITIES, by id) of one bucket.
 
-    With `out_translations` it also writes their terms, and those of the bucket's properties, in other
-    languages (TRANSLATIONS, by id and language).
+    With `translations` it also writes their terms, and those of the bucket's properties, in other languages
+    (TRANSLATIONS, by id and language).
 
-    `properties` is the snapshot's table of properties. It gives the datatype of a statement whose snak has
-    none; if the property is not in it, the datatype is inferred from the value. Raises InputError if the
-    shards are not exactly those of one dump.
+    The snapshot's table of properties gives the datatype of a statement whose snak has none; if the property
+    is not in it, the datatype is inferred from the value. Raises InputError if the shards are not exactly
+    those of one dump.
     """
+    shard_dirs, bucket = job.shard_dirs, job.bucket
     reports = _reports(shard_dirs)
     if not 0 <= bucket < reports[0]["buckets"]:
         raise InputError(f"--bucket {bucket}: the shards have buckets 0 to {reports[0]['buckets'] - 1}")
-    with database(memory_mb) as connection:
+    with database(job.memory) as connection:
         _winners(connection, shard_dirs, f"entities-{bucket}.parquet", "items")
         _read(connection, shard_dirs, f"statements-{bucket}.parquet", "read_statements")
-        connection.read_parquet(str(properties)).create_view("properties")
+        connection.read_parquet(str(job.properties)).create_view("properties")
         entities = "SELECT * EXCLUDE (line) FROM items ORDER BY id"
-        _write(connection, entities, ENTITIES, out_entities)
+        _write(connection, entities, ENTITIES, job.entities)
         statements = """
             SELECT s.* EXCLUDE (inferred, line)
                 REPLACE (coalesce(s.datatype, p.datatype, s.inferred) AS datatype)
@@ -77,47 +73,40 @@ def gather_bucket(
             LEFT JOIN properties p ON p.id = s.property
             ORDER BY s.subject, s.position
         """
-        _write(connection, statements, STATEMENTS, out_statements)
-        if out_translations is not None:
+        _write(connection, statements, STATEMENTS, job.statements)
+        if job.translations is not None:
             _read(connection, shard_dirs, f"translations-{bucket}.parquet", "read_translations")
             translations = """
                 SELECT * EXCLUDE (revision, line) FROM read_translations
                 QUALIFY rank() OVER (PARTITION BY id ORDER BY revision DESC NULLS LAST, line DESC) = 1
                 ORDER BY id, language
             """
-            _write(connection, translations, TRANSLATIONS, out_translations)
+            _write(connection, translations, TRANSLATIONS, job.translations)
 
 
-def gather_snapshot(
-    shard_dirs: Sequence[Path],
-    dump: Path,
-    max_bad_lines: float,
-    out_properties: Path,
-    out_classes: Path,
-    out_json: Path,
-    memory_mb: int = 1000,
-) -> dict[str, Any]:
+def gather_snapshot(job: Snapshot) -> dict[str, Any]:
     """Writes properties (PROPERTIES, by id), classes (CLASSES, by id) and the counts of a snapshot.
 
     Returns the counts. Raises InputError if the shards are not exactly those of the dump, if the share of its
     lines or of its text that cannot be used is above `max_bad_lines`, if a line is torn, or if it has no
     item. Where text may be missing, a warning is printed and stored with the counts.
     """
+    dump, shard_dirs = job.dump, job.shard_dirs
     reports = _reports(shard_dirs)
     _check_dump(reports, dump)
     totals = {kind: sum(report[kind] for report in reports) for kind in _COUNTED}
     bad = _bad_lines(reports)
-    _check_bad_lines(dump, totals, bad, _text_bytes(reports), max_bad_lines)
+    _check_bad_lines(dump, totals, bad, _text_bytes(reports), job.max_bad_lines)
     warnings = [*_skipped(totals, bad), *_jumps(reports)]
-    with database(memory_mb) as connection:
+    with database(job.memory) as connection:
         _winners(connection, shard_dirs, "properties.parquet", "properties")
         counts = _items(connection, shard_dirs, reports[0]["buckets"])
         if not counts["items"]:
             raise DamagedDump(
                 f"{dump}: no item in {totals['lines']:,} lines; name a Wikidata entity dump (-all.json.gz)"
             )
-        _write(connection, "SELECT * EXCLUDE (line) FROM properties ORDER BY id", PROPERTIES, out_properties)
-        _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, out_classes)
+        _write(connection, "SELECT * EXCLUDE (line) FROM properties ORDER BY id", PROPERTIES, job.properties)
+        _write(connection, "SELECT * FROM classes ORDER BY id", CLASSES, job.classes)
         properties = _number(connection, "SELECT count(*) FROM properties")
     read = sum(report["properties"] + report["items"] for report in reports)
     summary = {
@@ -145,7 +134,7 @@ def gather_snapshot(
     }
     for warning in warnings:
         print(f"factdrift: warning: {dump}: {warning}", file=sys.stderr, flush=True)
-    with atomic_path(out_json) as temporary:
+    with atomic_path(job.json) as temporary:
         temporary.write_text(json.dumps(summary, indent=1) + "\n")
     return summary
 

@@ -15,10 +15,6 @@ from stringzilla import find
 
 from factdrift.wikidata.entity import NAMED_PROPERTIES, last_named
 
-NAMES = ("held", "all")
-"""Items without full statements that still get a row (label, classes ...): `held` = classes and units only,
-`all` = every item."""
-
 SITE_HINTS = {"enwiki": b'"enwiki"', "anywiki": b'wiki"'}
 """Bytes in the line of every item that a snapshot of this scope holds whole. `all` has no hint: every line
 must be parsed."""

@@ -47,9 +47,6 @@ NOT_WIKIPEDIA = frozenset(
 )
 """Sites whose names end in `wiki` although they are not Wikipedias."""
 
-SCOPES = ("enwiki", "anywiki", "all")
-"""Which items a snapshot holds whole: with an English article, with an article in any Wikipedia, or all."""
-
 _SINGLE_VALUE_CONSTRAINTS = frozenset((19474404, 52060874))
 """Single-value and single-best-value constraint."""
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -25,28 +25,21 @@ from factdrift.tempripple.phrases import contains, date_text, normal
 from factdrift.tempripple.schemas import row_id
 from factdrift.tempripple.table_source import TableSource
 from factdrift.tempripple.types import Types
-from factdrift.wikidata.time import DAY, MONTH, YEAR
+from factdrift.wikidata.time import DAY, MONTH, YEAR, pack_date
 from factdrift.words.grammar import Marks, read_grammar
 from factdrift.words.templates import BLANK
 
+if TYPE_CHECKING:
+    from factdrift.streams.jobs import AsOf
+
 _DAY_ONE = 719_163
 """The ordinal of 1970-01-01, from which Arrow counts days."""
+_MEMORY = 3000
+"""Megabytes for the tables of the stream, and as many for those of the snapshot."""
 _MARKS = Marks("\0", BLANK)
 _PRECISIONS = {"day": DAY, "month": MONTH, "year": YEAR}
 
 Row = dict[str, Any]
-
-
-class Tables(NamedTuple):
-    """The stream, the timelines of all buckets, and tables of the last date's snapshot."""
-
-    stream: Path
-    timelines: Sequence[Path]
-    rows: Sequence[Path]
-    """What TempRIPPLE asks of the snapshot (`tempripple rows`), of all buckets."""
-    classes: Sequence[Path]
-    entities: Sequence[Path]
-    properties: Path
 
 
 class Value(NamedTuple):
@@ -82,27 +75,22 @@ class Written(NamedTuple):
     """Relation -> chains left out, because no verb of the cloze test is known to be in the past."""
 
 
-def write_questions(
-    tables: Tables, dates: Sequence[str], alike: Sequence[str], seed: int, output: Path, memory_mb: int = 3000
-) -> Written:
-    """Writes the questions of all chains in the order of subject and relation.
-
-    `alike`: properties by which options resemble the answer (`tempripple.distractors.alike`).
-    """
-    days = [int(date.replace("-", "")) for date in dates]
+def write_questions(job: AsOf) -> Written:
+    """Writes the questions of all chains in the order of subject and relation."""
+    days = [pack_date(day) for day in job.dates]
     written, strange, unsaid = 0, 0, Counter[str]()
-    with database(memory_mb) as db, database(memory_mb) as snapshot, growing(output, ASOF) as add:
-        db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(tables.stream)})")
+    with database(_MEMORY) as db, database(_MEMORY) as snapshot, growing(job.output, ASOF) as add:
+        db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(job.stream)})")
         db.execute(f"CREATE TEMP TABLE objects AS {_OBJECTS}")
-        db.execute(f"CREATE TEMP TABLE timelines AS {_timelines(tables.timelines)}")
-        source = TableSource(snapshot, tables.rows, tables.classes, tables.entities, tables.properties)
-        words = _Words(db, source, alike)
+        db.execute(f"CREATE TEMP TABLE timelines AS {_timelines(job.timelines)}")
+        source = TableSource(snapshot, job.rows, job.classes, job.entities, job.properties)
+        words = _Words(db, source, job.alike)
         pools = words.pools()
         for chain in _chains(db, words):
             if not read_grammar().is_past(chain.then):
                 unsaid[chain.name.partition("-")[2]] += 1
                 continue
-            found = list(questions(chain, pools[chain.name.partition("-")[2]], days, seed))
+            found = list(questions(chain, pools[chain.name.partition("-")[2]], days, job.seed))
             written += len(found)
             strange += sum("wrong" not in (row.get("option_verdicts") or ()) for row in found)
             if found:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -14,6 +13,10 @@ from factdrift.core.tables import database, sql, write_parquet
 from factdrift.streams.changes import Dated, Seen, Span, dated, lag
 from factdrift.streams.links import Link, fates, superseded
 from factdrift.streams.stated import ITEM, Ended, create_stated, write_timelines
+from factdrift.wikidata.time import pack_date
+
+if TYPE_CHECKING:
+    from factdrift.streams.jobs import Chains
 
 _CHANGE = [
     ("date", pa.string()),
@@ -41,43 +44,29 @@ CHAINS = pa.schema(
 """One row an update. `changes`: its objects in the order of the dataset's `objects`."""
 
 
-class Bucket(NamedTuple):
-    """The tables of one bucket, each a list with an entry per interval."""
-
-    updates: Sequence[Path]
-    new_entities: Sequence[Path]
-    statements: Sequence[Path]
-    """All statements of each dump with the filter that drops them: one entry more."""
-
-
-def write_chains(
-    bucket: Bucket, dates: Sequence[str], output: Path, timelines: Path, memory_mb: int = 1000
-) -> int:
+def write_chains(job: Chains) -> int:
     """Writes one row per update (CHAINS), sorted by interval, subject and property; returns their number.
 
-    `dates`: one more than there are intervals, ascending, as 2021-01-04. `timelines`: a second file, with
-    TIMELINES of these subjects and relations.
+    `timelines` has TIMELINES of these subjects and relations.
     """
-    days = [int(date.replace("-", "")) for date in dates]
-    with database(memory_mb) as db:
-        create_stated(db, bucket.updates, bucket.statements)
-        db.execute(f"CREATE TEMP VIEW seen AS {_seen(bucket)}")
+    days = [pack_date(day) for day in job.dates]
+    with database(memory_mb=1000) as db:
+        create_stated(db, job.updates, job.statements)
+        db.execute(f"CREATE TEMP VIEW seen AS {_seen(job)}")
         # Some hundred bytes an update; triples, of which there are far more, are read as they come.
         ended: Ended = {}
         linked = pa.Table.from_batches(_tables(db, days, ended), CHAINS)
-        write_timelines(db, days, ended, timelines)
+        write_timelines(db, days, ended, job.timelines)
     order = [(name, "ascending") for name in ("interval", "subject", "property")]
-    return write_parquet(linked.sort_by(order), output)
+    return write_parquet(linked.sort_by(order), job.output)
 
 
-def _seen(bucket: Bucket) -> str:
+def _seen(job: Chains) -> str:
     """SQL: the triples of all groups, and of new subjects the date that makes them new."""
     parts = []
-    for interval, (updates, entities) in enumerate(
-        zip(bucket.updates, bucket.new_entities, strict=True), start=1
-    ):
+    for interval, (updates, entities) in enumerate(zip(job.updates, job.new_entities, strict=True), start=1):
         dates = f"""SELECT e.id, arg_min(s.time, s.position) AS created
-            FROM read_parquet({sql(entities)}) e JOIN read_parquet({sql(bucket.statements[interval])}) s
+            FROM read_parquet({sql(entities)}) e JOIN read_parquet({sql(job.statements[interval])}) s
             ON s.subject = e.id AND s.property = e.property AND e.created IN (s.time.first, s.time.written)
             WHERE s.rank <> 'deprecated' GROUP BY e.id"""
         parts.append(

@@ -8,6 +8,7 @@ in the Gregorian calendar; what is shown keeps the calendar that was written.
 
 from __future__ import annotations
 
+import datetime
 import re
 from typing import NamedTuple
 
@@ -42,6 +43,11 @@ class Time(NamedTuple):
 def pack(year: int, month: int, day: int) -> int:
     """(2021, 1, 4) -> 20210104. Keeps the order of the tuples for every sign and size of the year."""
     return year * 10_000 + month * 100 + day
+
+
+def pack_date(day: datetime.date) -> int:
+    """date(2021, 1, 4) -> 20210104."""
+    return pack(day.year, day.month, day.day)
 
 
 def unpack(packed: int) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from factdrift.core.progress import Progress
 from factdrift.snapshots.recent import queries
 from factdrift.sparql.divide import Asker, Period, divided, halved, months, unusable
 from factdrift.sparql.vocabulary import item_of
-from factdrift.wikidata.time import pack
+from factdrift.wikidata.time import pack_date
 
 Found = Mapping[int, frozenset[int]]
 """Item -> the relations for which it was found."""
@@ -45,7 +45,7 @@ def search(client: Asker, wanted: Search) -> Found:
         (partial(query, relation, scope=wanted.scope), relation, month)
         for relation in wanted.relations
         for query, until in kinds
-        for month in months((_packed(wanted.since), _packed(until)))
+        for month in months((pack_date(wanted.since), pack_date(until)))
     ]
     progress = Progress(f"asking {client.url}", total=len(parts), unit="queries")
     found: dict[int, set[int]] = {}
@@ -79,7 +79,3 @@ def _items(client: Asker, query: partial[str], month: Period) -> set[int]:
         if item is not None:  # properties and lexemes have statements too
             items.add(item)
     return items
-
-
-def _packed(day: datetime.date) -> int:
-    return pack(day.year, day.month, day.day)

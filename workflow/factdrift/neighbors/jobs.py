@@ -1,0 +1,116 @@
+"""Jobs that find nearest and random facts for the updated groups."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal
+
+from factdrift.core.jobs import Job, Key, Output, Paths
+
+
+class OfUpdates(Job):
+    """What all but `gather` take."""
+
+    updates: Annotated[Paths, "labelled triples, all buckets"]
+    memory_mb: Annotated[int, "for the tables"] = 4000
+    threads: int = 1
+    output: Output
+
+
+class OfVariant(OfUpdates):
+    variant: Annotated[Literal["paper", "reference", "revised"], Key("variant")]
+
+
+class OfFacts(OfVariant):
+    """What tells whether a fact may be taken (`holding.holds`)."""
+
+    entities: Annotated[Paths, "of the old dump: items with their labels"]
+    labels: Annotated[Paths, "TSV files (id, label) for entities that the dumps lack"] = ()
+    dates: Annotated[Literal["first_day", "interval"], Key("dates")]
+    old_date: Annotated[date, "T_old"]
+
+
+class Space(OfVariant, command="neighbors space"):
+    """Make TF-IDF vectors of the old dump's entities and of updated new ones."""
+
+    old: Annotated[Paths, "the old dump's filtered statements"]
+    new: Annotated[Paths, "the new dump's filtered statements"]
+
+    def run(self) -> str:
+        from factdrift.neighbors.vectors import make_space
+
+        return f"{make_space(self):,} entities as vectors"
+
+
+class Holding(OfFacts, command="neighbors holding"):
+    """Choose the fact that each subject of a bucket may contribute."""
+
+    old: Annotated[Path, "the bucket's filtered statements, old dump"]
+
+    def run(self) -> str:
+        from factdrift.neighbors.holding import write_holding
+
+        return f"{write_holding(self):,} facts that may be taken"
+
+
+class Search(OfUpdates, command="neighbors search"):
+    """Find the nearest facts of updated groups."""
+
+    space: Annotated[Path, "the folder that `space` wrote"]
+    holding: Annotated[Paths, "what `holding` wrote"]
+    candidates: Annotated[int, Key("neighbors.entities")]
+    facts: Annotated[int, Key("neighbors.facts")]
+    part: Annotated[str, "of the updated subjects, 0-of-4 to 3-of-4"] = "0-of-1"
+
+    def run(self) -> None:
+        from factdrift.neighbors.facts import search
+
+        search(self)
+
+
+class Gather(Job, command="neighbors gather"):
+    """Join the parts of the nearest facts into one table."""
+
+    parts: Annotated[Paths, "in their order"]
+    output: Output
+
+    def run(self) -> str:
+        from factdrift.neighbors.facts import gather
+
+        return f"{gather(self.parts, self.output):,} nearest facts"
+
+
+class Random(OfUpdates, command="neighbors random"):
+    """Draw random facts for every updated group."""
+
+    space: Annotated[Path, "the folder that `space` wrote"]
+    neighbors: Annotated[Path, "what `search` found"]
+    replacements: Annotated[Path, "the groups whose nearest facts are the pool"]
+    facts: Annotated[int, Key("neighbors.random")]
+    seed: Annotated[int, Key("seed")]
+
+    def run(self) -> None:
+        from factdrift.neighbors.random_facts import draw
+
+        draw(self)
+
+
+class SharedObjects(OfFacts, command="neighbors shared-objects"):
+    """Find facts of other subjects with the old or the new object of a replacement."""
+
+    space: Annotated[Path, "the folder that `space` wrote"]
+    old: Annotated[Paths, "the old dump's filtered statements"]
+    new: Annotated[Paths, "the new dump's filtered statements"]
+    new_date: Annotated[date, "T_new"]
+    candidates: Annotated[int, Key("neighbors.entities")]
+    facts: Annotated[int, Key("neighbors.facts")]
+    seed: Annotated[int, Key("seed")]
+    output: Annotated[Output, "the facts with the old object"]
+    out_new: Annotated[Output, "the facts with the new object"]
+
+    def run(self) -> str:
+        from factdrift.neighbors.shared_objects import write_shared_objects
+
+        obsolete, new = write_shared_objects(self)
+        return f"{obsolete:,} facts with an obsolete object, {new:,} with a new one"

@@ -1,0 +1,104 @@
+"""Jobs that write the dump of a day: from the sample, from a newer dump, or from Wikidata's API."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from factdrift.core.addresses import WIKIDATA_API
+from factdrift.core.jobs import Job, Output, Place
+from factdrift.core.paths import SAMPLE
+
+
+class Render(Job, command="sample render", beside="facts"):
+    """Write the sample as a dump of a day."""
+
+    tables: Annotated[Path, "folder of the tables"] = SAMPLE
+    date: Annotated[datetime.date, "the day"]
+    output: Annotated[Output, "the dump: .json, .json.gz, .json.bz2 or .json.zst"]
+    account: Annotated[Output | None, "what the manifest says of the sample, .json"] = None
+
+    def run(self) -> None:
+        from factdrift.core.owned import atomic_path
+        from factdrift.snapshots.sample.account import account, read_parts, warning
+        from factdrift.snapshots.sample.render import render_dump
+        from factdrift.snapshots.sample.tables import read_sample
+        from factdrift.wikidata.time import pack_date
+
+        parts, day = read_parts(self.tables), self.date.isoformat()
+        entities = render_dump(read_sample(self.tables), pack_date(self.date), self.output)
+        print(f"{self.output}: {entities:,} entities")
+        if self.account is not None:
+            with atomic_path(self.account) as path:
+                path.write_text(json.dumps(account(parts, day), indent=2) + "\n", encoding="utf-8")
+        if said := warning(parts, day):
+            print(f"{self.output}: {said}", file=sys.stderr)
+
+
+class Check(Job, command="sample check"):
+    """Read and check the tables; count checked facts and made-up ids."""
+
+    tables: Annotated[Path, "folder of the tables"] = SAMPLE
+    results: Annotated[Place, "folder whose Parquet files are looked at too"] = Path("results")
+
+    def run(self) -> None:
+        from factdrift.snapshots.sample.account import made_up_ids, read_parts, report
+        from factdrift.snapshots.sample.tables import read_sample
+
+        read_sample(self.tables)
+        print("\n".join(report(read_parts(self.tables))))
+        for path in sorted(self.results.glob("*.parquet")):
+            items, made_up = made_up_ids(path)
+            print(f"{path}: {items:,} items, {made_up:,} with an id made up")
+
+
+class Derive(Job, command="snapshots derive"):
+    """Approximate an old dump by the dates in a newer one."""
+
+    dump: Annotated[Path, "the newer dump, in any compression"]
+    date: Annotated[datetime.date, "the day of the old dump"]
+    output: Annotated[Output, "the old dump, .json.gz"]
+
+    def run(self) -> str:
+        from factdrift.snapshots.derive import derive_dump
+        from factdrift.wikidata.time import pack_date
+
+        counts = derive_dump(self.dump, pack_date(self.date), self.output)
+        return f"{self.output}: {json.dumps(dataclasses.asdict(counts))}"
+
+
+class Entities(Job, command="snapshots entities"):
+    """Fetch entities as of a day from Wikidata's API, as a dump."""
+
+    ids: Annotated[Path, "file with one id (Q30, P6) a line"]
+    date: Annotated[datetime.date, "the day"]
+    contact: Annotated[str, "your mail or web address, sent to the server; else FACTDRIFT_CONTACT"] = ""
+    api: Annotated[str, "address of the API"] = WIKIDATA_API
+    store: Annotated[Place, "folder that keeps the answers"]
+    with_objects: Annotated[bool, "fetch items among the values as of the day, too"] = False
+    fetched: Annotated[Output, "table of all entities fetched, .parquet"]
+    output: Annotated[Output, "the dump, .json.gz"]
+
+    def run(self) -> str:
+        from factdrift.core.addresses import access_token, check_address
+        from factdrift.core.settings import read_ids
+        from factdrift.snapshots.api.client import LIMITS, POLICY, Api
+        from factdrift.snapshots.api.entities import fetch_entities
+        from factdrift.snapshots.api.store import Store
+        from factdrift.snapshots.fetch import Client
+
+        check_address("--api", self.api)
+        fetched = fetch_entities(
+            read_ids(self.ids, "dumps", "QP"),
+            self.date.isoformat(),
+            Api(self.api, Client(self.contact, POLICY, LIMITS, token=access_token(self.api))),
+            Store(self.store, self.api),
+            self.with_objects,
+            self.output,
+            self.fetched,
+        )
+        return f"{self.output}: {json.dumps(dataclasses.asdict(fetched))}"

@@ -1,0 +1,105 @@
+"""Jobs that link the updates of a sequence of dates to chains."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Annotated
+
+from factdrift.core.errors import InputError
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths
+
+
+class OfDates(Job):
+    dates: Annotated[tuple[datetime.date, ...], "of the dumps, ascending"]
+    output: Output
+
+    def days(self) -> list[str]:
+        """The dates, as 2021-01-04. Raises InputError unless they ascend."""
+        if list(self.dates) != sorted(set(self.dates)) or len(self.dates) < 2:
+            raise InputError("--dates: give two dates or more, each later than the one before")
+        return [day.isoformat() for day in self.dates]
+
+    def days_around(self, tables: Paths) -> list[str]:
+        """The dates, with a table for each interval. Raises InputError unless the two fit."""
+        dates = self.days()
+        if len(tables) != len(dates) - 1:
+            raise InputError(
+                f"--dates: {len(dates)} dates have {len(dates) - 1} intervals, but {len(tables)} tables are "
+                "given; give one for each interval"
+            )
+        return dates
+
+
+class Chains(OfDates, command="streams chains"):
+    """Link the updates of a bucket over all intervals."""
+
+    updates: Annotated[Paths, "a table per interval"]
+    new_entities: Annotated[Paths, "a table per interval"]
+    statements: Annotated[Paths, "all statements of a dump with the filter that drops them; a table per date"]
+    timelines: Annotated[Output, "when their values held"]
+
+    def run(self) -> str:
+        from factdrift.streams.chains import write_chains
+
+        dates = self.days_around(self.updates)
+        if len(self.new_entities) != len(self.updates):
+            raise InputError("--new-entities: give one table for each interval, as for --updates")
+        if len(self.statements) != len(dates):
+            raise InputError(f"--statements: give one table for each of the {len(dates)} dates")
+        return f"{write_chains(self):,} updates linked"
+
+
+class Assemble(OfDates, command="streams assemble"):
+    """Write the updates of all intervals in one table."""
+
+    datasets: Annotated[Paths, "a table per interval"]
+    chains: Annotated[Paths, "the tables of all buckets"]
+
+    def run(self) -> str:
+        from factdrift.streams.assemble import assemble
+
+        rows = assemble(self.datasets, self.chains, self.days_around(self.datasets), self.output)
+        return f"{rows:,} updates of {len(self.datasets)} intervals"
+
+
+class AsOf(OfDates, command="streams asof"):
+    """Write questions about what held on a date."""
+
+    stream: Annotated[Path, "what `assemble` wrote"]
+    timelines: Annotated[Paths, "of all buckets"]
+    rows: Annotated[Paths, "what TempRIPPLE asks of the last snapshot (`tempripple rows`), of all buckets"]
+    classes: Annotated[Paths, "of `tempripple rows`, last date"]
+    entities: Annotated[Paths, "of the last date"]
+    properties: Annotated[Path, "of the last date"]
+    alike: Annotated[tuple[str, ...], Key("tempripple.distractors.alike"), Flag("PID")]
+    seed: Annotated[int, Key("seed")]
+
+    def run(self) -> str:
+        from factdrift.streams.asof import write_questions
+
+        self.days()
+        written = write_questions(self)
+        lines = [f"{written.questions:,} questions with a date"]
+        if written.strange:
+            lines.append(
+                f"{written.strange:,} of them have no option that held at another time: of their subject and "
+                "relation the dumps name no other value"
+            )
+        lines += [
+            f"{relation}: {chains:,} subjects are not asked about: resources/words/grammar.tsv has no past "
+            "of the verb of its template"
+            for relation, chains in sorted(written.unsaid.items())
+        ]
+        return "\n".join(lines)
+
+
+class Figure(OfDates, command="streams figure"):
+    """Draw the updates of each month by scenario."""
+
+    stream: Annotated[Path, "what `assemble` wrote"]
+
+    def run(self) -> None:
+        from factdrift.streams.figure import draw
+
+        draw(self.stream, self.days(), self.output)
