@@ -141,7 +141,9 @@ def test_every_rule_passes_the_fingerprint_of_the_commands_it_runs(name: str, te
     run = {" ".join(filter(None, found)) for found in COMMAND.findall(text)}
     run = {command if command in commands() else command.split()[0] for command in run}
     run |= {
-        name for listed in re.findall(r"\bjob\(([^)]*)\)", text) for name in re.findall(r'"([^"]+)"', listed)
+        name
+        for listed in re.findall(r"\bjob\(([^)]*)\)", text)
+        for name in re.findall(r'(?<!=)"([^"]+)"', listed)
     }
     declared = re.search(r"\b(?:code|given)\(([^)]*)\)", text)
     passed = set(re.findall(r'"([a-z][a-z -]*)"', declared[1])) & set(commands()) if declared else set()

@@ -25,8 +25,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
+import inspect
 import json
-import textwrap
 import types
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -207,7 +208,7 @@ def is_named_tuple(kind: Any) -> bool:
 
 def add_job(verbs: Any, name: str, job: type[Job]) -> None:
     """Adds the command of a job to the parsers of a stage, under the name of its verb."""
-    text = textwrap.dedent(job.__doc__ or "").strip()
+    text = inspect.cleandoc(job.__doc__ or "")
     verb: argparse.ArgumentParser = verbs.add_parser(
         name,
         help=text.partition("\n")[0].rstrip(".").replace("%", "%%"),
@@ -277,7 +278,7 @@ def _reader(kind: Any) -> dict[str, Any]:
         return {"choices": get_args(kind)}
     if kind is str:
         return {}
-    return {"type": kind}
+    return {"type": kind.fromisoformat if kind is datetime.date else kind}
 
 
 def _or_nothing(kind: Any) -> Any:
