@@ -24,7 +24,7 @@ COMMANDS = {
     "statements": ("statements.commands", "a dump as tables"),
     "updates": ("updates.jobs", "difference two snapshots and label what changed"),
     "neighbors": ("neighbors.commands", "facts about similar entities, and random facts"),
-    "verbalize": ("verbalize.commands", "sentence templates for relations, literals in words"),
+    "verbalize": ("verbalize.jobs", "sentence templates for relations, literals in words"),
     "wikifactdiff": ("wikifactdiff.jobs", "the datasets, their statistics and their origin"),
     "show": ("wikifactdiff.jobs", ""),
     "streams": ("streams.commands", "the updates of a sequence of dates, linked to chains"),
