@@ -7,8 +7,6 @@ verbalizations.parquet, verbalization_report.parquet and .txt. Answers of chat m
 Snakemake's knowledge, for any later build.
 """
 
-import json
-
 
 include: "inputs/verbalize.smk"
 
@@ -66,7 +64,7 @@ rule ask_chat_model:
     input:
         requests="results/{pair}/{asking}/requests.parquet",
     output:
-        answers="results/{pair}/{asking}/answers.parquet",
+        "results/{pair}/{asking}/answers.parquet",
     log:
         "logs/{pair}/{asking}/answers.txt",
     benchmark:
@@ -77,18 +75,9 @@ rule ask_chat_model:
         **request("chat ask"),
         chat=1,
     params:
-        code=code("chat ask"),
-        store="results/fetched/chat",
-        chat=json.dumps(config["chat"], sort_keys=True),
+        **given("chat ask", store="results/fetched/chat"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift chat ask \
-            --requests {input.requests:q} \
-            --store {params.store:q} \
-            --settings {params.chat:q} \
-            --output {output.answers:q}
-        """
+        job("chat ask", without="prices")
 
 
 rule filter_sentences:

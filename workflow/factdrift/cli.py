@@ -41,7 +41,7 @@ COMMANDS = {
         "answer.commands",
         "ask models TempRIPPLE's questions: without or with context, after an edit",
     ),
-    "chat": ("chat.commands", "ask a chat model; keep, export and import its answers"),
+    "chat": ("chat.jobs", "ask a chat model; keep, export and import its answers"),
     "estimate": ("runs.commands", ""),
     "audit": ("audit.commands", ""),
     "diff-builds": ("pages.compare.commands", ""),

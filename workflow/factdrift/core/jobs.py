@@ -342,7 +342,7 @@ def shell_line(jobs: tuple[type[Job], ...], without: str = "") -> ShellLine:
     omitted = frozenset(without.split())
     lines = ['exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")']
     for job in jobs:
-        # Those without a flag come first: behind a flag with several values they would be taken for one of them.
+        # Those without a flag come first: behind a flag with several values they would be one of them.
         placed = sorted(fields(job), key=lambda field: not field.flag.by_place)
         flags = [_given(field) for field in placed if field.name not in omitted]
         lines.append(" \\\n    ".join([f"factdrift {job.command}", *flags]))
