@@ -7,11 +7,6 @@ verbalizations.parquet, verbalization_report.parquet and .txt. Answers of chat m
 Snakemake's knowledge, for any later build.
 """
 
-import json
-
-from factdrift.core.stage_settings import settings_of
-from factdrift.verbalize.settings import PART as VERBALIZATION, Quality, SampleSettings
-
 
 include: "inputs/verbalize.smk"
 
@@ -32,7 +27,7 @@ rule sample_triples:
         labels=config["labels"],
         prompts=resource("prompts"),
     output:
-        sample="results/{pair}/verbalize/sample.parquet",
+        "results/{pair}/verbalize/sample.parquet",
     log:
         "logs/{pair}/verbalize/sample.txt",
     benchmark:
@@ -40,23 +35,9 @@ rule sample_triples:
     resources:
         **request("verbalize sample"),
     params:
-        code=code("verbalize sample"),
-        settings=settings_of(config, SampleSettings, VERBALIZATION),
+        **given("verbalize sample"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift verbalize sample \
-            --filtered {input.filtered:q} \
-            --entities {input.entities:q} \
-            --properties {input.properties:q} \
-            --classes {input.classes:q} \
-            --popularity {input.popularity:q} \
-            --translations {input.translations:q} \
-            --labels {input.labels:q} \
-            --prompts {input.prompts:q} \
-            --settings {params.settings:q} \
-            --output {output.sample:q}
-        """
+        job("verbalize sample", without="memory_mb")
 
 
 rule write_requests:
@@ -65,7 +46,7 @@ rule write_requests:
         sample="results/{pair}/verbalize/sample.parquet",
         prompts=resource("prompts"),
     output:
-        requests="results/{pair}/verbalize/requests.parquet",
+        "results/{pair}/verbalize/requests.parquet",
     log:
         "logs/{pair}/verbalize/requests.txt",
     benchmark:
@@ -73,19 +54,9 @@ rule write_requests:
     resources:
         **request("verbalize requests"),
     params:
-        code=code("verbalize requests"),
-        sentences=config["verbalization"]["sentences"],
-        chat=chat_form(),
+        **given("verbalize requests"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift verbalize requests \
-            --sample {input.sample:q} \
-            --prompts {input.prompts:q} \
-            --number {params.sentences} \
-            --settings {params.chat:q} \
-            --output {output.requests:q}
-        """
+        job("verbalize requests")
 
 
 rule ask_chat_model:
@@ -93,7 +64,7 @@ rule ask_chat_model:
     input:
         requests="results/{pair}/{asking}/requests.parquet",
     output:
-        answers="results/{pair}/{asking}/answers.parquet",
+        "results/{pair}/{asking}/answers.parquet",
     log:
         "logs/{pair}/{asking}/answers.txt",
     benchmark:
@@ -104,18 +75,9 @@ rule ask_chat_model:
         **request("chat ask"),
         chat=1,
     params:
-        code=code("chat ask"),
-        store="results/fetched/chat",
-        chat=json.dumps(config["chat"], sort_keys=True),
+        **given("chat ask", store="results/fetched/chat"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift chat ask \
-            --requests {input.requests:q} \
-            --store {params.store:q} \
-            --settings {params.chat:q} \
-            --output {output.answers:q}
-        """
+        job("chat ask", without="prices")
 
 
 rule filter_sentences:
@@ -126,7 +88,7 @@ rule filter_sentences:
         prompts=resource("prompts"),
         words=word_tables(),
     output:
-        sentences="results/{pair}/verbalizations.parquet",
+        "results/{pair}/verbalizations.parquet",
         report="results/{pair}/verbalization_report.parquet",
         text="results/{pair}/verbalization_report.txt",
     log:
@@ -136,30 +98,19 @@ rule filter_sentences:
     resources:
         **request("verbalize sentences"),
     params:
-        code=code("verbalize sentences"),
-        sentences=config["verbalization"]["sentences"],
+        **given("verbalize sentences"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift verbalize sentences \
-            --sample {input.sample:q} \
-            --answers {input.answers:q} \
-            --prompts {input.prompts:q} \
-            --number {params.sentences} \
-            --report {output.report:q} \
-            --text {output.text:q} \
-            --output {output.sentences:q}
-        """
+        job("verbalize sentences")
 
 
 rule count_templates:
     """Templates of the kept sentences in one language, each rejected one with its reason."""
     input:
-        sentences="results/{pair}/verbalizations.parquet",
+        verbalizations="results/{pair}/verbalizations.parquet",
         sample="results/{pair}/verbalize/sample.parquet",
         prompts=resource("prompts"),
     output:
-        candidates="results/{pair}/verbalize/candidates.{language}.parquet",
+        "results/{pair}/verbalize/candidates.{language}.parquet",
     log:
         "logs/{pair}/verbalize/candidates.{language}.txt",
     benchmark:
@@ -167,19 +118,9 @@ rule count_templates:
     resources:
         **request("verbalize count"),
     params:
-        code=code("verbalize count"),
-        settings=settings_of(config, Quality, VERBALIZATION),
+        **given("verbalize count", language="{language}"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift verbalize count \
-            --verbalizations {input.sentences:q} \
-            --sample {input.sample:q} \
-            --prompts {input.prompts:q} \
-            --language {wildcards.language} \
-            --settings {params.settings:q} \
-            --output {output.candidates:q}
-        """
+        job("verbalize count")
 
 
 rule published_templates:
@@ -189,7 +130,7 @@ rule published_templates:
         prompts=resource("prompts"),
         words=word_tables(),
     output:
-        candidates="results/{pair}/verbalize/published.parquet",
+        "results/{pair}/verbalize/published.parquet",
     log:
         "logs/{pair}/verbalize/published.txt",
     benchmark:
@@ -197,31 +138,23 @@ rule published_templates:
     resources:
         **request("verbalize published"),
     params:
-        code=code("verbalize published"),
-        settings=settings_of(config, Quality, VERBALIZATION),
+        **given("verbalize published"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift verbalize published {input.file:q} \
-            --prompts {input.prompts:q} \
-            --settings {params.settings:q} \
-            --output {output.candidates:q}
-        """
+        job("verbalize published")
 
 
 rule templates:
     """Templates of each relation that occurs; bundled or generic ones, marked, where the verbalizer has none."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
-        neighbors="results/{pair}/neighbors.parquet",
-        random="results/{pair}/random_neighbors.parquet",
+        neighbors=neighbor_facts(),
         new=side("properties.parquet", "new"),
         old=side("properties.parquet", "old"),
         labels=config["labels"],
-        bundled=resource("templates/templates.tsv"),
+        templates=resource("templates/templates.tsv"),
         candidates=candidates(),
     output:
-        templates="results/{pair}/templates.parquet",
+        "results/{pair}/templates.parquet",
     log:
         "logs/{pair}/templates.txt",
     benchmark:
@@ -231,37 +164,21 @@ rule templates:
     resources:
         **request("verbalize templates"),
     params:
-        code=code("verbalize templates"),
-        source="file" if config["verbalizer"] == "file" else "chat",
-        kept=config["verbalization"]["templates"],
+        **given("verbalize templates", source="file" if config["verbalizer"] == "file" else "chat"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift verbalize templates \
-            --updates {input.updates:q} \
-            --neighbors {input.neighbors:q} {input.random:q} \
-            --new {input.new:q} \
-            --old {input.old:q} \
-            --labels {input.labels:q} \
-            --templates {input.bundled:q} \
-            --candidates {input.candidates:q} \
-            --source {params.source} \
-            --kept {params.kept} \
-            --output {output.templates:q}
-        """
+        job("verbalize templates", without="no_fallback")
 
 
 rule translated_templates:
     """Templates in another language than English, for which none are bundled."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
-        neighbors="results/{pair}/neighbors.parquet",
-        random="results/{pair}/random_neighbors.parquet",
+        neighbors=neighbor_facts(),
         new=side("properties.parquet", "new"),
         old=side("properties.parquet", "old"),
         candidates="results/{pair}/verbalize/candidates.{language}.parquet",
     output:
-        templates="results/{pair}/templates.{language}.parquet",
+        "results/{pair}/templates.{language}.parquet",
     log:
         "logs/{pair}/templates.{language}.txt",
     benchmark:
@@ -269,34 +186,21 @@ rule translated_templates:
     resources:
         **request("verbalize templates"),
     params:
-        code=code("verbalize templates"),
-        kept=config["verbalization"]["templates"],
+        **given("verbalize templates", no_fallback=True),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift verbalize templates \
-            --updates {input.updates:q} \
-            --neighbors {input.neighbors:q} {input.random:q} \
-            --new {input.new:q} \
-            --old {input.old:q} \
-            --no-fallback \
-            --candidates {input.candidates:q} \
-            --kept {params.kept} \
-            --output {output.templates:q}
-        """
+        job("verbalize templates", without="templates source labels")
 
 
 rule literals:
     """Dates, quantities and texts of the facts as written in a sentence."""
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
-        neighbors="results/{pair}/neighbors.parquet",
-        random="results/{pair}/random_neighbors.parquet",
+        neighbors=neighbor_facts(),
         new=entities("new"),
         old=entities("old"),
         labels=config["labels"],
     output:
-        literals="results/{pair}/literals.parquet",
+        "results/{pair}/literals.parquet",
     log:
         "logs/{pair}/literals.txt",
     benchmark:
@@ -306,17 +210,6 @@ rule literals:
     resources:
         **request("verbalize literals"),
     params:
-        code=code("verbalize literals"),
-        variant=config["variant"],
+        **given("verbalize literals"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift verbalize literals \
-            --updates {input.updates:q} \
-            --neighbors {input.neighbors:q} {input.random:q} \
-            --new {input.new:q} \
-            --old {input.old:q} \
-            --labels {input.labels:q} \
-            --variant {params.variant} \
-            --output {output.literals:q}
-        """
+        job("verbalize literals")

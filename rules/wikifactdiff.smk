@@ -7,9 +7,6 @@ wikifactdiff.stats.json, funnel.parquet, manifest.json; by name only shared_obje
 
 import json
 
-from factdrift.core.stage_settings import settings_of
-from factdrift.wikifactdiff.commands import AssembleSettings
-
 
 include: "inputs/wikifactdiff.smk"
 
@@ -21,7 +18,7 @@ rule popularity:
         old=entities("old"),
         pageviews=lambda wildcards: pageview_months(date_of(wildcards, "new")),
     output:
-        popularity="results/{pair}/popularity.parquet",
+        "results/{pair}/popularity.parquet",
     log:
         "logs/{pair}/popularity.txt",
     benchmark:
@@ -31,30 +28,22 @@ rule popularity:
     resources:
         **request("wikifactdiff popularity"),
     params:
-        code=code("wikifactdiff popularity"),
-        pageviews=pageview_folder,
-        date=lambda wildcards: date_of(wildcards, "new"),
-        months=config["method"]["popularity_months"],
+        **given(
+            "wikifactdiff popularity",
+            pageviews=pageview_folder,
+            date=lambda wildcards: date_of(wildcards, "new"),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift wikifactdiff popularity \
-            --new {input.new:q} \
-            --old {input.old:q} \
-            --pageviews {params.pageviews:q} \
-            --date {params.date} \
-            --months {params.months} \
-            --output {output.popularity:q}
-        """
+        job("wikifactdiff popularity", without="memory_mb")
 
 
 rule snapshot_popularity:
     """Popularity of every item of one dump, as of its date."""
     input:
-        entities=buckets("results/snapshots/{date}/entities/{bucket}.parquet"),
+        new=buckets("results/snapshots/{date}/entities/{bucket}.parquet"),
         pageviews=lambda wildcards: pageview_months(wildcards.date),
     output:
-        popularity="results/snapshots/{date}/popularity.parquet",
+        "results/snapshots/{date}/popularity.parquet",
     log:
         "logs/snapshots/{date}/popularity.txt",
     benchmark:
@@ -62,19 +51,9 @@ rule snapshot_popularity:
     resources:
         **request("wikifactdiff popularity"),
     params:
-        code=code("wikifactdiff popularity"),
-        pageviews=pageview_folder,
-        months=config["method"]["popularity_months"],
+        **given("wikifactdiff popularity", pageviews=pageview_folder, date="{date}"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift wikifactdiff popularity \
-            --new {input.entities:q} \
-            --pageviews {params.pageviews:q} \
-            --date {wildcards.date} \
-            --months {params.months} \
-            --output {output.popularity:q}
-        """
+        job("wikifactdiff popularity", without="old memory_mb")
 
 
 rule select_replacements:
@@ -82,7 +61,7 @@ rule select_replacements:
     input:
         updates=buckets("results/{pair}/updates/{bucket}.parquet"),
     output:
-        groups="results/{pair}/replacements.parquet",
+        "results/{pair}/replacements.parquet",
     log:
         "logs/{pair}/replacements.txt",
     benchmark:
@@ -92,21 +71,9 @@ rule select_replacements:
     resources:
         **request("wikifactdiff select"),
     params:
-        code=code("wikifactdiff select"),
-        undersample=[
-            f"--undersample={relation}={factor}"
-            for relation, factor in sorted(config["undersample"].items())
-        ],
-        seed=config["seed"],
+        **given("wikifactdiff select"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift wikifactdiff select \
-            --updates {input.updates:q} \
-            {params.undersample:q} \
-            --seed {params.seed} \
-            --output {output.groups:q}
-        """
+        job("wikifactdiff select")
 
 
 rule funnel:
@@ -117,7 +84,7 @@ rule funnel:
         untouched=buckets("results/{pair}/untouched/{bucket}.parquet"),
         groups="results/{pair}/replacements.parquet",
     output:
-        funnel="results/{pair}/funnel.parquet",
+        "results/{pair}/funnel.parquet",
     log:
         "logs/{pair}/funnel.txt",
     benchmark:
@@ -127,17 +94,9 @@ rule funnel:
     resources:
         **request("wikifactdiff funnel"),
     params:
-        code=code("wikifactdiff funnel"),
+        **given("wikifactdiff funnel"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift wikifactdiff funnel \
-            --report {input.report:q} \
-            --updates {input.updates:q} \
-            --untouched {input.untouched:q} \
-            --groups {input.groups:q} \
-            --output {output.funnel:q}
-        """
+        job("wikifactdiff funnel")
 
 
 rule assemble:
@@ -153,11 +112,11 @@ rule assemble:
         templates="results/{pair}/templates.parquet",
         literals="results/{pair}/literals.parquet",
         neighbors="results/{pair}/neighbors.parquet",
-        random="results/{pair}/random_neighbors.parquet",
+        random_neighbors="results/{pair}/random_neighbors.parquet",
         funnel="results/{pair}/funnel.parquet",
         words=word_tables(),
     output:
-        dataset="results/{pair}/wikifactdiff.parquet",
+        "results/{pair}/wikifactdiff.parquet",
     log:
         "logs/{pair}/wikifactdiff.txt",
     benchmark:
@@ -167,29 +126,15 @@ rule assemble:
     resources:
         **request("wikifactdiff assemble"),
         # A resource, since a dataset that is there need not be made again for it.
-        empty=lambda wildcards: may_be_empty(wildcards),
+        may_be_empty=lambda wildcards: may_be_empty(wildcards),
     params:
-        code=code("wikifactdiff assemble"),
-        settings=lambda wildcards: settings_of(of_pair(wildcards), AssembleSettings, ""),
+        **given(
+            "wikifactdiff assemble",
+            old_date=lambda wildcards: date_of(wildcards, "old"),
+            new_date=lambda wildcards: date_of(wildcards, "new"),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift wikifactdiff assemble \
-            --updates {input.updates:q} \
-            --old-entities {input.old_entities:q} \
-            --new-entities {input.new_entities:q} \
-            --old-properties {input.old_properties:q} \
-            --new-properties {input.new_properties:q} \
-            --labels {input.labels:q} \
-            --popularity {input.popularity:q} \
-            --templates {input.templates:q} \
-            --literals {input.literals:q} \
-            --neighbors {input.neighbors:q} \
-            --random-neighbors {input.random:q} \
-            --funnel {input.funnel:q} \
-            --settings {params.settings:q} {resources.empty} \
-            --output {output.dataset:q}
-        """
+        job("wikifactdiff assemble", without="memory_mb")
 
 
 use rule assemble as assemble_shared_objects with:
@@ -198,10 +143,10 @@ use rule assemble as assemble_shared_objects with:
         **dict(rules.assemble.input.items())
         | {
             "neighbors": "results/{pair}/neighbors/obsolete_objects.parquet",
-            "random": "results/{pair}/neighbors/new_objects.parquet",
+            "random_neighbors": "results/{pair}/neighbors/new_objects.parquet",
         },
     output:
-        dataset="results/{pair}/shared_objects.parquet",
+        "results/{pair}/shared_objects.parquet",
     log:
         "logs/{pair}/shared_objects.txt",
     benchmark:
@@ -216,7 +161,7 @@ rule replacements:
         dataset="results/{pair}/wikifactdiff.parquet",
         groups="results/{pair}/replacements.parquet",
     output:
-        dataset="results/{pair}/wfd_repl.parquet",
+        "results/{pair}/wfd_repl.parquet",
     log:
         "logs/{pair}/wfd_repl.txt",
     benchmark:
@@ -226,15 +171,9 @@ rule replacements:
     resources:
         **request("wikifactdiff replacements"),
     params:
-        code=code("wikifactdiff replacements"),
+        **given("wikifactdiff replacements"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift wikifactdiff replacements \
-            --dataset {input.dataset:q} \
-            --groups {input.groups:q} \
-            --output {output.dataset:q}
-        """
+        job("wikifactdiff replacements")
 
 
 rule statistics:
@@ -243,7 +182,7 @@ rule statistics:
         dataset="results/{pair}/wikifactdiff.parquet",
         groups="results/{pair}/replacements.parquet",
     output:
-        counts="results/{pair}/wikifactdiff.stats.json",
+        "results/{pair}/wikifactdiff.stats.json",
     log:
         "logs/{pair}/stats.txt",
     benchmark:
@@ -253,15 +192,9 @@ rule statistics:
     resources:
         **request("wikifactdiff stats"),
     params:
-        code=code("wikifactdiff stats"),
+        **given("wikifactdiff stats"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift wikifactdiff stats \
-            --dataset {input.dataset:q} \
-            --groups {input.groups:q} \
-            --output {output.counts:q}
-        """
+        job("wikifactdiff stats")
 
 
 rule export_jsonl:
@@ -269,7 +202,7 @@ rule export_jsonl:
     input:
         dataset="results/{pair}/{dataset}.parquet",
     output:
-        lines="results/{pair}/{dataset}.jsonl",
+        "results/{pair}/{dataset}.jsonl",
     log:
         "logs/{pair}/{dataset}.jsonl.txt",
     benchmark:
@@ -281,14 +214,9 @@ rule export_jsonl:
     resources:
         **request("wikifactdiff export"),
     params:
-        code=code("wikifactdiff export"),
+        **given("wikifactdiff export"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift wikifactdiff export \
-            --dataset {input.dataset:q} \
-            --output {output.lines:q}
-        """
+        job("wikifactdiff export")
 
 
 rule manifest:
@@ -302,20 +230,22 @@ rule manifest:
             f"results/snapshots/{date}/sample.account.json" for date in sample_dates(wildcards)
         ],
         funnel="results/{pair}/funnel.parquet",
-        tables=expand(
-            "results/{{pair}}/{name}.parquet",
-            name=[
-                *("preprocess_report", "popularity", "replacements", "neighbors", "random_neighbors"),
-                *("templates", "literals", "funnel", "wikifactdiff"),
-            ],
-        ),
-        bucketed=[
-            path
-            for table in ("triples", "new_entities", "updates", "untouched")
-            for path in buckets(f"results/{{pair}}/{table}/{{bucket}}.parquet")
+        tables=[
+            *expand(
+                "results/{{pair}}/{name}.parquet",
+                name=[
+                    *("preprocess_report", "popularity", "replacements", "neighbors", "random_neighbors"),
+                    *("templates", "literals", "funnel", "wikifactdiff"),
+                ],
+            ),
+            *(
+                path
+                for table in ("triples", "new_entities", "updates", "untouched")
+                for path in buckets(f"results/{{pair}}/{table}/{{bucket}}.parquet")
+            ),
         ],
     output:
-        manifest="results/{pair}/manifest.json",
+        "results/{pair}/manifest.json",
     log:
         "logs/{pair}/manifest.txt",
     benchmark:
@@ -325,37 +255,19 @@ rule manifest:
     resources:
         **request("wikifactdiff manifest"),
     params:
-        code=code("wikifactdiff manifest"),
-        dumps=lambda wildcards, input: [
-            f"--dump={date}={path}" for date, path in zip(wildcards.pair.split("_"), input.dumps)
-        ],
-        snapshots=lambda wildcards, input: [
-            f"--snapshot={date}={path}" for date, path in zip(wildcards.pair.split("_"), input.snapshots)
-        ],
-        samples=lambda wildcards, input: [
-            f"--sample={date}={path}" for date, path in zip(sample_dates(wildcards), input.samples)
-        ],
-        old_date=lambda wildcards: date_of(wildcards, "old"),
-        new_date=lambda wildcards: date_of(wildcards, "new"),
-        configuration=lambda wildcards: json.dumps(
-            {
-                key: value
-                for key, value in of_pair(wildcards).items()
-                if key not in ("stream", "refresh", "contact", "publish")
-            },
-            sort_keys=True,
+        **given(
+            "wikifactdiff manifest",
+            old_date=lambda wildcards: date_of(wildcards, "old"),
+            new_date=lambda wildcards: date_of(wildcards, "new"),
+            sample_dates=sample_dates,
+            configuration=lambda wildcards: json.dumps(
+                {
+                    key: value
+                    for key, value in of_pair(wildcards).items()
+                    if key not in ("stream", "refresh", "contact", "publish")
+                },
+                sort_keys=True,
+            ),
         ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift wikifactdiff manifest \
-            --old-date {params.old_date} \
-            --new-date {params.new_date} \
-            {params.dumps:q} \
-            {params.snapshots:q} \
-            {params.samples:q} \
-            --configuration {params.configuration:q} \
-            --tables {input.tables:q} {input.bucketed:q} \
-            --funnel {input.funnel:q} \
-            --output {output.manifest:q}
-        """
+        job("wikifactdiff manifest", without="checksum")

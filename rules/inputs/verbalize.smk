@@ -1,12 +1,16 @@
-"""Settings of the chat model, and where sentence templates come from."""
+"""The form of requests to the chat model, facts to put into words, and where sentence templates come from."""
 
-import json
+from factdrift.chat.settings import Form
 
 
 def chat_form():
     """What of the key `chat` shapes a request, as JSON: another price limit or address changes none."""
-    shaping = ("model", "temperature", "answer_tokens", "limit_param", "structured", "extra")
-    return json.dumps({key: config["chat"][key] for key in shaping if key in config["chat"]}, sort_keys=True)
+    return settings_of(config, Form, "chat")
+
+
+def neighbor_facts():
+    """The nearest and the random facts of a pair."""
+    return [f"results/{{pair}}/{kind}.parquet" for kind in ("neighbors", "random_neighbors")]
 
 
 def candidates():

@@ -5,18 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec import structs
 
 from factdrift.chat.settings import chat_settings
 from factdrift.core.tables import write_parquet
 from factdrift.statements.gather import CLASSES
+from factdrift.verbalize.jobs import Sample
 from factdrift.verbalize.requests import messages, write_requests
-from factdrift.verbalize.sample import SAMPLE, Inputs, draw
+from factdrift.verbalize.sample import SAMPLE, draw
+from factdrift.verbalize.settings import SampleSettings
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, TRANSLATIONS
 
 FILTERED = pa.schema(
@@ -64,31 +68,33 @@ def inputs(
     properties: list[dict[str, Any]],
     names: list[dict[str, Any]] | None = None,
     buckets: int = 1,
-) -> Inputs:
-    def split(name: str, schema: pa.Schema, rows: list[dict[str, Any]], key: str) -> list[Path]:
-        return [
+) -> Sample:
+    def split(name: str, schema: pa.Schema, rows: list[dict[str, Any]], key: str) -> tuple[Path, ...]:
+        return tuple(
             table(tmp_path / f"{name}{k}.parquet", schema, [row for row in rows if row[key] % buckets == k])
             for k in range(buckets)
-        ]
+        )
 
     popularity = [{"id": item["id"], "popularity": item.get("popularity", 1.0)} for item in items]
     labels = tmp_path / "labels.tsv"
     labels.write_text("id\tlabel\nQ77\tsupplied\nP8\tsupplied relation\n")
-    return Inputs(
-        split("filtered", FILTERED, facts, "subject"),
-        split("entities", ENTITIES, items, "id"),
-        table(tmp_path / "properties.parquet", PROPERTIES, properties),
-        table(tmp_path / "classes.parquet", CLASSES, [{"id": 5, "label": "human"}, {"id": 6}]),
-        table(tmp_path / "popularity.parquet", POPULARITY, popularity),
-        [table(tmp_path / "translations.parquet", TRANSLATIONS, names)] if names else [],
-        [labels],
+    return Sample(
+        filtered=split("filtered", FILTERED, facts, "subject"),
+        entities=split("entities", ENTITIES, items, "id"),
+        properties=table(tmp_path / "properties.parquet", PROPERTIES, properties),
+        classes=table(tmp_path / "classes.parquet", CLASSES, [{"id": 5, "label": "human"}, {"id": 6}]),
+        popularity=table(tmp_path / "popularity.parquet", POPULARITY, popularity),
+        translations=(table(tmp_path / "translations.parquet", TRANSLATIONS, names),) if names else (),
+        labels=(labels,),
+        settings=SampleSettings(("en",), 100_000, 100, 0),
+        output=tmp_path / "sample.parquet",
     )
 
 
-def drawn(given: Inputs, tmp_path: Path, *languages: str, **sizes: int) -> list[dict[str, Any]]:
-    output = tmp_path / "sample.parquet"
-    rows = draw(given, languages or ("en",), output, **sizes)
-    found = pq.read_table(output)
+def drawn(given: Sample, tmp_path: Path, *languages: str, **sizes: int) -> list[dict[str, Any]]:
+    settings = structs.replace(given.settings, languages=languages or ("en",), **sizes)
+    rows = draw(replace(given, settings=settings))
+    found = pq.read_table(given.output)
     assert found.schema == SAMPLE
     assert rows == found.num_rows
     return found.to_pylist()

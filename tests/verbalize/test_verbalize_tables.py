@@ -1,6 +1,7 @@
 """templates.parquet and literals.parquet from small updates, neighbour and entity tables."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.verbalize.candidates import CANDIDATES
+from factdrift.verbalize.jobs import WriteTemplates
 from factdrift.verbalize.literals import LITERALS, write_literals
 from factdrift.verbalize.templates import TEMPLATES, read_templates, write_templates
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES
@@ -61,6 +63,13 @@ def bundled(tmp_path: Path) -> Path:
     return path
 
 
+def templates(output: Path, updates: Sequence[Path], new: Path, old: Path, **more: Any) -> int:
+    """Writes the templates of updates; returns their number."""
+    return write_templates(
+        WriteTemplates(updates=tuple(updates), new=new, old=old, output=output, **({"kept": 5} | more))
+    )
+
+
 def test_templates_of_the_relations_that_occur(tmp_path: Path, bundled: Path) -> None:
     updates = [
         table(tmp_path / "0.parquet", UPDATE, {"property": 36}, {"property": 36}),
@@ -82,7 +91,9 @@ def test_templates_of_the_relations_that_occur(tmp_path: Path, bundled: Path) ->
     labels.write_text("id\tlabel\nP97\tnoble title\nQ97\tnot a property\nP6\tnot needed\n")
     output = tmp_path / "templates.parquet"
 
-    rows = write_templates(updates, neighbors, [new, old], [labels], bundled, output)
+    rows = templates(
+        output, updates, new, old, neighbors=tuple(neighbors), labels=(labels,), templates=bundled
+    )
 
     written = pq.read_table(output)
     assert written.schema == TEMPLATES
@@ -111,7 +122,7 @@ def test_a_relation_whose_label_holds_a_blank_is_named_by_its_id(
     labels = tmp_path / "labels.tsv"
     labels.write_text(f"id\tlabel\nP6\t{label}\n")
     output = tmp_path / "templates.parquet"
-    write_templates([updates], [], [properties], [labels], bundled, output)
+    templates(output, [updates], properties, properties, labels=(labels,), templates=bundled)
     assert pq.read_table(output)["template"][0].as_py() == GENERIC[0].replace("{relation}", "P6")
 
 
@@ -119,7 +130,7 @@ def test_no_relations_give_an_empty_table(tmp_path: Path, bundled: Path) -> None
     updates = table(tmp_path / "0.parquet", UPDATE)
     properties = table(tmp_path / "p.parquet", PROPERTIES)
     output = tmp_path / "templates.parquet"
-    assert write_templates([updates], [], [properties, properties], [], bundled, output) == 0
+    assert templates(output, [updates], properties, properties, templates=bundled) == 0
     assert pq.read_table(output).schema == TEMPLATES
 
 
@@ -283,9 +294,9 @@ def test_candidates_come_before_what_is_bundled(tmp_path: Path, bundled: Path) -
     found.append({"property": 777, "template": "not {subject} {object}", "rank": 1, "count": 1})
     candidates = table(tmp_path / "c.parquet", CANDIDATES, *found)
     output = tmp_path / "templates.parquet"
-    arguments = ([updates], [], [properties], [], bundled, output)
+    arguments = (output, [updates], properties, properties)
 
-    assert write_templates(*arguments, candidates=[candidates], source="file", kept=2) == 6
+    assert templates(*arguments, templates=bundled, candidates=(candidates,), source="file", kept=2) == 6
     rows = pq.read_table(output).to_pylist()
     assert [(row["property"], row["rank"], row["source"], row["count"]) for row in rows] == [
         (6, 1, "generic", None),
@@ -298,10 +309,9 @@ def test_candidates_come_before_what_is_bundled(tmp_path: Path, bundled: Path) -
     assert rows[-1]["examples"] == ["x"]
     assert rows[0]["examples"] == []
 
-    alone = ([updates], [], [properties], [], None, output)
-    assert write_templates(*alone, candidates=[candidates], kept=1) == 1
-    assert write_templates(*alone) == 0
+    assert templates(*arguments, no_fallback=True, candidates=(candidates,), kept=1) == 1
+    assert templates(*arguments, no_fallback=True) == 0
 
     empty = table(tmp_path / "c.parquet", CANDIDATES)
-    assert write_templates(*arguments, candidates=[empty]) == 15
+    assert templates(*arguments, templates=bundled, candidates=(empty,)) == 15
     assert {row["source"] for row in pq.read_table(output).to_pylist()} == {"bundled", "generic"}

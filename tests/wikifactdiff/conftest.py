@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.updates.open_groups import JOINED
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, TIME
 from factdrift.wikidata.time import parse_time
-from factdrift.wikifactdiff.assemble import Inputs, Origin, assemble
+from factdrift.wikifactdiff.jobs import Assemble
 
 Row = dict[str, Any]
 Build = Callable[..., "Files"]
@@ -141,12 +142,12 @@ UPDATED = [
 class Files:
     """The paths of a build's tables, and what assembles them."""
 
-    def __init__(self, folder: Path, inputs: Inputs):
-        self.folder, self.inputs = folder, inputs
+    def __init__(self, folder: Path, job: Assemble):
+        self.folder, self.job = folder, job
 
     def assemble(self, name: str = "wikifactdiff", **options: Any) -> Path:
         output = self.folder / f"{name}.parquet"
-        assemble(self.inputs, output, Origin("2021-01-04", "2023-02-27", "funnel.parquet"), **options)
+        replace(self.job, output=output, **options).run()
         return output
 
     def records(self, **options: Any) -> list[Row]:
@@ -226,7 +227,20 @@ def build(tmp_path: Path) -> Build:
             name: write(tmp_path / f"{name}.parquet", schema, rows.get(name, given))
             for name, (schema, given) in defaults.items()
         }
-        several = {name: [paths[name]] for name in ("updates", "old_entities", "new_entities")}
-        return Files(tmp_path, Inputs(**(paths | several), labels=[]))
+        several = {name: (paths[name],) for name in ("updates", "old_entities", "new_entities")}
+        job = Assemble(
+            **(paths | several),  # type: ignore[arg-type]
+            funnel=Path("funnel.parquet"),
+            old_date="2021-01-04",
+            new_date="2023-02-27",
+            variant="paper",
+            subject_names="label",
+            grammar="fitted",
+            measurements="plain",
+            seed=0,
+            test_share=0.2,
+            output=tmp_path,
+        )
+        return Files(tmp_path, job)
 
     return make

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +19,7 @@ from factdrift.core.tables import write_parquet
 from factdrift.updates.untouched import UNTOUCHED
 from factdrift.wikifactdiff.export import export
 from factdrift.wikifactdiff.funnel import write_funnel
-from factdrift.wikifactdiff.manifest import write_manifest
+from factdrift.wikifactdiff.jobs import Manifest, Sides
 from factdrift.wikifactdiff.show import find, lines
 from factdrift.wikifactdiff.stats import write_stats
 
@@ -230,6 +231,19 @@ def test_show(build: Build) -> None:
         find(other, "Q30", None, None)
 
 
+def manifest_of(output: Path, dump: Path, snapshot: Path, **more: Any) -> None:
+    Manifest(
+        old_date="2021-01-04",
+        new_date="2023-02-27",
+        dumps=Sides(dump, dump),
+        snapshots=Sides(snapshot, snapshot),
+        sample_dates=("2021-01-04",),
+        configuration={"snapshots": {"old": "2021-01-04"}, "seed": 7},
+        output=output,
+        **more,
+    ).run()
+
+
 def manifest(folder: Path, build: Build, name: str) -> str:
     dump = folder / "old.json.gz"
     dump.write_bytes(b"a dump")
@@ -238,17 +252,7 @@ def manifest(folder: Path, build: Build, name: str) -> str:
     account = folder / "account.json"
     account.write_text('{"made_up_ids": 2}')
     dataset = build().assemble()
-    write_manifest(
-        {"old": "2021-01-04", "new": "2023-02-27"},
-        {"2021-01-04": dump},
-        {"2021-01-04": snapshot},
-        {"2021-01-04": account},
-        {"snapshots": {"old": "2021-01-04"}, "seed": 7},
-        [dataset],
-        funnel(folder),
-        "sha1",
-        folder / name,
-    )
+    manifest_of(folder / name, dump, snapshot, samples=(account,), tables=(dataset,), funnel=funnel(folder))
     return (folder / name).read_text()
 
 
@@ -257,8 +261,9 @@ def test_manifest(build: Build, tmp_path: Path) -> None:
     assert manifest(tmp_path, build, "again.json") == text
     written = json.loads(text)
     digest = hashlib.sha1(b"a dump").hexdigest()
-    assert written["dumps"] == {"2021-01-04": {"file": "old.json.gz", "bytes": 6, "sha1": digest}}
-    assert written["snapshots"] == {"2021-01-04": {"items": 3}}
+    dates = "2021-01-04", "2023-02-27"
+    assert written["dumps"] == {day: {"file": "old.json.gz", "bytes": 6, "sha1": digest} for day in dates}
+    assert written["snapshots"] == {day: {"items": 3} for day in dates}
     assert written["sample"] == {"2021-01-04": {"made_up_ids": 2}}
     assert written["configuration"] == {"snapshots": {"old": "2021-01-04"}, "seed": 7}
     assert written["rows"] == {str(tmp_path / "wikifactdiff.parquet"): 4}
@@ -269,9 +274,7 @@ def test_manifest(build: Build, tmp_path: Path) -> None:
 
 def test_manifest_names_a_missing_dump(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone\.json\.gz: the dump is missing"):
-        write_manifest(
-            {}, {"2021-01-04": tmp_path / "gone.json.gz"}, {}, {}, {}, [], tmp_path, "sha1", tmp_path
-        )
+        manifest_of(tmp_path, tmp_path / "gone.json.gz", tmp_path, samples=(tmp_path,), funnel=tmp_path)
 
 
 def test_load(build: Build) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -9,7 +10,6 @@ import pytest
 
 from factdrift.core.errors import InputError
 from factdrift.edit.layouts.rows import SCHEMA
-from factdrift.wikifactdiff.prompts import Style
 
 from .conftest import (
     BIDEN,
@@ -176,13 +176,13 @@ def test_a_prompt_has_the_date_of_the_latest_new_measurement(build: Build) -> No
             ]
         )
     ]
-    (record,) = build(updates=rows).records(style=Style(dated=True))
+    (record,) = build(updates=rows).records(measurements="dated")
     assert record["update_prompt"] == "As of March 2022, the population of the United States is ____"
 
 
 def test_a_date_coarser_than_a_year_is_not_said(build: Build) -> None:
     rows = [number(USA, "F+", "new", "67", new_pit=time("+2010-00-00", 8))]
-    (record,) = build(updates=rows).records(style=Style(dated=True))
+    (record,) = build(updates=rows).records(measurements="dated")
     assert record["update_prompt"] == "The population of the United States is ____"
 
 
@@ -293,7 +293,7 @@ def test_labels_from_a_file(build: Build) -> None:
         files.assemble()
     given = files.folder / "labels.tsv"
     given.write_text('id\tlabel\nQ90\t"Paris", the city\nQ30\tnot this\n')
-    files.inputs = files.inputs._replace(labels=[given])
+    files.job = replace(files.job, labels=(given,))
     record = by_ids(files.records())["Q900000001", "P36"]
     assert record["objects"][0]["label"] == '"Paris", the city'
     assert by_ids(files.records())["Q30", "P6"]["subject"]["label"] == "USA"
@@ -304,7 +304,7 @@ def test_labels_of_relations_from_a_file(build: Build) -> None:
     assert by_ids(files.records())["Q30", "P6"]["relation"]["label"] is None
     given = files.folder / "labels.tsv"
     given.write_text("id\tlabel\nP6\thead of government\nP36\tcapital\n")
-    files.inputs = files.inputs._replace(labels=[given])
+    files.job = replace(files.job, labels=(given,))
     record = by_ids(files.records())["Q30", "P6"]
     assert record["relation"] == {"id": "P6", "label": "head of government", "description": None}
     assert record["random_neighborhood"][0]["relation"]["label"] == "capital"
@@ -332,7 +332,7 @@ def test_what_is_not_verbalized_is_named(build: Build) -> None:
 def test_buckets(build: Build) -> None:
     files = build()
     whole = files.assemble("whole").read_bytes()
-    table = pq.read_table(files.inputs.updates[0])
+    table = pq.read_table(files.job.updates[0])
     parts = [
         write(
             files.folder / f"part{k}.parquet",
@@ -341,7 +341,7 @@ def test_buckets(build: Build) -> None:
         )
         for k in range(3)
     ]
-    files.inputs = files.inputs._replace(updates=parts[::-1])
+    files.job = replace(files.job, updates=parts[::-1])
     assert files.assemble("parts").read_bytes() == whole
 
 
@@ -364,7 +364,7 @@ def named(build: Build, **options: Any) -> dict[tuple[str, str], Row]:
 
 
 def test_subjects_of_one_name_are_told_apart_by_their_descriptions(build: Build) -> None:
-    records = named(build, style=Style(unique_names=True))
+    records = named(build, subject_names="unique")
     georgia, state, usa = (records[key, "P6"] for key in ("Q900000001", "Q142", "Q30"))
     prompt = "The head of government of {} is ____"
     assert georgia["update_prompt"] == prompt.format("Georgia (sovereign state)")
@@ -417,7 +417,7 @@ def test_objects_have_their_article_where_all_of_a_group_do(build: Build) -> Non
     assert records["Q142", "P6"]["update_prompt"] == "The head of government of Lakers is ____"
     first, second = (fact["objects"][0]["prompt"] for fact in records["Q30", "P6"]["neighborhood"])
     assert (first.endswith(" the ____"), second.endswith(" the ____")) == (True, False)
-    plain = by_ids(files.records(style=Style(fitted=False)))["Q30", "P6"]
+    plain = by_ids(files.records(grammar="plain"))["Q30", "P6"]
     assert plain["update_prompt"] == "The head of government of Joe Biden is ____"
 
 
@@ -425,12 +425,12 @@ def test_measurements_are_dated_by_the_new_value(build: Build) -> None:
     """What is asked for is a quantity with a point in time; others of the same dataset stay as they are."""
     files = build()
     assert by_ids(files.records())["Q142", "P1082"]["update_prompt"].startswith("The population of France is")
-    dated = by_ids(files.records(style=Style(dated=True)))
+    dated = by_ids(files.records(measurements="dated"))
     assert dated["Q142", "P1082"]["update_prompt"] == "As of 2022, the population of France is ____"
     assert dated["Q30", "P1082"]["update_prompt"] == "The population of the United States is ____"
     assert dated["Q30", "P6"]["update_prompt"] == "The head of government of the United States is ____"
     day = time("+2019-12-31")
     facts = [near(USA, P6, 1, FRANCE, None, relation=P1082, key="5", pit=day)]
-    record = by_ids(build(neighbors=facts).records(style=Style(dated=True)))["Q30", "P6"]
+    record = by_ids(build(neighbors=facts).records(measurements="dated"))["Q30", "P6"]
     (prompt,) = (fact["objects"][0]["prompt"] for fact in record["neighborhood"])
     assert prompt == "As of December 31, 2019, the population of France is ____"

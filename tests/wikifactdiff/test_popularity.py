@@ -13,7 +13,7 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.core.settings import month_files
 from factdrift.wikidata.tables import ENTITIES
-from factdrift.wikifactdiff.popularity import popularity
+from factdrift.wikifactdiff.jobs import Popularity
 
 from .conftest import Row, write
 
@@ -38,13 +38,14 @@ def run(
     folder: Path, new: list[Row], old: list[Row] | None, pageviews: Path | None
 ) -> dict[int, tuple[float, str]]:
     output = folder / "popularity.parquet"
-    popularity(
-        [write(folder / "new.parquet", ENTITIES, new)],
-        [] if old is None else [write(folder / "old.parquet", ENTITIES, old)],
-        pageviews,
-        DAY,
-        output,
-    )
+    Popularity(
+        new=(write(folder / "new.parquet", ENTITIES, new),),
+        old=() if old is None else (write(folder / "old.parquet", ENTITIES, old),),
+        pageviews=str(pageviews or "none"),
+        date=DAY,
+        months=12,
+        output=output,
+    ).run()
     rows = pq.read_table(output).to_pylist()
     assert [row["id"] for row in rows] == sorted(row["id"] for row in rows)
     return {row["id"]: (row["popularity"], row["source"]) for row in rows}

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from factdrift.chat.settings import Chat
+from factdrift.chat.settings import Form
 from factdrift.chat.tables import REQUESTS
 from factdrift.core.errors import InputError
 
@@ -45,7 +45,7 @@ class Request(NamedTuple):
 
 
 def build_body(
-    chat: Chat, messages: Sequence[dict[str, str]], schema: dict[str, Any] | None = None, name: str = "answer"
+    chat: Form, messages: Sequence[dict[str, str]], schema: dict[str, Any] | None = None, name: str = "answer"
 ) -> str:
     """The body of a request as canonical JSON, in the form that the settings name.
 

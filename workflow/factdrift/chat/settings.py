@@ -31,8 +31,20 @@ class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     enqueued_tokens: int | None = None
 
 
-class Chat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What shapes a request: another limit of its price or another server changes none."""
+
     model: str
+    temperature: float | Literal["server"]
+    answer_tokens: int
+    limit_param: Literal["max_completion_tokens", "max_tokens"]
+    structured: Literal["json_schema", "json_object", "none"]
+    extra: dict[str, Any]
+
+
+class Chat(Form, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All settings."""
+
     mode: Literal["live", "batch", "replay"]
     base_url: str
     api_key_file: str
@@ -41,11 +53,6 @@ class Chat(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     tries: int
     backoff: float
     patience: float
-    temperature: float | Literal["server"]
-    answer_tokens: int
-    limit_param: Literal["max_completion_tokens", "max_tokens"]
-    structured: Literal["json_schema", "json_object", "none"]
-    extra: dict[str, Any]
     batch: Batch
     max_usd: float | None = None
     requests_per_minute: int | None = None

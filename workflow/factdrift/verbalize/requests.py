@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.chat.requests import build_body
-from factdrift.chat.settings import Chat
+from factdrift.chat.settings import Form
 from factdrift.chat.tables import REQUESTS
 from factdrift.core.tables import write_parquet
 from factdrift.verbalize.language import Language, Texts, read_language
@@ -28,7 +28,7 @@ ANSWER = {
 _SLOT = re.compile(r"\{(\w+)\}")
 
 
-def write_requests(sample: Path, prompts: Path, chat: Chat, output: Path, sentences: int = 10) -> int:
+def write_requests(sample: Path, prompts: Path, chat: Form, output: Path, sentences: int = 10) -> int:
     """Writes REQUESTS for `sentences` sentences, one a triple in the sample's order; returns their number."""
     languages: dict[str, Language] = {}
     rows = []

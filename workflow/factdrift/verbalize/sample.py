@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -17,6 +17,9 @@ from factdrift.wikidata.tables import supplied_labels
 from factdrift.wikidata.values import read_value
 from factdrift.words.literals import shown
 from factdrift.words.quantities import Units
+
+if TYPE_CHECKING:
+    from factdrift.verbalize.jobs import Sample
 
 ENGLISH = "en"
 """The language of the snapshots' own labels."""
@@ -47,61 +50,39 @@ SAMPLE = pa.schema(
 `request` identifies it in the tables of requests and answers; `*_types` are labels of the classes (P31)."""
 
 
-class Inputs(NamedTuple):
-    """Tables of the old snapshot; lists are all buckets."""
-
-    filtered: Sequence[Path]
-    entities: Sequence[Path]
-    properties: Path
-    classes: Path
-    popularity: Path
-    translations: Sequence[Path]
-    """Tables of labels in other languages than English."""
-    labels: Sequence[Path]
-    """Tab-separated files (id, label) for entities that the dump lacks."""
-
-
-def draw(
-    inputs: Inputs,
-    languages: Sequence[str],
-    output: Path,
-    entities: int = 100_000,
-    triples: int = 100,
-    seed: int = 0,
-    memory_mb: int = 3000,
-    threads: int = 1,
-) -> int:
+def draw(job: Sample) -> int:
     """Writes SAMPLE: one triple of each (subject, relation), at most `triples` of each relation.
 
     Subjects are the `entities` most popular ones, in a random order that depends only on `seed` and their
     ids, as does the choice among a subject's values. Triples whose subject or object has no label in the
     language are skipped. Dates and quantities can be written in English only. Returns the number of rows.
     """
-    with database(memory_mb, threads) as db:
+    settings = job.settings
+    with database(job.memory_mb, job.threads) as db:
         db.execute(
             f"""CREATE TEMP TABLE popular AS
-            SELECT id, sha256(concat_ws(':', 'sample', {seed}, id)) AS place FROM (
-                SELECT id FROM read_parquet({sql(inputs.popularity)})
+            SELECT id, sha256(concat_ws(':', 'sample', {settings.seed}, id)) AS place FROM (
+                SELECT id FROM read_parquet({sql(job.popularity)})
                 SEMI JOIN (
-                    SELECT DISTINCT subject AS id FROM read_parquet({sql(inputs.filtered)})
+                    SELECT DISTINCT subject AS id FROM read_parquet({sql(job.filtered)})
                     WHERE dropped_by IS NULL
                 ) USING (id)
-                ORDER BY popularity DESC, id LIMIT {entities}
+                ORDER BY popularity DESC, id LIMIT {settings.entities}
             )"""
         )
         db.execute(
             f"""CREATE TEMP TABLE facts AS
             SELECT subject, property, place, statement, datatype, object, key, json,
-                sha256(concat_ws(':', 'value', {seed}, subject, property, statement, key)) AS lot
-            FROM read_parquet({sql(inputs.filtered)}) f JOIN popular p ON p.id = f.subject
+                sha256(concat_ws(':', 'value', {settings.seed}, subject, property, statement, key)) AS lot
+            FROM read_parquet({sql(job.filtered)}) f JOIN popular p ON p.id = f.subject
             WHERE dropped_by IS NULL AND (object IS NOT NULL OR json IS NOT NULL)"""
         )
-        examples = _examples(db, inputs.properties)
+        examples = _examples(db, job.properties)
         rows: list[dict[str, Any]] = []
-        for language in sorted(languages):
-            _name(db, inputs, language, examples)
-            rows += _drawn(db, inputs, language, triples, examples)
-        return write_parquet(pa.Table.from_pylist(rows, schema=SAMPLE), output)
+        for language in sorted(settings.languages):
+            _name(db, job, language, examples)
+            rows += _drawn(db, job, language, examples)
+        return write_parquet(pa.Table.from_pylist(rows, schema=SAMPLE), job.output)
 
 
 class _Example(NamedTuple):
@@ -128,7 +109,7 @@ def _examples(db: duckdb.DuckDBPyConnection, properties: Path) -> dict[int, list
 
 
 def _name(
-    db: duckdb.DuckDBPyConnection, inputs: Inputs, language: str, examples: dict[int, list[_Example]]
+    db: duckdb.DuckDBPyConnection, job: Sample, language: str, examples: dict[int, list[_Example]]
 ) -> None:
     """TEMP TABLE names (id, label, description) in a language; properties negative."""
     # Only entities of facts and examples: the labels of all items would not fit into memory.
@@ -136,16 +117,16 @@ def _name(
     db.register("exemplary", pa.table({"id": pa.array(sorted(shown_by - {None}), pa.int32())}))  # type: ignore[type-var]
     query = "SELECT id, label, description FROM read_parquet({}) WHERE label IS NOT NULL"
     if language == ENGLISH:
-        db.register("given", supplied_labels(inputs.labels))
-        of_properties = query.replace("id,", "-id,", 1).format(sql(inputs.properties))
+        db.register("given", supplied_labels(job.labels))
+        of_properties = query.replace("id,", "-id,", 1).format(sql(job.properties))
         tables = [
-            query.format(sql(inputs.entities)),
+            query.format(sql(job.entities)),
             of_properties,
         ]
         supplied = "UNION ALL SELECT id, label, NULL FROM given ANTI JOIN found USING (id)"
     else:
-        of_properties = query.replace("id,", "-id,", 1).format(sql(inputs.properties))
-        tables = [f"{query.format(sql(inputs.translations))} AND language = {sql(language)}"]
+        of_properties = query.replace("id,", "-id,", 1).format(sql(job.properties))
+        tables = [f"{query.format(sql(job.translations))} AND language = {sql(language)}"]
         supplied = ""
     db.execute(
         f"""CREATE OR REPLACE TEMP TABLE names AS
@@ -159,12 +140,12 @@ def _name(
 
 def _drawn(
     db: duckdb.DuckDBPyConnection,
-    inputs: Inputs,
+    job: Sample,
     language: str,
-    triples: int,
     examples: dict[int, list[_Example]],
 ) -> list[dict[str, Any]]:
     """The rows of SAMPLE in one language."""
+    most = job.settings.triples
     wordless = "('time', 'quantity')" if language != ENGLISH else "('')"
     db.execute(
         f"""CREATE OR REPLACE TEMP TABLE drawn AS
@@ -177,7 +158,7 @@ def _drawn(
             LEFT JOIN names o ON o.id = f.object
             WHERE CASE WHEN f.object IS NULL THEN f.datatype NOT IN {wordless} ELSE o.label IS NOT NULL END
             QUALIFY row_number() OVER (PARTITION BY f.property, f.subject ORDER BY lot, statement, key) = 1
-        ) QUALIFY row_number() OVER (PARTITION BY property ORDER BY place, subject) <= {triples}"""
+        ) QUALIFY row_number() OVER (PARTITION BY property ORDER BY place, subject) <= {most}"""
     )
     literal = [e for each in examples.values() for e in each if e.json is not None]
     columns = {"datatype": [e.datatype for e in literal], "json": [e.json for e in literal]}
@@ -186,16 +167,16 @@ def _drawn(
         """CREATE OR REPLACE TEMP TABLE literals AS
         SELECT datatype, json FROM drawn WHERE object IS NULL UNION ALL FROM exemplified"""
     )
-    units = units_of(db, inputs.entities, (), inputs.labels)
+    units = units_of(db, job.entities, (), job.labels)
     labels: dict[int, str] = dict(
         db.sql("SELECT id, label FROM names WHERE id IN (SELECT id FROM exemplary)").fetchall()
     )
     cursor = db.sql(
         f"""WITH types AS (
             SELECT e.id, list(c.label ORDER BY c.id) AS labels FROM (
-                SELECT id, unnest(classes) AS class FROM read_parquet({sql(inputs.entities)})
+                SELECT id, unnest(classes) AS class FROM read_parquet({sql(job.entities)})
                 WHERE id IN (SELECT subject FROM drawn UNION SELECT object FROM drawn)
-            ) e JOIN read_parquet({sql(inputs.classes)}) c ON c.id = e.class
+            ) e JOIN read_parquet({sql(job.classes)}) c ON c.id = e.class
             WHERE c.label IS NOT NULL GROUP BY e.id
         )
         SELECT d.* EXCLUDE (place, lot, key), coalesce(a.labels, []) AS subject_types,

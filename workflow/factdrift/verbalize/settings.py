@@ -6,12 +6,9 @@ from typing import Literal
 
 import msgspec
 
-PART = "verbalization"
-"""The part of the configuration that holds them; `seed` and `languages` stand beside it."""
-
 
 class SampleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `verbalize sample` draws."""
+    """What `verbalize sample` draws: keys of `verbalization`, and `languages` and `seed` beside it."""
 
     languages: tuple[str, ...]
     entities: int

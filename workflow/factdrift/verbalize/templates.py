@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from factdrift.core.tables import database, rows_of, sql, write_parquet
 from factdrift.wikidata.ids import property_id, property_number
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.templates import RELATION, has_blank, problem
+
+if TYPE_CHECKING:
+    from factdrift.verbalize.jobs import WriteTemplates
 
 TEMPLATES = pa.schema(
     [
@@ -80,46 +83,37 @@ def read_templates(path: Path) -> Templates:
     return Templates(labels, bundled, generic)
 
 
-def write_templates(
-    updates: Sequence[Path],
-    neighbors: Sequence[Path],
-    properties: Sequence[Path],
-    labels: Sequence[Path],
-    templates: Path | None,
-    output: Path,
-    candidates: Sequence[Path] = (),
-    source: str = "chat",
-    kept: int = 5,
-) -> int:
+def write_templates(job: WriteTemplates) -> int:
     """Writes TEMPLATES for the relations of the updates and neighbour tables; returns the number of rows.
 
     Of each relation the `kept` best: those of `candidates` (`factdrift.verbalize.candidates`, from `source`)
-    where there are any, else those of the file `templates`; without it no others. `properties` are the
-    snapshots' property tables, the new one first. A generic template names its relation by the first label
-    found in them that holds no blank, else in the `labels` tables, else by its id.
+    where there are any, else those of the file `templates`, unless `no_fallback`. A generic template names
+    its relation by the first label without a blank in the tables `new`, `old` and `labels`, else by its id.
     """
-    read = read_templates(templates) if templates else None
+    read = None if job.no_fallback else read_templates(job.templates)
     supplied = {
-        row["id"]: row["label"] for row in supplied_labels(labels).to_pylist() if not has_blank(row["label"])
+        row["id"]: row["label"]
+        for row in supplied_labels(job.labels).to_pylist()
+        if not has_blank(row["label"])
     }
     with database() as db:
-        query = f"SELECT property FROM read_parquet({sql(updates)})"
-        if neighbors:
+        query = f"SELECT property FROM read_parquet({sql(job.updates)})"
+        if job.neighbors:
             # The neighbours' own `property` is that of the updated group.
-            query += f" UNION ALL SELECT relation FROM read_parquet({sql(neighbors)})"
+            query += f" UNION ALL SELECT relation FROM read_parquet({sql(job.neighbors)})"
         relations = db.sql(f"SELECT DISTINCT property FROM ({query}) ORDER BY property").fetchall()
         labelled: dict[int, str] = {}
-        for table in properties:
+        for table in (job.new, job.old):
             for number, label in db.sql(
                 f"SELECT id, label FROM read_parquet({sql(table)}) WHERE label IS NOT NULL"
             ).fetchall():
                 if not has_blank(label):
                     labelled.setdefault(number, label)
         found: dict[int, list[dict[str, Any]]] = {}
-        if candidates:
+        if job.candidates:
             best = db.sql(
-                f"""SELECT property, rank, template, count, {sql(source)} AS source, examples
-                FROM read_parquet({sql(candidates)}) WHERE rank <= {kept} ORDER BY property, rank"""
+                f"""SELECT property, rank, template, count, {sql(job.source)} AS source, examples
+                FROM read_parquet({sql(job.candidates)}) WHERE rank <= {job.kept} ORDER BY property, rank"""
             )
             for row in best.to_arrow_table().to_pylist():
                 found.setdefault(row["property"], []).append(row)
@@ -134,6 +128,6 @@ def write_templates(
         )
         rows += [
             {"property": number, "rank": rank, "template": sentence, "source": written, "examples": []}
-            for rank, sentence in enumerate(sentences[:kept], start=1)
+            for rank, sentence in enumerate(sentences[: job.kept], start=1)
         ]
-    return write_parquet(pa.Table.from_pylist(rows, schema=TEMPLATES), output)
+    return write_parquet(pa.Table.from_pylist(rows, schema=TEMPLATES), job.output)

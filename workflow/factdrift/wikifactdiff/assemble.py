@@ -7,19 +7,22 @@ kinds of neighbour facts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from factdrift.core.errors import InputError
+from factdrift.core.switches import switches
 from factdrift.core.tables import database, sql, write_query
 from factdrift.wikidata.ids import entity_id, property_id
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.wikifactdiff.chance import chance
 from factdrift.wikifactdiff.prompts import Style, create_wording
 from factdrift.words.templates import BLANK
+
+if TYPE_CHECKING:
+    from factdrift.wikifactdiff.jobs import Assemble
 
 _JSON = "coalesce(new_json, old_json)"
 """SQL: the literal of a triple as the new dump writes it, else as the old one does."""
@@ -41,89 +44,56 @@ _MACROS = """
         CASE WHEN t IS NOT NULL THEN time_text(t) WHEN is_unknown THEN 'somevalue' END;
 """
 
-
-STYLE = Style()
-
-
-class Inputs(NamedTuple):
-    """The tables that `assemble` reads; lists are all buckets of a table."""
-
-    updates: Sequence[Path]
-    old_entities: Sequence[Path]
-    new_entities: Sequence[Path]
-    old_properties: Path
-    new_properties: Path
-    labels: Sequence[Path]
-    """Tab-separated files (id, label) for entities that the dumps lack."""
-    popularity: Path
-    templates: Path
-    literals: Path
-    neighbors: Path
-    random_neighbors: Path
+_STYLES = {"grammar": "fitted", "measurements": "dated", "subject_names": "unique"}
+"""Switch -> its value with which a field of Style is true, in the order of the fields."""
 
 
-class Origin(NamedTuple):
-    """Names for the error message about an empty result."""
-
-    old_date: str
-    new_date: str
-    funnel: str
-
-
-def assemble(
-    inputs: Inputs,
-    output: Path,
-    origin: Origin,
-    seed: int = 0,
-    test_share: float = 0.2,
-    style: Style = STYLE,
-    memory_mb: int = 3000,
-    threads: int = 1,
-    may_be_empty: bool = False,
-) -> int:
+def assemble(job: Assemble) -> int:
     """Writes the dataset, sorted by falling popularity, subject and relation; returns its number of updates.
 
     `seed` chooses the templates of neighbour facts and the `test_share` of subjects that are the test split.
-    With `style.unique_names` a prompt adds a subject's description to its label where another subject of the
-    dataset's prompts has the same label, unless the description names the object that is asked for.
+    With unique `subject_names` a prompt adds a subject's description to its label where another subject of
+    the dataset's prompts has the same label, unless the description names the object that is asked for.
     Neighbour facts without a label are left out. Raises InputError if there is no update (unless
     `may_be_empty`), or if the inputs lack a label, a literal or a template that an update needs.
     """
-    with database(memory_mb, threads) as db:
+    chosen = switches({name: getattr(job, name) for name in ("variant", *_STYLES)})
+    style = Style(*(chosen[name] == value for name, value in _STYLES.items()))
+    with database(job.memory_mb, job.threads) as db:
         db.execute(_MACROS)
         db.execute(
-            f"CREATE TEMP TABLE triples AS SELECT * FROM read_parquet({sql(inputs.updates)}) "
+            f"CREATE TEMP TABLE triples AS SELECT * FROM read_parquet({sql(job.updates)}) "
             "WHERE dropped_by IS NULL"
         )
-        _create_names(db, inputs)
-        create_wording(db, inputs.templates, "SELECT id, label, classes FROM names", _pits(inputs), style)
-        _create_words(db, inputs)
-        if not may_be_empty and not db.sql("SELECT 1 FROM triples LIMIT 1").fetchall():
+        _create_names(db, job)
+        create_wording(db, job.templates, "SELECT id, label, classes FROM names", _pits(job), style)
+        _create_words(db, job)
+        if not job.may_be_empty and not db.sql("SELECT 1 FROM triples LIMIT 1").fetchall():
             raise InputError(
-                f"no update between {origin.old_date} and {origin.new_date} reaches the dataset; "
-                f"{origin.funnel} counts, for each relation, the triples that each filter or rule dropped; "
+                f"no update between {job.old_date} and {job.new_date} reaches the dataset; "
+                f"{job.funnel} counts, for each relation, the triples that each filter or rule dropped; "
                 "choose other dates, or widen 'only'"
             )
         _check_labels(db)
-        _check_words(db, inputs)
+        _check_words(db, job)
         db.execute(
-            f"""CREATE TEMP TABLE popularity AS SELECT * FROM read_parquet({sql(inputs.popularity)})
+            f"""CREATE TEMP TABLE popularity AS SELECT * FROM read_parquet({sql(job.popularity)})
             WHERE id IN (SELECT id FROM named)"""
         )
         for name, path in (
-            ("neighborhood", inputs.neighbors),
-            ("random_neighborhood", inputs.random_neighbors),
+            ("neighborhood", job.neighbors),
+            ("random_neighborhood", job.random_neighbors),
         ):
-            _create_neighborhood(db, name, path, seed, style.unique_names)
-        return write_query(db, _records(inputs, seed, test_share, style.unique_names), output)
+            _create_neighborhood(db, name, path, job.seed, style.unique_names)
+        return write_query(db, _records(job, style.unique_names), job.output)
 
 
-def _create_names(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
+def _create_names(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
     """TEMP TABLE names (id, label, description, classes): the new dump's, else the old one's.
 
     Properties are negative.
     """
-    facts = sql([inputs.neighbors, inputs.random_neighbors])
+    facts = sql([job.neighbors, job.random_neighbors])
     db.execute(
         f"""CREATE TEMP TABLE named AS
         SELECT subject AS id FROM triples UNION SELECT object FROM triples WHERE object IS NOT NULL
@@ -133,15 +103,15 @@ def _create_names(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
     )
     sides = []
     for entities, properties in (
-        (inputs.new_entities, inputs.new_properties),
-        (inputs.old_entities, inputs.old_properties),
+        (job.new_entities, job.new_properties),
+        (job.old_entities, job.old_properties),
     ):
         sides.append(
             f"""(SELECT id, label, description, classes FROM read_parquet({sql(entities)})
                 WHERE id IN (SELECT id FROM named)
             UNION ALL SELECT -id, label, description, NULL FROM read_parquet({sql(properties)}))"""
         )
-    db.register("supplied", supplied_labels(inputs.labels))
+    db.register("supplied", supplied_labels(job.labels))
     db.execute(
         f"""CREATE TEMP TABLE names AS
         SELECT id, coalesce(n.label, o.label, given.label) AS label,
@@ -163,20 +133,20 @@ def _prompted(objects: str, unique_names: bool) -> str:
         THEN s.label || ' (' || s.description || ')' ELSE s.label END"""
 
 
-def _pits(inputs: Inputs) -> str:
+def _pits(job: Assemble) -> str:
     """SQL: the points in time (`pit`) of measurements."""
-    facts = sql([inputs.neighbors, inputs.random_neighbors])
+    facts = sql([job.neighbors, job.random_neighbors])
     return f"""SELECT new_pit AS pit FROM triples WHERE datatype = 'quantity'
         UNION ALL SELECT pit FROM read_parquet({facts}) WHERE datatype = 'quantity'"""
 
 
-def _create_words(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
+def _create_words(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
     """TEMP TABLEs shown, literals as people write them, and subjects, with their use in a sentence."""
     db.execute(
         f"""CREATE TEMP TABLE shown AS
-        SELECT datatype, json, label, short, raw FROM read_parquet({sql(inputs.literals)})"""
+        SELECT datatype, json, label, short, raw FROM read_parquet({sql(job.literals)})"""
     )
-    facts = sql([inputs.neighbors, inputs.random_neighbors])
+    facts = sql([job.neighbors, job.random_neighbors])
     db.execute(
         f"""CREATE TEMP TABLE subjects AS
         SELECT id, label, description, count(*) OVER (PARTITION BY label) > 1 AS ambiguous,
@@ -199,8 +169,8 @@ def _check_labels(db: duckdb.DuckDBPyConnection) -> None:
         )
 
 
-def _check_words(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
-    facts = sql([inputs.neighbors, inputs.random_neighbors])
+def _check_words(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
+    facts = sql([job.neighbors, job.random_neighbors])
     missing = db.sql(
         f"""SELECT DISTINCT property FROM (
             SELECT property FROM triples UNION SELECT relation FROM read_parquet({facts})
@@ -208,7 +178,7 @@ def _check_words(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
     ).fetchall()
     if missing:
         ids = ", ".join(property_id(number) for (number,) in missing)
-        raise InputError(f"{inputs.templates}: no template for {ids}; make the templates again")
+        raise InputError(f"{job.templates}: no template for {ids}; make the templates again")
     literal = db.sql(
         f"""SELECT datatype, key FROM (
             SELECT datatype, key, {_JSON} AS json FROM triples WHERE object IS NULL
@@ -218,7 +188,7 @@ def _check_words(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
     if literal:
         datatype, value = literal[0]
         raise InputError(
-            f"{inputs.literals}: no display form of the {datatype} {value}; make the literals again"
+            f"{job.literals}: no display form of the {datatype} {value}; make the literals again"
         )
 
 
@@ -270,7 +240,7 @@ def _create_neighborhood(
     )
 
 
-def _records(inputs: Inputs, seed: int, test_share: float, unique_names: bool) -> str:
+def _records(job: Assemble, unique_names: bool) -> str:
     objects = f"""
         SELECT t.subject, t.property, any_value(scenario) AS scenario, any_value(is_replace) AS is_replace,
             any_value(subject_is_ph_new) AS subject_is_ph_new,
@@ -312,7 +282,7 @@ def _records(inputs: Inputs, seed: int, test_share: float, unique_names: bool) -
                 p.popularity AS subject_popularity, g.objects,
                 coalesce(n.facts, []) AS neighborhood, coalesce(m.facts, []) AS random_neighborhood,
                 g.scenario,
-                CASE WHEN {chance("split", seed, "g.subject")} < {float(test_share)}
+                CASE WHEN {chance("split", job.seed, "g.subject")} < {float(job.test_share)}
                     THEN 'test' ELSE 'train' END AS split,
                 p.source AS popularity_source, t.source AS template_source,
                 s.ambiguous AS subject_is_ambiguous

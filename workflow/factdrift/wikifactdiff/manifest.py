@@ -8,9 +8,8 @@ import hashlib
 import importlib.metadata
 import json
 import platform
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
@@ -19,6 +18,9 @@ from factdrift.core.owned import atomic_path
 from factdrift.core.progress import Progress
 from factdrift.core.tables import database, sql
 
+if TYPE_CHECKING:
+    from factdrift.wikifactdiff.jobs import Manifest
+
 PACKAGES = (
     *("factdrift", "duckdb", "pyarrow", "numpy", "scipy", "scikit-learn", "babel", "stringzilla", "nltk"),
     *("english-words", "snakemake"),
@@ -26,35 +28,25 @@ PACKAGES = (
 _CHUNK = 8 << 20
 
 
-def write_manifest(
-    dates: Mapping[str, str],
-    dumps: Mapping[str, Path],
-    snapshots: Mapping[str, Path],
-    samples: Mapping[str, Path],
-    configuration: Mapping[str, Any],
-    tables: Sequence[Path],
-    funnel: Path,
-    checksum: str,
-    output: Path,
-) -> None:
-    """Writes the manifest.
+def write_manifest(job: Manifest) -> None:
+    """Writes the manifest; the rows of tables are counted under the paths given.
 
-    `dates`: T_old and T_new by name. `dumps`: date -> dump file, `snapshots`: date -> its snapshot.json.
-    `samples`: date -> account of the bundled sample, of each date that was rendered from it.
-    `configuration`: the resolved settings. `tables`: Parquet files to count, under
-    the paths given. `checksum`: name of the hash of the dumps (`sha1` is what Wikidata publishes).
+    Raises InputError if a dump is missing, or a sample's account or date.
     """
+    if len(job.samples) != len(job.sample_dates):
+        raise InputError(f"--samples: {len(job.samples)} files, but --sample-dates: {len(job.sample_dates)}")
+    dates = (job.old_date, job.new_date)
     manifest = {
-        "dates": dict(dates),
-        "dumps": {date: _dump(path, checksum) for date, path in sorted(dumps.items())},
-        "snapshots": {date: _json(path) for date, path in sorted(snapshots.items())},
-        "sample": {date: _json(path) for date, path in sorted(samples.items())},
-        "configuration": dict(configuration),
+        "dates": dict(zip(("old", "new"), dates, strict=True)),
+        "dumps": {day: _dump(path, job.checksum) for day, path in zip(dates, job.dumps, strict=True)},
+        "snapshots": {day: _json(path) for day, path in zip(dates, job.snapshots, strict=True)},
+        "sample": {day: _json(path) for day, path in zip(job.sample_dates, job.samples, strict=True)},
+        "configuration": job.configuration,
         "versions": versions(),
-        "rows": {str(path): pq.read_metadata(path).num_rows for path in sorted(tables)},
-        "triples": _counts(funnel),
+        "rows": {str(path): pq.read_metadata(path).num_rows for path in sorted(job.tables)},
+        "triples": _counts(job.funnel),
     }
-    with atomic_path(output) as temporary:
+    with atomic_path(job.output) as temporary:
         temporary.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import bz2
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
@@ -17,35 +17,30 @@ from factdrift.core.settings import month_files
 from factdrift.core.tables import database, sql, write_query
 from factdrift.wikidata.pageviews import VIEWS, WIKI, EnglishViews
 
+if TYPE_CHECKING:
+    from factdrift.wikifactdiff.jobs import Popularity
 
-def popularity(
-    new: Sequence[Path],
-    old: Sequence[Path],
-    pageviews: Path | None,
-    day: date,
-    output: Path,
-    months: int = 12,
-    memory_mb: int = 3000,
-    threads: int = 1,
-) -> int:
+
+def popularity(job: Popularity) -> int:
     """Writes `id`, `popularity`, `source` of each item of the new snapshot, and of items of the old one only.
 
     With an empty `old` the table has the items of one dump. `pageviews`: the directory of the monthly files,
-    or None for ln(1 + sitelinks). `day`: the date of the dump; the `months` months before its month count.
+    or `none` for ln(1 + sitelinks). `date`: of the dump; the `months` months before its month count.
     `source` says where the value comes from: `pageviews`, `class_mean`, `global_median` or `sitelinks`.
     Values are rounded to 1e-9. Returns the number of items. Raises InputError if a month is missing or no
     article of an item is in the files.
     """
-    files = [] if pageviews is None else month_files(pageviews, day, months)
-    with database(memory_mb, threads) as db:
+    pageviews = None if job.pageviews == "none" else Path(job.pageviews)
+    files = [] if pageviews is None else month_files(pageviews, job.date, job.months)
+    with database(job.memory_mb, job.threads) as db:
         columns = "id, title, coalesce(sitelinks, 0) AS sitelinks, classes"
         db.execute(
             f"""CREATE TEMP TABLE items AS
-            WITH current AS (SELECT {columns} FROM read_parquet({sql(new)}))
+            WITH current AS (SELECT {columns} FROM read_parquet({sql(job.new)}))
             SELECT * FROM current"""
             + (
-                f" UNION ALL SELECT {columns} FROM read_parquet({sql(old)}) ANTI JOIN current USING (id)"
-                if old
+                f" UNION ALL SELECT {columns} FROM read_parquet({sql(job.old)}) ANTI JOIN current USING (id)"
+                if job.old
                 else ""
             )
         )
@@ -54,15 +49,15 @@ def popularity(
                 "SELECT id, round(ln(1 + sitelinks), 9) AS popularity, 'sitelinks' AS source "
                 "FROM items ORDER BY id"
             )
-            return write_query(db, query, output)
+            return write_query(db, query, job.output)
         _read_views(db, files)
-        _create_recorded(db, months)
+        _create_recorded(db, job.months)
         if not db.sql("SELECT 1 FROM recorded LIMIT 1").fetchall():
             raise InputError(
-                f"{pageviews}: no item's English article is in the page views of the {months} months before "
-                f"{day:%Y-%m}; are these the files of {WIKI.decode()}?"
+                f"{pageviews}: no item's English article is in the page views of the {job.months} months "
+                f"before {job.date:%Y-%m}; are these the files of {WIKI.decode()}?"
             )
-        return write_query(db, _COMPLETED, output)
+        return write_query(db, _COMPLETED, job.output)
 
 
 def _read_views(db: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> None:

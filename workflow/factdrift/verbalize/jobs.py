@@ -1,0 +1,189 @@
+"""Jobs that word facts: sentence templates, the project's own or a chat model's, and literals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from factdrift.chat.settings import Form
+from factdrift.core.errors import InputError
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths
+from factdrift.core.paths import PROMPTS, TEMPLATES
+from factdrift.verbalize.settings import Quality, SampleSettings
+
+Neighbors = Annotated[Paths, "nearest and random facts", Flag("TABLE")]
+Labels = Annotated[Paths, "id, label: of what the dumps lack", Flag("TSV")]
+Bundled = Annotated[Path, f"default: {TEMPLATES}", Flag("TSV")]
+Table = Annotated[Path, Flag("TABLE")]
+Updates = Annotated[Paths, "all buckets", Flag("TABLE")]
+Written = Annotated[Output, Flag("PARQUET")]
+
+
+class WriteTemplates(Job, command="verbalize templates"):
+    """Write templates.parquet for the relations of a build."""
+
+    updates: Updates
+    neighbors: Neighbors = ()
+    output: Written
+    new: Annotated[Path, "properties of the new dump", Flag("PROPERTIES")]
+    old: Annotated[Path, "properties of the old dump", Flag("PROPERTIES")]
+    templates: Bundled = TEMPLATES
+    no_fallback: Annotated[bool, "the candidates alone"] = False
+    candidates: Annotated[Paths, "from sentences or a file", Flag("TABLE")] = ()
+    source: Annotated[Literal["chat", "file"], "of the candidates"] = "chat"
+    kept: Annotated[int, Key("verbalization.templates")]
+    labels: Labels = ()
+
+    def run(self) -> None:
+        from factdrift.verbalize.templates import write_templates
+
+        write_templates(self)
+
+
+class Literals(Job, command="verbalize literals"):
+    """Write literals.parquet for the literals of a build."""
+
+    updates: Updates
+    neighbors: Neighbors = ()
+    output: Written
+    new: Annotated[Paths, "entities tables of the new dump (units)", Flag("ENTITIES")] = ()
+    old: Annotated[Paths, "entities tables of the old dump (units)", Flag("ENTITIES")] = ()
+    labels: Labels = ()
+    variant: Annotated[Literal["paper", "reference", "revised"], Key("variant")]
+
+    def run(self) -> None:
+        from factdrift.verbalize.literals import write_literals
+
+        write_literals(
+            self.updates, self.neighbors, self.new, self.old, self.labels, self.variant, self.output
+        )
+
+
+class Show(Job, command="verbalize show"):
+    """Print the sentences of a relation."""
+
+    property: Annotated[str, "such as P6", Flag("PROPERTY", by_place=True)]
+    subject: Annotated[str, "the subject's name"]
+    object: Annotated[str, "the object's name"]
+    relation: Annotated[str | None, "the relation's label, if it has no templates", Flag("LABEL")] = None
+    templates: Bundled = TEMPLATES
+
+    def run(self) -> str:
+        from factdrift.verbalize.templates import read_templates
+        from factdrift.wikidata.ids import property_number
+        from factdrift.words.grammar import cloze, read_grammar
+        from factdrift.words.names import read_names
+
+        try:
+            number = property_number(self.property)
+        except ValueError as error:
+            raise InputError(f"{error}; write the relation's id") from None
+        templates = read_templates(self.templates)
+        if number not in templates.bundled and not self.relation:
+            raise InputError(
+                f"{self.templates}: no templates for {self.property};"
+                " give --relation LABEL to see the generic ones"
+            )
+        sentences, source = templates.of(number, self.relation or "")
+        names, grammar = read_names(), read_grammar()
+        usage, article = names.usage(self.subject), names.usage(self.object).article
+        lines = [f"{self.property} {templates.labels.get(number, self.relation)} ({source})"]
+        for rank, sentence in enumerate(sentences, start=1):
+            lines.append(f"{rank}. {cloze(sentence, self.subject, usage, grammar, article, self.object)}.")
+        return "\n".join(lines)
+
+
+class OfPrompts(Job):
+    """What works by the files of a language."""
+
+    prompts: Annotated[Path, f"default: {PROMPTS}", Flag("FOLDER")] = PROMPTS
+    output: Written
+
+
+class Sample(OfPrompts, command="verbalize sample"):
+    """Draw the triples that are put into sentences."""
+
+    filtered: Annotated[Paths, "the old dump's filtered statements, all buckets", Flag("TABLE")]
+    entities: Annotated[Paths, "the old dump's items, all buckets", Flag("TABLE")]
+    properties: Annotated[Table, "of the old dump"]
+    classes: Annotated[Table, "of the old dump"]
+    popularity: Annotated[Table, "as of the old dump"]
+    translations: Annotated[Paths, "labels in other languages", Flag("TABLE")] = ()
+    labels: Labels = ()
+    memory_mb: Annotated[int, "for the tables"] = 3000
+    threads: int = 1
+    settings: Annotated[SampleSettings, Key("verbalization")]
+
+    def run(self) -> str:
+        from factdrift.verbalize.language import read_language
+        from factdrift.verbalize.sample import draw
+
+        for code in self.settings.languages:
+            read_language(self.prompts, code)
+        return f"{draw(self):,} triples to put into sentences"
+
+
+class OfSentences(OfPrompts):
+    """What knows how many sentences are asked of the model."""
+
+    sample: Table
+    number: Annotated[int, Key("verbalization.sentences")]
+
+
+class Requests(OfSentences, command="verbalize requests"):
+    """What the chat model is asked about each triple."""
+
+    settings: Annotated[Form, Key("chat")]
+
+    def run(self) -> str:
+        from factdrift.verbalize.requests import write_requests
+
+        rows = write_requests(self.sample, self.prompts, self.settings, self.output, self.number)
+        return f"{rows:,} requests"
+
+
+class Sentences(OfSentences, command="verbalize sentences", beside="words"):
+    """Read and filter the answers."""
+
+    answers: Table
+    report: Written
+    text: Annotated[Output, "the report for reading", Flag("TXT")]
+
+    def run(self) -> str:
+        from factdrift.verbalize.sentences import write_sentences
+
+        totals = write_sentences(
+            self.sample, self.answers, self.prompts, self.output, self.report, self.text, self.number
+        )
+        kept = f"{totals.pop('kept'):,} of {totals.pop('asked'):,} sentences kept ({self.text})"
+        return "\n".join([kept, *(f"{n:,} dropped: {step}" for step, n in totals.items() if n)])
+
+
+class Count(OfPrompts, command="verbalize count"):
+    """Count the templates of the kept sentences."""
+
+    verbalizations: Table
+    sample: Table
+    language: Annotated[str, Flag("CODE")] = "en"
+    settings: Annotated[Quality, Key("verbalization")]
+
+    def run(self) -> str:
+        from factdrift.verbalize.candidates import write_candidates
+
+        rows = write_candidates(
+            self.verbalizations, self.sample, self.prompts, self.language, self.settings, self.output
+        )
+        return f"{rows:,} different templates"
+
+
+class Published(OfPrompts, command="verbalize published", beside="words"):
+    """Read templates that others have published."""
+
+    file: Annotated[Path, "best_templates.json, triple_verbs, or a templates.parquet", Flag(by_place=True)]
+    settings: Annotated[Quality, Key("verbalization")]
+
+    def run(self) -> str | None:
+        from factdrift.verbalize.published import write_published
+
+        dropped = write_published(self.file, self.prompts, self.settings, self.output)
+        return "\n".join(f"{number:,} not used: {reason}" for reason, number in dropped.items()) or None

@@ -1,0 +1,197 @@
+"""Jobs that make the datasets of labelled updates, and the list of a dataset's updates."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from factdrift.core.errors import InputError
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Role
+
+Buckets = Annotated[Paths, "all buckets"]
+Groups = Annotated[Path, "what `select` wrote"]
+
+
+class Popularity(Job, command="wikifactdiff popularity", beside="pageviews"):
+    """Page views, or sitelinks, of every item."""
+
+    new: Annotated[Paths, "entities of the snapshot of that date, all buckets"]
+    old: Annotated[Paths, "entities of another snapshot, for what only it has"] = ()
+    pageviews: Annotated[str, "monthly files; none: use sitelinks", Flag("DIRECTORY|none")]
+    date: Annotated[datetime.date, "of the dump before which the views count"]
+    months: Annotated[int, Key("method.popularity_months")]
+    memory_mb: Annotated[int, "for the tables"] = 3000
+    threads: int = 1
+    output: Output
+
+    def run(self) -> None:
+        from factdrift.wikifactdiff.popularity import popularity
+
+        popularity(self)
+
+
+class Select(Job, command="wikifactdiff select"):
+    """The groups of WFD_repl."""
+
+    updates: Annotated[Paths, "labelled triples, all buckets"]
+    undersample: Annotated[dict[str, int], Key("undersample")]
+    seed: Annotated[int, Key("seed")]
+    output: Output
+
+    def run(self) -> None:
+        from factdrift.wikidata.ids import property_number
+        from factdrift.wikifactdiff.replacements import select_replacements
+
+        factors = {property_number(relation): factor for relation, factor in self.undersample.items()}
+        select_replacements(self.updates, self.output, factors, self.seed)
+
+
+class Replacements(Job, command="wikifactdiff replacements"):
+    """wfd_repl.parquet: the selected groups' records."""
+
+    dataset: Annotated[Path, "the assembled wikifactdiff.parquet"]
+    groups: Groups
+    output: Output
+
+    def run(self) -> None:
+        from factdrift.wikifactdiff.replacements import write_replacements
+
+        write_replacements(self.dataset, self.groups, self.output)
+
+
+class Assemble(Job, command="wikifactdiff assemble", beside="words"):
+    """wikifactdiff.parquet: one record an update."""
+
+    updates: Annotated[Paths, "labelled triples, all buckets"]
+    old_entities: Buckets
+    new_entities: Buckets
+    old_properties: Path
+    new_properties: Path
+    labels: Annotated[Paths, "id, label of what the dumps lack"] = ()
+    popularity: Annotated[Path, "what `popularity` wrote"]
+    templates: Annotated[Path, "sentence templates of every relation"]
+    literals: Annotated[Path, "literals as people write them"]
+    neighbors: Annotated[Path, "nearest facts"]
+    random_neighbors: Annotated[Path, "random facts"]
+    funnel: Annotated[Path, "what `funnel` wrote; an error names it"]
+    old_date: Annotated[str, "for the error about a dataset without updates; so is the next one"]
+    new_date: str
+    may_be_empty: Annotated[bool, "no update at all is no error", Role("resources")] = False
+    memory_mb: Annotated[int, "for the tables"] = 3000
+    threads: int = 1
+    variant: Annotated[Literal["paper", "reference", "revised"], Key("variant")]
+    subject_names: Annotated[Literal["variant", "label", "unique"], Key("subject_names")]
+    grammar: Annotated[Literal["variant", "fitted", "plain"], Key("grammar")]
+    measurements: Annotated[Literal["variant", "plain", "dated"], Key("measurements")]
+    seed: Annotated[int, Key("seed")]
+    test_share: Annotated[float, Key("test_share")]
+    output: Output
+
+    def run(self) -> None:
+        from factdrift.wikifactdiff.assemble import assemble
+
+        assemble(self)
+
+
+class Stats(Job, command="wikifactdiff stats"):
+    """Counts of both datasets, as JSON."""
+
+    dataset: Annotated[Path, "wikifactdiff.parquet"]
+    groups: Groups
+    output: Output
+
+    def run(self) -> None:
+        from factdrift.wikifactdiff.stats import write_stats
+
+        write_stats(self.dataset, self.groups, self.output)
+
+
+class Funnel(Job, command="wikifactdiff funnel"):
+    """Triples dropped and labelled per stage, relation and reason."""
+
+    report: Annotated[Path, "the preprocessing report"]
+    updates: Annotated[Paths, "labelled triples, all buckets"]
+    untouched: Annotated[Paths, "counts of the triples that are not among them, all buckets"]
+    groups: Groups
+    output: Output
+
+    def run(self) -> None:
+        from factdrift.wikifactdiff.funnel import write_funnel
+
+        write_funnel(self.report, self.updates, self.untouched, self.groups, self.output)
+
+
+class Export(Job, command="wikifactdiff export"):
+    """JSON Lines in the layout of the public dataset."""
+
+    dataset: Annotated[Path, "wikifactdiff.parquet or wfd_repl.parquet"]
+    output: Output
+
+    def run(self) -> None:
+        from factdrift.wikifactdiff.export import export
+
+        export(self.dataset, self.output)
+
+
+class Sides(NamedTuple):
+    """A file of the old and one of the new date."""
+
+    old: Path
+    new: Path
+
+
+class Manifest(Job, command="wikifactdiff manifest"):
+    """Dumps, configuration, versions and counts, as JSON."""
+
+    old_date: str
+    new_date: str
+    dumps: Sides
+    snapshots: Annotated[Sides, "snapshot.json of the dumps"]
+    samples: Annotated[Paths, "accounts of the bundled sample, of dates whose dumps are made from it"] = ()
+    sample_dates: Annotated[tuple[str, ...], "these dates"] = ()
+    configuration: Annotated[dict[str, Any], "resolved settings"]
+    tables: Annotated[Paths, "Parquet files to count the rows of"] = ()
+    funnel: Annotated[Path, "what `funnel` wrote"]
+    checksum: Annotated[Literal["sha1", "sha256"], "of the dumps; Wikidata publishes the first"] = "sha1"
+    output: Output
+
+    def run(self) -> None:
+        from factdrift.wikifactdiff.manifest import write_manifest
+
+        write_manifest(self)
+
+
+class Show(Job, command="show"):
+    """List updates by popularity, name, relation or date; print those of one subject.
+
+    Without --subject, lists the most popular updates. With --subject, prints each of its updates whole, its
+    objects in the order of time, with the rule that decided.
+    """
+
+    dataset: Annotated[
+        Path | None,
+        "default: results/wikifactdiff.parquet, else results/wfd_repl.parquet",
+        Flag("FILE.parquet", by_place=True),
+    ] = None
+    subject: Annotated[str | None, "print the updates of this item whole", Flag("Q30")] = None
+    relation: Annotated[str | None, "only this relation; NAME only in lists", Flag("P6|NAME")] = None
+    search: Annotated[str | None, "list what has it in the name of subject or object", Flag("TEXT")] = None
+    since: Annotated[datetime.date | None, "list what began, ended or was then", Flag("2022-01-01")] = None
+    limit: Annotated[int | None, "updates to print at most (default: 20 in lists, else all)", Flag("N")] = (
+        None
+    )
+
+    def run(self) -> str:
+        from factdrift.wikifactdiff import listing, show
+
+        dataset = self.dataset or listing.default_dataset()
+        if self.subject is None:
+            wanted = listing.Wanted(self.search, self.relation, self.since)
+            limit = listing.LIMIT if self.limit is None else self.limit
+            records, number = listing.search(dataset, wanted, limit)
+            return "\n".join(listing.lines(records, number, wanted, dataset, sys.stdout))
+        if self.search is not None or self.since is not None:
+            raise InputError("--subject prints the updates of one item; leave out --search and --since")
+        return "\n".join(show.lines(show.find(dataset, self.subject, self.relation, self.limit), sys.stdout))
