@@ -28,7 +28,7 @@ Recall = Annotated[Paths, "of bundled models", Flag("FOLDER")]
 
 
 class _OfItems(Job):
-    items_: Annotated[Path, "tr_items"]
+    items_: Annotated[Path, "tr_items", Flag("PARQUET")]
     limit: Annotated[int, Key("answer.limit")]
     seed: Annotated[int, Key("seed")]
 
