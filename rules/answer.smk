@@ -26,8 +26,7 @@ rule answer_unedited:
         "logs/{pair}/answer/{edited}/unedited.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
+        **of_a_model(),
     params:
         **given("answer run", **MODEL_PARAMS, parts=subpath(output[0], strip_suffix=".parquet")),
     shell:
@@ -51,15 +50,14 @@ rule answer_edited:
         "logs/{pair}/answer/{edited}/{method}.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
+        **of_a_model(),
         strict=config["strict"],
     params:
         **given(
             "answer edited",
             **MODEL_PARAMS,
             method="{method}",
-            set=lambda wildcards: method_values(wildcards.method),
+            set=method_values(),
             parts=subpath(output[0], strip_suffix=".parquet"),
         ),
     shell:
@@ -118,8 +116,7 @@ rule answer_clozes:
         "logs/{pair}/answer/{edited}/clozes.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
+        **of_a_model(),
     params:
         **given("answer clozes", **MODEL_PARAMS),
     shell:

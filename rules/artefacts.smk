@@ -6,8 +6,6 @@ Outputs: results/{pair}/edit/{model}/: prefixes.{method}.json, moments/{layer}.s
 mend_split.json.
 """
 
-import json
-
 
 include: "inputs/artefacts.smk"
 
@@ -18,68 +16,39 @@ rule edit_prefixes:
         model=edited_model,
         values=method_file,
     output:
-        prefixes="results/{pair}/edit/{edited}/prefixes.{method}.json",
+        "results/{pair}/edit/{edited}/prefixes.{method}.json",
     log:
         "logs/{pair}/edit/{edited}/prefixes.{method}.txt",
     benchmark:
         "logs/{pair}/edit/{edited}/prefixes.{method}.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
+        **of_a_model(),
     params:
-        code=code("edit prefixes"),
-        model=edited_model_options,
-        weights=edited_weights,
-        settings=edit_settings(),
-        method=method_given,
-        values=lambda wildcards: method_values(wildcards.method),
-        seed=config["seed"],
+        **given("edit prefixes", **MODEL_PARAMS, method=method_given, set=method_values()),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit prefixes \
-            {params.model:q} \
-            {params.settings:q} --threads {threads} \
-            --method={params.method:q} \
-            --set {params.values:q} \
-            --seed {params.seed} \
-            --output {output.prefixes:q}
-        """
+        job("edit prefixes")
 
 
 rule edit_moments:
     """The second moments of what enters the matrices that ROME and MEMIT edit, over the texts of a corpus."""
     input:
         model=edited_model,
-        texts=moments_texts,
+        texts=moments_of("texts"),
+        facts=moments_of("facts"),
     output:
-        moments=directory("results/{pair}/edit/{edited}/moments"),
+        directory("results/{pair}/edit/{edited}/moments"),
     log:
         "logs/{pair}/edit/{edited}/moments.txt",
     benchmark:
         "logs/{pair}/edit/{edited}/moments.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
+        **of_a_model(),
     params:
-        code=code("models moments"),
-        model=edited_model_options,
-        weights=edited_weights,
-        settings=edit_settings(),
-        source=moments_options,
-        layers=moments_layers,
+        **given("models moments", **MODEL_PARAMS, sampled=moments_of("sampled"), layers=moments_layers),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift models moments \
-            {params.model:q} \
-            {params.settings:q} --threads {threads} \
-            --layers {params.layers} \
-            {params.source:q} \
-            --output {output.moments:q}
-        """
+        job("models moments")
 
 
 if config["edit"]["mend_checkpoint"]:
@@ -91,30 +60,18 @@ if config["edit"]["mend_checkpoint"]:
             model=edited_model,
             values=str(METHODS / "mend.yaml"),
         output:
-            editor="results/{pair}/edit/{edited}/mend.safetensors",
+            "results/{pair}/edit/{edited}/mend.safetensors",
         log:
             "logs/{pair}/edit/{edited}/mend.txt",
         benchmark:
             "logs/{pair}/edit/{edited}/mend.tsv"
         threads: config["edit"]["threads"]
         resources:
-            **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-            gpu=gpus(),
+            **of_a_model(),
         params:
-            code=code("edit mend-import"),
-            model=edited_model_options,
-            weights=edited_weights,
-            settings=edit_settings(),
-            values=method_values("mend"),
+            **given("edit mend-import", **MODEL_PARAMS, set=method_values("mend")),
         shell:
-            r"""
-            exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-            factdrift edit mend-import {input.checkpoint:q} \
-                {params.model:q} \
-                {params.settings:q} --threads {threads} \
-                --set {params.values:q} \
-                --output {output.editor:q}
-            """
+            job("edit mend-import")
 
 else:
 
@@ -128,36 +85,16 @@ else:
             values=str(METHODS / "mend.yaml"),
             words=word_tables(),
         output:
-            editor="results/{pair}/edit/{edited}/mend.safetensors",
-            split="results/{pair}/edit/{edited}/mend_split.json",
+            "results/{pair}/edit/{edited}/mend.safetensors",
+            out_split="results/{pair}/edit/{edited}/mend_split.json",
         log:
             "logs/{pair}/edit/{edited}/mend.txt",
         benchmark:
             "logs/{pair}/edit/{edited}/mend.tsv"
         threads: config["edit"]["threads"]
         resources:
-            **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-            gpu=gpus(),
+            **of_a_model(),
         params:
-            code=code("edit mend-train"),
-            model=edited_model_options,
-            weights=edited_weights,
-            template=config["edit"]["template"],
-            settings=edit_settings(),
-            values=method_values("mend"),
-            seed=config["seed"],
+            **given("edit mend-train", **MODEL_PARAMS, set=method_values("mend")),
         shell:
-            r"""
-            exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-            factdrift edit mend-train \
-                --dataset {input.dataset:q} \
-                --templates {input.templates:q} \
-                --edits {input.edits:q} \
-                {params.model:q} \
-                --template {params.template} \
-                {params.settings:q} --threads {threads} \
-                --set {params.values:q} \
-                --seed {params.seed} \
-                --out-split {output.split:q} \
-                --output {output.editor:q}
-            """
+            job("edit mend-train")

@@ -24,7 +24,7 @@ rule edit_dataset:
     input:
         dataset=edit_source(),
     output:
-        edits="results/{pair}/edit/edits.parquet",
+        "results/{pair}/edit/edits.parquet",
     log:
         "logs/{pair}/edit/dataset.txt",
     benchmark:
@@ -32,26 +32,9 @@ rule edit_dataset:
     resources:
         **request("edit dataset"),
     params:
-        code=code("edit dataset"),
-        scenarios=config["edit"]["scenarios"],
-        split=config["edit"]["split"],
-        limit=edit_limit(),
-        fluency_sample=config["edit"]["fluency_sample"],
-        archive_target=config["edit"]["archive_target"],
-        seed=config["seed"],
+        **given("edit dataset", limit=edit_limit()),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit dataset \
-            --dataset {input.dataset:q} \
-            --scenarios {params.scenarios:q} \
-            --split {params.split} \
-            --limit {params.limit} \
-            --fluency-sample {params.fluency_sample} \
-            --archive-target {params.archive_target:q} \
-            --seed {params.seed} \
-            --output {output.edits:q}
-        """
+        job("edit dataset")
 
 
 rule edit_align:
@@ -60,8 +43,8 @@ rule edit_align:
         edits="results/{pair}/edit/edits.parquet",
         model=edited_model,
     output:
-        aligned="results/{pair}/edit/{edited}/aligned.parquet",
-        unaligned="results/{pair}/edit/{edited}/unaligned.parquet",
+        out_aligned="results/{pair}/edit/{edited}/aligned.parquet",
+        out_unaligned="results/{pair}/edit/{edited}/unaligned.parquet",
     log:
         "logs/{pair}/edit/{edited}/align.txt",
     benchmark:
@@ -69,20 +52,9 @@ rule edit_align:
     resources:
         **request("edit align"),
     params:
-        code=code("edit align"),
-        model=edited_model_options,
-        weights=edited_weights,
-        template=config["edit"]["template"],
+        **given("edit align", **MODEL_PARAMS),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit align \
-            --edits {input.edits:q} \
-            {params.model:q} \
-            --template {params.template} \
-            --out-aligned {output.aligned:q} \
-            --out-unaligned {output.unaligned:q}
-        """
+        job("edit align")
 
 
 rule edit_baseline:
@@ -93,37 +65,19 @@ rule edit_baseline:
         unaligned="results/{pair}/edit/{edited}/unaligned.parquet",
         model=edited_model,
     output:
-        probes="results/{pair}/edit/{edited}/baseline.parquet",
-        clozes="results/{pair}/edit/{edited}/clozes.parquet",
+        out_probes="results/{pair}/edit/{edited}/baseline.parquet",
+        out_clozes="results/{pair}/edit/{edited}/clozes.parquet",
     log:
         "logs/{pair}/edit/{edited}/baseline.txt",
     benchmark:
         "logs/{pair}/edit/{edited}/baseline.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
+        **of_a_model(),
     params:
-        code=code("edit baseline"),
-        model=edited_model_options,
-        weights=edited_weights,
-        template=config["edit"]["template"],
-        settings=edit_settings("batch", "budget", "length"),
-        parts=subpath(output.probes, strip_suffix=".parquet"),
+        **given("edit baseline", **MODEL_PARAMS, parts=subpath(output.out_probes, strip_suffix=".parquet")),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit baseline \
-            --edits {input.edits:q} \
-            --aligned {input.aligned:q} \
-            --unaligned {input.unaligned:q} \
-            {params.model:q} \
-            --template {params.template} \
-            {params.settings:q} --threads {threads} \
-            --parts {params.parts:q} \
-            --out-probes {output.probes:q} \
-            --out-clozes {output.clozes:q}
-        """
+        job("edit baseline")
 
 
 rule edit_ability:
@@ -134,92 +88,54 @@ rule edit_ability:
         model=edited_model,
         files=ability_files(),
     output:
-        ability="results/{pair}/edit/{edited}/ability.json",
+        "results/{pair}/edit/{edited}/ability.json",
     log:
         "logs/{pair}/edit/{edited}/ability.txt",
     benchmark:
         "logs/{pair}/edit/{edited}/ability.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
+        **of_a_model(),
     params:
-        code=code("edit ability"),
-        model=edited_model_options,
-        weights=edited_weights,
-        settings=edit_settings("budget", "ability"),
-        seed=config["seed"],
+        **given("edit ability", **MODEL_PARAMS),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit ability \
-            --edits {input.edits:q} \
-            --unaligned {input.unaligned:q} \
-            {params.model:q} \
-            {params.settings:q} --threads {threads} \
-            --seed {params.seed} \
-            --output {output.ability:q}
-        """
+        job("edit ability")
 
 
 rule edit_run:
     """Makes and probes the edits of one method and shard; a killed job continues where it was."""
     input:
-        **ability_file(),
+        **artefacts(method_needs),
         edits="results/{pair}/edit/edits.parquet",
         aligned="results/{pair}/edit/{edited}/aligned.parquet",
         unaligned="results/{pair}/edit/{edited}/unaligned.parquet",
         model=edited_model,
         values=method_file,
-        artefacts=lambda wildcards: list(method_needs(wildcards).values()),
+        ability="results/{pair}/edit/{edited}/ability.json" if ability_measured() else [],
     output:
-        **kept_adapters(),
-        probes="results/{pair}/edit/{edited}/{method}/{shard}.probes.parquet",
-        edits="results/{pair}/edit/{edited}/{method}/{shard}.edits.parquet",
-        costs="results/{pair}/edit/{edited}/{method}/{shard}.json",
+        out_probes="results/{pair}/edit/{edited}/{method}/{shard}.probes.parquet",
+        out_edits="results/{pair}/edit/{edited}/{method}/{shard}.edits.parquet",
+        out_costs="results/{pair}/edit/{edited}/{method}/{shard}.json",
+        out_adapters=kept_adapters(),
     log:
         "logs/{pair}/edit/{edited}/{method}.{shard}.txt",
     benchmark:
         "logs/{pair}/edit/{edited}/{method}.{shard}.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
-        # A resource, since a job that has succeeded need not run again for it.
-        strict=STRICT,
+        **of_a_model(),
+        strict=config["strict"],
     params:
-        code=code("edit run"),
-        model=edited_model_options,
-        weights=edited_weights,
-        template=config["edit"]["template"],
-        settings=edit_settings("batch", "budget", "length", "regime", "group"),
-        method=method_given,
-        values=lambda wildcards: method_values(wildcards.method),
-        artefacts=lambda wildcards, input: [
-            word for pair in zip(method_needs(wildcards), input.artefacts) for word in pair
-        ],
-        ability=lambda wildcards, input: [f"--ability={input.ability}"] if ability_measured() else [],
-        adapters=lambda wildcards, output: [f"--out-adapters={output.adapters}"] if kept_adapters() else [],
-        parts=subpath(output.costs, strip_suffix=".json"),
+        **given(
+            "edit run",
+            **MODEL_PARAMS,
+            method=method_given,
+            set=method_values(),
+            shard="{shard}",
+            parts=subpath(output.out_costs, strip_suffix=".json"),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit run \
-            --edits {input.edits:q} \
-            --aligned {input.aligned:q} \
-            --unaligned {input.unaligned:q} \
-            {params.model:q} \
-            --template {params.template} \
-            {params.settings:q} --threads {threads} \
-            --method={params.method:q} \
-            --set {params.values:q} \
-            {params.artefacts:q} {resources.strict} {params.ability:q} {params.adapters:q} \
-            --shard {wildcards.shard} \
-            --parts {params.parts:q} \
-            --out-probes {output.probes:q} \
-            --out-edits {output.edits:q} \
-            --out-costs {output.costs:q}
-        """
+        job("edit run")
 
 
 rule edit_scores:
@@ -233,11 +149,11 @@ rule edit_scores:
         run_probes=of_runs("probes.parquet"),
         run_edits=of_runs("edits.parquet"),
         costs=of_runs("json"),
-        abilities=of_models("ability.json") if ability_measured() else [],
+        ability=of_models("ability.json") if ability_measured() else [],
     output:
-        scores="results/{pair}/edit_scores.parquet",
-        probes="results/{pair}/edit/probes.parquet",
-        costs="results/{pair}/edit/costs.json",
+        out_scores="results/{pair}/edit_scores.parquet",
+        out_probes="results/{pair}/edit/probes.parquet",
+        out_costs="results/{pair}/edit/costs.json",
     log:
         "logs/{pair}/edit/scores.txt",
     benchmark:
@@ -245,30 +161,9 @@ rule edit_scores:
     resources:
         **request("edit scores"),
     params:
-        code=code("edit scores"),
-        models=edited_names(),
-        methods=PLAN.names(),
-        skipped=json.dumps(PLAN.skipped),
-        strict=STRICT,
+        **given("edit scores", models=edited_names(), methods=PLAN.names(), skipped=json.dumps(PLAN.skipped)),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit scores \
-            --edits {input.edits:q} \
-            --unaligned {input.unaligned:q} \
-            --base-probes {input.base_probes:q} \
-            --base-clozes {input.base_clozes:q} \
-            --run-probes {input.run_probes:q} \
-            --run-edits {input.run_edits:q} \
-            --costs {input.costs:q} \
-            --ability {input.abilities:q} \
-            --models {params.models:q} \
-            --methods {params.methods:q} \
-            --skipped {params.skipped:q} {params.strict} \
-            --out-scores {output.scores:q} \
-            --out-probes {output.probes:q} \
-            --out-costs {output.costs:q}
-        """
+        job("edit scores")
 
 
 rule edit_report:
@@ -280,9 +175,8 @@ rule edit_report:
         unaligned=of_models("unaligned.parquet"),
         recall=bundled_folders(),
     output:
-        table="results/{pair}/edit/table6.txt",
-        tables=[f"results/{{pair}}/edit/{name}" for name in ("table6.csv", "table7.txt", "table7.csv")],
-        figures=expand("results/{{pair}}/edit/bleedover.{form}", form=["svg", "png"]),
+        tables=expand("results/{{pair}}/edit/{name}.{form}", name=["table6", "table7"], form=["txt", "csv"]),
+        output=expand("results/{{pair}}/edit/bleedover.{form}", form=["svg", "png"]),
     log:
         "logs/{pair}/edit/report.txt",
     benchmark:
@@ -290,16 +184,6 @@ rule edit_report:
     resources:
         **request("edit figures"),
     params:
-        code=code("edit figures", "edit table"),
-        folder=subpath(output.table, parent=True),
+        **given("edit figures", "edit table", output=subpath(output[0], parent=True)),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit figures --probes {input.probes:q} --output {output.figures:q}
-        factdrift edit table \
-            --scores {input.scores:q} \
-            --costs {input.costs:q} \
-            --unaligned {input.unaligned:q} \
-            --recall {input.recall:q} \
-            --output {params.folder:q}
-        """
+        job("edit figures", "edit table")

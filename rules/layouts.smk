@@ -11,10 +11,10 @@ include: "inputs/layouts.smk"
 rule layout:
     """The replacements in the layout of another project."""
     input:
+        **layout_tables(),
         dataset=f"{PAIR}/wfd_repl.parquet",
-        beside=layout_tables,
     output:
-        records="results/layouts/{layout}.json",
+        "results/layouts/{layout}.json",
     log:
         "logs/layouts/{layout}.txt",
     benchmark:
@@ -24,17 +24,9 @@ rule layout:
     resources:
         **request("edit export"),
     params:
-        code=code("edit export"),
-        beside=lambda wildcards, input: [
-            word for pair in zip(LAYOUT_TABLES[wildcards.layout], input.beside) for word in pair
-        ],
+        **given("edit export", layout="{layout}"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit export {input.dataset:q} --layout {wildcards.layout} \
-            {params.beside:q} \
-            --output {output.records:q}
-        """
+        job("edit export")
 
 
 rule layout_mquake:

@@ -17,7 +17,7 @@ rule stream_edits:
     input:
         stream=f"{STREAM}/stream.parquet",
     output:
-        edits=f"{STREAM}/edit/edits.parquet",
+        f"{STREAM}/edit/edits.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/edit/edits.txt",
     benchmark:
@@ -25,24 +25,9 @@ rule stream_edits:
     resources:
         **request("edit stream-edits"),
     params:
-        code=code("edit stream-edits"),
-        scenarios=config["edit"]["scenarios"],
-        split=config["edit"]["split"],
-        limit=edit_limit(),
-        archive_target=config["edit"]["archive_target"],
-        seed=config["seed"],
+        **given("edit stream-edits", limit=edit_limit()),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit stream-edits \
-            --stream {input.stream:q} \
-            --scenarios {params.scenarios:q} \
-            --split {params.split} \
-            --limit {params.limit} \
-            --archive-target {params.archive_target:q} \
-            --seed {params.seed} \
-            --output {output.edits:q}
-        """
+        job("edit stream-edits")
 
 
 use rule edit_align as stream_align with:
@@ -50,8 +35,8 @@ use rule edit_align as stream_align with:
         edits=f"{STREAM}/edit/edits.parquet",
         model=edited_model,
     output:
-        aligned=f"{STREAM}/edit/{{edited}}/aligned.parquet",
-        unaligned=f"{STREAM}/edit/{{edited}}/unaligned.parquet",
+        out_aligned=f"{STREAM}/edit/{{edited}}/aligned.parquet",
+        out_unaligned=f"{STREAM}/edit/{{edited}}/unaligned.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/edit/{{edited}}/align.txt",
     benchmark:
@@ -65,8 +50,8 @@ use rule edit_baseline as stream_baseline with:
         unaligned=f"{STREAM}/edit/{{edited}}/unaligned.parquet",
         model=edited_model,
     output:
-        probes=f"{STREAM}/edit/{{edited}}/baseline.parquet",
-        clozes=f"{STREAM}/edit/{{edited}}/clozes.parquet",
+        out_probes=f"{STREAM}/edit/{{edited}}/baseline.parquet",
+        out_clozes=f"{STREAM}/edit/{{edited}}/clozes.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/edit/{{edited}}/baseline.txt",
     benchmark:
@@ -80,7 +65,7 @@ use rule edit_ability as stream_ability with:
         model=edited_model,
         files=ability_files(),
     output:
-        ability=f"{STREAM}/edit/{{edited}}/ability.json",
+        f"{STREAM}/edit/{{edited}}/ability.json",
     log:
         f"logs/streams/{STREAM_NAME}/edit/{{edited}}/ability.txt",
     benchmark:
@@ -98,8 +83,8 @@ if not config["edit"]["mend_checkpoint"]:
             values=str(METHODS / "mend.yaml"),
             words=word_tables(),
         output:
-            editor=f"{STREAM}/edit/{{edited}}/mend.safetensors",
-            split=f"{STREAM}/edit/{{edited}}/mend_split.json",
+            f"{STREAM}/edit/{{edited}}/mend.safetensors",
+            out_split=f"{STREAM}/edit/{{edited}}/mend_split.json",
         log:
             f"logs/streams/{STREAM_NAME}/edit/{{edited}}/mend.txt",
         benchmark:
@@ -109,62 +94,36 @@ if not config["edit"]["mend_checkpoint"]:
 rule stream_run:
     """Makes the edits of all intervals with one method, and probes after each; a killed job continues there."""
     input:
-        **stream_ability_file(),
+        **artefacts(stream_needs),
         edits=f"{STREAM}/edit/edits.parquet",
         aligned=f"{STREAM}/edit/{{edited}}/aligned.parquet",
         unaligned=f"{STREAM}/edit/{{edited}}/unaligned.parquet",
         model=edited_model,
         values=method_file,
-        artefacts=lambda wildcards: list(stream_needs(wildcards).values()),
+        ability=f"{STREAM_EDIT}/{{edited}}/ability.json" if stream_ability_measured() else [],
     output:
-        probes=f"{STREAM}/edit/{{edited}}/{{method}}.probes.parquet",
-        edits=f"{STREAM}/edit/{{edited}}/{{method}}.edits.parquet",
-        intervals=f"{STREAM}/edit/{{edited}}/{{method}}.intervals.parquet",
-        costs=f"{STREAM}/edit/{{edited}}/{{method}}.json",
+        out_probes=f"{STREAM}/edit/{{edited}}/{{method}}.probes.parquet",
+        out_edits=f"{STREAM}/edit/{{edited}}/{{method}}.edits.parquet",
+        out_intervals=f"{STREAM}/edit/{{edited}}/{{method}}.intervals.parquet",
+        out_costs=f"{STREAM}/edit/{{edited}}/{{method}}.json",
     log:
         f"logs/streams/{STREAM_NAME}/edit/{{edited}}/{{method}}.txt",
     benchmark:
         f"logs/streams/{STREAM_NAME}/edit/{{edited}}/{{method}}.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
-        # A resource, since a job that has succeeded need not run again for it.
-        strict=STRICT,
+        **of_a_model(),
+        strict=config["strict"],
     params:
-        code=code("edit stream-run"),
-        model=edited_model_options,
-        weights=edited_weights,
-        template=config["edit"]["template"],
-        settings=edit_settings("batch", "budget", "length", "stream"),
-        method=method_given,
-        values=lambda wildcards: method_values(wildcards.method),
-        artefacts=lambda wildcards, input: [
-            word for pair in zip(stream_needs(wildcards), input.artefacts) for word in pair
-        ],
-        ability=lambda wildcards, input: [f"--ability={input.ability}"] if stream_ability_file() else [],
-        seed=config["seed"],
-        parts=subpath(output.costs, strip_suffix=".json"),
+        **given(
+            "edit stream-run",
+            **MODEL_PARAMS,
+            method=method_given,
+            set=method_values(),
+            parts=subpath(output.out_costs, strip_suffix=".json"),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit stream-run \
-            --edits {input.edits:q} \
-            --aligned {input.aligned:q} \
-            --unaligned {input.unaligned:q} \
-            {params.model:q} \
-            --template {params.template} \
-            {params.settings:q} --threads {threads} \
-            --method={params.method:q} \
-            --set {params.values:q} \
-            {params.artefacts:q} {resources.strict} {params.ability:q} \
-            --seed {params.seed} \
-            --parts {params.parts:q} \
-            --out-probes {output.probes:q} \
-            --out-edits {output.edits:q} \
-            --out-intervals {output.intervals:q} \
-            --out-costs {output.costs:q}
-        """
+        job("edit stream-run")
 
 
 rule stream_scores:
@@ -180,9 +139,9 @@ rule stream_scores:
         run_intervals=of_stream_runs("intervals.parquet"),
         costs=of_stream_runs("json"),
     output:
-        scores=f"{STREAM}/stream_scores.parquet",
-        intervals=f"{STREAM}/edit/intervals.parquet",
-        costs=f"{STREAM}/edit/costs.json",
+        out_scores=f"{STREAM}/stream_scores.parquet",
+        out_intervals=f"{STREAM}/edit/intervals.parquet",
+        out_costs=f"{STREAM}/edit/costs.json",
     log:
         f"logs/streams/{STREAM_NAME}/edit/scores.txt",
     benchmark:
@@ -190,34 +149,14 @@ rule stream_scores:
     resources:
         **request("edit stream-scores"),
     params:
-        code=code("edit stream-scores"),
-        models=edited_names(),
-        methods=PLAN.names(),
-        skipped=json.dumps(PLAN.skipped),
-        strict=STRICT,
-        probes=config["edit"]["stream"]["probes"],
-        seed=config["seed"],
+        **given(
+            "edit stream-scores",
+            models=edited_names(),
+            methods=PLAN.names(),
+            skipped=json.dumps(PLAN.skipped),
+        ),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit stream-scores \
-            --edits {input.edits:q} \
-            --unaligned {input.unaligned:q} \
-            --base-probes {input.base_probes:q} \
-            --base-clozes {input.base_clozes:q} \
-            --run-probes {input.run_probes:q} \
-            --run-edits {input.run_edits:q} \
-            --run-intervals {input.run_intervals:q} \
-            --costs {input.costs:q} \
-            --models {params.models:q} \
-            --methods {params.methods:q} \
-            --skipped {params.skipped:q} {params.strict} \
-            --probes {params.probes} \
-            --seed {params.seed} \
-            --out-scores {output.scores:q} \
-            --out-intervals {output.intervals:q} \
-            --out-costs {output.costs:q}
-        """
+        job("edit stream-scores")
 
 
 rule stream_report:
@@ -226,12 +165,12 @@ rule stream_report:
         scores=f"{STREAM}/stream_scores.parquet",
         intervals=f"{STREAM}/edit/intervals.parquet",
         costs=f"{STREAM}/edit/costs.json",
-        abilities=of_stream_models("ability.json") if stream_ability_file() else [],
+        ability=of_stream_models("ability.json") if stream_ability_measured() else [],
         recall=bundled_folders(),
     output:
-        table=f"{STREAM}/edit/lifelong.txt",
-        csv=f"{STREAM}/edit/lifelong.csv",
-        figures=expand(f"{STREAM}/edit/lifelong.{{form}}", form=["svg", "png"]),
+        out_table=f"{STREAM}/edit/lifelong.txt",
+        out_csv=f"{STREAM}/edit/lifelong.csv",
+        out_figures=expand(f"{STREAM}/edit/lifelong.{{form}}", form=["svg", "png"]),
     log:
         f"logs/streams/{STREAM_NAME}/edit/report.txt",
     benchmark:
@@ -239,17 +178,6 @@ rule stream_report:
     resources:
         **request("edit stream-report"),
     params:
-        code=code("edit stream-report"),
+        **given("edit stream-report"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift edit stream-report \
-            --scores {input.scores:q} \
-            --intervals {input.intervals:q} \
-            --costs {input.costs:q} \
-            --ability {input.abilities:q} \
-            --recall {input.recall:q} \
-            --out-table {output.table:q} \
-            --out-csv {output.csv:q} \
-            --out-figures {output.figures:q}
-        """
+        job("edit stream-report")

@@ -155,32 +155,21 @@ rule locate_moments:
     """The second moments of all blocks, for ROME and MEMIT at each of them."""
     input:
         model=edited_model,
-        texts=moments_texts,
+        texts=moments_of("texts"),
+        facts=moments_of("facts"),
     output:
-        moments=directory("results/{pair}/locate/{edited}/moments"),
+        directory("results/{pair}/locate/{edited}/moments"),
     log:
         "logs/{pair}/locate/{edited}/moments.txt",
     benchmark:
         "logs/{pair}/locate/{edited}/moments.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
+        **of_a_model(),
     params:
-        code=code("models moments"),
-        model=edited_model_options,
-        weights=edited_weights,
-        settings=edit_settings(),
-        source=moments_options,
+        **given("models moments", **MODEL_PARAMS, sampled=moments_of("sampled"), layers=[]),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift models moments \
-            {params.model:q} \
-            {params.settings:q} --threads {threads} \
-            {params.source:q} \
-            --output {output.moments:q}
-        """
+        job("models moments")
 
 
 rule locate_edit_layers:
@@ -201,15 +190,14 @@ rule locate_edit_layers:
         "logs/{pair}/locate/{edited}/edit/{method}.{shard}.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=gpus(),
+        **of_a_model(),
         strict=config["strict"],
     params:
         **given(
             "locate edit-layers",
             **MODEL_PARAMS,
             method="{method}",
-            set=lambda wildcards: method_values(wildcards.method),
+            set=method_values(),
             shard="{shard}",
             parts=subpath(output.out_probes, strip_suffix=".probes.parquet"),
         ),

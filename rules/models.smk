@@ -59,7 +59,7 @@ rule model_sentences:
         words=word_tables(),
         taught=taught_tables(),
     output:
-        sentences="results/{pair}/models/sentences.parquet",
+        "results/{pair}/models/sentences.parquet",
     log:
         "logs/{pair}/models/sentences.txt",
     benchmark:
@@ -67,17 +67,9 @@ rule model_sentences:
     resources:
         **request("models sentences"),
     params:
-        code=code("models sentences"),
+        **given("models sentences"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift models sentences \
-            --dataset {input.dataset:q} \
-            --templates {input.templates:q} \
-            --wording {input.wording:q} \
-            --taught {input.taught:q} \
-            --output {output.sentences:q}
-        """
+        job("models sentences")
 
 
 rule sample_model:
@@ -86,7 +78,7 @@ rule sample_model:
         sentences=f"{PAIR}/models/sentences.parquet",
         recipe=str(CONFIG / "models/{model}.yaml"),
     output:
-        folder=directory("results/models/{model}"),
+        directory("results/models/{model}"),
     log:
         "logs/models/{model}.txt",
     benchmark:
@@ -98,14 +90,6 @@ rule sample_model:
         **growing(3000, 120),
         gpu=0,
     params:
-        code=code("models train"),
-        seed=config["seed"],
+        **given("models train"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift models train \
-            --sentences {input.sentences:q} \
-            --recipe {input.recipe:q} \
-            --seed {params.seed} \
-            --output {output.folder:q}
-        """
+        job("models train")

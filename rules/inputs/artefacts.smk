@@ -53,13 +53,6 @@ def bundled_folders():
     return [f"results/models/{name}" for name in edited_names() if name in BUNDLED]
 
 
-def edited_model_options(wildcards):
-    """The options that name a model."""
-    name, revision = edited_models()[wildcards.edited]
-    trusting = ["--trust-remote-code"] if config["edit"]["trust_remote_code"] else []
-    return ["--model", name, "--revision", revision, *trusting]
-
-
 MODEL_PARAMS = {
     "model": lambda wildcards: edited_models()[wildcards.edited][0],
     "revision": lambda wildcards: edited_models()[wildcards.edited][1],
@@ -80,10 +73,9 @@ def gpus():
     return 0 if config["edit"]["device"] == "cpu" else config["edit"]["gpus"]
 
 
-def edit_settings(*keys):
-    """The option that holds how a model is run: `device`, `gpus`, `dtype` and these keys of the part `edit`."""
-    given = {key: config["edit"][key] for key in ("device", "gpus", "dtype", *keys)}
-    return f"--settings={json.dumps(given, sort_keys=True)}"
+def of_a_model():
+    """The resources of a job that runs a model."""
+    return {**growing(config["edit"]["mem_mb"], config["edit"]["runtime"]), "gpu": gpus()}
 
 
 def method_file(wildcards):
@@ -96,24 +88,24 @@ def method_given(wildcards):
     return PLAN.given(wildcards.method)
 
 
-def method_values(method):
-    """The user's own hyper-parameters of a method, as JSON."""
-    return json.dumps(config.get(method, {}), sort_keys=True)
+def method_values(method=None):
+    """The user's own hyper-parameters of a method, or of that in the wildcards, as JSON."""
+    return lambda wildcards: json.dumps(config.get(method or wildcards.method, {}), sort_keys=True)
 
 
 def method_needs(wildcards):
-    """Option -> file or folder of what a method needs besides the model."""
+    """Field -> file or folder of what a method needs besides the model."""
     name, _ = edited_models()[wildcards.edited]
     folder = f"results/{wildcards.pair}/edit/{wildcards.edited}"
-    return {f"--{option}": f"{folder}/{file}" for option, file in PLAN.needs(wildcards.method, name).items()}
+    return {field: f"{folder}/{file}" for field, file in PLAN.needs(wildcards.method, name).items()}
 
 
 def artefacts(needs):
-    """Name -> input function of each file that a method may need besides the model.
+    """Field -> input function of each file that a method may need besides the model.
 
-    `needs`: a function of the wildcards, option -> file or folder; what it leaves out is no input.
+    `needs`: a function of the wildcards, field -> file or folder; what it leaves out is no input.
     """
-    of = lambda name: lambda wildcards: needs(wildcards).get(f"--{name}", [])
+    of = lambda name: lambda wildcards: needs(wildcards).get(name, [])
     return {name: of(name) for name in ("prefixes", "moments", "mend")}
 
 
@@ -132,18 +124,15 @@ def moments_corpus(wildcards):
     return ["facts"] if name in BUNDLED else ["sampled"]
 
 
-def moments_texts(wildcards):
-    """The files of the corpus; none if the model writes it."""
-    corpus = moments_corpus(wildcards)
-    if corpus == ["facts"]:
-        return f"results/{wildcards.pair}/models/sentences.parquet"
-    return [] if corpus == ["sampled"] else corpus
+def moments_of(field):
+    """What the command that counts moments has in one of its fields `facts`, `texts` and `sampled`."""
 
+    def of(wildcards):
+        corpus = moments_corpus(wildcards)
+        if corpus == ["facts"]:
+            given = {"facts": f"results/{wildcards.pair}/models/sentences.parquet"}
+        else:
+            given = {"sampled": True} if corpus == ["sampled"] else {"texts": corpus}
+        return given.get(field, [])
 
-def moments_options(wildcards, input):
-    """The options that name them, or let the model write some itself."""
-    texts = [input.texts] if isinstance(input.texts, str) else list(input.texts)
-    tokens = config["moments"]["tokens"]
-    option = "--facts" if moments_corpus(wildcards) == ["facts"] else "--texts"
-    source = [option, *texts] if texts else ["--sampled", "--seed", str(config["seed"])]
-    return source + (["--tokens", str(tokens)] if tokens else [])
+    return of

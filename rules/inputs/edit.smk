@@ -1,8 +1,5 @@
 """The edits, how they are probed, and the files of all models and methods."""
 
-# No parameter of the jobs that edit, since those that have succeeded need not run again for it.
-STRICT = "--strict" if config["strict"] else ""
-
 
 def edit_limit():
     """How many edits are made at most: all (0), but of the bundled models' facts only some."""
@@ -14,8 +11,8 @@ def edit_limit():
 
 def kept_adapters():
     """The folder with the adapters of a job, if they are kept."""
-    keep = config["edit"]["keep"] == "adapters"
-    return {"adapters": directory("results/{pair}/edit/{edited}/{method}/{shard}.adapters")} if keep else {}
+    kept = config["edit"]["keep"] == "adapters"
+    return directory("results/{pair}/edit/{edited}/{method}/{shard}.adapters") if kept else []
 
 
 def ability_measured():
@@ -37,11 +34,6 @@ def ability_files():
                 "that text; name another one"
             )
     return [*texts, *(task for task in ability["tasks"] if task.endswith(".yaml"))]
-
-
-def ability_file():
-    """What is measured of a model in general, as an input of the jobs that edit it."""
-    return {"ability": "results/{pair}/edit/{edited}/ability.json"} if ability_measured() else {}
 
 
 def of_models(file):

@@ -3,24 +3,23 @@
 STREAM_EDIT = f"{STREAM}/edit"
 
 
-def stream_ability_file():
-    """What is measured of a model in general, as an input of the jobs that edit it; nothing if it is not."""
+def stream_ability_measured():
+    """Whether anything is measured of models that have a stream's edits, in general."""
     ability = config["edit"]["ability"]
-    measured = ability["tokens"] or ability["tasks"]
-    return {"ability": f"{STREAM_EDIT}/{{edited}}/ability.json"} if measured else {}
+    return bool(ability["tokens"] or ability["tasks"])
 
 
 def stream_needs(wildcards):
-    """Option -> file or folder of what a method needs besides the model.
+    """Field -> file or folder of what a method needs besides the model.
 
     Only MEND's editor depends on the edits, whose subjects it must not see; other files are those of the pair.
     """
     name, _ = edited_models()[wildcards.edited]
     found = {}
-    for option, file in PLAN.needs(wildcards.method, name).items():
-        own = option == "mend" and not config["edit"]["mend_checkpoint"]
+    for field, file in PLAN.needs(wildcards.method, name).items():
+        own = field == "mend" and not config["edit"]["mend_checkpoint"]
         folder = STREAM_EDIT if own else f"{PAIR}/edit"
-        found[f"--{option}"] = f"{folder}/{wildcards.edited}/{file}"
+        found[field] = f"{folder}/{wildcards.edited}/{file}"
     return found
 
 

@@ -60,13 +60,13 @@ def of_shards(form):
 
 
 def layer_needs(wildcards):
-    """Option -> file or folder of what a method needs at any block besides the model."""
+    """Field -> file or folder of what a method needs at any block besides the model."""
     folder = f"results/{wildcards.pair}/edit/{wildcards.edited}"
     name, revision = edited_models()[wildcards.edited]
     sizes = partial(read_sizes, name, revision)
     needed = needs(hyper_at(wildcards.method, name, config.get(wildcards.method, {}), 0, sizes))
     own = {"moments": f"results/{wildcards.pair}/locate/{wildcards.edited}/moments"}
-    return {f"--{option}": own.get(option, f"{folder}/{file}") for option, file in needed.items()}
+    return {field: own.get(field, f"{folder}/{file}") for field, file in needed.items()}
 
 
 def of_layer_runs():

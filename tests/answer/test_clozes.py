@@ -19,7 +19,6 @@ from factdrift.answer.settings import Settings  # noqa: E402
 from factdrift.core.stage_settings import read_settings  # noqa: E402
 from factdrift.edit.dataset import EDITS  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
-from factdrift.models.options import PART  # noqa: E402
 
 
 def probe(role: str, kind: str, prompt: str, target: str) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
         ("wikifactdiff", "update, new", "New Orleans"),
     ]
     loaded = tiny_model("llama", dtype=torch.float32)
-    job = Job(loaded, {}, read_settings("{}", Settings, PART))
+    job = Job(loaded, {}, read_settings("{}", Settings, "edit"))
     # What the model itself would write is completed; a text of more tokens than positions cannot be asked.
     ids = loaded.tokenizer("It is", return_tensors="pt").input_ids
     likeliest = loaded.tokenizer.decode(loaded.model(ids).logits[0, -1].argmax()).strip()

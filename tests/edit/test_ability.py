@@ -28,7 +28,7 @@ from factdrift.edit.methods import registry  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
-from factdrift.edit.run import write_run  # noqa: E402
+from factdrift.edit.run import Files, Prepared, write_run  # noqa: E402
 from factdrift.edit.scores.general import measured_lines, measured_values  # noqa: E402
 from factdrift.edit.scores.intervals import geometric  # noqa: E402
 from factdrift.edit.scores.metrics import Runs, write_scores  # noqa: E402
@@ -92,7 +92,7 @@ def made(
     hyper = Hyper(method, "tiny-llama", "", values)
     updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
     files = (out / "probes.parquet", out / "edits.parquet")
-    write_run(job, updates, hyper, Artefacts(), {}, (0, 1), out / "parts", *files)
+    write_run(job, updates, Prepared(hyper, Artefacts()), Files(out / "parts", *files))
     rows: list[dict[str, Any]] = pq.read_table(files[1]).to_pylist()
     return rows
 

@@ -10,7 +10,7 @@ import pytest
 from support.updates import RULERS, dataset, edits, update
 
 from factdrift.core.errors import InputError
-from factdrift.edit.dataset import EDITS, write_edits
+from factdrift.edit.dataset import EDITS, Choice, write_edits
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -119,10 +119,10 @@ def test_samples_are_drawn_alike_and_keep_the_order(tmp_path: Path) -> None:
 def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
     path = dataset(tmp_path / "dataset.parquet")
     with pytest.raises(InputError, match="no update of archive"):
-        write_edits(path, tmp_path / "edits.parquet", ["archive"])
+        write_edits(path, tmp_path / "edits.parquet", Choice(["archive"]))
     with pytest.raises(InputError, match="no such file"):
-        write_edits(tmp_path / "none.parquet", tmp_path / "edits.parquet", ["replacement"])
+        write_edits(tmp_path / "none.parquet", tmp_path / "edits.parquet", Choice())
     pq.write_table(pq.read_table(path).drop_columns(["scenario"]), path)
     with pytest.raises(InputError, match="lacks scenario"):
-        write_edits(path, tmp_path / "edits.parquet", ["replacement"])
+        write_edits(path, tmp_path / "edits.parquet", Choice())
     assert not (tmp_path / "edits.parquet").exists()

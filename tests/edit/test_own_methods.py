@@ -22,7 +22,7 @@ from factdrift.edit.job import Job  # noqa: E402
 from factdrift.edit.methods.hyperparameters import read_given  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
-from factdrift.edit.run import write_run  # noqa: E402
+from factdrift.edit.run import Files, Prepared, write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
 from factdrift.models.snapshot import Snapshot  # noqa: E402
@@ -60,7 +60,7 @@ def made(
     updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
     files = (out / "probes.parquet", out / "edits.parquet")
     hyper = read_given(method, "tiny-llama", values)
-    write_run(job, updates, hyper, Artefacts(), {}, shard, out / "parts", *files)
+    write_run(job, updates, Prepared(hyper, Artefacts()), Files(out / "parts", *files), shard)
     probes, rows = (pq.read_table(path).to_pylist() for path in files)
     return probes, rows
 

@@ -25,7 +25,7 @@ from factdrift.edit.methods import registry as methods  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
-from factdrift.edit.run import write_run  # noqa: E402
+from factdrift.edit.run import Files, Prepared, write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
@@ -81,7 +81,9 @@ def made(
     hyper = Hyper(method, "tiny-llama", "", {"text": "{prompt} {target}. "} if method == "prompt" else {})
     updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
     files = (out / "probes.parquet", out / "edits.parquet")
-    return write_run(job_of(world), updates, hyper, Artefacts(), {}, shard, out / "parts", *files)
+    return write_run(
+        job_of(world), updates, Prepared(hyper, Artefacts()), Files(out / "parts", *files), shard
+    )
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -317,8 +319,8 @@ def kept(world: Path, out: Path, settings: Settings = SETTINGS) -> dict[str, dic
     files = (out / "probes.parquet", out / "edits.parquet", out / "adapters")
     hyper = Hyper("shifted", "tiny-llama", "", {})
     *tables, adapters = files
-    given = (job_of(world, settings), updates, hyper, Artefacts(), {}, (0, 1), out / "parts", *tables)
-    write_run(*given, out_adapters=adapters)
+    prepared, files = Prepared(hyper), Files(out / "parts", *tables, adapters)
+    write_run(job_of(world, settings), updates, prepared, files)
     return {
         folder.name: {file.name: file.read_bytes() for file in folder.iterdir()}
         for folder in sorted((out / "adapters").iterdir())
@@ -408,6 +410,6 @@ def test_a_method_that_changes_no_weight_leaves_no_adapter(world: Path, tmp_path
     files = (tmp_path / "probes.parquet", tmp_path / "edits.parquet", tmp_path / "adapters")
     hyper = Hyper("prompt", "tiny-llama", "", {"text": "{prompt} {target}. "})
     *tables, adapters = files
-    given = (job_of(world), updates, hyper, Artefacts(), {}, (0, 1), tmp_path / "parts", *tables)
-    write_run(*given, out_adapters=adapters)
+    prepared = Prepared(hyper)
+    write_run(job_of(world), updates, prepared, Files(tmp_path / "parts", *tables, adapters))
     assert list(adapters.iterdir()) == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import shlex
-from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ from support.tiny_edits import tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
 
-from factdrift.cli import main  # noqa: E402
-from factdrift.core.paths import METHODS  # noqa: E402
+from factdrift.cli import main, parser  # noqa: E402
+from factdrift.core.jobs import record  # noqa: E402
 from factdrift.core.stage_settings import read_settings  # noqa: E402
 from factdrift.core.yaml_files import read_yaml  # noqa: E402
 from factdrift.edit import run  # noqa: E402
@@ -30,7 +29,8 @@ from factdrift.edit.methods.regimes import maker  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.edit.scores.table import CHAT, Group, lines  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
-from factdrift.edit.tune_commands import write  # noqa: E402
+from factdrift.edit.tools import Tune  # noqa: E402
+from factdrift.edit.tuned import write  # noqa: E402
 from factdrift.edit.tuning import Trial  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
@@ -121,7 +121,7 @@ def test_probes_of_an_edit_are_those_of_the_changed_model_that_a_user_asks(
     job, updates = job_of(world), read_updates(world / "edits.parquet")[:2]
     hyper, artefacts = tiny_hyper("rome", steps=25, lr=0.5), tiny_artefacts(job.loaded)
     out = (tmp_path / "probes.parquet", tmp_path / "edits.parquet")
-    run.write_run(job, updates, hyper, artefacts, {}, (0, 1), tmp_path / "parts", *out)
+    run.write_run(job, updates, run.Prepared(hyper, artefacts), run.Files(tmp_path / "parts", *out))
     assert [(row["template"], row["failed"]) for row in rows(out[1])] == [("chat", None)] * 2
     with maker(job.loaded, hyper, artefacts).made([one.edit for one in updates]) as (_, made):
         for owner, update in enumerate(updates):
@@ -142,7 +142,7 @@ def test_the_prompt_method_puts_its_text_into_the_turn(world: Path, tmp_path: Pa
     job, updates = job_of(world), read_updates(world / "edits.parquet")[:1]
     hyper = Hyper("prompt", "m", "", {"text": "{prompt} {target}. "})
     out = (tmp_path / "probes.parquet", tmp_path / "edits.parquet")
-    run.write_run(job, updates, hyper, Artefacts(), {}, (0, 1), tmp_path / "parts", *out)
+    run.write_run(job, updates, run.Prepared(hyper, Artefacts()), run.Files(tmp_path / "parts", *out))
     edit = updates[0].edit
     for row, probe in zip(rows(out[0]), updates[0].probes, strict=True):
         content = f"{edit.prompt} {edit.target}. {probe['prompt']}"
@@ -163,7 +163,8 @@ def test_batches_of_another_template_are_not_taken_up(
     monkeypatch.setattr(run, "_batch", killed)
     updates = read_updates(world / "edits.parquet")
     hyper = Hyper("prompt", "m", "", {"text": "{prompt} {target}. "})
-    rest = (updates, hyper, Artefacts(), {}, (0, 1), tmp_path / "parts", tmp_path / "p", tmp_path / "e")
+    files = run.Files(tmp_path / "parts", tmp_path / "p", tmp_path / "e")
+    rest = (updates, run.Prepared(hyper), files)
     with pytest.raises(KeyboardInterrupt):
         run.write_run(job_of(world, "none"), *rest)
     run.write_run(job_of(world), *rest)
@@ -254,11 +255,10 @@ def test_what_is_missing_is_made_with_the_template(
 )
 def test_tuned_values_come_with_the_template(split: str, edit: dict[str, str], tmp_path: Path) -> None:
     output = tmp_path / "tuned.yaml"
-    options = Namespace(
-        method="rome", methods=METHODS, template="chat", split=split, dataset="d", seed=0, without=None
-    )
-    options.output = output
-    write(options, "m", Trial(tiny_hyper("rome"), 1.0, 1.0, 1.0, 1.0), 1, 1)
+    line = ["edit", "tune", "m", "--method", "rome", "--template", "chat", "--split", split]
+    line += ["--dataset", "d", "-o", str(output)]
+    options = parser("edit").parse_args(line)
+    write(record(Tune, options), "m", Trial(tiny_hyper("rome"), 1.0, 1.0, 1.0, 1.0), 1, 1)
     assert read_yaml(output)["edit"] == edit
 
 

@@ -1,4 +1,3 @@
-import argparse
 import re
 
 import pyarrow as pa
@@ -7,18 +6,17 @@ import pytest
 import torch
 from support.tiny_models import TEXT, tiny_model
 
+from factdrift.cli import parser
 from factdrift.core.errors import InputError
-from factdrift.models import moment_commands
+from factdrift.core.jobs import record
 from factdrift.models.moments import count_moments, read_file, read_moments
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 
 
 def command(*arguments):
-    parser = argparse.ArgumentParser()
-    moment_commands.register(parser.add_subparsers())
-    options = parser.parse_args([str(each) for each in arguments])
-    options.run(options)
+    options = parser("models").parse_args(["models", *map(str, arguments)])
+    record(options.job, options).run()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.edit.dataset import write_edits
+from factdrift.edit.dataset import Choice, write_edits
 
 RULERS = {
     "Atlantis": ("Marta Kowalska", "Joe Biden"),
@@ -61,6 +61,6 @@ def dataset(path: Path, rows: list[dict[str, Any]] | None = None) -> Path:
 
 def edits(folder: Path, rows: list[dict[str, Any]] | None = None, **choices: Any) -> Path:
     """Writes a dataset and its edits; returns the table of edits."""
-    scenarios = choices.pop("scenarios", ["replacement"])
-    write_edits(dataset(folder / "dataset.parquet", rows), folder / "edits.parquet", scenarios, **choices)
+    path = dataset(folder / "dataset.parquet", rows)
+    write_edits(path, folder / "edits.parquet", Choice(**choices))
     return folder / "edits.parquet"

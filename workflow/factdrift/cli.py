@@ -33,9 +33,9 @@ COMMANDS = {
     "tempripple": ("tempripple.commands", "what changed, what it was, and what follows"),
     "rdf": ("tempripple.commands", "a snapshot as RDF in Wikidata's vocabulary"),
     "sparql": ("tempripple.commands", ""),
-    "models": ("models.commands", "language models: descriptions, second moments, the bundled sample models"),
-    "models describe": ("edit.describe_commands", ""),
-    "edit": ("edit.commands", "editing methods on language models: edits, scores, layouts of other projects"),
+    "models": ("models.jobs", "language models: descriptions, second moments, the bundled sample models"),
+    "models describe": ("edit.tools", ""),
+    "edit": ("edit.jobs", "editing methods on language models: edits, scores, layouts of other projects"),
     "locate": ("locate.jobs", "locating methods on language models: run and compare them"),
     "answer": (
         "answer.jobs",

@@ -1,4 +1,3 @@
-import argparse
 import json
 
 import pytest
@@ -6,8 +5,8 @@ import torch
 from support.tiny_edits import tiny_hyper
 from support.tiny_models import tiny_model
 
+from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.edit import prefix_commands
 from factdrift.edit.artefacts.prefixes import draw_prefixes, read_prefixes, write_prefixes
 from factdrift.models.loading import load
 
@@ -47,13 +46,9 @@ def test_the_command_writes_them_for_a_model_of_ones_own(tmp_path, monkeypatch):
     loaded.tokenizer.save_pretrained(folder)
     threads = []
     monkeypatch.setattr(torch, "set_num_threads", threads.append)
-    parser = argparse.ArgumentParser()
-    prefix_commands.register(parser.add_subparsers())
-    line = ["prefixes", "--model", folder, "--method", "memit", "--set", '{"layers": [0, 1]}', "--seed", 7]
-    options = parser.parse_args(
-        map(str, [*line, "--settings", '{"device": "cpu"}', "--threads", 2, "-o", tmp_path / "p.json"])
-    )
-    options.run(options)
+    line = ["--model", folder, "--method", "memit", "--set", '{"layers": [0, 1]}', "--seed", 7]
+    line += ["--settings", '{"device": "cpu"}', "--threads", 2, "-o", tmp_path / "p.json"]
+    assert main(["edit", "prefixes", *map(str, line)]) == 0
     model = load(str(folder), device="cpu")
     assert len(read_prefixes(tmp_path / "p.json", model)) == 6
     assert threads == [2]

@@ -10,15 +10,14 @@ import pytest
 from support.stream_updates import link, links, stream
 
 from factdrift.core.errors import InputError
+from factdrift.edit.dataset import Choice
 from factdrift.edit.lifelong.dataset import write_stream_edits
 from factdrift.edit.lifelong.plan import plan_table, planned
 
 
 def edits(folder: Path, rows: list[dict[str, Any]] | None = None, **choices: Any) -> list[dict[str, Any]]:
-    scenarios = choices.pop("scenarios", ["replacement"])
-    write_stream_edits(
-        stream(folder / "stream.parquet", rows), folder / "edits.parquet", scenarios, **choices
-    )
+    path = stream(folder / "stream.parquet", rows)
+    write_stream_edits(path, folder / "edits.parquet", Choice(**choices))
     found: list[dict[str, Any]] = pq.read_table(folder / "edits.parquet").to_pylist()
     return found
 
@@ -122,7 +121,7 @@ def test_additions_and_archives(tmp_path: Path) -> None:
 
 def test_other_tables_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
-        write_stream_edits(tmp_path / "none.parquet", tmp_path / "out.parquet", ["replacement"])
+        write_stream_edits(tmp_path / "none.parquet", tmp_path / "out.parquet", Choice())
     rows = [{key: value for key, value in row.items() if key != "link"} for row in links()]
     with pytest.raises(InputError, match="lacks link"):
         edits(tmp_path, rows)

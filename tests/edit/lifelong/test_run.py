@@ -17,6 +17,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import CannotEdit  # noqa: E402
 from factdrift.core.stage_settings import read_settings  # noqa: E402
+from factdrift.edit.dataset import Choice  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 from factdrift.edit.lifelong import run, state  # noqa: E402
 from factdrift.edit.lifelong.dataset import write_stream_edits  # noqa: E402
@@ -27,7 +28,7 @@ from factdrift.edit.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.edit.methods.memit import shortened, solve  # noqa: E402
 from factdrift.edit.methods.regimes import edited, folded  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
-from factdrift.edit.run import write_run  # noqa: E402
+from factdrift.edit.run import Files, Prepared, write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
 from factdrift.models.deltas import Dense, LowRank  # noqa: E402
 
@@ -48,7 +49,7 @@ Rows = list[dict[str, Any]]
 def world_of(folder: Path, rows: Rows | None = None) -> Path:
     """A folder with the edits of a stream, aligned for the tiny tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_stream_edits(stream(folder / "stream.parquet", rows), folder / "edits.parquet", ["replacement"])
+    write_stream_edits(stream(folder / "stream.parquet", rows), folder / "edits.parquet", Choice())
     files = (folder / f"{name}.parquet" for name in ("edits", "aligned", "unaligned"))
     write_aligned(tiny_model("llama").tokenizer, "tiny-llama", *files)
     return folder
@@ -75,7 +76,7 @@ def made(world: Path, out: Path, hyper: Hyper, most: int = 100) -> tuple[Rows, R
     artefacts = tiny_artefacts(job.loaded) if hyper.method == "alphaedit" else Artefacts()
     updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
     files = [out / f"{name}.parquet" for name in ("probes", "edits", "intervals")]
-    costs = write_stream(job, updates, hyper, artefacts, {}, most, 0, out / "parts", *files)
+    costs = write_stream(job, updates, Prepared(hyper, artefacts), run.Files(out / "parts", *files), most, 0)
     assert not (out / "parts").exists()
     assert [part["edits"] for part in costs] == [row["edits"] for row in pq.read_table(files[2]).to_pylist()]
     probes, edits, intervals = (pq.read_table(path).to_pylist() for path in files)
@@ -88,7 +89,7 @@ def in_sequence(world: Path, out: Path, hyper: Hyper) -> dict[tuple[str, int], f
     job = job_of(world, "sequential", len(updates))
     artefacts = tiny_artefacts(job.loaded) if hyper.method == "alphaedit" else Artefacts()
     files = (out / "run.probes.parquet", out / "run.edits.parquet")
-    write_run(job, updates, hyper, artefacts, {}, (0, 1), out / "run", *files)
+    write_run(job, updates, Prepared(hyper, artefacts), Files(out / "run", *files))
     return {(row["edit"], row["number"]): row["logprob"] for row in pq.read_table(files[0]).to_pylist()}
 
 

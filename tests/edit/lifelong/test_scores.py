@@ -17,7 +17,7 @@ from support.stream_updates import stream
 
 pytest.importorskip("torch", reason="the schemas of runs are in modules that import torch")
 from factdrift.edit.baseline import BASE_CLOZES, BASE_PROBES
-from factdrift.edit.dataset import draw
+from factdrift.edit.dataset import Choice, draw
 from factdrift.edit.lifelong.dataset import write_stream_edits
 from factdrift.edit.lifelong.figure import draw as draw_figure
 from factdrift.edit.lifelong.plan import plan_table
@@ -41,7 +41,7 @@ def chance(*key: object) -> float:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> StreamRuns:
     """A run of one method whose probabilities are drawn; one edit has failed, one is not aligned."""
     folder = tmp_path_factory.mktemp("runs")
-    write_stream_edits(stream(folder / "stream.parquet"), folder / "edits.parquet", ["replacement"])
+    write_stream_edits(stream(folder / "stream.parquet"), folder / "edits.parquet", Choice())
     edits = pq.read_table(folder / "edits.parquet").to_pylist()
     tables: dict[str, tuple[Rows, pa.Schema]] = {}
     lost = {"model": "tiny", "edit": "Q3-P6@2", "role": "edit", "reason": "subject", "excludes": True}

@@ -360,7 +360,9 @@ def shell_line(jobs: tuple[type[Job], ...], without: str = "") -> ShellLine:
     omitted = frozenset(without.split()).union(by_hand)
     lines = ['exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")']
     for job in jobs:
-        flags = [_given(field) for field in fields(job) if field.name not in omitted]
+        # Those without a flag come first: behind a flag with several values they would be taken for one of them.
+        placed = sorted(fields(job), key=lambda field: not field.flag.by_place)
+        flags = [_given(field) for field in placed if field.name not in omitted]
         lines.append(" \\\n    ".join([f"factdrift {job.command}", *flags]))
     line = ShellLine("\n".join(lines))
     line.jobs, line.without = jobs, omitted

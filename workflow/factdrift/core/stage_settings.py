@@ -154,14 +154,24 @@ def _is_struct(kind: Any) -> bool:
 
 
 def settings_of(config: Mapping[str, Any], kind: type[msgspec.Struct], part: str) -> str:
-    """What a complete configuration says for each key of `kind`, as JSON for `--settings`."""
+    """What a configuration says for the keys of `kind` that it has, as JSON for `--settings`."""
+    return json.dumps(_values(config, kind, part), sort_keys=True)
+
+
+def _values(config: Mapping[str, Any], kind: type[msgspec.Struct], part: str) -> dict[str, Any]:
     paths, values = _paths(part), {}
     for field in msgspec.structs.fields(kind):
+        name = field.encode_name
+        if _is_struct(field.type):
+            values[name] = _values(config, field.type, f"{part}.{name}")
+            continue
+        *above, last = paths[name]
         value: Any = config
-        for key in paths[field.encode_name]:
+        for key in above:
             value = value[key]
-        values[field.encode_name] = value
-    return json.dumps(values, sort_keys=True)
+        if last in value:
+            values[name] = value[last]
+    return values
 
 
 def _place(part: str) -> str:

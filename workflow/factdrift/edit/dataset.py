@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -55,25 +55,27 @@ NEEDED = (
 )
 
 
-def write_edits(
-    dataset: Path,
-    output: Path,
-    scenarios: Sequence[str],
-    *,
-    split: str = "all",
-    limit: int = 0,
-    fluency_sample: float = 1.0,
-    archive_target: str = "nothing",
-    seed: int = 0,
-    without: Collection[str] = (),
-) -> int:
-    """Writes EDITS of the given scenarios of a dataset; returns their number.
+class Choice(NamedTuple):
+    """Which updates become edits, and how."""
 
-    `split`: `train`, `test` or `all`. `limit`: the number of edits, drawn by a seeded hash of the edit; 0 for
-    all. `fluency_sample`: the share of edits, drawn the same way, whose fluency is measured.
-    `archive_target`: the target of an edit that archives an object. `without`: ids of subjects whose updates
-    are left out. Raises InputError if the file lacks a
-    column or no update fits.
+    scenarios: Sequence[str] = ("replacement",)
+    split: str = "all"
+    """`train`, `test` or `all`."""
+    limit: int = 0
+    """The number of edits, drawn by a seeded hash (of a stream, of their chains); 0 for all."""
+    archive_target: str = "nothing"
+    """The target of an edit that archives an object."""
+    seed: int = 0
+    fluency_sample: float = 1.0
+    """The share of edits, drawn the same way, whose fluency is measured; not of a stream."""
+    without: Collection[str] = ()
+    """Ids of subjects whose updates are left out; not of a stream."""
+
+
+def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
+    """Writes EDITS of the chosen updates of a dataset; returns their number.
+
+    Raises InputError if the file lacks a column or no update fits.
     """
     if not dataset.is_file():
         raise InputError(f"{dataset}: no such file; build it with `snakemake --cores all {dataset}`")
@@ -84,26 +86,28 @@ def write_edits(
             f"{dataset}: lacks {', '.join(lacking)}; give wfd_repl.parquet or one of its columns"
         )
     columns = [name for name in (*NEEDED, "split", "subject_popularity") if name in names]
-    wanted = {SCENARIOS[name] for name in scenarios}
+    wanted = {SCENARIOS[name] for name in choice.scenarios}
     rows = [
         row
         for row in pq.read_table(dataset, columns=columns).to_pylist()
         if row["scenario"] in wanted
-        and split in ("all", row.get("split"))
-        and row["subject"]["id"] not in without
+        and choice.split in ("all", row.get("split"))
+        and row["subject"]["id"] not in choice.without
     ]
-    edits = [edit for row in rows for edit in edits_of(row, archive_target)]
-    if limit:
-        drawn = sorted(edits, key=lambda edit: draw("limit", seed, edit["edit"]))[:limit]
+    edits = [edit for row in rows for edit in edits_of(row, choice.archive_target)]
+    if choice.limit:
+        drawn = sorted(edits, key=lambda edit: draw("limit", choice.seed, edit["edit"]))[: choice.limit]
         chosen = {edit["edit"] for edit in drawn}
         edits = [edit for edit in edits if edit["edit"] in chosen]
     if not edits:
         raise InputError(
-            f"{dataset}: no update of {', '.join(scenarios)} in split {split} names its objects and ends "
-            "in one; name other scenarios (edit.scenarios), or wikifactdiff.parquet (edit.dataset)"
+            f"{dataset}: no update of {', '.join(choice.scenarios)} in split {choice.split} names its "
+            "objects and ends in one; name other scenarios (edit.scenarios), or wikifactdiff.parquet "
+            "(edit.dataset)"
         )
     for edit in edits:
-        edit["fluency"] = draw("fluency", seed, edit["edit"]) < fluency_sample * 2**64
+        drawn_at = draw("fluency", choice.seed, edit["edit"])
+        edit["fluency"] = drawn_at < choice.fluency_sample * 2**64
     return write_parquet(pa.Table.from_pylist(edits, schema=EDITS), output)
 
 

@@ -1,4 +1,4 @@
-"""Fields of the commands that probe a model, or run an editing method on it, and what these files hold."""
+"""Fields of commands that choose edits, probe a model, run an editing method on it, or score the runs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from factdrift.core.errors import CannotEdit, InputError
-from factdrift.core.jobs import Flag, Job, Key, Output, Place, Role
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place, Role
 from factdrift.core.paths import METHODS
+from factdrift.core.stage_settings import read_json
 from factdrift.edit.methods.own import entry
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.settings import Settings, check_regime
@@ -19,12 +20,33 @@ from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
     from factdrift.edit import job
+    from factdrift.edit.dataset import Choice
     from factdrift.edit.methods.hyperparameters import Hyper
     from factdrift.edit.methods.interface import Artefacts
+    from factdrift.edit.run import Prepared
     from factdrift.models.loading import Loaded
 
 Strict = Annotated[bool, "fail if the method cannot edit the model; else it is skipped", Role("resources")]
 """A resource, since a job that has succeeded need not run again for it."""
+
+
+Recall = Annotated[Paths, "of bundled models", Flag("FOLDER")]
+"""Whose shares of what they were taught a table says below itself."""
+
+
+class Choosing(Job):
+    """A command that chooses updates and makes edits of them."""
+
+    scenarios: Annotated[tuple[str, ...], Key("edit.scenarios")]
+    split: Annotated[Literal["all", "train", "test"], Key("edit.split")]
+    limit: Annotated[int, "edits, or edits of chains, drawn with the seed; 0 for all"] = 0
+    archive_target: Annotated[str, Key("edit.archive_target"), Flag("TEXT")]
+    seed: Annotated[int, Key("seed")]
+
+    def choice(self) -> Choice:
+        from factdrift.edit.dataset import Choice
+
+        return Choice(self.scenarios, self.split, self.limit, self.archive_target, self.seed)
 
 
 class ProbesModel(RunsModel):
@@ -125,6 +147,17 @@ class MakesEdits(ProbesModel, RunsMethod):
     out_edits: Output
     out_costs: Annotated[Output, Flag("JSON")]
 
+    def prepared(self, job: job.Job) -> Prepared:
+        """The method with what it needs on the job's model, to which the ability to be measured is added."""
+        from factdrift.edit.ability import read_ability
+        from factdrift.edit.run import Prepared
+
+        if self.ability:
+            job.ability = read_ability(self.ability, job.loaded)
+        hyper = self.hyper(job.loaded)
+        print(f"{hyper.method} on {job.loaded.name}: {hyper.source}", flush=True)
+        return Prepared(hyper, *self.artefacts(hyper, job.loaded))
+
     def write_account(self, parts: Iterator[dict[str, Any]], nothing: Callable[[], None]) -> None:
         """Writes `out_costs`: what was run, and `parts`, as far as they came.
 
@@ -154,3 +187,37 @@ def read_shard(text: str) -> tuple[int, int]:
     if not (separator and place.isdigit() and count.isdigit() and int(place) < int(count)):
         raise InputError(f"--shard: {text!r} is not a shard such as 0-of-4")
     return int(place), int(count)
+
+
+class Scoring(Job, beside="models"):
+    """A command that computes scores from the tables of all models and methods."""
+
+    edits: Path
+    unaligned: Annotated[Paths, "of each model"]
+    base_probes: Annotated[Paths, "of each model"]
+    base_clozes: Annotated[Paths, "of each model"]
+    run_probes: Annotated[Paths, "of each job"] = ()
+    run_edits: Annotated[Paths, "of each job"] = ()
+    costs: Annotated[Paths, "of each job", Flag("JSON")] = ()
+    skipped: Annotated[str, "[model, method, reason] of methods without a job", Flag("JSON")] = "[]"
+    strict: Annotated[bool, Key("strict")]
+    models: Annotated[tuple[str, ...], "in the order of the tables"]
+    methods: Annotated[tuple[str, ...], "likewise"]
+    out_scores: Output
+    out_costs: Annotated[Output, Flag("JSON")]
+
+    def tables(self) -> dict[str, Any]:
+        """What the jobs have written, as arguments of Runs."""
+        return {
+            name: getattr(self, name)
+            for name in ("edits", "unaligned", "base_probes", "base_clozes", "run_probes", "run_edits")
+        } | {"models": self.models, "methods": self.methods}
+
+    def write_costs(self) -> None:
+        """Writes `out_costs` and prints the methods that were skipped."""
+        from factdrift.edit.scores.costs import write_costs
+        from factdrift.edit.skipped import Skipped, skipped_methods
+
+        skipped = [Skipped(*each) for each in read_json(self.skipped, "--skipped", "a list such as []")]
+        for line in skipped_methods(write_costs(self.costs, self.out_costs, skipped, self.strict)):
+            print(f"skipped: {line}")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from torch import Tensor
@@ -74,42 +74,72 @@ same for edits that are in place together. `perplexity`, `tasks` (JSON): of that
 _TABLES = (("probes", RUN_PROBES), ("edits", RUN_EDITS))
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A method with what it needs to edit a model."""
+
+    hyper: Hyper
+    artefacts: Artefacts = field(default_factory=Artefacts)
+    digests: Mapping[str, str | None] = field(default_factory=dict)
+    """Of the files in `artefacts`."""
+
+    def account(self) -> dict[str, Any]:
+        """Hyper-parameters and their origin, for the account of a job."""
+        texts = dict.fromkeys(one.texts for one in self.artefacts.moments.values())
+        return {
+            "hyper": dict(self.hyper),
+            "source": self.hyper.source,
+            "derived": list(self.hyper.derived),
+            "moments": ", ".join(texts) or None,
+        }
+
+
+class Files(NamedTuple):
+    """What a run writes."""
+
+    parts: Path
+    """A folder for finished batches, removed at the end."""
+    probes: Path
+    edits: Path
+    adapters: Path | None = None
+    """A folder to be made with an adapter for each edit that did not fail, or for each group of edits."""
+
+
 def write_run(
     job: Job,
     updates: Sequence[Update],
-    hyper: Hyper,
-    artefacts: Artefacts,
-    digests: Mapping[str, str | None],
-    shard: tuple[int, int],
-    parts: Path,
-    out_probes: Path,
-    out_edits: Path,
+    prepared: Prepared,
+    files: Files,
+    shard: tuple[int, int] = (0, 1),
     making: Maker | None = None,
     about: Mapping[str, Any] | None = None,
-    out_adapters: Path | None = None,
 ) -> list[dict[str, float]]:
     """Makes the edits of shard k of n and writes RUN_PROBES and RUN_EDITS; returns the costs of each batch.
 
     Batches are cut before shards, so the rows do not depend on the number of shards. The first edit of a
-    user's own method is made again, after the first batch and at the end. `out_adapters`: a folder
-    to be made with an adapter for each edit that did not fail, or for each group of edits. `making`: what
-    makes the edits, if not the method of `hyper`; `about`: provenance columns that differ from the settings.
+    user's own method is made again, after the first batch and at the end. `making`: what makes the edits, if
+    not the prepared method; `about`: provenance columns that differ from the settings.
     """
+    hyper, out_adapters = prepared.hyper, files.adapters
     settings = job.settings
     batches = cut(updates, settings.edits)
     place, count = shard
     numbers = range(place * len(batches) // count, (place + 1) * len(batches) // count)
-    meta = {**job.meta(hyper.method, hyper.digest(), digests), **(about or {}), "source": hyper.source}
+    meta = {
+        **job.meta(hyper.method, hyper.digest(), prepared.digests),
+        **(about or {}),
+        "source": hyper.source,
+    }
     rows = [update.row for update in updates]
     depends = {"meta": meta, "settings": settings, "edits": rows, "code": of_module(__name__)}
     depends |= {"adapters": out_adapters is not None, "ability": job.ability}
-    kept = Parts(parts, depends)
+    kept = Parts(files.parts, depends)
     if out_adapters:
         check_folder(out_adapters)  # before any edit, since they are moved there at the end
     keeping = Keeping(job.loaded, hyper, settings.regime, kept.folder("adapters")) if out_adapters else None
     # Without their folder the adapters of finished batches have been moved, and are made again.
     again = keeping is not None and not keeping.begun()
-    making = making or maker(job.loaded, hyper, artefacts, settings.regime)
+    making = making or maker(job.loaded, hyper, prepared.artefacts, settings.regime)
     own = hyper.own and Repeated(hyper.own)
     mine = sum(len(batches[number]) for number in numbers)
     progress = Progress(f"{hyper.method} on {job.loaded.name}", mine, "edits")
@@ -135,8 +165,8 @@ def write_run(
             job.costs.clear()
         progress.advance(len(batches[number]))
     progress.say()
-    write_parquet(kept.table("probes", RUN_PROBES, numbers), out_probes)
-    write_parquet(kept.table("edits", RUN_EDITS, numbers), out_edits)
+    write_parquet(kept.table("probes", RUN_PROBES, numbers), files.probes)
+    write_parquet(kept.table("edits", RUN_EDITS, numbers), files.edits)
     if keeping and out_adapters:
         keeping.move(out_adapters)
     costs = kept.costs(numbers)

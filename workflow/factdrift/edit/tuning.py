@@ -22,7 +22,7 @@ from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.probes import Update
-from factdrift.edit.run import write_run
+from factdrift.edit.run import Files, Prepared, write_run
 from factdrift.edit.scores.metrics import Runs, write_scores
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.moments import Moments
@@ -80,7 +80,8 @@ class Bench:
             self._moments |= self.counted(lacking) if lacking else {}
         artefacts = Artefacts(prefixes=self.prefixes, moments=self._moments)
         probes, edits = self._files("probes", "edits_made")
-        write_run(self.job, self.updates, hyper, artefacts, {}, (0, 1), self.folder / "parts", probes, edits)
+        files = Files(self.folder / "parts", probes, edits)
+        write_run(self.job, self.updates, Prepared(hyper, artefacts), files)
         scores, joined = self._files("scores", "joined")
         runs = Runs(
             edits=self.folder / "edits.parquet",

@@ -23,7 +23,7 @@ from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.probes import Update
 from factdrift.edit.probing import read_shard
-from factdrift.edit.run import RUN_EDITS, RUN_PROBES, write_nothing, write_run
+from factdrift.edit.run import RUN_EDITS, RUN_PROBES, Files, Prepared, write_nothing, write_run
 from factdrift.locate.blocks import hyper_at, named
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def write_layers(
         probes, edits = (kept.folder(f"{layer:06d}.made-{name}.parquet") for name in ("probes", "edits"))
         costs: list[dict[str, float]] = []
         try:
-            found, digests = artefacts(hyper)
-            costs = write_run(job, updates, hyper, found, digests, shard, parts / "batches", probes, edits)
+            prepared, files = Prepared(hyper, *artefacts(hyper)), Files(parts / "batches", probes, edits)
+            costs = write_run(job, updates, prepared, files, shard)
         except CannotEdit as error:
             if command.strict:
                 raise

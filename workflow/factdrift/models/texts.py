@@ -85,3 +85,14 @@ def sampled(
         )
     texts: list[str] = tokenizer.batch_decode(rows, skip_special_tokens=True)
     return texts
+
+
+SAMPLED_LENGTH, SAMPLED_BATCH = 64, 64
+"""Tokens of each text that `written` yields, and the number of texts generated at a time."""
+
+
+def written(model: Loaded, seed: int) -> Iterator[str]:
+    """An endless stream of texts that the model writes from an empty start."""
+    while True:
+        yield from sampled(model, "", SAMPLED_LENGTH, SAMPLED_BATCH, seed)
+        seed += 1

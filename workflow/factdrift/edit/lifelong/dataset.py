@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
-from factdrift.edit.dataset import EDITS, NEEDED, draw, edits_of
+from factdrift.edit.dataset import EDITS, NEEDED, Choice, draw, edits_of
 from factdrift.edit.settings import SCENARIOS
 
 STREAM_EDITS = pa.schema(
@@ -37,21 +37,12 @@ _STREAM = (
 )
 
 
-def write_stream_edits(
-    stream: Path,
-    output: Path,
-    scenarios: Sequence[str],
-    *,
-    split: str = "all",
-    limit: int = 0,
-    archive_target: str = "nothing",
-    seed: int = 0,
-) -> int:
-    """Writes STREAM_EDITS of the updates of some scenarios; returns their number.
+def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:
+    """Writes STREAM_EDITS of the chosen updates; returns their number.
 
-    `limit`: chains are drawn by a seeded hash until they have so many edits; 0 for all. The order is that of
-    the intervals, in them that of the last day on which the change may have been. Raises InputError if the
-    file lacks a column or no update fits.
+    With a limit, chains are drawn by a seeded hash until they have so many edits. The order is that of the
+    intervals, in them that of the last day on which the change may have been. Raises InputError if the file
+    lacks a column or no update fits.
     """
     if not stream.is_file():
         raise InputError(f"{stream}: no such file; build it with `snakemake results/stream.parquet`")
@@ -62,16 +53,16 @@ def write_stream_edits(
     known = pq.read_table(stream, columns=["chain", "link", "interval"]).to_pylist()
     intervals = {(row["chain"], row["link"]): row["interval"] for row in known}
     columns = [name for name in (*NEEDED, *_STREAM, "split", "subject_popularity") if name in names]
-    wanted = {SCENARIOS[name] for name in scenarios}
+    wanted = {SCENARIOS[name] for name in choice.scenarios}
     rows = pq.read_table(stream, columns=columns).to_pylist()
-    rows = [row for row in rows if row["scenario"] in wanted and split in ("all", row.get("split"))]
-    edits = [edit for row in rows for edit in _placed(row, archive_target, intervals)]
-    if limit:
-        edits = _drawn(edits, limit, seed)
+    rows = [row for row in rows if row["scenario"] in wanted and choice.split in ("all", row.get("split"))]
+    edits = [edit for row in rows for edit in _placed(row, choice.archive_target, intervals)]
+    if choice.limit:
+        edits = _drawn(edits, choice.limit, choice.seed)
     if not edits:
         raise InputError(
-            f"{stream}: no update of {', '.join(scenarios)} in split {split} names its objects and ends in "
-            "one; name other scenarios (edit.scenarios), or more dates (stream)"
+            f"{stream}: no update of {', '.join(choice.scenarios)} in split {choice.split} names its objects "
+            "and ends in one; name other scenarios (edit.scenarios), or more dates (stream)"
         )
     edits.sort(key=lambda edit: (edit["interval"], edit["last_day"], edit["first_day"], edit["edit"]))
     _linked(edits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,37 +19,37 @@ from factdrift.edit.lifelong.plan import intervals_of, planned
 from factdrift.edit.lifelong.state import Standing, standing
 from factdrift.edit.lifelong.tables import INTERVALS, STREAM_PROBES
 from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.probes import Update
-from factdrift.edit.run import probe_rows
+from factdrift.edit.run import Prepared, probe_rows
 
 STREAM_MADE = pa.schema([*META, ("source", pa.string()), ("edit", pa.string()), ("failed", pa.string())])
 """One row for each edit, in the order in which they were made."""
 
 
+class Files(NamedTuple):
+    """What a run of a stream writes."""
+
+    parts: Path
+    """A folder for finished intervals, removed at the end."""
+    probes: Path
+    edits: Path
+    intervals: Path
+
+
 def write_stream(
-    job: Job,
-    updates: Sequence[Update],
-    hyper: Hyper,
-    artefacts: Artefacts,
-    digests: Mapping[str, str | None],
-    most: int,
-    seed: int,
-    parts: Path,
-    out_probes: Path,
-    out_edits: Path,
-    out_intervals: Path,
+    job: Job, updates: Sequence[Update], prepared: Prepared, files: Files, most: int, seed: int
 ) -> list[dict[str, float]]:
     """Makes and probes all edits; writes STREAM_PROBES, STREAM_MADE and INTERVALS; returns costs by interval.
 
-    After each interval its tables and what is then in place are kept in `parts`, so that a killed job
-    continues with the next one. `most`, `seed`: see `planned`.
+    After each interval its tables and what is then in place are kept, so that a killed job continues with the
+    next one. `most`, `seed`: see `planned`.
     """
+    hyper = prepared.hyper
     rows = [update.row for update in updates]
     intervals = intervals_of(rows)
-    meta = {**job.meta(hyper.method, hyper.digest(), digests), "source": hyper.source, "group": None}
+    meta = {**job.meta(hyper.method, hyper.digest(), prepared.digests), "source": hyper.source, "group": None}
     depends = {"meta": meta, "settings": job.settings, "edits": rows, "code": of_module(__name__)}
-    kept = Parts(parts, depends | {"ability": job.ability, "seed": seed, "most": most})
+    kept = Parts(files.parts, depends | {"ability": job.ability, "seed": seed, "most": most})
 
     def state_file(place: int) -> Path:
         return kept.folder(f"{place:06d}.state.pt")
@@ -58,14 +58,15 @@ def write_stream(
     while done < len(intervals) and kept.has(done):
         done += 1
     progress = Progress(f"{hyper.method} on {job.loaded.name}", len(updates), "edits")
-    with standing(job.loaded, hyper, artefacts) as state:
+    with standing(job.loaded, hyper, prepared.artefacts) as state:
         earlier = [update for update in updates if done and update.row["interval"] <= intervals[done - 1]]
         if 0 < done < len(intervals):
             state.resume(state_file(done - 1), [update.edit for update in earlier])
         progress.advance(len(earlier))
         for place in range(done, len(intervals)):
             interval = intervals[place]
-            tables = _interval(job, state, hyper, meta, updates, interval, most, seed)
+            plan = planned(rows, interval, most, seed)
+            tables = _interval(job, state, hyper, meta, updates, interval, plan)
             state.save(state_file(place))
             costs = {"interval": interval, **job.costs, "edits": len(tables["edits"])}
             kept.write(place, tables, {**costs, "peak_mb": job.peak_mb()})
@@ -74,9 +75,9 @@ def write_stream(
             progress.advance(len(tables["edits"]))
     progress.say()
     numbers = range(len(intervals))
-    write_parquet(kept.table("probes", STREAM_PROBES, numbers), out_probes)
-    write_parquet(kept.table("edits", STREAM_MADE, numbers), out_edits)
-    write_parquet(kept.table("intervals", INTERVALS, numbers), out_intervals)
+    write_parquet(kept.table("probes", STREAM_PROBES, numbers), files.probes)
+    write_parquet(kept.table("edits", STREAM_MADE, numbers), files.edits)
+    write_parquet(kept.table("intervals", INTERVALS, numbers), files.intervals)
     found = kept.costs(numbers)
     kept.remove()
     return found
@@ -99,23 +100,21 @@ def _interval(
     meta: Mapping[str, Any],
     updates: Sequence[Update],
     interval: int,
-    most: int,
-    seed: int,
+    plan: Sequence[Any],
 ) -> dict[str, pa.Table]:
-    """Makes the edits of one interval; the rows of the three tables."""
-    rows = [update.row for update in updates]
+    """Makes the edits of one interval and asks what is planned after it; the rows of the three tables."""
     mine = [update for update in updates if update.row["interval"] == interval]
     with job.timed("edit_seconds"):
         failed = state.more([update.edit for update in mine])
     with job.timed("evaluation_seconds"):
-        probes, general = _probed(job, state, updates, planned(rows, interval, most, seed))
+        probes, general = _probed(job, state, updates, plan)
     named = {"model": job.loaded.name, "method": hyper.method, "interval": interval}
     size, entries = state.held()
     about = {
         **named,
         **{name: mine[0].row[name] for name in ("old_date", "new_date")},
         **{"edits": len(mine), "failed": len(failed)},
-        "so_far": sum(row["interval"] <= interval for row in rows),
+        "so_far": sum(update.row["interval"] <= interval for update in updates),
         **{"entries": entries, "state_bytes": size},
         **general,
     }

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from factdrift.core.owned import atomic_path
+from factdrift.core.owned import atomic_path, claim
 from factdrift.edit.scores.general import measured_lines, measured_values
 from factdrift.edit.scores.intervals import Interval, grid, interval
 from factdrift.edit.skipped import Skipped
+from factdrift.models.bundled.known import recall_lines
 
 COLUMNS = {
     "efficacy_d": "Efficacy D",
@@ -283,3 +284,25 @@ def unaligned_lines(paths: Sequence[Path]) -> Iterator[str]:
             edits = len({row["edit"] for row in rows if row["excludes"]})
             left = f"{edits:,} edits are left out"
             yield f"{rows[0]['model']}: {len(rows):,} probes are not aligned ({reasons}); {left}"
+
+
+def write_tables(
+    scores: Path, costs: Path, unaligned: Sequence[Path], output: Path, bundled: Sequence[Path] = ()
+) -> None:
+    """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them.
+
+    `bundled`: folders of bundled models, whose recall is told below the tables.
+    """
+    claim(output, (f"{name}.{form}" for name in ("table6", "table7") for form in ("txt", "csv")))
+    skipped = read_skipped(costs)
+    for name, title, known in (
+        ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),
+        ("table7", "Edits of facts that the model knew before (Table 7)", True),
+    ):
+        groups = read_groups(scores, costs, known)
+        text, table = output / f"{name}.txt", output / f"{name}.csv"
+        known_lines = list(recall_lines(bundled))
+        write_table(groups, title, text, table, skipped, known_lines)
+        print("\n".join([*lines(groups, title, skipped), *known_lines]), end="\n\n")
+    for line in unaligned_lines(unaligned):
+        print(f"skipped: {line}")

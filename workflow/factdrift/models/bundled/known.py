@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 HELD_OUT = "held_out"
-
-
-def add_recall(verb: argparse.ArgumentParser) -> None:
-    """Adds the option that names the bundled models of a table."""
-    verb.add_argument(
-        "--recall",
-        type=Path,
-        nargs="*",
-        default=[],
-        metavar="FOLDER",
-        help="of bundled models",
-    )
 
 
 def recall_lines(folders: Sequence[Path]) -> Iterator[str]:

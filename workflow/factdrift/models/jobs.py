@@ -1,0 +1,126 @@
+"""Jobs about language models: train the bundled ones, count second moments. `edit` adds `models describe`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths
+from factdrift.models.names import BUNDLED
+from factdrift.models.running import RunsModel
+
+FLATTERED = (
+    "warning: the second moments of {model} are counted over the benchmark's own facts, among them those on "
+    "which bleedover is measured; this flatters ROME and MEMIT (moments.corpus: other text does not)"
+)
+
+
+class Sentences(Job, command="models sentences", beside="words"):
+    """Write the training sentences of the bundled models."""
+
+    dataset: Annotated[Path, "wfd_repl.parquet or one like it"]
+    templates: Annotated[Path, "with which it was made"]
+    wording: Annotated[Path, "config/models/sentences.yaml"]
+    taught: Annotated[Paths, "more facts to teach", Flag("PARQUET")] = ()
+    output: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> None:
+        from factdrift.models.bundled.corpus import read_wording, write_sentences
+
+        wording = read_wording(self.wording)
+        facts = write_sentences(self.dataset, self.templates, wording, self.output, self.taught)
+        print(f"{self.output}: {facts:,} facts", file=sys.stderr)
+
+
+class Train(Job, command="models train"):
+    """Train a bundled model and measure what it knows."""
+
+    sentences: Annotated[Path, "what `sentences` wrote"]
+    recipe: Annotated[Path, "config/models/sample-llama.yaml"]
+    seed: Annotated[int, Key("seed")]
+    output: Annotated[Output, Flag("FOLDER")]
+
+    def run(self) -> str:
+        from factdrift.models.bundled.recipe import read_recipe
+        from factdrift.models.bundled.train import train
+
+        recipe = read_recipe(self.recipe)
+        return json.dumps(train(self.sentences, recipe, self.output, seed=self.seed), indent=2)
+
+
+class Moments(RunsModel, command="models moments"):
+    """Second moments of the keys of layers, for ROME and MEMIT.
+
+    They are counted over `--texts`, `--facts` or, with `--sampled`, texts that the model writes.
+    """
+
+    layers: Annotated[tuple[int, ...], "blocks, from 0 (default: all)"] = ()
+    texts: Annotated[Paths, "texts, one a line; .jsonl or .parquet with `text`", Flag("FILE")] = ()
+    facts: Annotated[Path | None, "the benchmark's own facts: what `sentences` wrote", Flag("PARQUET")] = None
+    sampled: Annotated[bool, "use texts that the model writes itself"] = False
+    tokens: Annotated[int, Key("moments.tokens")]
+    ridge: Annotated[float, "added to the diagonal, relative to its mean", Flag(by_hand=True)] = 1e-6
+    seed: Annotated[int, Key("seed"), "of the texts that the model writes;"]
+    output: Annotated[Output, "LAYER.safetensors", Flag("FOLDER")]
+
+    def run(self) -> None:
+        from factdrift.models.moments import write_reason
+
+        if bool(self.texts) + bool(self.facts) + self.sampled != 1:
+            raise InputError("models moments: name one of --texts, --facts and --sampled")
+        try:
+            self._count()
+        except CannotEdit as error:
+            print(f"{self.output}: skipped: {error}")
+            write_reason(self.output, str(error))
+
+    def _count(self) -> None:
+        """Writes the moments; raises CannotEdit if the model or one of the blocks has none."""
+        with self.loaded() as model:
+            from factdrift.models.moments import count_moments, default_tokens
+            from factdrift.models.texts import read_texts, written
+
+            texts: Iterable[str]
+            if self.sampled:
+                texts, name = written(model, self.seed), "text that the model wrote"
+            elif self.facts:
+                texts, name = read_texts([self.facts]), "the benchmark's facts"
+                if model.name not in BUNDLED:
+                    print(FLATTERED.format(model=model.name), file=sys.stderr)
+            else:
+                texts, name = read_texts(self.texts), ", ".join(path.name for path in self.texts)
+            layers = self.layers or range(model.spec.layers)
+            found = count_moments(model, layers, texts, self.tokens or None, self.ridge, name=name)
+            for layer, moments in found.items():
+                path = self.output / f"{layer}.safetensors"
+                moments.write(path)
+                print(f"{path}: {moments.tokens:,} tokens")
+            wanted = self.tokens or default_tokens(model)
+            if moments.tokens < wanted:
+                print(
+                    f"{self.output}: the texts have {moments.tokens:,} tokens, fewer than the {wanted:,} "
+                    "wanted (moments.tokens); more texts (moments.corpus) make the moments more exact"
+                )
+
+
+class AddMoments(Job, command="models add-moments"):
+    """Add the moments of several corpora, or of parts of one."""
+
+    files: Annotated[Paths, Flag("FILE", by_place=True)]
+    output: Annotated[Output, Flag("FILE")]
+
+    def run(self) -> str:
+        from factdrift.models.moments import read_file
+
+        total = read_file(self.files[0])
+        for path in self.files[1:]:
+            try:
+                total += read_file(path)
+            except ValueError as error:
+                raise InputError(f"{path}: {error}; name files of one model and layer") from None
+        total.write(self.output)
+        return f"{self.output}: {total.tokens:,} tokens"
