@@ -25,7 +25,7 @@ from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 from factdrift.edit.methods import registry  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
-from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
+from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Prepared  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
@@ -202,7 +202,7 @@ def test_each_item_is_asked_under_its_own_edit(tables: tuple[Path, Path], tmp_pa
     settings = settings_with(answer_scoring=["loglik"], batch=batch)
     job, chosen = job_of(settings), read_items(tables[0])
     edits, asking = edits_of(chosen, tables[1]), command(settings, tmp_path)
-    about = run.ask_edited(asking, job, chosen, edits, HYPER, Artefacts(), {})
+    about = run.ask_edited(asking, job, chosen, edits, Prepared(HYPER))
     assert about["method"] == "shifted"
     rows = {row["item_id"]: row for row in pq.read_table(asking.output).to_pylist()}
     assert len(rows) == len(chosen)
@@ -229,7 +229,7 @@ def test_edits_in_sequence_are_asked_when_all_of_a_group_are_made(
     settings = settings_with(answer_scoring=["loglik"], regime="sequential", group=3)
     job, chosen = job_of(settings), read_items(tables[0])
     edits, asking = edits_of(chosen, tables[1]), command(settings, tmp_path)
-    run.ask_edited(asking, job, chosen, edits, HYPER, Artefacts(), {})
+    run.ask_edited(asking, job, chosen, edits, Prepared(HYPER))
     rows = {row["item_id"]: row for row in pq.read_table(asking.output).to_pylist()}
     made = shifted(job.loaded, [edits["Q1", "P6"], edits["Q3", "P6"]], HYPER, Artefacts())
     item = next(each for each in chosen if each["s"] == "Q1")

@@ -156,6 +156,7 @@ def write_rome_layers(loaded: Any, artefacts: Any, folder: Path, strict: bool = 
     from support.tiny_edits import EDITS, SETTINGS
 
     from factdrift.edit.job import Job
+    from factdrift.edit.methods.interface import Prepared
     from factdrift.edit.probes import Update
     from factdrift.edit.settings import Settings
     from factdrift.locate.jobs import EditLayers
@@ -190,7 +191,7 @@ def write_rome_layers(loaded: Any, artefacts: Any, folder: Path, strict: bool = 
         out_probes=folder / "probes.parquet",
         out_edits=folder / "edits.parquet",
     )
-    write_layers(command, Job(loaded, sentences, settings), updates, lambda hyper: (artefacts, {}))
+    write_layers(command, Job(loaded, sentences, settings), updates, lambda hyper: Prepared(hyper, artefacts))
     return updates, sentences
 
 
