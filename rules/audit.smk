@@ -15,7 +15,7 @@ rule audit:
         old_dump=dump_file(OLD),
         new_dump=dump_file(NEW),
         manifest="results/{pair}/manifest.json",
-        tables=expand("results/{{pair}}/{name}", name=DATASETS),
+        tables=expand("results/{{pair}}/{name}", name=datasets()),
         questions=audited_items,
         examples=audited_examples,
         beside_=audited_beside,

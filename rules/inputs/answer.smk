@@ -2,13 +2,15 @@
 
 import json
 
-from factdrift.answer.settings import METHODS as ANSWERED, check_prompt, not_asked
+from factdrift.answer.settings import METHODS as ANSWERED, check_methods, check_prompt, not_asked
 from factdrift.models.names import BUNDLED, split_name
 
 # Checked here: Snakemake drops the errors of input functions where outputs exist.
 try:
     for name, prompt in config["answer"]["prompts"].items():
         check_prompt(name, prompt)
+    if config["answer"]["methods"] != "configured":
+        check_methods(config["answer"]["methods"])
 except ValueError as error:
     raise WorkflowError(f"configuration: {error}") from None
 

@@ -12,7 +12,7 @@ from factdrift.chat.settings import OPENAI, api_key, chat_settings
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.settings import configure
-from factdrift.edit.methods.own import own_methods
+from factdrift.edit.methods.own import keys_of_methods
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,7 +72,7 @@ def test_a_wrong_value_is_named(given: Any, why: str) -> None:
 def test_the_workflow_refuses_a_password_before_any_job(base_url: str) -> None:
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text("utf-8"))
     with pytest.raises(InputError, match=r"chat\.base_url: .*chat\.api_key_file.*OPENAI_API_KEY") as raised:
-        configure(config | {"chat": {"base_url": base_url}}, own_methods)
+        configure(config | {"chat": {"base_url": base_url}}, keys_of_methods)
     assert "secret" not in str(raised.value)
 
 
@@ -80,7 +80,7 @@ def test_the_workflow_gives_the_command_valid_settings() -> None:
     # Numbers on the command line of Snakemake arrive as texts.
     given = {"model": "m", "max_usd": "20", "temperature": "0.5", "batch": {"poll": "5"}}
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text("utf-8")) | {"chat": given}
-    configure(config, own_methods)
+    configure(config, keys_of_methods)
     chat = chat_settings(json.dumps(config["chat"]))
     assert (chat.max_usd, chat.temperature, chat.batch.poll) == (20, 0.5, 5)
 

@@ -12,7 +12,7 @@ from factdrift.core.addresses import check_addresses, is_url
 from factdrift.core.errors import InputError
 from factdrift.core.redaction import redacted
 from factdrift.core.settings import configure
-from factdrift.edit.methods.own import own_methods
+from factdrift.edit.methods.own import keys_of_methods
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ SIGNED = (
 def test_a_password_in_an_address_is_refused_and_not_repeated(keys: dict[str, Any], named: str) -> None:
     config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
     with pytest.raises(InputError, match=f"^configuration: {named}: the address must not") as raised:
-        configure(config, own_methods)
+        configure(config, keys_of_methods)
     assert "secret" not in str(raised.value)
     assert "5ec2e7" not in str(raised.value)
 
@@ -68,7 +68,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(keys: dict[str, An
 def test_an_address_that_is_none_is_named(key: str, address: str) -> None:
     config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, key: address}
     with pytest.raises(InputError, match=f"^configuration: {key}: .* is no valid address"):
-        configure(config, own_methods)
+        configure(config, keys_of_methods)
 
 
 def test_options_with_an_address_that_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from factdrift.core.settings import (
 )
 from factdrift.core.stage_settings import read_settings, settings_of
 from factdrift.core.switches import switches
-from factdrift.edit.methods.own import own_methods
+from factdrift.edit.methods.own import keys_of_methods
 from factdrift.updates.method import PART, MethodSettings, method_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +36,7 @@ SCHEMA = ROOT / "config" / "config.schema.yaml"
 
 def configured(**keys):
     config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config, own_methods)
+    configure(config, keys_of_methods)
     return config
 
 
@@ -63,7 +63,7 @@ def test_dates_are_read_however_yaml_gives_them(date):
 def test_presets_are_valid_over_the_default(path):
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
     config.update(yaml.safe_load(path.read_text(encoding="utf-8")))
-    configure(config, own_methods)
+    configure(config, keys_of_methods)
     chosen = method_of(settings_in(config))
     assert chosen.t_old < chosen.t_new
 
@@ -416,7 +416,7 @@ def test_numbers_are_finite(key, value):
 def test_keys_are_text(keys, message):
     config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
     with pytest.raises(InputError, match=message):
-        configure(config, own_methods)
+        configure(config, keys_of_methods)
 
 
 @pytest.mark.parametrize(

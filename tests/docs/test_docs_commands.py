@@ -17,7 +17,7 @@ from support.workflow import snakemake as run_snakemake
 
 from factdrift.cli import parser
 from factdrift.core.settings import configure
-from factdrift.edit.methods.own import own_methods
+from factdrift.edit.methods.own import keys_of_methods
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PROGRAMS = ("factdrift", "snakemake", "make")
@@ -84,7 +84,7 @@ def test_snakemake_accepts_its_arguments_and_the_workflow_its_configuration(
         path = tmp_path / file if (tmp_path / file).is_file() else ROOT / file
         config |= yaml.safe_load(path.read_text(encoding="utf-8"))
     config |= snakemake.cli.parse_config(options.config)
-    configure(config, own_methods)
+    configure(config, keys_of_methods)
     assert options.targets
 
 

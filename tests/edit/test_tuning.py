@@ -19,7 +19,7 @@ from factdrift.cli import main  # noqa: E402
 from factdrift.core.settings import configure  # noqa: E402
 from factdrift.edit import tuning  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
-from factdrift.edit.methods.own import own_methods  # noqa: E402
+from factdrift.edit.methods.own import keys_of_methods  # noqa: E402
 from factdrift.edit.tuning import Bench, Trial, best_of, judged, search  # noqa: E402
 from factdrift.models.sizes import read_sizes  # noqa: E402
 
@@ -127,7 +127,7 @@ def test_what_is_written_is_a_configuration_with_the_best_values(
     given = yaml.safe_load(out.read_text(encoding="utf-8"))
     assert given["edit"] == {"split": "test"}
     config = json.loads(json.dumps(CONFIG, default=str)) | given
-    configure(config, own_methods)
+    configure(config, keys_of_methods)
     name = str(world / "model")
     made = read_hyper("ft", name, config["ft"], sizes=lambda: read_sizes(name))
     assert made.derived == ()

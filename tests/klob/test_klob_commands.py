@@ -13,7 +13,7 @@ from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.settings import check_files, configure
 from factdrift.core.stage_settings import read_settings
-from factdrift.edit.methods.own import own_methods
+from factdrift.edit.methods.own import keys_of_methods
 from factdrift.klob.settings import Settings, settings_json
 
 from .conftest import PHRASES, RESOURCES
@@ -23,7 +23,7 @@ TABLES = ["--resources", str(RESOURCES), "--phrases", str(PHRASES)]
 
 def settled(**klob: Any) -> dict[str, Any]:
     config: dict[str, Any] = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, "klob": klob}
-    configure(config, own_methods)
+    configure(config, keys_of_methods)
     return config
 
 

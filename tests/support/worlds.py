@@ -375,9 +375,9 @@ def settings(variant: str = "paper", **switches: Any) -> MethodSettings:
     """The settings with these defaults."""
     from factdrift.core.settings import configure
     from factdrift.core.stage_settings import read_settings, settings_of
-    from factdrift.edit.methods.own import own_methods
+    from factdrift.edit.methods.own import keys_of_methods
 
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
     config: dict[str, Any] = {"snapshots": days, "variant": variant, **switches}
-    configure(config, own_methods)
+    configure(config, keys_of_methods)
     return read_settings(settings_of(config, MethodSettings, PART), MethodSettings, PART)

@@ -11,13 +11,13 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.core.settings import configure
 from factdrift.core.stage_settings import read_settings, settings_of
-from factdrift.edit.methods.own import own_methods
+from factdrift.edit.methods.own import keys_of_methods
 from factdrift.tempripple.method import PART, ItemMethod
 
 
 def configured(**keys: Any) -> dict[str, Any]:
     config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config, own_methods)
+    configure(config, keys_of_methods)
     return config
 
 

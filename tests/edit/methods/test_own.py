@@ -14,7 +14,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.paths import METHODS
 from factdrift.core.settings import configure
 from factdrift.edit.methods.hyperparameters import read_given
-from factdrift.edit.methods.own import entries, entry, own_methods
+from factdrift.edit.methods.own import entries, entry, keys_of_methods
 from factdrift.edit.methods.plan import Plan, needs
 from factdrift.models.sizes import Sizes
 
@@ -149,7 +149,7 @@ def test_names_that_are_taken_are_refused(tmp_path: Path) -> None:
 
 def configured(**keys: Any) -> dict[str, Any]:
     config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config, own_methods)
+    configure(config, keys_of_methods)
     return config
 
 

@@ -15,7 +15,7 @@ from support.server import Server, serving
 from factdrift.cli import main
 from factdrift.core.nodes import file_lock
 from factdrift.core.settings import configure
-from factdrift.edit.methods.own import own_methods
+from factdrift.edit.methods.own import keys_of_methods
 from factdrift.publish.releases import build
 from factdrift.publish.releases.candidates import candidates
 from factdrift.publish.releases.refresh import SKIPPED
@@ -65,7 +65,7 @@ def refresh(*arguments: str) -> int:
 
 def recorded(**keys: Any) -> dict[str, Any]:
     config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config, own_methods)
+    configure(config, keys_of_methods)
     return configuration(config)
 
 

@@ -19,7 +19,7 @@ from factdrift.cli import main
 from factdrift.core.addresses import TOKEN_VARIABLE
 from factdrift.core.paths import SNAKEFILE
 from factdrift.core.settings import configure
-from factdrift.edit.methods.own import own_methods
+from factdrift.edit.methods.own import keys_of_methods
 
 CONTACT = "tests@example.org"
 PERIOD = ("--since", "2026-01-01", "--until", "2026-04-01")
@@ -121,7 +121,7 @@ def test_the_plan(small_service: QueryService, capsys: pytest.CaptureFixture[str
     assert command[0] == "snakemake"
     assert f"contact={CONTACT}" in command
     config = yaml.safe_load(Path(command[command.index("--configfile") + 1]).read_text(encoding="utf-8"))
-    configure(config, own_methods)
+    configure(config, keys_of_methods)
     # Both ends of the period: what holds at its beginning is what holds at the end of the day before.
     assert config["snapshots"] == {"old": "2025-12-31", "new": "2026-04-01"}
     assert config["only"]["relations"] == ["P6", "P35"]

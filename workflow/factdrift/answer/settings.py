@@ -49,6 +49,14 @@ def not_asked(model: str, methods: Sequence[str]) -> list[Skipped]:
     ]
 
 
+def check_methods(chosen: Sequence[str]) -> None:
+    """Raises ValueError that says why a method of `answer.methods` is not asked about."""
+    for method in chosen:
+        if method not in METHODS:
+            reason = record_of(method).not_asked or "it is the model without any edit, which is always asked"
+            raise ValueError(f"answer.methods: {method}: {reason}; there are {', '.join(METHODS)}")
+
+
 def check_asked(method: str, regime: str) -> None:
     """Raises CannotEdit if the edits of a method in a regime are another condition."""
     if record_of(method).changes == "text" and regime == "independent":

@@ -27,12 +27,12 @@ from factdrift.core.yaml_files import read_yaml
 _PERIOD = ("window_start", "change_start", "change_end", "immutable_from", "immutable_until")
 """The keys of `tempripple` that are dates."""
 
-OwnMethods: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
-"""Takes the list `methods` of a configuration; gives the name of each of the user's own methods in it, with
-its text there. Raises InputError for a method that does not exist."""
+KeysOfMethods: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
+"""Takes the list `methods` of a configuration; gives the name of each method of factdrift, and of the user's
+own ones in it, as its text there. Raises InputError for a method that does not exist."""
 
 
-def configure(config: dict[str, Any], own_methods: OwnMethods) -> None:
+def configure(config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
     """Normalises dates, checks every key, fills in the defaults; in place.
 
     Raises InputError that names each wrong key and what it should be.
@@ -41,7 +41,7 @@ def configure(config: dict[str, Any], own_methods: OwnMethods) -> None:
     _normalise(config)
     # First, because other messages repeat the value that they complain of.
     check_addresses(config)
-    _add_methods(schema, config, own_methods)
+    _add_methods(schema, config, keys_of_methods)
     _complete(schema, config)
     _check_dates(config)
     if isinstance(config["dumps"], dict):
@@ -307,15 +307,15 @@ def _check_period(ripple: dict[str, Any]) -> None:
             )
 
 
-def _add_methods(schema: dict[str, Any], config: dict[str, Any], own_methods: OwnMethods) -> None:
-    """Adds a key to the schema for the hyper-parameters of each method of the user's own, in place.
+def _add_methods(schema: dict[str, Any], config: dict[str, Any], keys_of_methods: KeysOfMethods) -> None:
+    """Adds a key to the schema for the hyper-parameters of each method, in place.
 
-    Raises InputError as `own_methods`, or if another key of the configuration has the name of a method.
+    Raises InputError as `keys_of_methods`, or if another key of the configuration has the name of a method.
     """
-    methods = config.get("methods")
+    methods = config.get("methods", [])
     if not isinstance(methods, list) or not all(isinstance(each, str) for each in methods):
-        return  # the schema says what is wrong
-    for name, given in own_methods(methods).items():
+        methods = []  # the schema says what is wrong
+    for name, given in keys_of_methods(methods).items():
         if name in schema["properties"]:
             raise InputError(
                 f"methods: {given} would be called {name}, which is a key of the configuration; "

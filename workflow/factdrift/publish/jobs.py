@@ -83,7 +83,7 @@ class Refresh(Job, command="refresh"):
         from factdrift.core.paths import CONFIG
         from factdrift.core.settings import configure
         from factdrift.core.yaml_files import read_yaml
-        from factdrift.edit.methods.own import own_methods
+        from factdrift.edit.methods.own import keys_of_methods
         from factdrift.publish.releases.refresh import Order, Settings, refresh
         from factdrift.publish.releases.series import configuration
         from factdrift.snapshots.fetch import Client
@@ -96,8 +96,8 @@ class Refresh(Job, command="refresh"):
                 raise InputError(f"{self.configfile}: no such file; name a configuration")
             config = _merged(config, read_yaml(self.configfile))
         config |= own
-        configure(config, own_methods)
-        configure(default, own_methods)
+        configure(config, keys_of_methods)
+        configure(default, keys_of_methods)
         arguments = [*self.snakemake] or ["--cores", "all"]
         for argument in arguments:
             if argument.partition("=")[0] in ("--config", "-C", "--configfile", "--configfiles"):

@@ -77,9 +77,13 @@ def entries(given: Sequence[str], folder: Path = METHODS) -> list[Entry]:
     return found
 
 
-def own_methods(given: Sequence[str]) -> dict[str, str]:
-    """Name -> as given, of the user's own methods among these; raises InputError as `entries`."""
-    return {each.name: each.given for each in entries(given) if each.path is not None}
+def keys_of_methods(given: Sequence[str]) -> dict[str, str]:
+    """Name -> as given, of the user's own methods among these, and of factdrift's that have keys.
+
+    Raises InputError as `entries`.
+    """
+    known = {path.stem: path.stem for path in sorted(METHODS.glob("*.yaml")) if read_yaml(path)["keys"]}
+    return known | {each.name: each.given for each in entries(given) if each.path is not None}
 
 
 def entry(given: str, folder: Path = METHODS) -> Entry:
