@@ -60,8 +60,7 @@ rule locate_run:
         "logs/{pair}/locate/{edited}/{locator}.{facts}.{shard}.tsv"
     threads: config["edit"]["threads"]
     resources:
-        **growing(config["edit"]["mem_mb"], config["edit"]["runtime"]),
-        gpu=min(gpus(), 1),
+        **of_a_model() | {"gpu": min(gpus(), 1)},
     params:
         **given(
             "locate run",

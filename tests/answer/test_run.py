@@ -17,6 +17,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 from factdrift.answer import run  # noqa: E402
 from factdrift.answer.edits import edits_of  # noqa: E402
 from factdrift.answer.items import read_items  # noqa: E402
+from factdrift.answer.jobs import Run  # noqa: E402
 from factdrift.answer.local import Asked, answers  # noqa: E402
 from factdrift.answer.prompts import cloze_of, filled, parsed  # noqa: E402
 from factdrift.answer.settings import Settings  # noqa: E402
@@ -24,7 +25,7 @@ from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 from factdrift.edit.methods import registry  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
-from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
+from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Prepared  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
@@ -125,11 +126,25 @@ def test_a_chat_template_makes_the_prompt_a_turn(monkeypatch: pytest.MonkeyPatch
     assert seen[1:] == [plain]
 
 
+def command(settings: Settings, folder: Path) -> Run:
+    """A command that keeps its batches in a folder and writes `predictions.parquet` there."""
+    return Run(
+        items_=folder / "items.parquet",
+        limit=0,
+        seed=0,
+        model="tiny",
+        trust_remote_code=False,
+        settings=settings,
+        parts=folder / "parts",
+        out_run=folder / "run.json",
+        output=folder / "predictions.parquet",
+    )
+
+
 def plain_run(tables: tuple[Path, Path], folder: Path, **keys: Any) -> tuple[dict[str, Any], Path]:
     settings = settings_with(**keys)
-    output = folder / "plain.parquet"
-    about = run.ask_plain(job_of(settings), settings, read_items(tables[0]), folder / "parts", output)
-    return about, output
+    asking = command(settings, folder)
+    return run.ask_plain(asking, job_of(settings), read_items(tables[0])), asking.output
 
 
 def test_every_item_with_options_is_answered_in_both_conditions(
@@ -186,10 +201,10 @@ def test_a_killed_job_continues_and_writes_the_same_bytes(
 def test_each_item_is_asked_under_its_own_edit(tables: tuple[Path, Path], tmp_path: Path, batch: int) -> None:
     settings = settings_with(answer_scoring=["loglik"], batch=batch)
     job, chosen = job_of(settings), read_items(tables[0])
-    edits, output = edits_of(chosen, tables[1]), tmp_path / "edited.parquet"
-    about = run.ask_edited(job, settings, chosen, edits, HYPER, Artefacts(), {}, tmp_path / "parts", output)
+    edits, asking = edits_of(chosen, tables[1]), command(settings, tmp_path)
+    about = run.ask_edited(asking, job, chosen, edits, Prepared(HYPER))
     assert about["method"] == "shifted"
-    rows = {row["item_id"]: row for row in pq.read_table(output).to_pylist()}
+    rows = {row["item_id"]: row for row in pq.read_table(asking.output).to_pylist()}
     assert len(rows) == len(chosen)
     made = shifted(job.loaded, list(edits.values()), HYPER, Artefacts())
     for place, (timeline, edit) in enumerate(edits.items()):
@@ -213,9 +228,9 @@ def test_edits_in_sequence_are_asked_when_all_of_a_group_are_made(
     monkeypatch.setattr("factdrift.edit.methods.regimes.check_layers", lambda *_: None)
     settings = settings_with(answer_scoring=["loglik"], regime="sequential", group=3)
     job, chosen = job_of(settings), read_items(tables[0])
-    edits, output = edits_of(chosen, tables[1]), tmp_path / "edited.parquet"
-    run.ask_edited(job, settings, chosen, edits, HYPER, Artefacts(), {}, tmp_path / "parts", output)
-    rows = {row["item_id"]: row for row in pq.read_table(output).to_pylist()}
+    edits, asking = edits_of(chosen, tables[1]), command(settings, tmp_path)
+    run.ask_edited(asking, job, chosen, edits, Prepared(HYPER))
+    rows = {row["item_id"]: row for row in pq.read_table(asking.output).to_pylist()}
     made = shifted(job.loaded, [edits["Q1", "P6"], edits["Q3", "P6"]], HYPER, Artefacts())
     item = next(each for each in chosen if each["s"] == "Q1")
     with written(job.loaded.model, made.deltas, 0), written(job.loaded.model, made.deltas, 1):

@@ -14,8 +14,8 @@ import pytest
 from support.questions import facts, items
 
 from factdrift.answer.figure import draw
+from factdrift.answer.jobs import Scores
 from factdrift.answer.schemas import PREDICTIONS, SCORES
-from factdrift.answer.scores import write_scores
 from factdrift.answer.table import by_hop, by_task, p_value, read_scores, write_csv
 from factdrift.cli import main
 from factdrift.tempripple.metrics import clustered_interval, mcnemar, wilson
@@ -54,23 +54,34 @@ def wrong(item: Row) -> int:
 class Scored:
     """The scores of predictions, as a folder with the files of the stage."""
 
-    def __init__(self, folder: Path, rows: list[Row], asked: list[Row], dated: list[Row], **options: Any):
+    def __init__(
+        self,
+        folder: Path,
+        rows: list[Row],
+        asked: list[Row],
+        dated: list[Row],
+        cutoffs: dict[str, str] | None = None,
+    ):
         self.folder = folder
         write_rows(asked, TR_ITEMS, folder / "items.parquet")
         write_rows(dated, TR_FACTS, folder / "facts.parquet")
         path = folder / "one.parquet"
         pq.write_table(pa.Table.from_pylist(rows, schema=PREDICTIONS), path)
         self.scores, self.tests = folder / "scores.parquet", folder / "tests.json"
-        write_scores(
-            folder / "items.parquet",
-            folder / "facts.parquet",
-            [path],
-            options.pop("cutoffs", {}),
-            folder / "predictions.parquet",
-            self.tests,
-            self.scores,
-            **{"draws": 200, **options},
-        )
+        Scores(
+            items_=folder / "items.parquet",
+            facts=folder / "facts.parquet",
+            predictions=(path,),
+            runs=("[]",),
+            cutoffs=json.dumps(cutoffs or {}),
+            strict=False,
+            draws=200,
+            seed=0,
+            out_predictions=folder / "predictions.parquet",
+            out_runs=folder / "runs.json",
+            out_tests=self.tests,
+            output=self.scores,
+        ).run()
         table = pq.read_table(self.scores)
         assert table.schema.equals(SCORES)
         self.rows = table.to_pylist()
@@ -163,7 +174,7 @@ def test_what_has_no_letter_is_wrong_and_what_was_not_asked_does_not_count(tmp_p
 
 def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(tmp_path: Path) -> None:
     rows = predicted("m", "without", items(), right) + predicted("n", "without", items(), right)
-    found = Scored(tmp_path, rows, items(), facts(), cutoffs={"m": datetime.date(2017, 1, 1)})
+    found = Scored(tmp_path, rows, items(), facts(), cutoffs={"m": "2017-01-01"})
     # Old facts begin in 2012, 2016 and 2020.
     (old,), (other,) = found.of(model="m", task="old"), found.of(model="n", task="old")
     assert (old["n"], old["beyond_cutoff"]) == (2, 1)
@@ -174,7 +185,7 @@ def test_facts_beyond_a_models_cutoff_are_left_out_and_counted(tmp_path: Path) -
 
 def test_answers_without_a_letter_are_counted_among_those_that_count(tmp_path: Path) -> None:
     rows = predicted("m", "without", items(), lambda item: None)
-    found = Scored(tmp_path, rows, items(), facts(), cutoffs={"m": datetime.date(2017, 1, 1)})
+    found = Scored(tmp_path, rows, items(), facts(), cutoffs={"m": "2017-01-01"})
     (old,) = found.of(task="old")
     assert (old["n"], old["unparsed"], old["beyond_cutoff"]) == (2, 2, 1)
 

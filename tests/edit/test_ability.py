@@ -26,9 +26,9 @@ from factdrift.edit.general import WRITTEN, make_ability  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 from factdrift.edit.methods import registry  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
-from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
+from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Prepared  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
-from factdrift.edit.run import Files, Prepared, write_run  # noqa: E402
+from factdrift.edit.run import Files, write_run  # noqa: E402
 from factdrift.edit.scores.general import measured_lines, measured_values  # noqa: E402
 from factdrift.edit.scores.intervals import geometric  # noqa: E402
 from factdrift.edit.scores.metrics import Runs, write_scores  # noqa: E402

@@ -20,9 +20,9 @@ from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.stage_settings import read_settings  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 from factdrift.edit.methods.hyperparameters import read_given  # noqa: E402
-from factdrift.edit.methods.interface import Artefacts  # noqa: E402
+from factdrift.edit.methods.interface import Artefacts, Prepared  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
-from factdrift.edit.run import Files, Prepared, write_run  # noqa: E402
+from factdrift.edit.run import Files, write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402
 from factdrift.models.snapshot import Snapshot  # noqa: E402

@@ -23,9 +23,9 @@ from factdrift.edit.baseline import write_baseline  # noqa: E402
 from factdrift.edit.job import Job, process_peak_mb  # noqa: E402
 from factdrift.edit.methods import registry as methods  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
-from factdrift.edit.methods.interface import Artefacts, Edit, Edited  # noqa: E402
+from factdrift.edit.methods.interface import Artefacts, Edit, Edited, Prepared  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
-from factdrift.edit.run import Files, Prepared, write_run  # noqa: E402
+from factdrift.edit.run import Files, write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.loading import Loaded  # noqa: E402

@@ -151,13 +151,15 @@ def test_methods_that_made_no_edit_at_a_block_are_named() -> None:
     ]
 
 
-def write_rome_layers(loaded: Any, artefacts: Any, folder: Path, **options: Any) -> tuple[Any, Any]:
+def write_rome_layers(loaded: Any, artefacts: Any, folder: Path, strict: bool = False) -> tuple[Any, Any]:
     """Two edits of ROME at every block, as tables in a folder; returns the updates and their sentences."""
     from support.tiny_edits import EDITS, SETTINGS
 
     from factdrift.edit.job import Job
+    from factdrift.edit.methods.interface import Prepared
     from factdrift.edit.probes import Update
     from factdrift.edit.settings import Settings
+    from factdrift.locate.jobs import EditLayers
     from factdrift.locate.layers import write_layers
     from factdrift.models.alignment import align
 
@@ -174,18 +176,22 @@ def write_rome_layers(loaded: Any, artefacts: Any, folder: Path, **options: Any)
     settings = Settings(
         device="cpu", gpus=1, dtype="float64", batch=1, budget=512, length=20, regime="independent", group=1
     )
-    write_layers(
-        Job(loaded, sentences, settings),
-        updates,
-        "rome",
-        SETTINGS["rome"],
-        lambda hyper: (artefacts, {}),
-        (0, 1),
-        folder / "parts",
-        folder / "probes.parquet",
-        folder / "edits.parquet",
-        **options,
+    command = EditLayers(
+        edits=folder / "edits.parquet",
+        aligned=folder / "aligned.parquet",
+        unaligned=folder / "unaligned.parquet",
+        model="tiny",
+        trust_remote_code=False,
+        template="none",
+        settings=settings,
+        method="rome",
+        set=dict(SETTINGS["rome"]),
+        strict=strict,
+        parts=folder / "parts",
+        out_probes=folder / "probes.parquet",
+        out_edits=folder / "edits.parquet",
     )
+    write_layers(command, Job(loaded, sentences, settings), updates, lambda hyper: Prepared(hyper, artefacts))
     return updates, sentences
 
 

@@ -24,11 +24,11 @@ from factdrift.edit.lifelong.dataset import write_stream_edits  # noqa: E402
 from factdrift.edit.lifelong.run import write_stream  # noqa: E402
 from factdrift.edit.lifelong.state import Carried, size_of, standing  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper, read_given, read_hyper  # noqa: E402
-from factdrift.edit.methods.interface import Artefacts, Edit  # noqa: E402
+from factdrift.edit.methods.interface import Artefacts, Edit, Prepared  # noqa: E402
 from factdrift.edit.methods.memit import shortened, solve  # noqa: E402
 from factdrift.edit.methods.regimes import edited, folded  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
-from factdrift.edit.run import Files, Prepared, write_run  # noqa: E402
+from factdrift.edit.run import Files, write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
 from factdrift.models.deltas import Dense, LowRank  # noqa: E402
 

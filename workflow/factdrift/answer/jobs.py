@@ -15,7 +15,7 @@ from factdrift.chat.settings import Chat
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Role
 from factdrift.core.stage_settings import read_json
-from factdrift.edit.probing import RunsMethod, Strict
+from factdrift.edit.probing import Recall, RunsMethod, Strict
 from factdrift.edit.settings import check_regime
 from factdrift.models.running import RunsModel
 
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from factdrift.tempripple.schemas import Row
 
 OR_FILE = "JSON itself, or FILE or @FILE that holds it"
-Recall = Annotated[Paths, "of bundled models", Flag("FOLDER")]
 
 
 class _OfItems(Job):
-    items_: Annotated[Path, "tr_items"]
+    items_: Annotated[Path, "tr_items", Flag("PARQUET")]
     limit: Annotated[int, Key("answer.limit")]
     seed: Annotated[int, Key("seed")]
 
@@ -103,11 +102,8 @@ class Edited(RunsMethod, AsksItems, command="answer edited"):
 
                 items = self.read_items()
                 check_asked(self.method, self.settings.regime)
-                hyper = self.hyper(job.loaded)
-                print(f"{hyper.method} on {job.loaded.name}: {hyper.source}", flush=True)
-                found, digests = self.artefacts(hyper, job.loaded)
-                edits = edits_of(items, self.facts)
-                _write(ask_edited(self, job, items, edits, hyper, found, digests), self.out_run)
+                prepared, edits = self.prepared(job.loaded), edits_of(items, self.facts)
+                _write(ask_edited(self, job, items, edits, prepared), self.out_run)
                 return None
         except CannotEdit as error:
             if self.strict:

@@ -17,8 +17,7 @@ from factdrift.core.progress import Progress
 from factdrift.core.tables import write_parquet
 from factdrift.edit.checkpoints import Parts
 from factdrift.edit.job import Job, cut
-from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.edit.methods.interface import Artefacts, Edit
+from factdrift.edit.methods.interface import Edit, Prepared
 from factdrift.edit.methods.regimes import edited
 from factdrift.models.memory import in_batches
 from factdrift.tempripple.schemas import Row
@@ -58,16 +57,14 @@ def ask_edited(
     job: Job,
     items: Sequence[Row],
     edits: Mapping[Timeline, Edit],
-    hyper: Hyper,
-    artefacts: Artefacts,
-    digests: Mapping[str, str | None],
+    prepared: Prepared,
 ) -> dict[str, Any]:
     """Asks every item, without context, of the model with the new fact of the item's timeline as an edit.
 
     `edits`: the new fact of each timeline. Edits are combined as `edit.regime` says. Items of an edit that
     failed are not answered. Writes PREDICTIONS and returns the description of the run, as `ask_plain`.
     """
-    settings = command.settings
+    settings, hyper = command.settings, prepared.hyper
     groups = cut(list(edits), settings.edits)
     of_timeline: dict[Timeline, list[Row]] = {timeline: [] for timeline in edits}
     for item in items:
@@ -80,7 +77,7 @@ def ask_edited(
         def work(timelines: Sequence[Timeline]) -> None:
             with job.timed("edit_seconds"):
                 chosen = [edits[each] for each in timelines]
-                made = edited(job.loaded, chosen, hyper, artefacts, settings.regime)
+                made = edited(job.loaded, chosen, hyper, prepared.artefacts, settings.regime)
             asked, failed = [], []
             for place, timeline in enumerate(timelines):
                 for item in of_timeline[timeline]:
@@ -106,7 +103,7 @@ def ask_edited(
             work(groups[number])  # halving the batch would change the edits
         return found
 
-    meta = job.meta(hyper.method, hyper.digest(), digests)
+    meta = job.meta(hyper.method, hyper.digest(), prepared.digests)
     sizes = [sum(len(of_timeline[timeline]) for timeline in group) for group in groups]
     depends = {"items": items, "edits": list(edits.values())}
     made = _run(command, job, meta, depends, sizes, ask)

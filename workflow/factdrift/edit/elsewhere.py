@@ -19,9 +19,9 @@ from factdrift.edit.baseline import write_baseline
 from factdrift.edit.dataset import EDITS
 from factdrift.edit.job import Job as Probing
 from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.edit.methods.interface import Edit, Edited
+from factdrift.edit.methods.interface import Edit, Edited, Prepared
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned
-from factdrift.edit.run import Files, Prepared, write_run
+from factdrift.edit.run import Files, write_run
 from factdrift.edit.scores.costs import write_costs
 from factdrift.edit.scores.metrics import Runs, write_scores
 from factdrift.edit.scores.table import write_tables

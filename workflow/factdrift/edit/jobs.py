@@ -170,7 +170,7 @@ class Run(MakesEdits, command="edit run"):
         shard = read_shard(self.shard)
         with self.probing() as job:
             yield {"device": job.device_name()}
-            prepared = self.prepared(job)
+            prepared = self.prepared(job.loaded)
             updates = read_updates(self.edits, self.unaligned)
             files = Files(self.parts, self.out_probes, self.out_edits, self.out_adapters)
             yield {**prepared.account(), "batches": write_run(job, updates, prepared, files, shard)}

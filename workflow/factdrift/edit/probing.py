@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from factdrift.edit import job
     from factdrift.edit.dataset import Choice
     from factdrift.edit.methods.hyperparameters import Hyper
-    from factdrift.edit.methods.interface import Artefacts
-    from factdrift.edit.run import Prepared
+    from factdrift.edit.methods.interface import Artefacts, Prepared
     from factdrift.models.loading import Loaded
 
 Strict = Annotated[bool, "fail if the method cannot edit the model; else it is skipped", Role("resources")]
@@ -111,6 +110,14 @@ class RunsMethod(Adjusted):
         """The method's hyper-parameters for a model."""
         return self.hyper_of(model, self.method)
 
+    def prepared(self, model: Loaded) -> Prepared:
+        """The method with what it needs for a model; prints where its hyper-parameters are from."""
+        from factdrift.edit.methods.interface import Prepared
+
+        hyper = self.hyper(model)
+        print(f"{hyper.method} on {model.name}: {hyper.source}", flush=True)
+        return Prepared(hyper, *self.artefacts(hyper, model))
+
     def artefacts(self, hyper: Hyper, model: Loaded) -> tuple[Artefacts, dict[str, str | None]]:
         """Reads the files that the method needs besides the model; returns them and their digests.
 
@@ -151,16 +158,15 @@ class MakesEdits(ProbesModel, RunsMethod):
     out_edits: Output
     out_costs: Annotated[Output, Flag("JSON")]
 
-    def prepared(self, job: job.Job) -> Prepared:
-        """The method with what it needs on the job's model, to which the ability to be measured is added."""
+    @contextmanager
+    def probing(self) -> Iterator[job.Job]:
+        """As of any command that probes a model, with the ability that is measured besides."""
         from factdrift.edit.ability import read_ability
-        from factdrift.edit.run import Prepared
 
-        if self.ability:
-            job.ability = read_ability(self.ability, job.loaded)
-        hyper = self.hyper(job.loaded)
-        print(f"{hyper.method} on {job.loaded.name}: {hyper.source}", flush=True)
-        return Prepared(hyper, *self.artefacts(hyper, job.loaded))
+        with super().probing() as job:
+            if self.ability:
+                job.ability = read_ability(self.ability, job.loaded)
+            yield job
 
     def write_account(self, parts: Iterator[dict[str, Any]], nothing: Callable[[], None]) -> None:
         """Writes `out_costs`: what was run, and `parts`, as far as they came.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from factdrift.edit.general import of_edits
 from factdrift.edit.job import META, SAID, Job, cut, longest
 from factdrift.edit.keeping import Keeping
 from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.edit.methods.interface import Artefacts, Edited
+from factdrift.edit.methods.interface import Edited, Prepared
 from factdrift.edit.methods.regimes import Maker, at_a_time, maker
 from factdrift.edit.methods.repeated import Repeated
 from factdrift.edit.probes import Update
@@ -72,26 +72,6 @@ same for edits that are in place together. `perplexity`, `tasks` (JSON): of that
 """
 
 _TABLES = (("probes", RUN_PROBES), ("edits", RUN_EDITS))
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A method with what it needs to edit a model."""
-
-    hyper: Hyper
-    artefacts: Artefacts = field(default_factory=Artefacts)
-    digests: Mapping[str, str | None] = field(default_factory=dict)
-    """Of the files in `artefacts`."""
-
-    def account(self) -> dict[str, Any]:
-        """Hyper-parameters and their origin, for the account of a job."""
-        texts = dict.fromkeys(one.texts for one in self.artefacts.moments.values())
-        return {
-            "hyper": dict(self.hyper),
-            "source": self.hyper.source,
-            "derived": list(self.hyper.derived),
-            "moments": ", ".join(texts) or None,
-        }
 
 
 class Files(NamedTuple):

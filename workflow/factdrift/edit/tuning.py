@@ -19,10 +19,10 @@ from factdrift.edit.baseline import write_baseline
 from factdrift.edit.job import Job
 from factdrift.edit.methods.derived import block_at
 from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.edit.methods.interface import Artefacts
+from factdrift.edit.methods.interface import Artefacts, Prepared
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.probes import Update
-from factdrift.edit.run import Files, Prepared, write_run
+from factdrift.edit.run import Files, write_run
 from factdrift.edit.scores.metrics import Runs, write_scores
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.moments import Moments

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places
-from factdrift.edit.probing import ProbesModel, RunsMethod, Strict, read_shard
+from factdrift.edit.probing import ProbesModel, Recall, RunsMethod, Strict, read_shard
 from factdrift.locate.settings import Settings
 from factdrift.models.running import OfModel, loaded
 
 if TYPE_CHECKING:
     from factdrift.edit.methods.hyperparameters import Hyper
-    from factdrift.edit.methods.interface import Artefacts
 
 Examples = Annotated[Place, "of klob_c, _r, _u.parquet", Flag("FOLDER")]
 Limit = Annotated[int, "examples of each subtask (default: all)"]
@@ -98,7 +97,7 @@ class Scores(
 
     examples: Examples
     folders: Annotated[Places, "of scores", Flag("FOLDER")]
-    recall: Annotated[Paths, "of bundled models", Flag("FOLDER")] = ()
+    recall: Recall = ()
     k: Annotated[tuple[float, ...], Key("locate.k"), Flag("PERCENT")]
     headline: Annotated[float, "k of the printed tables", Flag("PERCENT", by_hand=True)] = 1
     seed: Seed
@@ -181,13 +180,14 @@ class EditLayers(ProbesModel, RunsMethod, command="locate edit-layers"):
 
     def run(self) -> None:
         with self.probing() as job:
+            from factdrift.edit.methods.interface import Prepared
             from factdrift.edit.probes import read_updates
             from factdrift.locate.layers import independent, write_layers
 
-            def needed(hyper: Hyper) -> tuple[Artefacts, dict[str, str | None]]:
-                return self.artefacts(hyper, job.loaded)
+            def prepared(hyper: Hyper) -> Prepared:
+                return Prepared(hyper, *self.artefacts(hyper, job.loaded))
 
-            write_layers(self, independent(job), read_updates(self.edits, self.unaligned), needed)
+            write_layers(self, independent(job), read_updates(self.edits, self.unaligned), prepared)
 
 
 class AgainstEdits(

@@ -20,24 +20,22 @@ from factdrift.core.tables import write_parquet
 from factdrift.edit.checkpoints import Parts
 from factdrift.edit.job import Job
 from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.edit.methods.interface import Artefacts
+from factdrift.edit.methods.interface import Prepared
 from factdrift.edit.probes import Update
 from factdrift.edit.probing import read_shard
-from factdrift.edit.run import RUN_EDITS, RUN_PROBES, Files, Prepared, write_nothing, write_run
+from factdrift.edit.run import RUN_EDITS, RUN_PROBES, Files, write_nothing, write_run
 from factdrift.locate.blocks import hyper_at, named
 
 if TYPE_CHECKING:
     from factdrift.locate.jobs import EditLayers
 
-Found = tuple[Artefacts, dict[str, str | None]]
-
 
 def write_layers(
-    command: EditLayers, job: Job, updates: Sequence[Update], artefacts: Callable[[Hyper], Found]
+    command: EditLayers, job: Job, updates: Sequence[Update], prepared: Callable[[Hyper], Prepared]
 ) -> None:
     """Writes RUN_PROBES and RUN_EDITS of a shard's edits at each block, with `method@layer` as the method.
 
-    `artefacts`: reads what the method needs at a block. A block that the method cannot edit is skipped, and
+    `prepared`: reads what the method needs at a block. A block that the method cannot edit is skipped, and
     the reason printed; a strict command raises CannotEdit. A killed job goes on with the batch of the block
     at which it was.
     """
@@ -61,8 +59,8 @@ def write_layers(
         probes, edits = (kept.folder(f"{layer:06d}.made-{name}.parquet") for name in ("probes", "edits"))
         costs: list[dict[str, float]] = []
         try:
-            prepared, files = Prepared(hyper, *artefacts(hyper)), Files(parts / "batches", probes, edits)
-            costs = write_run(job, updates, prepared, files, shard)
+            files = Files(parts / "batches", probes, edits)
+            costs = write_run(job, updates, prepared(hyper), files, shard)
         except CannotEdit as error:
             if command.strict:
                 raise

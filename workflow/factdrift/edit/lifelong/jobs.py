@@ -46,7 +46,7 @@ class StreamRun(MakesEdits, command="edit stream-run"):
         with self.probing() as job:
             job.settings = msgspec.structs.replace(job.settings, regime="stream")
             yield {"device": job.device_name()}
-            prepared = self.prepared(job)
+            prepared = self.prepared(job.loaded)
             updates = read_updates(self.edits, self.unaligned)
             files = Files(self.parts, self.out_probes, self.out_edits, self.out_intervals)
             costs = write_stream(job, updates, prepared, files, self.settings.stream.probes, self.seed)

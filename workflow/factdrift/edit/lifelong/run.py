@@ -19,8 +19,9 @@ from factdrift.edit.lifelong.plan import intervals_of, planned
 from factdrift.edit.lifelong.state import Standing, standing
 from factdrift.edit.lifelong.tables import INTERVALS, STREAM_PROBES
 from factdrift.edit.methods.hyperparameters import Hyper
+from factdrift.edit.methods.interface import Prepared
 from factdrift.edit.probes import Update
-from factdrift.edit.run import Prepared, probe_rows
+from factdrift.edit.run import probe_rows
 
 STREAM_MADE = pa.schema([*META, ("source", pa.string()), ("edit", pa.string()), ("failed", pa.string())])
 """One row for each edit, in the order in which they were made."""

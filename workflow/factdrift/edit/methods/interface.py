@@ -86,4 +86,24 @@ class Artefacts:
     """
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A method with what it needs to edit a model."""
+
+    hyper: Hyper
+    artefacts: Artefacts = field(default_factory=Artefacts)
+    digests: Mapping[str, str | None] = field(default_factory=dict)
+    """Of the files in `artefacts`."""
+
+    def account(self) -> dict[str, Any]:
+        """Hyper-parameters and their origin, for the account of a job."""
+        texts = dict.fromkeys(one.texts for one in self.artefacts.moments.values())
+        return {
+            "hyper": dict(self.hyper),
+            "source": self.hyper.source,
+            "derived": list(self.hyper.derived),
+            "moments": ", ".join(texts) or None,
+        }
+
+
 Method = Callable[["Loaded", Sequence[Edit], "Hyper", Artefacts], Edited]
