@@ -14,8 +14,6 @@ import msgspec
 
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place
-from factdrift.edit import tools  # noqa: F401
-from factdrift.edit.lifelong import jobs  # noqa: F401
 from factdrift.edit.probing import Adjusted, Choosing, MakesEdits, ProbesModel, Recall, Scoring, read_shard
 from factdrift.edit.settings import AbilitySettings, Settings
 from factdrift.models.running import OfModel, RunsModel, Template
@@ -314,3 +312,8 @@ class Import(Job, command="edit import"):
 
         kept, left = load(self.file, self.layout, self.output)
         return f"{self.output}: {kept} updates" + (f"; {left} records left out" if left else "")
+
+
+# Their commands follow in the help.
+from factdrift.edit import tools  # noqa: E402, F401
+from factdrift.edit.lifelong import jobs  # noqa: E402, F401
