@@ -14,10 +14,8 @@ import msgspec
 
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place
-from factdrift.edit import tools  # noqa: F401
-from factdrift.edit.lifelong import jobs  # noqa: F401
 from factdrift.edit.probing import Adjusted, Choosing, MakesEdits, ProbesModel, Recall, Scoring, read_shard
-from factdrift.edit.settings import AbilitySettings
+from factdrift.edit.settings import AbilitySettings, Settings
 from factdrift.models.running import OfModel, RunsModel, Template
 
 Layout = Annotated[Literal["counterfact", "easyedit", "wikibigedit", "zsre"], "of which project"]
@@ -148,6 +146,7 @@ class Baseline(ProbesModel, command="edit baseline"):
 class Run(MakesEdits, command="edit run"):
     """Make the edits of one method and shard, and probe each."""
 
+    settings: Annotated[Settings, Key("edit")]
     shard: Annotated[str, "which part of the edits", Flag("0-of-1")] = "0-of-1"
     out_adapters: Annotated[Output | None, "the edits as LoRA adapters", Flag("FOLDER")] = None
 
@@ -313,3 +312,8 @@ class Import(Job, command="edit import"):
 
         kept, left = load(self.file, self.layout, self.output)
         return f"{self.output}: {kept} updates" + (f"; {left} records left out" if left else "")
+
+
+# Their commands follow in the help.
+from factdrift.edit import tools  # noqa: E402, F401
+from factdrift.edit.lifelong import jobs  # noqa: E402, F401

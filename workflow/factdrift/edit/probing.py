@@ -15,7 +15,7 @@ from factdrift.core.paths import METHODS
 from factdrift.core.stage_settings import read_json
 from factdrift.edit.methods.own import entry
 from factdrift.edit.methods.plan import needs
-from factdrift.edit.settings import Settings, check_regime
+from factdrift.edit.settings import Probing, Settings, check_regime
 from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ProbesModel(RunsModel):
     aligned: Path
     unaligned: Path
     template: Template
-    settings: Annotated[Settings, Key("edit")]
+    settings: Annotated[Probing, Key("edit")]
     parts: Annotated[Place, "of finished batches", Flag("FOLDER")]
 
     @contextmanager
@@ -65,18 +65,22 @@ class ProbesModel(RunsModel):
         Raises InputError if `aligned` was not made with the model's tokens and the template, or the regime is
         that of other jobs.
         """
-        self.check()
+        settings = self.how()
         with self.loaded() as model:
             from factdrift.edit.job import Job
             from factdrift.edit.probes import check_aligned, read_aligned
 
             sentences = read_aligned(self.aligned)
             check_aligned(sentences, model, self.aligned)
-            yield Job(model, sentences, self.settings)
+            yield Job(model, sentences, settings)
 
-    def check(self) -> None:
-        """Raises InputError for settings that are those of other commands."""
-        check_regime(self.settings)
+    def how(self) -> Settings:
+        """The settings; edits are independent where these do not say how they are made together."""
+        if isinstance(self.settings, Settings):
+            check_regime(self.settings)
+            return self.settings
+        common = {name: getattr(self.settings, name) for name in Probing.__struct_fields__}
+        return Settings(**common, regime="independent", group=1)
 
 
 class Adjusted(Job, beside="values"):

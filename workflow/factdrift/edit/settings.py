@@ -23,12 +23,17 @@ SCENARIOS = {
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
-class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a model is run, and which edits are made together."""
+class Probing(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a model is run and probed."""
 
     batch: Positive
     budget: Positive | Literal["auto"]
     length: Positive
+
+
+class Settings(Probing, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a model is run and probed, and which edits are made together."""
+
     regime: Literal["independent", "sequential", "batch", "stream"]
     group: Positive
 
@@ -44,8 +49,8 @@ class StreamKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     probes: int
 
 
-class StreamSettings(Settings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a model is run on a stream."""
+class StreamSettings(Probing, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a model is run and probed on a stream."""
 
     stream: StreamKeys
 

@@ -39,7 +39,8 @@ def check_given(verb: str, prompt: str | None, new_object: str | None, subject: 
 class Try(TriesMethod, command="edit try"):
     """Make one edit and show the model before and after it.
 
-    factdrift edit try "The capital of France is" Lyon --subject France --model sample --method rome
+    factdrift edit try "The head of government of the United States of America is" "Joe Biden" \\
+        --subject "United States of America" --model sample --method rome
     """
 
     prompt: Annotated[str, "a sentence up to its object, with the subject in it", Flag(by_place=True)]

@@ -182,12 +182,12 @@ class EditLayers(ProbesModel, RunsMethod, command="locate edit-layers"):
         with self.probing() as job:
             from factdrift.edit.methods.interface import Prepared
             from factdrift.edit.probes import read_updates
-            from factdrift.locate.layers import independent, write_layers
+            from factdrift.locate.layers import write_layers
 
             def prepared(hyper: Hyper) -> Prepared:
                 return Prepared(hyper, *self.artefacts(hyper, job.loaded))
 
-            write_layers(self, independent(job), read_updates(self.edits, self.unaligned), prepared)
+            write_layers(self, job, read_updates(self.edits, self.unaligned), prepared)
 
 
 class AgainstEdits(

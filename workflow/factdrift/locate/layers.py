@@ -5,7 +5,6 @@ Imports torch.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -83,10 +82,3 @@ def _renamed(table: pa.Table, method: str) -> pa.Table:
     place = table.schema.get_field_index("method")
     column = pc.if_else(pc.is_valid(table["method"]), method, None)
     return table.set_column(place, table.schema.field(place), column)
-
-
-def independent(job: Job) -> Job:
-    """The job with edits that are each made on the unedited model: blocks are to be compared, not orders."""
-    import msgspec
-
-    return dataclasses.replace(job, settings=msgspec.structs.replace(job.settings, regime="independent"))

@@ -4,7 +4,7 @@ appendix D).
 
 from __future__ import annotations
 
-from factdrift.edit.layouts.rows import EMPTY, OURS, Record, Row, held, object_of, opened, row_of
+from factdrift.edit.layouts.rows import EMPTY, OURS, Fields, Record, Row, held, object_of, opened, row_of
 from factdrift.models.alignment import find_subject
 
 SUBJECT = "{}"
@@ -82,9 +82,7 @@ def read(record: Record, number: int) -> Row:
     """The row of a record. `attribute_prompts` and `generation_prompts` are dropped: no metric uses them."""
     rewrite = record["requested_rewrite"]
     new, true = rewrite["target_new"], rewrite["target_true"]
-    return row_of(
-        record,
-        f"counterfact-{record.get('case_id', number)}",
+    fields = Fields(
         subject=rewrite["subject"],
         relation=rewrite.get("relation_id"),
         prompt=rewrite["prompt"].replace(SUBJECT, rewrite["subject"], 1),
@@ -93,3 +91,4 @@ def read(record: Record, number: int) -> Row:
         obsolete=(true.get("id"), true["str"].strip()),
         neighbors=[(text, true["str"].strip()) for text in record.get("neighborhood_prompts", [])],
     )
+    return row_of(record, f"counterfact-{record.get('case_id', number)}", fields)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from factdrift.edit.layouts.rows import OURS, Record, Row, facts, held, object_of, opened, row_of
+from factdrift.edit.layouts.rows import OURS, Fields, Record, Row, facts, held, object_of, opened, row_of
 
 LOCALITY = ("Relation_Specificity", "Forgetfulness")
 """Kinds of facts that an edit must not change."""
@@ -61,9 +61,7 @@ def read(record: Record, number: int) -> Row:
     ]
     old = record.get("ground_truth")
     again = record.get("rephrase_prompt", [])
-    return row_of(
-        record,
-        f"knowedit-{number}",
+    fields = Fields(
         subject=_either(record, "subject", "concept"),
         relation=None,
         prompt=_either(record, "prompt", "text"),
@@ -72,6 +70,7 @@ def read(record: Record, number: int) -> Row:
         obsolete=(None, _first(old)) if old else None,
         neighbors=[(text, answer) for text, answer in neighbors if answer],
     )
+    return row_of(record, f"knowedit-{number}", fields)
 
 
 def _either(record: Record, name: str, in_wikibio: str) -> Any:

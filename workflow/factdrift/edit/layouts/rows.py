@@ -8,7 +8,7 @@ without that key.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -112,46 +112,48 @@ def held(row: Row) -> Row:
     }
 
 
-def row_of(
-    record: Record,
-    name: str,
-    *,
-    subject: str,
-    relation: str | None,
-    prompt: str,
-    paraphrases: Sequence[str],
-    new: tuple[str | None, str],
-    obsolete: tuple[str | None, str] | None,
-    neighbors: Sequence[tuple[str, str]],
-) -> Row:
+class Fields(NamedTuple):
+    """What the fields of a record say."""
+
+    subject: str
+    relation: str | None
+    prompt: str
+    paraphrases: Sequence[str]
+    new: tuple[str | None, str]
+    """(id, label)"""
+    obsolete: tuple[str | None, str] | None
+    """(id, label); without it the scenario is AddRelation."""
+    neighbors: Sequence[tuple[str, str]]
+    """(text before the object, object)"""
+
+
+def row_of(record: Record, name: str, fields: Fields) -> Row:
     """The row of a record.
 
     `name` identifies the record in its file and becomes the id of the subject, since layouts have none.
-    `new` and `obsolete` are (id, label); without an obsolete object the scenario is AddRelation. `neighbors`
-    are (text before the object, object). Values under `OURS` fill in what the fields leave open.
+    Values under `OURS` fill in what the fields leave open.
     """
     ours = record.get(OURS, {})
-    objects = (
-        [_object(new, "new")] if obsolete is None else [_object(obsolete, "obsolete"), _object(new, "new")]
-    )
+    obsolete = [] if fields.obsolete is None else [_object(fields.obsolete, "obsolete")]
+    objects = [*obsolete, _object(fields.new, "new")]
     known = {(value["decision"], value["label"]): value for value in ours.get("objects", [])}
-    near = [_neighbor(text, label, relation) for text, label in neighbors]
+    near = [_neighbor(text, label, fields.relation) for text, label in fields.neighbors]
     row: Row = dict.fromkeys(SCHEMA.names)
     row |= {
-        "subject": _named(name, subject),
-        "relation": _named(relation, None),
+        "subject": _named(name, fields.subject),
+        "relation": _named(fields.relation, None),
         "subject_is_ph_new": False,
         "relation_is_temp_func": False,
         "neighborhood": near,
         "random_neighborhood": [],
         **{column: ours[column] for column in _FIELD_OF_NONE if column in ours},
-        "update_prompt": closed(prompt),
-        "generalization_prompts": [closed(text) for text in ours.get("paraphrases", paraphrases)],
-        "is_replace": obsolete is not None,
-        "scenario": "AddRelation" if obsolete is None else "ReplaceObject",
+        "update_prompt": closed(fields.prompt),
+        "generalization_prompts": [closed(text) for text in ours.get("paraphrases", fields.paraphrases)],
+        "is_replace": fields.obsolete is not None,
+        "scenario": "AddRelation" if fields.obsolete is None else "ReplaceObject",
         "objects": [known.get((value["decision"], value["label"]), value) for value in objects],
     }
-    row["subject"] = row["subject"] | {"label": subject}
+    row["subject"] = row["subject"] | {"label": fields.subject}
     return row
 
 

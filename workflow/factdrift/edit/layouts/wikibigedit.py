@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factdrift.edit.layouts.rows import OURS, Record, Row, facts, held, object_of, opened, row_of
+from factdrift.edit.layouts.rows import OURS, Fields, Record, Row, facts, held, object_of, opened, row_of
 
 TAGS = ("update", "new")
 """`tag` of an update with an obsolete object, and of one without."""
@@ -45,9 +45,7 @@ def read(record: Record, number: int) -> Row:
     old = record.get("ground_truth")
     paraphrases = [record["rephrase"], record.get("personas")]
     near = [(record["loc"], record["loc_ans"])] if record.get("loc") and record.get("loc_ans") else []
-    return row_of(
-        record,
-        f"wikibigedit-{number}",
+    fields = Fields(
         subject=record["subject"],
         relation=None,
         prompt=record["update"],
@@ -56,3 +54,4 @@ def read(record: Record, number: int) -> Row:
         obsolete=(None, old.strip()) if old else None,
         neighbors=[(text, answer.strip()) for text, answer in near],
     )
+    return row_of(record, f"wikibigedit-{number}", fields)

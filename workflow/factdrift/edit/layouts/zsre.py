@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from factdrift.edit.layouts.rows import OURS, Record, Row, facts, held, object_of, opened, row_of
+from factdrift.edit.layouts.rows import OURS, Fields, Record, Row, facts, held, object_of, opened, row_of
 
 QUESTION = "nq question: "
 """The text of `loc` begins with it; the loaders of memit and EasyEdit require that."""
@@ -44,9 +44,7 @@ def read(record: Record, number: int) -> Row | None:
     """
     if not record["alt"]:
         return None
-    return row_of(
-        record,
-        f"zsre-{number}",
+    fields = Fields(
         subject=record["subject"],
         relation=None,
         prompt=record["src"],
@@ -55,3 +53,4 @@ def read(record: Record, number: int) -> Row | None:
         obsolete=(None, record["answers"][0].strip()),
         neighbors=[(record["loc"], record["loc_ans"].strip())],
     )
+    return row_of(record, f"zsre-{number}", fields)

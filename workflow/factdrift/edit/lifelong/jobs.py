@@ -38,9 +38,6 @@ class StreamRun(MakesEdits, command="edit stream-run"):
         files = (self.out_probes, self.out_edits, self.out_intervals)
         self.write_account(self._made(), lambda: write_nothing(*files))
 
-    def check(self) -> None:
-        """No regime is wrong, since it is always `stream`."""
-
     def _made(self) -> Iterator[dict[str, Any]]:
         """Makes and probes the edits; yields device, hyper-parameters and costs. Raises CannotEdit."""
         from factdrift.edit.lifelong.run import Files, write_stream
