@@ -33,7 +33,7 @@ def given(*commands, after=(), **parameters):
 
     def value(field):
         if is_struct(field.kind):
-            return lambda wildcards: settings_of(of_pair(wildcards), field.kind, field.key)
+            return lambda wildcards: settings_of(of_pair(wildcards), field.kind, field.key, field.only)
         return parameter_of(config, field)
 
     fields = {field.name: field for command in commands for field in keys_of(job_of(command))}
