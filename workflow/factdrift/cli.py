@@ -29,7 +29,10 @@ COMMANDS = {
     "show": ("wikifactdiff.jobs", ""),
     "streams": ("streams.commands", "the updates of a sequence of dates, linked to chains"),
     "recent": ("snapshots.recent.commands", ""),
-    "klob": ("klob.commands", "sentences on which locating methods are judged (KLoB)"),
+    "klob": ("klob.jobs", "sentences on which locating methods are judged (KLoB)"),
+    **dict.fromkeys(
+        (f"klob {verb}" for verb in ("import", "templates", "score", "locate")), ("klob.tools", "")
+    ),
     "tempripple": ("tempripple.commands", "what changed, what it was, and what follows"),
     "rdf": ("tempripple.commands", "a snapshot as RDF in Wikidata's vocabulary"),
     "sparql": ("tempripple.commands", ""),
