@@ -34,7 +34,7 @@ def given(*commands, after=(), **parameters):
     def value(field):
         # By functions, since Snakemake takes braces in a text for wildcards.
         if is_struct(field.kind):
-            return lambda wildcards: settings_of(of_pair(wildcards), field.kind, field.key)
+            return lambda wildcards: settings_of(of_pair(wildcards), field.kind, field.key, field.only)
         return lambda wildcards: parameter_of(of_pair(wildcards), field)
 
     fields = {field.name: field for command in commands for field in keys_of(job_of(command))}

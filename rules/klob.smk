@@ -26,7 +26,7 @@ rule klob_facts:
         statements="results/snapshots/{date}/statements/{bucket}.parquet",
         resources=klob_resources(),
     output:
-        facts="results/snapshots/{date}/klob/{bucket}.parquet",
+        "results/snapshots/{date}/klob/{bucket}.parquet",
     log:
         "logs/snapshots/{date}/klob/{bucket}.txt",
     benchmark:
@@ -34,17 +34,9 @@ rule klob_facts:
     resources:
         **request("klob facts"),
     params:
-        code=code("klob facts"),
-        settings=klob_settings("second_hop"),
+        **given("klob facts", date="{date}"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift klob facts \
-            --statements {input.statements:q} \
-            --settings {params.settings:q} \
-            --date {wildcards.date} \
-            --output {output.facts:q}
-        """
+        job("klob facts", without="resources phrases memory_mb")
 
 
 rule klob_candidates:
@@ -57,8 +49,8 @@ rule klob_candidates:
         labels=config["labels"],
         resources=klob_resources(),
     output:
-        facts="results/{pair}/klob/facts.parquet",
-        chains="results/{pair}/klob/chains.parquet",
+        out_facts="results/{pair}/klob/facts.parquet",
+        out_chains="results/{pair}/klob/chains.parquet",
     log:
         "logs/{pair}/klob/candidates.txt",
     benchmark:
@@ -66,32 +58,9 @@ rule klob_candidates:
     resources:
         **request("klob candidates"),
     params:
-        code=code("klob candidates"),
-        settings=klob_settings(
-            "second_hop",
-            "page_classes",
-            "single_valued",
-            "object_words",
-            "max_object_words",
-            "min_sitelinks",
-            "filter",
-            "min_pair_support",
-            "slice",
-            "seed",
-        ),
+        **given("klob candidates"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift klob candidates \
-            --facts {input.facts:q} \
-            --entities {input.entities:q} \
-            --classes {input.classes:q} \
-            --properties {input.properties:q} \
-            --labels {input.labels:q} \
-            --settings {params.settings:q} \
-            --out-facts {output.facts:q} \
-            --out-chains {output.chains:q}
-        """
+        job("klob candidates", without="resources phrases memory_mb")
 
 
 rule klob_mquake:
@@ -100,7 +69,7 @@ rule klob_mquake:
         cases=config["klob"]["r"].get("mquake", []),
         resources=klob_resources(),
     output:
-        chains="results/{pair}/klob/mquake.parquet",
+        "results/{pair}/klob/mquake.parquet",
     log:
         "logs/{pair}/klob/mquake.txt",
     benchmark:
@@ -108,15 +77,9 @@ rule klob_mquake:
     resources:
         **request("klob mquake"),
     params:
-        code=code("klob mquake"),
-        settings=klob_settings("chain_text", "seed"),
+        **given("klob mquake"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift klob mquake {input.cases:q} \
-            --settings {params.settings:q} \
-            --output {output.chains:q}
-        """
+        job("klob mquake", without="resources phrases")
 
 
 rule klob_recall:
@@ -134,8 +97,8 @@ rule klob_recall:
         demos=config["klob"]["recall"]["demos"] or [],
         model=klob_model(),
     output:
-        recall="results/{pair}/klob/klob_recall.parquet",
-        passes="results/{pair}/klob/passes.parquet",
+        out_recall="results/{pair}/klob/klob_recall.parquet",
+        out_passes="results/{pair}/klob/passes.parquet",
     log:
         "logs/{pair}/klob/recall.txt",
     benchmark:
@@ -145,44 +108,13 @@ rule klob_recall:
         **growing(32000, config["klob"]["recall"]["runtime"]),
         gpu=0 if config["klob"]["recall"]["device"] == "cpu" else 1,
     params:
-        code=code("klob recall"),
-        weights=weights_stamp(config["klob"]["recall"].get("model", "")),
-        settings=klob_settings(
-            "source",
-            "c_quota",
-            "r_quota",
-            "max_pair_share",
-            "max_answer_share",
-            "chain_text",
-            "model",
-            "revision",
-            "dtype",
-            "device",
-            "budget",
-            "need",
-            "demos",
-            "slice",
-            "seed",
+        **given(
+            "klob recall",
+            weights=weights_stamp(config["klob"]["recall"].get("model", "")),
+            date=config["snapshots"][config["klob"]["snapshot"]],
         ),
-        date=config["snapshots"][config["klob"]["snapshot"]],
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift klob recall \
-            --facts {input.facts:q} \
-            --entities {input.entities:q} \
-            --classes {input.classes:q} \
-            --properties {input.properties:q} \
-            --labels {input.labels:q} \
-            --candidates {input.candidates:q} \
-            --chains {input.chains:q} \
-            --templates {input.templates:q} \
-            --settings {params.settings:q} \
-            --date {params.date} \
-            --threads {threads} \
-            --out-recall {output.recall:q} \
-            --out-passes {output.passes:q}
-        """
+        job("klob recall", without="resources phrases memory_mb models")
 
 
 rule klob_examples:
@@ -201,9 +133,9 @@ rule klob_examples:
         words=klob_word_list(),
         resources=klob_resources(),
     output:
-        examples="results/{pair}/klob/klob_examples.parquet",
-        sentences="results/{pair}/klob/klob_sentences.parquet",
-        meta="results/{pair}/klob_meta.json",
+        out_examples="results/{pair}/klob/klob_examples.parquet",
+        out_sentences="results/{pair}/klob/klob_sentences.parquet",
+        out_meta="results/{pair}/klob_meta.json",
     log:
         "logs/{pair}/klob/examples.txt",
     benchmark:
@@ -213,30 +145,9 @@ rule klob_examples:
     resources:
         **request("klob examples"),
     params:
-        code=code("klob examples"),
-        settings=klob_settings(),
-        passes=[f"--passes={path}" for path in klob_passes()],
-        date=config["snapshots"][config["klob"]["snapshot"]],
+        **given("klob examples", date=config["snapshots"][config["klob"]["snapshot"]]),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift klob examples \
-            --facts {input.facts:q} \
-            --entities {input.entities:q} \
-            --classes {input.classes:q} \
-            --properties {input.properties:q} \
-            --labels {input.labels:q} \
-            --candidates {input.candidates:q} \
-            --chains {input.chains:q} \
-            {params.passes:q} \
-            --templates {input.templates:q} \
-            --settings {params.settings:q} \
-            --snapshot {input.snapshot:q} \
-            --date {params.date} \
-            --out-examples {output.examples:q} \
-            --out-sentences {output.sentences:q} \
-            --out-meta {output.meta:q}
-        """
+        job("klob examples", without="resources phrases memory_mb")
 
 
 rule klob_subtask:
@@ -245,7 +156,7 @@ rule klob_subtask:
         examples="results/{pair}/klob/klob_examples.parquet",
         sentences="results/{pair}/klob/klob_sentences.parquet",
     output:
-        dataset="results/{pair}/klob_{subtask}.parquet",
+        "results/{pair}/klob_{subtask}.parquet",
     log:
         "logs/{pair}/klob/klob_{subtask}.txt",
     benchmark:
@@ -257,16 +168,9 @@ rule klob_subtask:
     resources:
         **request("klob subtask"),
     params:
-        code=code("klob subtask"),
+        **given("klob subtask", subtask="{subtask}"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift klob subtask \
-            --examples {input.examples:q} \
-            --sentences {input.sentences:q} \
-            --subtask {wildcards.subtask} \
-            --output {output.dataset:q}
-        """
+        job("klob subtask")
 
 
 rule klob_export:
@@ -274,7 +178,7 @@ rule klob_export:
     input:
         dataset="results/{pair}/klob_{subtask}.parquet",
     output:
-        lines="results/{pair}/KLoB-{subtask}.jsonl",
+        "results/{pair}/KLoB-{subtask}.jsonl",
     log:
         "logs/{pair}/klob/KLoB-{subtask}.txt",
     benchmark:
@@ -286,10 +190,6 @@ rule klob_export:
     resources:
         **request("klob export"),
     params:
-        code=code("klob export"),
+        **given("klob export"),
     shell:
-        r"""
-        exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")
-        factdrift klob export {input.dataset:q} \
-            --output {output.lines:q}
-        """
+        job("klob export", without="ascii")

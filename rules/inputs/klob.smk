@@ -1,12 +1,6 @@
 """Tables of the snapshot from which KLoB is made, its templates and its chains."""
 
-from factdrift.klob.settings import settings_json
 from factdrift.models.names import ALIASES, BUNDLED, model_files, weights_stamp
-
-
-def klob_settings(*names):
-    """The settings of a command: the fields that it reads, or all."""
-    return settings_json(config, *names)
 
 
 def klob_snapshot(path):

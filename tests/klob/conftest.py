@@ -14,8 +14,8 @@ import pytest
 from support.worlds import Fact
 
 from factdrift.core.tables import write_parquet
-from factdrift.klob.build import Candidates, Choice, build, write_subtask
-from factdrift.klob.candidates import Inputs, Switches, write_candidates
+from factdrift.klob.build import Candidates, Choice, Plan, build, write_subtask
+from factdrift.klob.candidates import Hops, Inputs, Switches, write_candidates
 from factdrift.klob.facts import DEATH, write_facts
 from factdrift.klob.relations import Method, check_properties, inverses_of, read_method, second_hops
 from factdrift.klob.sentences import Wording
@@ -138,6 +138,9 @@ class Built:
         )
         return rows(path)
 
+    def plan(self, choice: Choice) -> Plan:
+        return Plan(self.inputs, self.candidates, self.wording, choice)
+
     def reasons(self, table: str) -> dict[tuple[str, ...], str | None]:
         """The ids of each candidate, and why it was dropped; `facts`, `chains`."""
         return {
@@ -190,13 +193,13 @@ def built(tmp_path: Path, method: Method) -> Build:
         inputs = Inputs([facts], [out / "entities.parquet"], out / "classes.parquet", labels)
         write_candidates(
             inputs,
-            method.relations,
-            second_hops(method, second_hop),
-            inverses_of(out / "properties.parquet", method),
-            [PAGE],
-            switches or Switches(min_pair_support=1),
-            out / "facts.parquet",
-            out / "chains.parquet",
+            Hops(
+                method.relations,
+                second_hops(method, second_hop),
+                inverses_of(out / "properties.parquet", method),
+            ),
+            (switches or Switches(min_pair_support=1))._replace(page_classes=[PAGE]),
+            (out / "facts.parquet", out / "chains.parquet"),
         )
         wording = Wording(
             read_templates(templates, method.relations),
@@ -214,13 +217,10 @@ def built(tmp_path: Path, method: Method) -> Build:
         given = choice(method, **changes)
         of = {number: quota for number, quota in given.quotas.items() if number in wording.templates.of}
         build(
-            inputs,
-            candidates,
-            wording,
+            Plan(inputs, candidates, wording, given._replace(quotas=of)),
             words,
-            given._replace(quotas=of),
             {"seed": 0},
-            *(out / f"klob_{name}" for name in ("examples.parquet", "sentences.parquet", "meta.json")),
+            (out / "klob_examples.parquet", out / "klob_sentences.parquet", out / "klob_meta.json"),
         )
         return Built(out, inputs, candidates, wording)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.worlds import Fact
 
-from factdrift.klob.candidates import Inputs, Switches, write_candidates
+from factdrift.klob.candidates import Hops, Inputs, Switches, write_candidates
 from factdrift.klob.facts import write_facts
 from factdrift.klob.relations import Method
 
@@ -139,20 +139,16 @@ def test_candidates(world: Snapshot, single: bool, support: int, tmp_path: Path,
 
 
 def compare(world: Snapshot, single: bool, support: int, tmp_path: Path, method: Method) -> None:
-    switches = Switches(single, "any", 5, 3, support, 0)
+    switches = Switches(single, "any", 5, 3, support)
     world.write(tmp_path, method)
     write_facts(tmp_path / "statements.parquet", [*RELATIONS, 1376], DAY, tmp_path / "bucket.parquet")
     write_candidates(
         Inputs(
             [tmp_path / "bucket.parquet"], [tmp_path / "entities.parquet"], tmp_path / "classes.parquet", []
         ),
-        RELATIONS,
-        SECOND,
-        INVERSES,
-        [PAGE],
-        switches,
-        tmp_path / "facts.parquet",
-        tmp_path / "chains.parquet",
+        Hops(RELATIONS, SECOND, INVERSES),
+        switches._replace(page_classes=[PAGE]),
+        (tmp_path / "facts.parquet", tmp_path / "chains.parquet"),
     )
     wanted_facts, wanted_chains = oracle(world, switches)
     found = {(row["s"], row["p1"], row["o1"]): row["dropped_by"] for row in rows(tmp_path / "facts.parquet")}

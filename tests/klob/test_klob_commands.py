@@ -12,9 +12,9 @@ import yaml
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.settings import check_files, configure
-from factdrift.core.stage_settings import read_settings
+from factdrift.core.stage_settings import read_settings, settings_of
 from factdrift.edit.methods.own import keys_of_methods
-from factdrift.klob.settings import Settings, settings_json
+from factdrift.klob.settings import Settings
 
 from .conftest import PHRASES, RESOURCES
 
@@ -68,19 +68,21 @@ def test_defaults_are_those_of_the_specification() -> None:
 )
 def test_revised_limits_the_share_of_an_answer(variant: str, klob: dict[str, Any], share: float) -> None:
     config = settled(**klob)
-    text = settings_json(config | {"variant": variant})
+    text = settings_of(config | {"variant": variant}, Settings, "klob")
     assert read_settings(text, Settings, "klob").answer_share == share
 
 
 def test_settings_hold_the_configuration_and_what_all_stages_share() -> None:
     config = settled(c={"quota": 3}, r={"quota": 7}, u={"size": 5}, recall={"budget": 100})
-    settings = read_settings(settings_json(config | {"seed": 4, "slice": True}), Settings, "klob")
+    settings = read_settings(
+        settings_of(config | {"seed": 4, "slice": True}, Settings, "klob"), Settings, "klob"
+    )
     assert (settings.c_quota, settings.r_quota, settings.size, settings.budget) == (3, 7, 5, 100)
     assert (settings.seed, settings.slice, settings.model) == (4, True, None)
     assert settings.page_classes == tuple(config["method"]["page_classes"]) != ()
-    assert json.loads(settings_json(config, "second_hop")) == {"second_hop": "mquake44"}
+    assert json.loads(settings_of(config, Settings, "klob", "second_hop")) == {"second_hop": "mquake44"}
     with pytest.raises(KeyError, match="second_hops"):
-        settings_json(config, "second_hops")
+        settings_of(config, Settings, "klob", "second_hops")
     # Without a workflow the defaults of the schema hold.
     assert read_settings("{}", Settings, "klob").min_sitelinks == config["klob"]["min_sitelinks"]
 

@@ -48,17 +48,8 @@ def answers(found: Built) -> dict[str, str]:
 
 def ask(found: Built, method: Method, model: Model, need: str = "all", **changes: object) -> Path:
     passes = found.folder / "passes.parquet"
-    write_recall(
-        found.inputs,
-        found.candidates,
-        found.wording,
-        choice(method, **changes),
-        need,
-        {},
-        model,
-        found.folder / "klob_recall.parquet",
-        passes,
-    )
+    outputs = (found.folder / "klob_recall.parquet", passes)
+    write_recall(found.plan(choice(method, **changes)), need, {}, model, outputs)
     return passes
 
 
@@ -233,10 +224,8 @@ def test_given_demonstrations(built: Build, method: Method, tmp_path: Path) -> N
     given = read_demonstrations(path)
     plain = built(Snapshot([FACTS[0], CHAINS[0]]), SWITCHES)
     model = Stub(lambda text: "?")
-    write_recall(
-        *(plain.inputs, plain.candidates, plain.wording, choice(method), "all", given, model),
-        *(plain.folder / f"{name}.parquet" for name in ("klob_recall", "passes")),
-    )
+    outputs = (plain.folder / "klob_recall.parquet", plain.folder / "passes.parquet")
+    write_recall(plain.plan(choice(method)), "all", given, model, outputs)
     assert "Q: The capital of x? A: y\nThe capital of item 1 is" in model.asked
     assert "The country of item 21 is" in model.asked
     assert "Q: The capital of x? A: y\nThe capital of the country of item 21 is" in model.asked

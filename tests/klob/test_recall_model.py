@@ -95,13 +95,8 @@ def model_of(folder: Path, budget: int) -> Model:
 def test_what_the_model_was_taught_stays(folder: Path, built: Build, method: Method) -> None:
     switches = Switches(min_sitelinks=0)
     plain = built(WORLD, switches, folder="plain")
-    outputs = [plain.folder / f"{name}.parquet" for name in ("klob_recall", "passes")]
-    write_recall(
-        *(plain.inputs, plain.candidates, plain.wording, choice(method), "all"),
-        {36: ""},
-        model_of(folder, budget=150),
-        *outputs,
-    )
+    outputs = (plain.folder / "klob_recall.parquet", plain.folder / "passes.parquet")
+    write_recall(plain.plan(choice(method)), "all", {36: ""}, model_of(folder, budget=150), outputs)
     filtered = built(WORLD, switches, folder="filtered", passes=outputs[1])
     assert sorted(row["s_label"] for row in filtered.subtask("c")) == [f"Land{n}" for n in range(1, KNOWN)]
     known = {row["sentence_id"]: row["target_label"] for row in plain.sentences}

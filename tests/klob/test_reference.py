@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from support.klob_scores import dense, row
 
-from factdrift.klob.score_commands import CONTROLLED
 from factdrift.klob.scoring.evaluate import ABOVE, Choices, evaluate, lexical
 from factdrift.klob.scoring.examples import Examples, of_rows
 from factdrift.klob.scoring.locator import Scores
 from factdrift.klob.scoring.reference import reference
 from factdrift.klob.scoring.report import high_control, summary
 from factdrift.klob.scoring.selection import locate
+from factdrift.klob.tools import CONTROLLED
 
 APPROX = pytest.approx
 

@@ -125,9 +125,10 @@ def test_best_units_give_the_same_as_all_scores(examples: Path, tmp_path: Path) 
 def score(path: Path, examples: Path, *more: str) -> None:
     """The command, with its errors as they are raised."""
     from factdrift.cli import parser
+    from factdrift.core.jobs import record
 
     options = parser().parse_args(["klob", "score", str(path), "--examples", str(examples), *more])
-    options.run(options)
+    record(options.job, options).run()
 
 
 def test_the_run_is_repeatable_with_figure_and_references(

@@ -29,7 +29,10 @@ COMMANDS = {
     "show": ("wikifactdiff.jobs", ""),
     "streams": ("streams.jobs", "the updates of a sequence of dates, linked to chains"),
     "recent": ("snapshots.recent.jobs", ""),
-    "klob": ("klob.commands", "sentences on which locating methods are judged (KLoB)"),
+    "klob": ("klob.jobs", "sentences on which locating methods are judged (KLoB)"),
+    **dict.fromkeys(
+        (f"klob {verb}" for verb in ("import", "templates", "score", "locate")), ("klob.tools", "")
+    ),
     "tempripple": ("tempripple.jobs", "what changed, what it was, and what follows"),
     "rdf": ("tempripple.jobs", ""),
     "sparql": ("tempripple.jobs", ""),

@@ -64,9 +64,13 @@ OUTER = ("input", "output", "params", "resources")
 
 
 class Key(NamedTuple):
-    """The key of the configuration that a field holds; of a struct, the part that holds its keys."""
+    """The key of the configuration that a field holds; of a struct, the part that holds its keys.
+
+    `only`: the fields of the struct that a rule passes on; the others do not matter to its job.
+    """
 
     path: str
+    only: str = ""
 
 
 class Flag(NamedTuple):
@@ -143,6 +147,8 @@ class Field(NamedTuple):
     """The part of the rule that holds it."""
     default: Any
     """`dataclasses.MISSING` where it has to be given, or has the default of its key."""
+    only: str
+    """The fields of a struct that a rule passes on; empty for all."""
 
     @property
     def option(self) -> str:
@@ -206,8 +212,8 @@ def _field(name: str, hint: Any, default: Any) -> Field:
         return next((each for each in reversed(notes) if type(each) is kind), otherwise)
 
     part = note(Role, Role("input" if _paths(hint) else "params")).part
-    key = note(Key, Key("")).path
-    return Field(name, hint, optional, note(str, ""), key, note(Flag, Flag()), part, default)
+    key, only = note(Key, Key(""))
+    return Field(name, hint, optional, note(str, ""), key, note(Flag, Flag()), part, default, only)
 
 
 def _paths(kind: Any) -> bool:

@@ -154,9 +154,15 @@ def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-def settings_of(config: Mapping[str, Any], kind: type[msgspec.Struct], part: str) -> str:
-    """What a configuration says for the keys of `kind` that it has, as JSON for `--settings`."""
-    return json.dumps(_values(config, kind, part), sort_keys=True)
+def settings_of(config: Mapping[str, Any], kind: type[msgspec.Struct], part: str, only: str = "") -> str:
+    """What a configuration says for the keys of `kind` that it has, as JSON for `--settings`.
+
+    `only`: the fields that are wanted, if not all.
+    """
+    values, named = _values(config, kind, part), only.split()
+    if unknown := set(named) - {field.encode_name for field in msgspec.structs.fields(kind)}:
+        raise KeyError(", ".join(sorted(unknown)))
+    return json.dumps({key: values[key] for key in named or values if key in values}, sort_keys=True)
 
 
 def _values(config: Mapping[str, Any], kind: type[msgspec.Struct], part: str) -> dict[str, Any]:

@@ -50,20 +50,26 @@ class Choice(NamedTuple):
     snapshot: str
 
 
+class Plan(NamedTuple):
+    """What examples are made of."""
+
+    inputs: Inputs
+    candidates: Candidates
+    wording: Wording
+    choice: Choice
+
+
 def build(
-    inputs: Inputs,
-    candidates: Candidates,
-    wording: Wording,
+    plan: Plan,
     words: WordList,
-    choice: Choice,
     origin: Mapping[str, Any],
-    out_examples: Path,
-    out_sentences: Path,
-    out_meta: Path,
+    outputs: tuple[Path, Path, Path],
     memory_mb: int = 5000,
     threads: int = 2,
 ) -> None:
     """Writes EXAMPLES, SENTENCES and klob_meta.json, which begins with the entries of `origin`."""
+    inputs, candidates, wording, choice = plan
+    out_examples, out_sentences, out_meta = outputs
     with database(memory_mb, threads) as db:
         facts, chains = (
             passed(path, candidates.passes, choice.quotas) for path in (candidates.facts, candidates.chains)

@@ -56,7 +56,18 @@ class Switches(NamedTuple):
     min_sitelinks: int = 10
     """0 if the recall filter runs."""
     min_pair_support: int = 20
+    page_classes: Sequence[int] = ()
+    """Classes of Wikimedia's own pages."""
     seed: int = 0
+
+
+class Hops(NamedTuple):
+    """The relations of facts and chains."""
+
+    first: Collection[int]
+    second: Collection[int]
+    inverses: Collection[tuple[int, int]]
+    """Pairs of relations that are each other's inverse."""
 
 
 class Inputs(NamedTuple):
@@ -71,32 +82,23 @@ class Inputs(NamedTuple):
 
 def write_candidates(
     inputs: Inputs,
-    first_hops: Collection[int],
-    second_hops: Collection[int],
-    inverses: Collection[tuple[int, int]],
-    page_classes: Sequence[int],
+    hops: Hops,
     switches: Switches,
-    out_facts: Path,
-    out_chains: Path,
+    outputs: tuple[Path, Path],
     memory_mb: int = 6000,
     threads: int = 2,
 ) -> None:
-    """Writes CANDIDATES twice: the facts of `first_hops`, and the chains from these over `second_hops`.
-
-    `inverses`: pairs of relations that are each other's inverse. `page_classes`: classes of Wikimedia's own
-    pages.
-    """
+    """Writes CANDIDATES twice: the facts of the first hops, and the chains from these over the second."""
     with database(memory_mb, threads) as db:
         db.execute(
             f"CREATE VIEW facts AS SELECT * FROM read_parquet({sql(inputs.facts)}) WHERE dropped_by IS NULL"
         )
-        create_names(
-            db, "SELECT subject AS id FROM facts UNION SELECT object FROM facts", inputs, page_classes
-        )
-        _create_candidate_facts(db, first_hops, switches)
-        write_query(db, f"SELECT {_columns()} FROM candidate_facts ORDER BY s, p1, o1", out_facts)
-        _create_chains(db, second_hops, inverses, switches)
-        write_query(db, f"SELECT {_columns()} FROM chains ORDER BY s, p1, o1, p2, o2", out_chains)
+        wanted = "SELECT subject AS id FROM facts UNION SELECT object FROM facts"
+        create_names(db, wanted, inputs, switches.page_classes)
+        _create_candidate_facts(db, hops.first, switches)
+        write_query(db, f"SELECT {_columns()} FROM candidate_facts ORDER BY s, p1, o1", outputs[0])
+        _create_chains(db, hops, switches)
+        write_query(db, f"SELECT {_columns()} FROM chains ORDER BY s, p1, o1, p2, o2", outputs[1])
 
 
 def create_names(
@@ -190,14 +192,9 @@ def _create_candidate_facts(
     )
 
 
-def _create_chains(
-    db: duckdb.DuckDBPyConnection,
-    second_hops: Collection[int],
-    inverses: Collection[tuple[int, int]],
-    switches: Switches,
-) -> None:
+def _create_chains(db: duckdb.DuckDBPyConnection, hops: Hops, switches: Switches) -> None:
     """TEMP VIEW chains. A first hop may have too long an object or too few sitelinks to be in KLoB-c."""
-    pairs = ", ".join(f"({int(first)}, {int(second)})" for first, second in sorted(inverses)) or "(0, 0)"
+    pairs = ", ".join(f"({int(first)}, {int(second)})" for first, second in sorted(hops.inverses)) or "(0, 0)"
     db.execute(
         f"""CREATE TEMP TABLE inverses AS SELECT * FROM (VALUES {pairs}) AS pairs(p1, p2);
         CREATE TEMP TABLE joined AS
@@ -213,7 +210,7 @@ def _create_chains(
             JOIN names s ON s.id = a.s JOIN names o ON o.id = a.o1 LEFT JOIN names z ON z.id = b.object
             LEFT JOIN inverses i ON i.p1 = a.p1 AND i.p2 = b.property
         WHERE a.objects = 1 AND (a.dropped_by IS NULL OR a.dropped_by IN ('words', 'sitelinks'))
-            AND b.objects = 1 AND b.property IN (SELECT unnest({sql(sorted(second_hops))}));
+            AND b.objects = 1 AND b.property IN (SELECT unnest({sql(sorted(hops.second))}));
         CREATE TEMP TABLE supported AS
         SELECT p1, p2 FROM joined WHERE reason IS NULL
         GROUP BY ALL HAVING count(*) >= {switches.min_pair_support};

@@ -22,12 +22,12 @@ import pyarrow as pa
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
 from factdrift.core.tables import database, write_parquet
-from factdrift.klob.build import Candidates, Choice, chosen, passed
-from factdrift.klob.candidates import CANDIDATES, Inputs, create_names
+from factdrift.klob.build import Choice, Plan, chosen, passed
+from factdrift.klob.candidates import CANDIDATES, create_names
 from factdrift.klob.choice import largest_output
 from factdrift.klob.facts import FACTS
 from factdrift.klob.schemas import RECALL
-from factdrift.klob.sentences import Wording, create_examples, define_wording, sentences_query
+from factdrift.klob.sentences import create_examples, define_wording, sentences_query
 from factdrift.wikidata.ids import property_number
 
 DEMONSTRATIONS = 8
@@ -118,15 +118,11 @@ def read_demonstrations(path: Path | None) -> Mapping[int, str]:
 
 
 def write_recall(
-    inputs: Inputs,
-    candidates: Candidates,
-    wording: Wording,
-    choice: Choice,
+    plan: Plan,
     need: str,
     demonstrations: Mapping[int, str],
     model: Model,
-    out_recall: Path,
-    out_passes: Path,
+    outputs: tuple[Path, Path],
     memory_mb: int = 4000,
     threads: int = 2,
 ) -> None:
@@ -135,6 +131,7 @@ def write_recall(
     `need`: how many wordings of a fact must be known (`all`, `majority`, `any`). `demonstrations`: texts by
     relation that replace the demonstrations made from other candidates; empty for none.
     """
+    inputs, candidates, wording, choice = plan
     with database(memory_mb, threads) as db:
         for name, path in (("facts", candidates.facts), ("chains", candidates.chains)):
             rows = passed(path, None, choice.quotas)
@@ -157,9 +154,9 @@ def write_recall(
             for first, second, total in asking.counts("chains", "p1, p2"):
                 asking.ask("chains", f"p1 = {first} AND p2 = {second}", total, most)
     asked = sorted(asking.rows.values(), key=lambda row: str(row["sentence_id"]))
-    write_parquet(pa.Table.from_pylist(asked, schema=RECALL), out_recall)
+    write_parquet(pa.Table.from_pylist(asked, schema=RECALL), outputs[0])
     passes = sorted(asking.passes, key=lambda row: tuple(row[name] or 0 for name in PASSES.names[:5]))
-    write_parquet(pa.Table.from_pylist(passes, schema=PASSES), out_passes)
+    write_parquet(pa.Table.from_pylist(passes, schema=PASSES), outputs[1])
 
 
 class _Asking:

@@ -1,20 +1,20 @@
-"""Settings of KLoB's commands: the configuration's part `klob`, and four keys that stages share."""
+"""Settings of KLoB's commands: the configuration's part `klob`, and keys that stages share."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-import msgspec
+from msgspec import Struct, field, structs
 
 from factdrift.core.errors import InputError
 from factdrift.core.switches import switches
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys under `klob` that a command needs; `config/config.schema.yaml` describes each."""
 
+    variant: Literal["paper", "reference", "revised"]
+    max_answer_share_revised: float
     min_sitelinks: int
     max_answer_share: Literal["variant"] | float
     single_valued: bool
@@ -40,44 +40,28 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dtype: Literal["float32", "bfloat16", "float16"] | None = None
     seed: int = 0
     slice: bool = False
-    page_classes: tuple[str, ...] = ()
+    page_classes: tuple[str, ...] = field(name="method_page_classes", default=())
     grammar: Literal["variant", "fitted", "plain"] = "variant"
 
     @property
     def answer_share(self) -> float:
-        """`max_answer_share` as a number; `variant` is 1 where no variant is known, as outside a workflow."""
-        return 1.0 if self.max_answer_share == "variant" else self.max_answer_share
+        """`max_answer_share` as a number: what the variant says where it is left to that."""
+        if self.max_answer_share == "variant":
+            return self.max_answer_share_revised if self.variant == "revised" else 1.0
+        return self.max_answer_share
 
+    @property
+    def chosen_grammar(self) -> str:
+        """`grammar`: what the variant says where it is left to that."""
+        return switches({"variant": self.variant, "grammar": self.grammar})["grammar"]
 
-def settings_json(config: Mapping[str, Any], *names: str) -> str:
-    """What `--settings` takes, from a whole configuration: all fields of Settings, or those named.
-
-    Keys that the configuration leaves out, such as the recall filter's model, are left out here too.
-    """
-    klob = config["klob"]
-    given = {
-        "seed": config["seed"],
-        "slice": config["slice"],
-        "page_classes": config["method"]["page_classes"],
-        "grammar": switches({"variant": config["variant"], "grammar": config["grammar"]})["grammar"],
-    }
-    for path, value in _leaves(klob, ()):
-        given["_".join(path)] = given[path[-1]] = value
-    if klob["max_answer_share"] == "variant":
-        revised = config["variant"] == "revised"
-        given["max_answer_share"] = klob["max_answer_share_revised"] if revised else 1.0
-    fields = Settings.__struct_fields__
-    if unknown := set(names) - set(fields):
-        raise KeyError(", ".join(sorted(unknown)))
-    return json.dumps({name: given[name] for name in names or fields if name in given}, sort_keys=True)
-
-
-def _leaves(part: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for key, value in part.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, (*path, key))
-        else:
-            yield (*path, key), value
+    def resolved(self) -> dict[str, Any]:
+        """All settings by name, those that are left to the variant in its place."""
+        values = structs.asdict(self) | {
+            "max_answer_share": self.answer_share,
+            "grammar": self.chosen_grammar,
+        }
+        return {key: values[key] for key in values if key not in ("variant", "max_answer_share_revised")}
 
 
 def recall_model(settings: Settings) -> tuple[str, str, str]:
