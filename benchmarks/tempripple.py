@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from record import add_record, peak, record
 
+from factdrift.core.keys import read_settings, settings_of
 from factdrift.core.settings import configure
-from factdrift.core.stage_settings import read_settings, settings_of
 from factdrift.core.tables import database, sql
 from factdrift.edit.methods.own import own_methods
 from factdrift.sparql.client import OWN_LIMIT, Client

@@ -1,20 +1,12 @@
 """What rules of several stages use: fingerprints of code, the project's tables, buckets, dumps, items, requests."""
 
 from factdrift.cli import job_of
-from factdrift.core.fingerprint import of_commands
+from factdrift.core.fingerprint import of_jobs
 from factdrift.core.jobs import ShellLine, check_keywords, is_struct, keys_of, parameter_of, shell_line
 from factdrift.core.paths import RESOURCES
 from factdrift.core.settings import dump_source
-from factdrift.core.stage_settings import settings_of
+from factdrift.core.keys import settings_of
 from factdrift.snapshots.registry import suffix
-
-
-def code(*commands):
-    """A parameter that changes with the code behind these commands, so that a job with other code runs again.
-
-    A rule that reads temporary files also names the command that wrote them.
-    """
-    return lambda wildcards: of_commands(*commands)
 
 
 def job(*commands, without=""):
@@ -28,7 +20,8 @@ def job(*commands, without=""):
 def given(*commands, after=(), **parameters):
     """The parameters of commands: what the configuration says for their fields, and a fingerprint of their code.
 
-    `after`: commands that wrote temporary files that these read; `parameters` come before the configuration's.
+    By the latter a job with other code runs again. `after`: commands that wrote temporary files that these read;
+    `parameters` come before the configuration's.
     """
 
     def value(field):
@@ -39,7 +32,8 @@ def given(*commands, after=(), **parameters):
 
     fields = {field.name: field for command in commands for field in keys_of(job_of(command))}
     of_keys = {name: value(field) for name, field in fields.items() if name not in parameters}
-    return {"code": code(*commands, *after), **of_keys, **parameters}
+    code = lambda wildcards: of_jobs(*map(job_of, (*commands, *after)))
+    return {"code": code, **of_keys, **parameters}
 
 
 def check_jobs():

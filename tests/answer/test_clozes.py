@@ -16,7 +16,7 @@ from factdrift.answer.clozes import ask_clozes, lines, shares  # noqa: E402
 from factdrift.answer.items import read_clozes  # noqa: E402
 from factdrift.answer.schemas import CLOZES  # noqa: E402
 from factdrift.answer.settings import Settings  # noqa: E402
-from factdrift.core.stage_settings import read_settings  # noqa: E402
+from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.edit.dataset import EDITS  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 

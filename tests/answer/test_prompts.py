@@ -10,7 +10,7 @@ from support.questions import settings_with
 from factdrift.answer.prompts import cloze_of, filled, parsed
 from factdrift.answer.settings import Settings
 from factdrift.core.errors import InputError
-from factdrift.core.stage_settings import read_settings
+from factdrift.core.keys import read_settings
 
 ITEM = {"question": "Who was the previous mayor of {options}?", "options": ["Ann", "Bo {cloze}", "C", "D. E"]}
 LISTED = "A. Ann\nB. Bo {cloze}\nC. C\nD. D. E"

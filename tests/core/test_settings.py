@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from factdrift.core.errors import InputError
+from factdrift.core.keys import read_settings, settings_of
 from factdrift.core.settings import (
     _validator,
     check_contact,
@@ -25,7 +26,6 @@ from factdrift.core.settings import (
     read_ids,
     scope,
 )
-from factdrift.core.stage_settings import read_settings, settings_of
 from factdrift.core.switches import switches
 from factdrift.edit.methods.own import keys_of_methods
 from factdrift.updates.method import PART, MethodSettings, method_of

@@ -19,7 +19,7 @@ from support.updates import edits  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.stage_settings import read_settings  # noqa: E402
+from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.edit import run  # noqa: E402
 from factdrift.edit.ability import Ability, read_ability, write_ability  # noqa: E402
 from factdrift.edit.baseline import write_baseline  # noqa: E402

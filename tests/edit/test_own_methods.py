@@ -17,7 +17,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.stage_settings import read_settings  # noqa: E402
+from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 from factdrift.edit.methods.hyperparameters import read_given  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts, Prepared  # noqa: E402

@@ -18,7 +18,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits, update  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.stage_settings import read_settings  # noqa: E402
+from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.edit import keeping, run  # noqa: E402
 from factdrift.edit.baseline import write_baseline  # noqa: E402
 from factdrift.edit.job import Job, process_peak_mb  # noqa: E402

@@ -18,7 +18,7 @@ from support.updates import edits  # noqa: E402
 
 from factdrift.cli import main, parser  # noqa: E402
 from factdrift.core.jobs import record  # noqa: E402
-from factdrift.core.stage_settings import read_settings  # noqa: E402
+from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.yaml_files import read_yaml  # noqa: E402
 from factdrift.edit import run  # noqa: E402
 from factdrift.edit.baseline import write_baseline  # noqa: E402

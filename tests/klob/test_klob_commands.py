@@ -11,8 +11,8 @@ import yaml
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
+from factdrift.core.keys import read_settings, settings_of
 from factdrift.core.settings import check_files, configure
-from factdrift.core.stage_settings import read_settings, settings_of
 from factdrift.edit.methods.own import keys_of_methods
 from factdrift.klob.settings import Settings
 

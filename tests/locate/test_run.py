@@ -15,8 +15,8 @@ from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.paths import LOCATORS as FILES  # noqa: E402
-from factdrift.core.stage_settings import read_settings  # noqa: E402
 from factdrift.klob.scoring.examples import read_examples  # noqa: E402
 from factdrift.klob.scoring.locator import read_scores  # noqa: E402
 from factdrift.locate import run as running  # noqa: E402

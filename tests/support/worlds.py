@@ -373,8 +373,8 @@ def method(variant: str = "paper", **switches: Any) -> Method:
 
 def settings(variant: str = "paper", **switches: Any) -> MethodSettings:
     """The settings with these defaults."""
+    from factdrift.core.keys import read_settings, settings_of
     from factdrift.core.settings import configure
-    from factdrift.core.stage_settings import read_settings, settings_of
     from factdrift.edit.methods.own import keys_of_methods
 
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from factdrift.core.errors import InputError
+from factdrift.core.keys import read_settings, settings_of
 from factdrift.core.settings import configure
-from factdrift.core.stage_settings import read_settings, settings_of
 from factdrift.edit.methods.own import keys_of_methods
 from factdrift.tempripple.method import PART, ItemMethod
 

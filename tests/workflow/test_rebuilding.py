@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.workflow import ROOT, snakemake
 
+from factdrift.cli import job_of
 from factdrift.core import fingerprint
 from factdrift.core.paths import PACKAGE
 
@@ -42,12 +43,12 @@ def test_a_changed_constant_makes_again_what_depends_on_it(built: Path, package:
     planned = {rule for rule, _ in reasons}
     changed = {rule for rule, reason in reasons if "Params have changed" in reason}
     # The rules of the default target, with the commands that they run.
-    ran = dict(re.findall(r'^rule (\w+):.*?code=code\("([^"]+)"', _rules(), re.MULTILINE | re.DOTALL))
+    ran = dict(re.findall(r'^rule (\w+):.*?\*\*given\(\s*"([^"]+)"', _rules(), re.MULTILINE | re.DOTALL))
     made = _made(built)
     expected = {
         rule
         for rule, command in ran.items()
-        if "factdrift.words.dates" in fingerprint.modules_of(command) and rule in made
+        if "factdrift.words.dates" in fingerprint.modules_of(job_of(command)) and rule in made
     }
     # Where inputs are made again, too, Snakemake names that reason only.
     assert changed

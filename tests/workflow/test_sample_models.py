@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.workflow import ROOT, snakemake
 
-from factdrift.cli import main
+from factdrift.cli import job_of, main
 from factdrift.core.fingerprint import modules_of
 from factdrift.core.paths import CONFIG
 from factdrift.models.bundled.recipe import read_recipe
@@ -45,4 +45,4 @@ def test_a_new_recipe_trains_again(tmp_path: Path):
     for path in ("config/models/sample-gpt2.yaml", "config/models/sentences.yaml"):
         assert str(ROOT / path) in said
     assert "factdrift models train" in said
-    assert "factdrift.models.bundled.train" in modules_of("models train")
+    assert "factdrift.models.bundled.train" in modules_of(job_of("models train"))

@@ -75,25 +75,24 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     chosen = [name for name in COMMANDS if command not in COMMANDS or name.split()[0] == command]
     for place in dict.fromkeys(COMMANDS[name][0] for name in chosen):
-        module = importlib.import_module(f"factdrift.{place}")
-        if hasattr(module, "register"):
-            module.register(commands)
-    for name in chosen:
-        jobs = {verb: job for (stage, _, verb), job in _jobs() if stage == name and verb}
-        if alone := name in JOBS and " " not in name:
-            stage = add_job(commands, name, JOBS[name])
-        elif jobs:
-            stage = commands.add_parser(name, help=COMMANDS[name][1], description=COMMANDS[name][1])
-        if jobs:
+        importlib.import_module(f"factdrift.{place}")
+    for name in (full for full in chosen if " " not in full):
+        about = COMMANDS[name][1]
+        alone = JOBS.get(name)
+        own = (
+            add_job(commands, name, alone)
+            if alone
+            else commands.add_parser(name, help=about, description=about)
+        )
+        verbs = {
+            full.removeprefix(f"{name} "): job for full, job in JOBS.items() if full.startswith(f"{name} ")
+        }
+        if verbs:
             metavar = "[VERB]" if alone else "VERB"
-            verbs = stage.add_subparsers(dest="verb", required=not alone, metavar=metavar)
-            for verb, job in jobs.items():
-                add_job(verbs, verb, job)
+            below = own.add_subparsers(dest="verb", required=not alone, metavar=metavar)
+            for verb, job in verbs.items():
+                add_job(below, verb, job)
     return top
-
-
-def _jobs() -> list[tuple[tuple[str, str, str], type[Job]]]:
-    return [(command.partition(" "), job) for command, job in JOBS.items()]
 
 
 def job_of(command: str) -> type[Job]:
@@ -119,11 +118,8 @@ def main(arguments: list[str] | None = None) -> int:
         words = sys.argv[1:] if arguments is None else arguments
         options = parser(*words[:1]).parse_args(words)
         wait_asleep()
-        if "job" in options:
-            if (result := record(options.job, options).run()) is not None:
-                print(result)
-        else:
-            options.run(options)
+        if (result := record(options.job, options).run()) is not None:
+            print(result)
     except InputError as error:
         kind = DAMAGED if isinstance(error, DamagedDump) else ""
         print(f"factdrift: {kind}{error}", file=sys.stderr)

@@ -16,7 +16,7 @@ from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import CannotEdit  # noqa: E402
-from factdrift.core.stage_settings import read_settings  # noqa: E402
+from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.edit.dataset import Choice  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 from factdrift.edit.lifelong import run, state  # noqa: E402

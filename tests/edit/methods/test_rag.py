@@ -18,7 +18,7 @@ from support.updates import edits as write_edits  # noqa: E402
 from transformers import AutoConfig, AutoModel  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.stage_settings import read_settings  # noqa: E402
+from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.edit.job import Job  # noqa: E402
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.edit.methods.interface import Artefacts, Edited  # noqa: E402

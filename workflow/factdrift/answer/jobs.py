@@ -14,7 +14,7 @@ from factdrift.answer.settings import METHODS, Settings, check_asked, check_prom
 from factdrift.chat.settings import Chat
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Role
-from factdrift.core.stage_settings import read_json
+from factdrift.core.keys import read_json
 from factdrift.edit.probing import Recall, RunsMethod, Strict
 from factdrift.edit.settings import check_regime
 from factdrift.models.running import RunsModel

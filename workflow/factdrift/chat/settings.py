@@ -14,8 +14,8 @@ import msgspec
 
 from factdrift.core.addresses import check_no_password
 from factdrift.core.errors import InputError
+from factdrift.core.keys import read_settings
 from factdrift.core.retry import RetryPolicy
-from factdrift.core.stage_settings import read_settings
 
 OPENAI = "https://api.openai.com/v1"
 _LONGEST_BACKOFF = 60.0

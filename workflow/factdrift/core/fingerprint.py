@@ -8,18 +8,18 @@ of syntax trees: comments, docstrings, layout and the help texts of options do n
 
 from __future__ import annotations
 
-import argparse
 import ast
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from factdrift.core.jobs import Job
 from factdrift.core.paths import PACKAGE
 
-_HELP = frozenset({"help", "metavar", "description", "epilog"})
-"""Arguments of `add_argument` and `add_parser` that only people read."""
+_UNCOUNTED = {"factdrift.core.jobs"}
+"""The values that it reads from the command line are parameters of the rules, so that these count."""
 
 
 class _Statement(NamedTuple):
@@ -37,14 +37,11 @@ class _Statement(NamedTuple):
     """Its syntax tree, without what only people and type checkers read."""
 
 
-def of_commands(*commands: str) -> str:
-    """The fingerprint of one or several commands, such as `statements extract`: 16 hexadecimal digits.
-
-    Raises KeyError if the command line has no such command.
-    """
+def of_jobs(*jobs: type[Job]) -> str:
+    """The fingerprint of one or several commands: 16 hexadecimal digits."""
     pieces: dict[str, bytes] = {}
-    for command in commands:
-        pieces |= _pieces(command)
+    for job in jobs:
+        pieces |= _pieces(job.__module__, job.__name__)
     return _combined(pieces)
 
 
@@ -53,9 +50,9 @@ def of_module(name: str) -> str:
     return _combined({module: _digest(module) for module in closure(name)})
 
 
-def modules_of(command: str) -> frozenset[str]:
+def modules_of(job: type[Job]) -> frozenset[str]:
     """The modules of the package that the fingerprint of a command covers, wholly or in part."""
-    return frozenset(name.partition(":")[0] for name in _pieces(command))
+    return frozenset(name.partition(":")[0] for name in _pieces(job.__module__, job.__name__))
 
 
 @cache
@@ -74,49 +71,25 @@ def closure(name: str) -> frozenset[str]:
 
 
 @cache
-def _handlers() -> dict[str, Callable[..., Any]]:
-    """Command -> the function to which the command line dispatches it."""
-    from factdrift.cli import parser
-
-    found = {}
-    waiting = [("", parser())]
-    while waiting:
-        name, command = waiting.pop()
-        if (run := command.get_default("run") or command.get_default("job")) is not None:
-            found[name.strip()] = run
-        for action in command._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                waiting += [(f"{name} {verb}", inner) for verb, inner in action.choices.items()]
-    return found
-
-
-@cache
-def _pieces(command: str) -> dict[str, bytes]:
-    """Name -> digest of each piece of code: a module, or `module:name` of what a command uses of its own.
-
-    The functions that declare the command's options belong to it, those of other commands do not.
-    """
-    run = _handlers()[command]
-    module, function = run.__module__, run.__qualname__
-    others = {other.__qualname__ for other in _handlers().values() if other.__module__ == module}
+def _pieces(module: str, name: str) -> dict[str, bytes]:
+    """Name -> digest of each piece of a job's code: a module, or `module:name` of what it uses of its own."""
     definitions = {name: each for each in _statements(module) for name in each.defines}
     bound: dict[str, set[str]] = {}
     for statement in _statements(module):
-        for name, names in statement.binds.items():
-            bound.setdefault(name, set()).update(_modules(names))
-    declaring = [name for name, statement in definitions.items() if function in statement.uses]
+        for each, names in statement.binds.items():
+            bound.setdefault(each, set()).update(_modules(names))
     used, modules = set[str](), set[str]()
-    waiting = [function, *declaring]
+    waiting = [name]
     while waiting:
-        name = waiting.pop()
-        modules |= bound.get(name, set())
-        if name in definitions and name not in used and (name == function or name not in others):
-            used.add(name)
-            modules |= _modules(definitions[name].imports)
-            waiting += definitions[name].uses
-    whole = {name for start in modules for name in closure(start)} - {module}
-    parts = {f"{module}:{name}": _hashed(definitions[name].text) for name in used}
-    return parts | {name: _digest(name) for name in whole}
+        each = waiting.pop()
+        modules |= bound.get(each, set())
+        if each in definitions and each not in used:
+            used.add(each)
+            modules |= _modules(definitions[each].imports)
+            waiting += definitions[each].uses
+    whole = {each for start in modules for each in closure(start)} - {module}
+    parts = {f"{module}:{each}": _hashed(definitions[each].text) for each in used}
+    return parts | {each: _digest(each) for each in whole}
 
 
 @cache
@@ -126,12 +99,8 @@ def _imported(module: str) -> set[str]:
 
 
 def _modules(names: Iterable[str]) -> set[str]:
-    """The modules of the package that are loaded when these dotted names are imported.
-
-    Without that of the jobs: the values that it reads from the command line are parameters of the rules.
-    """
-    found = {module for name in names if (module := _module(name)) is not None}
-    return found - {"factdrift.core.jobs"}
+    """The modules of the package that are loaded when these dotted names are imported, and that count."""
+    return {module for name in names if (module := _module(name)) is not None} - _UNCOUNTED
 
 
 @cache
@@ -186,12 +155,10 @@ def _dotted(statement: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
 
 
 def _is_unread(node: Any) -> bool:
-    """Whether a node is for people or type checkers only: a docstring or other bare text, a help text."""
+    """Whether a node is for people or type checkers only: a docstring or other bare text."""
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-    if isinstance(node, ast.If):
-        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-    return isinstance(node, ast.keyword) and node.arg in _HELP
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def _write(node: ast.AST, texts: list[str], uses: set[str], imports: set[str]) -> None:

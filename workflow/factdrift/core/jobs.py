@@ -48,7 +48,7 @@ from typing import (
 import msgspec
 
 from factdrift.core.errors import InputError
-from factdrift.core.stage_settings import (
+from factdrift.core.keys import (
     check_value,
     default_of,
     description_of,

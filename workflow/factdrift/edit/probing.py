@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place, Role
+from factdrift.core.keys import read_json
 from factdrift.core.paths import METHODS
-from factdrift.core.stage_settings import read_json
 from factdrift.edit.methods.own import entry
 from factdrift.edit.methods.plan import needs
 from factdrift.edit.settings import Probing, Settings, check_regime

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from factdrift.core.errors import InputError
-from factdrift.core.stage_settings import read_settings
+from factdrift.core.keys import read_settings
 from factdrift.edit.artefacts.prefixes import write_prefixes
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts

@@ -1,15 +1,14 @@
-"""Settings of a stage: one option, `--settings`, that holds the stage's part of the configuration as JSON.
+"""Keys of the configuration as values of commands: description, default and limits come from the schema.
 
-A stage declares its settings as a frozen `msgspec.Struct`. Descriptions and defaults are not repeated there:
-they come from the part of `config/config.schema.yaml` that has the stage's name, where a nested key
-(`c.quota`) is the field `c_quota`, or `quota` if no other key of the part ends so; or the field `c` is itself
-such a struct, with a field `quota`. A key elsewhere in the configuration is the field of its full name
-(`seed`, `snapshots_old`). Values must be within the limits that the schema sets.
+A field of a job has one key, or a struct of several: a frozen `msgspec.Struct`, given as JSON. The keys of
+the struct are those of a part of `config/config.schema.yaml`, where a nested key (`c.quota`) is the field
+`c_quota`, or `quota` if no other key of the part ends so; or the field `c` is itself such a struct, with a field
+`quota`. A key elsewhere in the configuration is the field of its full name (`seed`, `snapshots_old`). Values
+must be within the limits that the schema sets.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import textwrap
 from collections import Counter
@@ -26,29 +25,6 @@ from factdrift.core.switches import switches
 from factdrift.core.yaml_files import read_yaml
 
 Settings = TypeVar("Settings", bound=msgspec.Struct)
-
-
-def add_settings(command: argparse.ArgumentParser, kind: type[msgspec.Struct], part: str) -> None:
-    """Adds `--settings` to a command and lists every key of `kind` at the end of its help.
-
-    `part`: the key of the configuration to which the settings belong, such as `klob` or `klob.recall`; empty
-    for the configuration as a whole.
-    """
-    command.add_argument(
-        "--settings",
-        default="{}",
-        metavar="JSON",
-        help="settings as a JSON object, or @FILE that holds one; keys that are left out have their defaults",
-    )
-    command.formatter_class = argparse.RawDescriptionHelpFormatter
-    format_help = command.format_help
-
-    def with_listing() -> str:
-        # Only now, because reading the schema takes longer than many commands.
-        command.epilog = listing(kind, part)
-        return format_help()
-
-    command.format_help = with_listing  # type: ignore[method-assign]
 
 
 def read_settings(text: str, kind: type[Settings], part: str, option: str = "--settings") -> Settings:
@@ -186,7 +162,7 @@ def value_of(config: Mapping[str, Any], path: Iterable[str]) -> Any:
     for key in above:
         values = values[key]
     value = values.get(last, msgspec.UNSET)
-    return switches(config)[last] if value == "variant" else value
+    return switches(config).get(last, value) if value == "variant" else value
 
 
 def _place(part: str) -> str:

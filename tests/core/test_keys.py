@@ -1,6 +1,5 @@
 """Settings of a stage as one option: defaults from the schema, errors that name the key, a list in --help."""
 
-import argparse
 import json
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import msgspec
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.core.stage_settings import add_settings, read_settings, settings_of
+from factdrift.core.keys import listing, read_settings, settings_of
 
 
 class Neighbors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,17 +74,13 @@ def test_a_nested_key_may_be_a_struct_of_its_own():
         with pytest.raises(InputError) as error:
             read_settings(text, Chat, "chat")
         assert named in str(error.value)
-    parser = argparse.ArgumentParser()
-    add_settings(parser, Chat, "chat")
-    assert "  batch.requests (int): Requests in one batch at most. [default: 50000]" in parser.format_help()
+    said = listing(Chat, "chat")
+    assert "  batch.requests (int): Requests in one batch at most. [default: 50000]" in said
 
 
 def test_help_lists_every_key_with_description_and_default():
-    parser = argparse.ArgumentParser()
-    add_settings(parser, Neighbors, "neighbors")
-    said = parser.format_help()
+    said = listing(Neighbors, "neighbors")
     assert "facts (int): Nearest facts kept for each group. [default: 10]" in said
-    assert parser.parse_args([]).settings == "{}"
 
 
 class Elsewhere(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
