@@ -3,8 +3,8 @@
 A field of a job has one key, or a struct of several: a frozen `msgspec.Struct`, given as JSON. The keys of
 the struct are those of a part of `config/config.schema.yaml`, where a nested key (`c.quota`) is the field
 `c_quota`, or `quota` if no other key of the part ends so; or the field `c` is itself such a struct, with a
-field `quota`. A key elsewhere in the configuration is the field of its full name (`seed`, `snapshots_old`). Values
-must be within the limits that the schema sets.
+field `quota`. A key elsewhere in the configuration is the field of its full name (`seed`, `snapshots_old`).
+Values must be within the limits that the schema sets.
 """
 
 from __future__ import annotations
