@@ -25,7 +25,7 @@ import torch
 from record import add_record, record
 
 from factdrift.core.errors import InputError
-from factdrift.locate.methods.causal_tracing import trace
+from factdrift.locate.methods.causal_tracing import Restored, trace
 from factdrift.locate.prompts import Sentence, read_sentences, tokenized
 from factdrift.locate.run import spread
 from factdrift.models.loading import Loaded, load
@@ -116,7 +116,8 @@ def compared(
     noise = torch.from_numpy(scale * drawn).to(loaded.device, loaded.dtype)
     logits = loaded.model(torch.tensor([one.ids], device=loaded.device)).logits[0, -1]
     begin = time.perf_counter()
-    ours = trace(loaded, [one], [int(logits.argmax())], [noise], [range(len(one.ids))], kind, window)
+    places, restored = [range(len(one.ids))], Restored(kind, window)
+    ours = trace(loaded, [one], [int(logits.argmax())], [noise], places, restored)
     end = time.perf_counter()
     effects = theirs["scores"].double() - theirs["low_score"]
     gap = (ours.effects[0].double().cpu() - effects).abs().max() / effects.abs().max()

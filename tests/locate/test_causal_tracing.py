@@ -14,6 +14,7 @@ from torch import Tensor  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.locate.methods.causal_tracing import (  # noqa: E402
     KINDS,
+    Restored,
     Traced,
     causal_tracing,
     noise_of,
@@ -36,7 +37,7 @@ def everywhere(of: Sequence[Sentence]) -> list[range]:
 def traced(
     loaded: Loaded, of: Sequence[Sentence], mine: Sequence[Tensor], kind: str, window: int = 1
 ) -> Traced:
-    return trace(loaded, of, targets(list(of)), mine, everywhere(of), kind, window)
+    return trace(loaded, of, targets(list(of)), mine, everywhere(of), Restored(kind, window))
 
 
 def plainly(
@@ -184,9 +185,7 @@ def test_batches_parts_and_order_change_nothing(kind: str) -> None:
         [targets(of)[row] for row in order],
         [mine[row] for row in order],
         [places[row] for row in order],
-        kind,
-        2,
-        budget=1,
+        Restored(kind, 2, budget=1),
     )
     for place, row in enumerate(order):
         alone = traced(loaded, [of[row]], [mine[row]], kind, 2)

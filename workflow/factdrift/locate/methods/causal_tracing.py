@@ -27,6 +27,20 @@ from factdrift.models.loading import Loaded
 KINDS = ("state", "mlp", "attention")
 
 
+class Restored(NamedTuple):
+    """What is given its value without noise."""
+
+    kind: str = "state"
+    """`state`, a block's output; `mlp` or `attention`, what that module puts out in a window of blocks."""
+    window: int = 1
+    """The number of blocks, from `window // 2` below the traced one."""
+    budget: int = 8192
+    """Tokens of a restored batch, padding included."""
+
+
+STATES = Restored()
+
+
 class Traced(NamedTuple):
     """The traces of a batch.
 
@@ -46,7 +60,8 @@ def causal_tracing(
     hyper = context.hyper
     noise = noise_of(loaded, sentences, context)
     tokens = positions(sentences, hyper["token"])
-    found = trace(loaded, sentences, targets, noise, tokens, hyper["kind"], hyper["window"], context.budget)
+    restored = Restored(hyper["kind"], hyper["window"], context.budget)
+    found = trace(loaded, sentences, targets, noise, tokens, restored)
     return torch.stack([effects.amax(0) for effects in found.effects])
 
 
@@ -73,17 +88,13 @@ def trace(
     targets: Sequence[int],
     noise: Sequence[Tensor],
     tokens: Sequence[Sequence[int]],
-    kind: str = "state",
-    window: int = 1,
-    budget: int = 8192,
+    restored: Restored = STATES,
 ) -> Traced:
     """Traces a batch at some tokens of each sentence and all blocks.
 
     `noise`: of each sentence [samples, tokens of its subject, hidden], the same number of samples for all.
-    `kind`: `state` restores a block's output, `mlp` and `attention` what that module puts out in the `window`
-    blocks from `window // 2` below a block. `budget`: tokens of a restored batch, padding included.
     """
-    run = _Run(loaded, sentences, noise, kind)
+    run = _Run(loaded, sentences, noise, restored.kind)
     logits = run.whole.logits(run.whole.last())
     wanted = torch.as_tensor(targets, device=loaded.device)
     chances = probability(logits, wanted.repeat(1 + run.samples)).reshape(1 + run.samples, -1)
@@ -94,8 +105,8 @@ def trace(
         for mine in tokens
     ]
     place = {site: tokens[site[0]].index(site[1]) for site in sites}
-    for part in _parts(run, sites, budget):
-        found = run.restored(part, wanted, window)  # [samples, places, blocks]
+    for part in _parts(run, sites, restored.budget):
+        found = run.restored(part, wanted, restored.window)  # [samples, places, blocks]
         for index, (row, token) in enumerate(part):
             gained = found[:, index] - corrupted[:, row, None]
             effects[row][place[row, token]] = torch.where(found[:, index].isnan(), 0.0, gained).mean(0)
