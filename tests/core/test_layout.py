@@ -20,6 +20,8 @@ from factdrift.core.paths import PACKAGE
 ROOMS = 24
 FLOORS = 7
 """The longest chain of rooms that import each other, in rooms."""
+PARAMETERS = 7
+"""Of a function at most; the object whose method it is does not count."""
 
 Imports = dict[tuple[str, str], list[str]]
 """(room, room that it imports) -> the imports between them, each as `MODULE imports MODULE`."""
@@ -106,6 +108,19 @@ def test_no_rooms_import_each_other_and_floors_are_few(imports: Imports):
 def test_the_core_imports_no_other_room(imports: Imports):
     lines = [line for (room, _), found in imports.items() if room == "core" for line in found]
     assert not lines, "\n".join(["core must import nothing else of the package:", *lines])
+
+
+def test_no_function_has_more_than_seven_parameters():
+    found = []
+    for module, path in modules_of(PACKAGE).items():
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                names = [
+                    each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                ]
+                if len([name for name in names if name not in ("self", "cls")]) > PARAMETERS:
+                    found.append(f"{module}, line {node.lineno}: {node.name}")
+    assert not found, "\n".join(["these take a record instead:", *found])
 
 
 def test_a_circle_is_named_with_its_modules(tmp_path: Path):

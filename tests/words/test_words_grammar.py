@@ -19,7 +19,7 @@ from factdrift.verbalize.templates import read_templates
 from factdrift.wikidata.tables import TIME
 from factdrift.wikidata.time import parse_time
 from factdrift.wikifactdiff.prompts import Style, create_wording
-from factdrift.words.grammar import COLUMNS, Grammar, Marks, cloze, prompts_like, read_grammar
+from factdrift.words.grammar import COLUMNS, Grammar, Marks, cloze, dated, prompts_like, read_grammar
 from factdrift.words.names import PLAIN, Usage
 from factdrift.words.templates import BLANK
 
@@ -139,7 +139,7 @@ def test_a_date_begins_the_sentence(grammar: Grammar) -> None:
         ("As of 2022, the area of the Rhine is ____", "As of 2022, the Rhine is ranked ____"),
         strict=True,
     ):
-        assert cloze(text, "Rhine", THE, grammar, "", BLANK, date="As of 2022, ") == wanted
+        assert cloze(dated(text, "As of 2022, "), "Rhine", THE, grammar, "", BLANK) == wanted
 
 
 def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(
@@ -195,7 +195,7 @@ def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(
 )
 def test_prompts_are_worded_as_the_one_that_was_seen(usage: Usage, article: str, date: str) -> None:
     texts = ["The seat of {subject} is {object}", "{subject} is based in {object}", "{subject} has {object}"]
-    made = [cloze(text, "Foo", usage, read_grammar(), article, BLANK, date=date) for text in texts]
+    made = [cloze(dated(text, date), "Foo", usage, read_grammar(), article, BLANK) for text in texts]
     for seen in made[1:]:
         assert prompts_like(seen, texts, "Foo", "Bar") == [text.removesuffix(BLANK).rstrip() for text in made]
     assert prompts_like("Something else ____", texts, "Foo", "Bar")[0] == "The seat of Foo is"

@@ -114,6 +114,12 @@ class Grammar:
         return words[-1].endswith(",") or words[-1].lower() in self._article_after
 
 
+def dated(template: str, date: str, marks: Marks = MARKS) -> str:
+    """The template as a sentence that begins with a date, such as `As of 2022, `; itself without one."""
+    first = template[:1] if not date or template.startswith(marks.subject) else template[:1].lower()
+    return f"{date}{first}{template[1:]}"
+
+
 def cloze(
     template: str,
     subject: str,
@@ -122,16 +128,12 @@ def cloze(
     object_article: str = "",
     blank: str = OBJECT,
     marks: Marks = MARKS,
-    date: str = "",
 ) -> str:
     """The sentence of a template about `subject`, with `blank` in the place of the object.
 
     `object_article` is put before the blank where the template lets a name have it. An article that the
-    template itself has before the subject is not doubled. `date` begins the sentence: `As of 2022, `.
+    template itself has before the subject is not doubled.
     """
-    if date:
-        first = template[:1] if template.startswith(marks.subject) else template[:1].lower()
-        template = f"{date}{first}{template[1:]}"
     text = grammar.plural(template, marks) if usage.plural else template
     before, _, after = text.partition(marks.subject)
     if usage.article and before.lower().endswith(f"{usage.article} "):
@@ -174,7 +176,9 @@ def prompts_like(seen: str, templates: Sequence[str], subject: str, object: str)
     articles = dict.fromkeys([names.usage(object).article, "", "the"])
     date = found[0] if (found := _AS_OF.match(seen)) else ""
     for usage, article in itertools.product(uses, articles):
-        made = [cloze(template, subject, usage, grammar, article, BLANK, date=date) for template in templates]
+        made = [
+            cloze(dated(template, date), subject, usage, grammar, article, BLANK) for template in templates
+        ]
         if seen in made:
             break
     else:
