@@ -111,7 +111,7 @@ def make(
 
 def dump(path: Path) -> Any:
     """The tables of a dump of which `path` is that of all statements."""
-    from factdrift.updates.kept import Dump
+    from factdrift.updates.dumps import Dump
 
     return Dump(path, path.with_stem(f"{path.stem}-kept"))
 

@@ -239,6 +239,11 @@ rule answer_lm_eval:
     resources:
         **request("answer lm-eval"),
     params:
-        **given("answer lm-eval", questions=[f"{name}={path}" for name, path in LM_EVAL_QUESTIONS.items()]),
+        **given(
+            "answer lm-eval",
+            questions=lambda wildcards, input: [
+                f"{name}={path}" for name, path in zip(LM_EVAL_QUESTIONS, input.questions)
+            ],
+        ),
     shell:
         job("answer lm-eval")

@@ -41,7 +41,7 @@ def forget() -> None:
 
 def commands() -> list[str]:
     parser()  # which imports all records
-    return sorted(JOBS)
+    return sorted(command for command, job in JOBS.items() if job.__module__.startswith("factdrift."))
 
 
 def fingerprints() -> dict[str, str]:

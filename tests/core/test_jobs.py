@@ -140,22 +140,22 @@ def test_help_has_docstring_fields_and_keys(capsys: pytest.CaptureFixture[str]):
 
 
 def test_the_shell_line_takes_each_value_from_its_part_of_the_rule():
-    assert shell_line((Toy,), without="labels").splitlines()[1:] == [
-        "factdrift toy do \\",
-        "    --seed={params.seed:q} \\",
-        "    --threads {threads} \\",
-        "    --sides {input.sides:q} \\",
-        "    --parts {input.parts:q} \\",
-        "    --only={input.only:q} \\",
-        "    --kind={params.kind:q} \\",
-        "    --names {params.names:q} \\",
-        "    --loud={params.loud:q} \\",
-        "    --note={params.note:q} \\",
-        "    --shape={params.shape:q} \\",
-        "    --weights={params.weights:q} \\",
-        "    --store {params.store:q} \\",
-        "    --output {output[0]:q} \\",
-        "    --more {output.more:q}",
+    assert shell_line((Toy,), without="labels").splitlines()[2:] == [
+        "        factdrift toy do \\",
+        "            --seed={params.seed:q} \\",
+        "            --threads {threads} \\",
+        "            --sides {input.sides:q} \\",
+        "            --parts {input.parts:q} \\",
+        "            --only={input.only:q} \\",
+        "            --kind={params.kind:q} \\",
+        "            --names {params.names:q} \\",
+        "            --loud={params.loud:q} \\",
+        "            --note={params.note:q} \\",
+        "            --shape={params.shape:q} \\",
+        "            --weights={params.weights:q} \\",
+        "            --store {params.store:q} \\",
+        "            --output {output[0]:q} \\",
+        "            --more {output.more:q}",
     ]
 
 

@@ -49,6 +49,11 @@ def command(directory: Path, *arguments: str, cores: int = 2, jobs: bool = True,
     return line
 
 
+def joined(said: str) -> str:
+    """The output of a run with each command on one line."""
+    return re.sub(r" \\\n +", " ", said)
+
+
 def snakemake(
     directory: Path, *arguments: str, cores: int = 2, fails: bool = False, jobs: bool = True, **config: Any
 ) -> str:

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.tables import write_parquet
+from factdrift.updates.dumps import Dump
 from factdrift.updates.jobs import Classify, Context, Difference, NewEntities, Preprocess
-from factdrift.updates.kept import Dump
 from factdrift.updates.method import PART, Method, MethodSettings, method_of
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.wikidata.time import parse_time

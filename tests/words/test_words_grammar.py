@@ -177,13 +177,12 @@ def test_sentences_of_a_dataset_are_worded_like_those_of_the_language(
             ).fetchall()
             wanted = [
                 cloze(
-                    row["template"],
+                    dated(row["template"], f"As of {date}, " if date else ""),
                     "Names {object}",
                     usage,
                     read_grammar(),
                     article,
                     BLANK,
-                    date=f"As of {date}, " if date else "",
                 )
                 for row in rows
             ]

@@ -256,7 +256,7 @@ def test_another_language_end_to_end(tmp_path: Path) -> None:
 
 def test_only_one_rule_sends_requests_to_a_chat_model() -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk"))
-    [name] = [name for name, body in rules_of(text).items() if "factdrift chat ask" in body]
+    [name] = [name for name, body in rules_of(text).items() if 'job("chat ask"' in body]
     assert name == "ask_chat_model"
     assert "chat=1" in rules_of(text)[name]
     local = [names.split("\n\n")[0] for names in text.split("localrules:")[1:]]

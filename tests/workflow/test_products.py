@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.workflow import ROOT, rules_of, snakemake
+from support.workflow import ROOT, joined, rules_of, snakemake
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import PACKAGE, PRODUCTS
@@ -39,7 +39,7 @@ def test_every_product_can_be_planned(tmp_path: Path) -> None:
     config = {"languages": ["en", "de"], "verbalizer": "chat", "chat": {"model": "NAME"}}
     names = [name for product in products() for name in product.names]
     targets = [f"results/{name}".replace("<language>", "de") for name in names]
-    said = snakemake(tmp_path, *targets, "--dry-run", **config)
+    said = joined(snakemake(tmp_path, *targets, "--dry-run", **config))
     for name, target in zip(names, targets, strict=True):
         product = product_of(name.replace("<language>", "de"))
         file = f"/{product.path or name} results/{name}\n".replace("<language>", "de")
@@ -69,7 +69,8 @@ def test_an_entry_is_all_that_a_file_of_the_pair_needs(tmp_path: Path) -> None:
     targets = ["results/neighbors.parquet", "results/report.html"]
     done = subprocess.run([*line, *targets], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "factdrift publish file results/2021-01-04_2023-02-27/neighbors.parquet " in done.stdout
+    said = joined(done.stdout)
+    assert "factdrift publish file results/2021-01-04_2023-02-27/neighbors.parquet " in said
     page = re.search(r"^    input: (.*)\n    output: results/report.html", done.stdout, re.MULTILINE)
     assert page is not None
     assert "results/neighbors.parquet" in page[1].split(", ")

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-from support.workflow import jobs, snakemake
+from support.workflow import jobs, joined, snakemake
 
 
 def test_folders_of_what_was_built(klob: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +50,7 @@ def test_folders_of_what_was_built(klob: Path, tmp_path: Path, monkeypatch: pyte
 
 def test_the_answers_of_a_chat_model_are_published(built: Path) -> None:
     chat = {"model": "tiny", "mode": "replay"}
-    plan = snakemake(built, "results/publish/", "--dry-run", verbalizer="chat", chat=chat)
+    plan = joined(snakemake(built, "results/publish/", "--dry-run", verbalizer="chat", chat=chat))
     _, _, command = plan.partition("factdrift publish folders")
     assert "/verbalize/answers.parquet --store results/fetched/chat" in command
     assert "klob" not in command.partition("--output")[0]

@@ -251,6 +251,14 @@ def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
         return format_help()
 
     verb.format_help = with_keys  # type: ignore[method-assign]
+    switches_ = {field.option for field in fields(job) if field.kind is bool}
+    parse = verb.parse_known_args
+
+    def with_truth(words: Any = None, namespace: Any = None) -> Any:
+        # A rule gives True or False; by hand the flag alone is enough, whatever follows it.
+        return parse([f"{word}=True" if word in switches_ else word for word in words], namespace)
+
+    verb.parse_known_args = with_truth  # type: ignore[method-assign, assignment]
     return verb
 
 
@@ -273,7 +281,7 @@ def _add_flag(verb: argparse.ArgumentParser, field: Field) -> argparse.Action:
             "settings as a JSON object, or @FILE that holds one; keys that are left out have their defaults"
         )
     elif field.kind is bool:
-        more |= {"nargs": "?", "const": True, "type": _truth, "metavar": "True|False"}
+        more |= {"type": _truth, "metavar": "True|False"}
     else:
         inner = get_args(field.kind)[0] if field.many else field.kind
         more |= _reader(inner)
@@ -386,8 +394,9 @@ def shell_line(jobs: tuple[type[Job], ...], without: str = "") -> ShellLine:
         # Those without a flag come first: behind a flag with several values they would be one of them.
         placed = sorted(fields(job), key=lambda field: not field.flag.by_place)
         flags = [_given(field) for field in placed if field.name not in omitted]
-        lines.append(" \\\n    ".join([f"factdrift {job.command}", *flags]))
-    line = ShellLine("\n".join(lines))
+        lines.append(" \\\n            ".join([f"factdrift {job.command}", *flags]))
+    # Indented, so that it is apart from the other lines where Snakemake prints it.
+    line = ShellLine("".join(f"\n        {each}" for each in lines) + "\n")
     line.jobs, line.without = jobs, omitted
     return line
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from factdrift.core.tables import database, write_tables
 from factdrift.updates.blocks import BLOCK, Lines, Lookup, in_step, place
-from factdrift.updates.kept import Dump
+from factdrift.updates.dumps import Dump
 from factdrift.updates.matching import COLUMNS, REPEATED, check_identities, match, match_repeated, side
 from factdrift.updates.method import Method
 

@@ -1,4 +1,4 @@
-"""Whether the two dumps of a comparison can be what their dates say: not one file twice, not swapped."""
+"""The dumps of a comparison, and whether they can be what their dates say: not one twice, not swapped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.runs.costs import dump_entities
@@ -21,6 +21,13 @@ _FALL = 0.98
 _WHOLE, _EXPECTED = 0.5, 0.95
 """A dump with at least the first share of the entities that one of its date has is meant to be whole, and it
 should have the second."""
+
+
+class Dump(NamedTuple):
+    """The two tables of one bucket of a dump that `updates preprocess` writes."""
+
+    filtered: Path
+    kept: Path
 
 
 def check_dumps(old: Path, new: Path, old_date: str, new_date: str) -> list[str]:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from factdrift.core.tables import database, growing, sql, write_query, write_tables
 from factdrift.updates.blocks import BLOCK, in_blocks
-from factdrift.updates.kept import DATES, KEPT, WRITER, Dump, packed, statement_ids
+from factdrift.updates.dumps import Dump
+from factdrift.updates.kept import DATES, KEPT, WRITER, packed, statement_ids
 from factdrift.updates.matching import identities, repeated
 from factdrift.updates.method import Method, method_of
 from factdrift.updates.readings import high, low

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
-from factdrift.updates.kept import Dump
+from factdrift.updates.dumps import Dump
 from factdrift.updates.method import PART, MethodSettings, method_of
 
 Settings = Annotated[MethodSettings, Key(PART)]

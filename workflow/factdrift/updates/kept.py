@@ -6,8 +6,7 @@ eight. All other columns are in the table of all statements, in the row with the
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -58,13 +57,6 @@ WRITER: dict[str, Any] = {
     "compression_level": dict.fromkeys(_DENSE, 3),
 }
 """Parquet options: columns that hardly shrink are not compressed, repetitive ones by lz4, dates by zstd."""
-
-
-class Dump(NamedTuple):
-    """The two tables of one bucket of a dump that `updates preprocess` writes."""
-
-    filtered: Path
-    kept: Path
 
 
 def statement_ids(statements: pa.ChunkedArray) -> NDArray[np.uint64]:

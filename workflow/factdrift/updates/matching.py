@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
 from factdrift.updates.blocks import Lines, Lookup, place
-from factdrift.updates.kept import Dump
+from factdrift.updates.dumps import Dump
 from factdrift.updates.method import Method
 from factdrift.updates.readings import high, low
 

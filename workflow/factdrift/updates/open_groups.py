@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from factdrift.updates.blocks import BLOCK, Lines, Lookup, in_blocks, place
 from factdrift.updates.difference import TRIPLES
-from factdrift.updates.kept import DATES, Dump, unpacked
+from factdrift.updates.dumps import Dump
+from factdrift.updates.kept import DATES, unpacked
 from factdrift.wikidata.tables import TIME
 
 _SIDE = [
