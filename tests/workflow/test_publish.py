@@ -52,5 +52,5 @@ def test_the_answers_of_a_chat_model_are_published(built: Path) -> None:
     chat = {"model": "tiny", "mode": "replay"}
     plan = joined(snakemake(built, "results/publish/", "--dry-run", verbalizer="chat", chat=chat))
     _, _, command = plan.partition("factdrift publish folders")
-    assert "/verbalize/answers.parquet --store results/fetched/chat" in command
+    assert "/verbalize/answers.parquet --store=results/fetched/chat" in command
     assert "klob" not in command.partition("--output")[0]
