@@ -10,14 +10,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from argparse import Namespace
-from types import SimpleNamespace
 
 import duckdb
 import psutil
 import pytest
 
 from factdrift import cli
+from factdrift.cli import job_of
 from factdrift.core.disk import full, is_full
 from factdrift.core.nodes import node, writer
 from factdrift.core.owned import WRITER, atomic_path, unfinished
@@ -74,18 +73,17 @@ def test_commands_report_a_full_disk_and_raise_other_errors(monkeypatch, capsys,
         ValueError("a bug"),
     ]
 
-    def run(options):
+    def run(job):
         raise faults.pop(0)
 
-    options = Namespace(run=run)
-    monkeypatch.setattr(cli, "parser", lambda: SimpleNamespace(parse_args=lambda arguments: options))
-    assert cli.main([]) == 1
+    monkeypatch.setattr(job_of("unlock"), "run", run)
+    assert cli.main(["unlock"]) == 1
     said = capsys.readouterr().err
     assert said.startswith(f"factdrift: the disk is full: {tmp_path} could not hold a.parquet; ")
     assert "MB are free there" in said
     assert "run the same command again" in said
     with pytest.raises(ValueError, match="a bug"):
-        cli.main([])
+        cli.main(["unlock"])
 
 
 def temporary(folder, process, where=None, started=None):

@@ -46,4 +46,4 @@ def test_from_updates_to_the_terminal(
 @pytest.mark.parametrize("text", ['"P1082"', '{"P1082": 0}', '{"Q1": 3}', '{"P1082": "x"}'])
 def test_undersampling_is_checked(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["wikifactdiff", "select", "--updates", "u", "--undersample", text, "-o", "o"]) == 1
-    assert "--undersample: undersample: " in capsys.readouterr().err
+    assert "factdrift: --undersample: " in capsys.readouterr().err
