@@ -192,6 +192,9 @@ def test_blocks_without_moments_have_a_reason(
     (tmp_path / "text").write_text("\n".join(TEXT), encoding="utf-8")
     line = ["models", "moments", "--model", str(world / "model"), "--texts", str(tmp_path / "text")]
     assert main([*line, "--settings", '{"device": "cpu"}', "-o", str(tmp_path / "moments")]) == 0
+    (tmp_path / "strange").mkdir()
+    (tmp_path / "strange" / "0.safetensors").write_text("mine")
+    assert main([*line, "--settings", '{"device": "cpu"}', "-o", str(tmp_path / "strange")]) == 1
     given = [f"--moments={tmp_path / 'moments'}", f"--prefixes={world / 'prefixes.json'}"]
     assert run(world, tmp_path, "rome", *given) == 0
     costs = json.loads((tmp_path / "costs").read_text(encoding="utf-8"))

@@ -16,6 +16,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.keys import read_settings  # noqa: E402
+from factdrift.core.owned import LIST  # noqa: E402
 from factdrift.core.paths import LOCATORS as FILES  # noqa: E402
 from factdrift.klob.scoring.examples import read_examples  # noqa: E402
 from factdrift.klob.scoring.locator import read_scores  # noqa: E402
@@ -106,7 +107,7 @@ def made(loaded: Loaded, sentences: Path, folder: Path, name: str, shards: int =
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != LIST}
 
 
 @pytest.mark.parametrize("name", ["causal_tracing", "attribution_patching", "knowledge_neurons_refined"])
@@ -327,6 +328,15 @@ def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(
     assert main(["locate", "run", *given, *settings, "--parts", str(tmp_path / "parts"), *files]) == 0
     assert gather(sentences, [tmp_path / "0.parquet"], [tmp_path / "0.json"], tmp_path / "folder") == 0
     reason = skipped(tmp_path / "folder")
+    # All that the rule says it makes.
+    names = {"scores.json", "sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"}
+    assert names <= {path.name for path in (tmp_path / "folder").iterdir()}
+    strange = tmp_path / "strange"
+    strange.mkdir()
+    (strange / "mean.npy").write_text("mine")
+    with pytest.raises(InputError, match=r"mean\.npy"):
+        gather(sentences, [tmp_path / "0.parquet"], [tmp_path / "0.json"], strange)
+    assert (strange / "mean.npy").read_text() == "mine"
     assert reason is not None
     assert "activation on" in reason
     assert "is of the type 'qwen2_5_vl', for which" in reason

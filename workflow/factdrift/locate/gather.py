@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.owned import atomic_path
+from factdrift.core.owned import atomic_path, claim
 from factdrift.core.tables import write_parquet
 from factdrift.locate.prompts import read_sentences
 from factdrift.locate.schemas import KNOWN, LOCATED
@@ -41,19 +41,24 @@ def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folde
     """Writes the folder (docs/klob_scores.md) with known.parquet beside the scores; returns the sentences.
 
     `about`: what each shard's job wrote beside its table. A sentence that is not scored has moments NaN, so
-    the scorer excludes and counts it. If the model was skipped, only the reason is written. Raises InputError
-    if the shards do not belong together or lack a sentence.
+    the scorer excludes and counts it. If the model was skipped, the reason is written, and tables without
+    rows. Raises InputError if the shards do not belong together or lack a sentence, or a file in the folder
+    is not ours.
     """
+    claim(folder, ("scores.json", "sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"))
     first = json.loads(about[0].read_text(encoding="utf-8"))
     if "skipped" in first:
-        folder.mkdir(parents=True, exist_ok=True)
+        for name, shape in (("units", (0, 0)), ("mean", (0,)), ("sd", (0,))):
+            with atomic_path(folder / f"{name}.npy") as path, path.open("wb") as file:
+                np.save(file, np.zeros(shape, np.int32 if name == "units" else np.float64))
+        (folder / "sentences.txt").write_text("")
+        write_parquet(KNOWN.empty_table(), folder / "known.parquet")
         with atomic_path(folder / "scores.json") as path:
             path.write_text(json.dumps(first, indent=1) + "\n", encoding="utf-8")
         return 0
     order = {row["sentence"]: place for place, row in enumerate(read_sentences(sentences))}
     kinds = read_about(about)
     width = next((len(top) for batch in _batches(shards) for top in batch["top"].to_pylist() if top), 0)
-    folder.mkdir(parents=True, exist_ok=True)
     seen = np.zeros(len(order), bool)
     rows: list[dict[str, Any] | None] = [None] * len(order)
     mean, sd = np.full(len(order), np.nan), np.full(len(order), np.nan)

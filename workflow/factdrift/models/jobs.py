@@ -80,6 +80,8 @@ class Moments(RunsModel, command="models moments"):
 
     def _count(self) -> None:
         """Writes the moments; raises CannotEdit if the model or one of the blocks has none."""
+        from factdrift.core.owned import claim
+
         with self.loaded() as model:
             from factdrift.models.moments import count_moments, default_tokens
             from factdrift.models.texts import read_texts, written
@@ -94,6 +96,7 @@ class Moments(RunsModel, command="models moments"):
             else:
                 texts, name = read_texts(self.texts), ", ".join(path.name for path in self.texts)
             layers = self.layers or range(model.spec.layers)
+            claim(self.output, (f"{layer}.safetensors" for layer in layers))
             found = count_moments(model, layers, texts, self.tokens or None, self.ridge, name=name)
             for layer, moments in found.items():
                 path = self.output / f"{layer}.safetensors"
