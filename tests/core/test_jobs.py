@@ -18,13 +18,10 @@ from factdrift.core.jobs import (
     Paths,
     Place,
     add_job,
-    check_keywords,
     fields,
-    keys_of,
-    parameter_of,
     record,
-    shell_line,
 )
+from factdrift.core.shell import check_keywords, keys_of, parameter_of, shell_line
 
 
 class Sides(NamedTuple):

@@ -8,7 +8,7 @@ from pathlib import Path
 from support.workflow import ROOT, TERMINAL, rules_of, snakemake
 
 from factdrift.cli import job_of
-from factdrift.core.jobs import shell_line
+from factdrift.core.shell import shell_line
 
 
 def test_a_run_prints_stages_and_a_summary_on_less_than_sixty_lines(built: Path) -> None:

@@ -164,13 +164,19 @@ def _is_unread(node: Any) -> bool:
 def _write(node: ast.AST, texts: list[str], uses: set[str], imports: set[str]) -> None:
     """Adds the text of a syntax tree, the names in it and what it imports.
 
-    Fields without value are left out, so that Python's versions agree. One walk for all, since every run of
-    the workflow begins with it.
+    Fields without value are left out, so that Python's versions agree. One walk for all, and the commonest
+    nodes first, since every run of the workflow begins with it.
     """
-    texts.append(type(node).__name__)
+    kind = type(node)
+    texts.append(kind.__name__)
     if isinstance(node, ast.Name):
         uses.add(node.id)
-    elif isinstance(node, ast.Import | ast.ImportFrom):
+        texts.append(node.id)
+        return
+    if isinstance(node, ast.Constant):
+        texts.append(repr(node.value))
+        return
+    if isinstance(node, ast.Import | ast.ImportFrom):
         imports.update(_dotted(node, alias) for alias in node.names)
     elif isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == "Annotated":
         # The texts are the help of a job's field.
@@ -178,20 +184,29 @@ def _write(node: ast.AST, texts: list[str], uses: set[str], imports: set[str]) -
         node = ast.Tuple([part for part in parts if not isinstance(part, ast.Constant)])
     for field in node._fields:
         value = getattr(node, field, None)
-        if isinstance(value, ast.AST):
-            texts.append(field)
-            _write(value, texts, uses, imports)
-        elif isinstance(value, list):
-            if read := [item for item in value if not _is_unread(item)]:
+        # Whether a name is read or written follows from its place.
+        if value is None or field == "ctx":
+            continue
+        if isinstance(value, list):
+            if field in _BLOCKS:
+                value = [item for item in value if not _is_unread(item)]
+            if value:
                 texts += (field, "[")
-                for item in read:
+                for item in value:
                     if isinstance(item, ast.AST):
                         _write(item, texts, uses, imports)
                     else:
                         texts.append(repr(item))
                 texts.append("]")
-        elif value is not None:
+        elif isinstance(value, ast.AST):
+            texts.append(field)
+            _write(value, texts, uses, imports)
+        else:
             texts += (field, repr(value))
+
+
+_BLOCKS = frozenset({"body", "orelse", "finalbody"})
+"""The fields that hold statements."""
 
 
 @cache
