@@ -1,0 +1,129 @@
+"""The structure of the project in numbers: lines, rooms, floors, long signatures, records, rules.
+
+A room is a folder of the package with all that is in it, or a module beside these folders. An import counts
+wherever it stands, also in a function or for type checkers only; the modules that the command line names as
+texts do not. tests/core/test_layout.py holds the numbers to their bars.
+
+    .venv/bin/python benchmarks/structure.py
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from pathlib import Path
+
+from factdrift.cli import parser
+from factdrift.core.jobs import JOBS, fields
+from factdrift.core.paths import PACKAGE
+
+ROOT = Path(__file__).resolve().parents[1]
+PARAMETERS = 7
+"""Of a function at most; the object whose method it is does not count."""
+
+Imports = dict[tuple[str, str], list[str]]
+"""(room, room that it imports) -> the imports between them, each as `MODULE imports MODULE`."""
+
+
+def modules_of(package: Path) -> dict[str, Path]:
+    """Dotted name -> file, of each module of a package but its own `__init__`."""
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    del found[package.name]
+    return found
+
+
+def imported_names(path: Path) -> Iterator[str]:
+    """Dotted names of all that a file imports."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}, line {node.lineno}: a relative import; write the whole name"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imports_between(package: Path) -> Imports:
+    """The imports of a package that lead from one room to another."""
+    modules = modules_of(package)
+    found: Imports = {}
+    for module, path in modules.items():
+        for name in imported_names(path):
+            imported = name if name in modules else name.rpartition(".")[0]
+            rooms = module.split(".")[1], imported.partition(".")[2].partition(".")[0]
+            if imported in modules and rooms[0] != rooms[1]:
+                found.setdefault(rooms, []).append(f"{module} imports {imported}")
+    return found
+
+
+def rooms_of(package: Path) -> set[str]:
+    return {module.split(".")[1] for module in modules_of(package)}
+
+
+def order(imports: Imports) -> list[str]:
+    """The rooms, each behind all that it imports. Raises ValueError with the imports of a circle."""
+    below: dict[str, set[str]] = {}
+    for room, imported in imports:
+        below.setdefault(room, set()).add(imported)
+    try:
+        return [*TopologicalSorter(below).static_order()]
+    except CycleError as error:
+        circle = error.args[1][::-1]
+        raise ValueError(f"rooms import each other in a circle:\n{lines(circle, imports)}") from None
+
+
+def longest_chain(imports: Imports) -> list[str]:
+    """The rooms from the highest floor down, each of which imports the next one."""
+    chains: dict[str, list[str]] = {}
+    for room in order(imports):
+        below = [chains[imported] for above, imported in imports if above == room]
+        chains[room] = [room, *max(below, key=len, default=[])]
+    return max(chains.values(), key=len)
+
+
+def lines(rooms: Sequence[str], imports: Imports) -> str:
+    """The imports that lead from each of these rooms to the next one, a line each."""
+    return "\n".join(f"{' -> '.join(pair)}: {line}" for pair in pairwise(rooms) for line in imports[pair])
+
+
+def long_signatures(package: Path) -> list[str]:
+    """Module, line and name of each function that has more than PARAMETERS parameters."""
+    found = []
+    for module, path in modules_of(package).items():
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                if len([each for each in given if each.arg not in ("self", "cls")]) > PARAMETERS:
+                    found.append(f"{module}, line {node.lineno}: {node.name}")
+    return found
+
+
+def count(paths: Iterable[Path]) -> str:
+    """Lines and files."""
+    sizes = [len(path.read_text("utf-8").splitlines()) for path in paths]
+    return f"{sum(sizes):,} lines in {len(sizes)} files"
+
+
+def main() -> None:
+    parser()  # which imports all records
+    rules = [*(ROOT / "rules").rglob("*.smk"), ROOT / "Snakefile"]
+    named = re.findall(
+        r"^ *(?:use )?rule \w+", "".join(path.read_text("utf-8") for path in rules), re.MULTILINE
+    )
+    chain = longest_chain(imports_between(PACKAGE))
+    print(f"package: {count(PACKAGE.rglob('*.py'))}")
+    print(f"rules: {count(rules)}, {len(named)} rules")
+    print(f"tests: {count((ROOT / 'tests').rglob('*.py'))}")
+    print(f"README.md: {count([ROOT / 'README.md'])}; CHANGELOG.md: {count([ROOT / 'CHANGELOG.md'])}")
+    print(f"rooms: {len(rooms_of(PACKAGE))}; floors: {len(chain)} ({' -> '.join(chain)})")
+    print(f"functions with more than {PARAMETERS} parameters: {len(long_signatures(PACKAGE))}")
+    print(f"commands: {len(JOBS)}, with {sum(len(fields(job)) for job in JOBS.values()):,} fields")
+
+
+if __name__ == "__main__":
+    main()
