@@ -38,7 +38,7 @@ rule edit_dataset:
 
 
 rule edit_align:
-    """The probes as tokens of a model, and those that its tokens do not show."""
+    """The probes as tokens of a model, and the probes that cannot be aligned with them."""
     input:
         edits="results/{pair}/edit/edits.parquet",
         model=edited_model,

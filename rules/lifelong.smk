@@ -92,7 +92,7 @@ if not config["edit"]["mend_checkpoint"]:
 
 
 rule stream_run:
-    """Makes the edits of all intervals with one method, and probes after each; a killed job continues there."""
+    """Edits of all intervals with one method, probed after each; a killed job resumes after the last finished one."""
     input:
         **artefacts(stream_needs),
         edits=f"{STREAM}/edit/edits.parquet",

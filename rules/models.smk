@@ -12,7 +12,7 @@ include: "inputs/models.smk"
 
 
 rule klob_taught:
-    """What locators are asked of KLoB, for the bundled models to learn."""
+    """KLoB facts that the bundled models learn."""
     input:
         examples=[f"results/{{pair}}/klob_{name}.parquet" for name in "cr"],
         wikifactdiff="results/{pair}/wikifactdiff.parquet",

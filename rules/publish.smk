@@ -13,7 +13,7 @@ localrules:
 
 
 rule publish:
-    """A product is a copy, whole or not there at all."""
+    """Copies a product to results/, atomically."""
     input:
         source=lambda wildcards: made(wildcards.name),
         report=reports_beside,

@@ -1,4 +1,4 @@
-"""The run as a whole: what it will need is told before it begins, how far it is while it lasts, what it gave.
+"""The run as a whole: prints the estimate before it, the progress during it and the summary after it.
 
 Outputs: logs/progress.txt, a line a stage.
 """

@@ -38,7 +38,7 @@ def read_items(path: Path, limit: int = 0, seed: int = 0) -> list[Row]:
 
 
 def read_clozes(klob: Sequence[Path], edits: Path) -> list[dict[str, Any]]:
-    """Rows of CLOZES without what a model says: KLoB's sentences, and the clozes of WikiFactDiff's updates.
+    """Rows of CLOZES without the answers of a model: KLoB's sentences, and clozes of WikiFactDiff's updates.
 
     `klob`: tables klob_c and klob_r. `edits`: a table EDITS. An update is asked with its new object, and with
     its obsolete object if it has one.

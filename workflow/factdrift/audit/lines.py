@@ -32,7 +32,7 @@ BIRTH = frozenset({"P571", "P569", "P580", "P575", "P1619", "P6949", "P585", "P5
 
 
 class Entity:
-    """What a line says about an entity: `label` and `description` are English, else for all languages.
+    """An entity as a line describes it: `label` and `description` are English, else for all languages.
 
     `classes`, `superclasses`: the items of P31 and P279 that are not deprecated. `sitelinks`: their number.
     `symbols`: texts of P5061. `born`: the dates, not deprecated, of the relations that date an entity.

@@ -92,8 +92,8 @@ def groups_of(
 def _born(
     before: Mapping[str, Entity], after: Mapping[str, Entity], old: Dump, how: How
 ) -> tuple[set[int], set[int]]:
-    """The objects that are new entities, and those of which it cannot be said: these had an article before,
-    and nothing but statements about entities, whose own relevance is not known here."""
+    """The objects that are new entities, and those for which it is unknown: these had an article before, and
+    nothing but statements about entities, whose own relevance is not known here."""
     born, unsure = set(), set()
     for name, entity in after.items():
         if name[:1] != "Q" or not entity.has_article:

@@ -155,7 +155,7 @@ def write_model(loaded: Loaded, deltas: Deltas, edit: int, folder: Path, about: 
 
 
 def about(loaded: Loaded, hyper: Hyper, edits: Sequence[Edit]) -> dict[str, Any]:
-    """What ABOUT says: the model, the method with its values, and the facts."""
+    """The contents of ABOUT: the model, the method with its values, and the facts."""
     return {
         "model": loaded.name,
         "revision": loaded.revision,

@@ -81,7 +81,7 @@ def _one(
     place: int,
     folder: Path,
 ) -> list[str]:
-    """Writes one change; returns what is to be said of its error."""
+    """Writes one change; returns the lines to print about its approximation error, none for a full change."""
     said: dict[str, Any] = about(model, hyper, edits)
     if job.full:
         write_model(model, made.deltas, place, folder, said)

@@ -17,7 +17,7 @@ _KEYS = ("granularity", "scores", "units", "top", "mean", "sd")
 
 
 def found_of(given: str, answer: Any, sentences: int, layers: int, most: Callable[[int], int]) -> Found:
-    """What the function gave for a batch of sentences, checked.
+    """The results of the function for a batch of sentences, checked.
 
     `layers`: blocks of the model. `most`: number of units -> how many of them are kept. Raises InputError
     that says what is wrong.

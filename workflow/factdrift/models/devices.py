@@ -43,7 +43,7 @@ def held(device: str, gpus: int = 1) -> Iterator[str]:
 
 
 def _names() -> list[str]:
-    """What tells each visible GPU from the others of the node.
+    """A key for each visible GPU, unique on the node.
 
     Numbers do not: a scheduler with control groups shows every job its own GPU as number 0. Slices of one GPU
     share its UUID, and are told apart by their names in CUDA_VISIBLE_DEVICES.

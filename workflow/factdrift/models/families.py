@@ -66,7 +66,7 @@ class ModelSpec:
     inners: Mapping[int, int] = field(default_factory=dict)
     """Block -> the width of its keys, where it is not `inner`; 0 without a down projection."""
     listed: bool = True
-    """Whether the family is in families.yaml; the other ones are told by their shape."""
+    """Whether the family is in families.yaml; others are detected from their modules."""
 
     def module(self, layer: int, part: str) -> str:
         """The full name of a module inside block `layer`, or of the block itself if `part` is empty.
@@ -152,8 +152,8 @@ def title(spec: ModelSpec) -> str:
 def spec_of(model: nn.Module, name: str, path: Path = FAMILIES) -> ModelSpec:
     """The module names and sizes of a loaded model.
 
-    A family that is not in families.yaml is told by its shape (`shape.py`). Raises Unsupported if the shape
-    is not clear, or if the model lacks a module of its family.
+    A family that is not in families.yaml is detected from its modules (`shape.py`). Raises Unsupported if the
+    shape is not clear, or if the model lacks a module of its family.
     """
     config: Any = model.config
     family = read_families(path).get(config.model_type)

@@ -61,7 +61,7 @@ class Loaded:
     digest: str
     """SHA-256 over the configuration and the files of weights."""
     device: torch.device
-    """That of the embedding, where token ids go in, logits come out, and changes of weights are kept."""
+    """Device of the embedding: takes token ids, returns logits, holds the changes of weights."""
     dtype: torch.dtype
     others: tuple[torch.device, ...] = ()
     """Further devices over which the model is spread."""

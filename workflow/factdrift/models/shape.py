@@ -32,7 +32,7 @@ LEAVES = re.compile(r"^(o_proj|out_proj|down_proj|c_proj|fc_out|fc2|w2|dense|den
 
 
 class Unclear(Exception):
-    """What was looked for and not found."""
+    """The shape does not show a module; the message says which one, or what was found instead."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def discovered(model: Any, name: str, path: Path) -> ModelSpec:
 
 
 def said(spec: ModelSpec) -> str:
-    """One line about what was found."""
+    """One line about the modules that were detected."""
     mixture = f", mixture of experts in {len(spec.experts)} of them" if spec.experts else ""
     recurrent = f", recurrent state in {len(spec.recurrent)} of them" if spec.recurrent else ""
     down = spec.down if any(map(spec.has_down, range(spec.layers))) else "none"
@@ -191,7 +191,7 @@ def _dense(block: nn.Module, name: str, where: str, hidden: int) -> Part:
 
 
 def _last(block: nn.Module, matrices: Sequence[str], where: str, hidden: int) -> str:
-    """The matrix that leads back to the hidden size: told by its shape, else by its name."""
+    """The matrix that leads back to the hidden size, by its shape or, if several fit, by its name."""
     fitting = [name for name in matrices if shape_of(block.get_submodule(name))[0] == hidden]
     for keep in (lambda own: True, lambda own: not ENTERS.search(own), LEAVES.match):
         left = [name for name in fitting if keep(name.rpartition(".")[2])]

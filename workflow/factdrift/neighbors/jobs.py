@@ -23,7 +23,7 @@ class OfVariant(OfUpdates):
 
 
 class OfFacts(OfVariant):
-    """What tells whether a fact may be taken (`holding.holds`)."""
+    """Inputs that decide whether a fact may be taken (`holding.holds`)."""
 
     entities: Annotated[Paths, "of the old dump: items with their labels"]
     labels: Annotated[Paths, "TSV files (id, label) for entities that the dumps lack"] = ()

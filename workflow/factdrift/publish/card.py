@@ -56,7 +56,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Edition:
-    """What tells this folder from others of the same data set."""
+    """The coverage, version and date of a folder, unique within its data set."""
 
     covers: str
     """The day, or the first and the last one with a slash between, that the rows are about."""

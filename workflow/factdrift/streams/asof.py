@@ -66,7 +66,7 @@ class Chain(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What was written, and what was not."""
+    """Counts of the questions written, and of those that were not."""
 
     questions: int
     strange: int

@@ -28,7 +28,7 @@ _CHANGE = [
     ("reverts", pa.bool_()),
     ("superseded_by", pa.int32()),
 ]
-"""What is said of an object, and of an update."""
+"""Columns added to objects and to updates."""
 
 CHAINS = pa.schema(
     [

@@ -146,7 +146,7 @@ def lag(
 
 
 def _appeared(triple: Seen, change: Dated, before: Sequence[Seen]) -> int | None:
-    """The interval in which Wikidata began to say so; None if the first dump said it, or nothing tells."""
+    """The interval in which Wikidata first had the change; None if the first dump had it, or if unknown."""
     if triple.label == "obsolete":
         announced = change.by == "end" and triple.old_end is not None and triple.old_end[2:] == change[1:3]
         # By a replacement without an end of its own, a fact that both dumps still state has no appearance.

@@ -37,7 +37,7 @@ class Asked(NamedTuple):
     never: frozenset[str]
     """Values that the subject has, and those of the same timeline."""
     always: frozenset[str]
-    """Those of `never` that may be offered all the same."""
+    """Values exempt from `never`."""
 
 
 class Choice(NamedTuple):

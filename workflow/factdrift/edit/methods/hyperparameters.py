@@ -148,7 +148,7 @@ def read_given(
 
 
 def default_values(method: str, folder: Path = METHODS) -> dict[str, Any]:
-    """The values that hold for every model unless something else is said."""
+    """The defaults of the keys, for every model without a value of its own."""
     keys = _file(method, folder)["keys"]
     return {key: schema["default"] for key, schema in keys.items() if "default" in schema}
 

@@ -278,7 +278,7 @@ def write_tables(
 ) -> None:
     """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them.
 
-    `bundled`: folders of bundled models, whose recall is told below the tables.
+    `bundled`: folders of bundled models, whose recall is printed below the tables.
     """
     claim(output, (f"{name}.{form}" for name in ("table6", "table7") for form in ("txt", "csv")))
     skipped = read_skipped(costs)

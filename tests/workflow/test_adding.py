@@ -1,0 +1,155 @@
+"""What docs/adding.md names is enough to add a path, a key, an editing method and a product to a checkout."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from support.workflow import ROOT, joined, snakemake
+
+
+class Place(NamedTuple):
+    """A text that is put into a file: after the lines `behind`, or at its end, which makes a new file."""
+
+    file: str
+    text: str
+    behind: str = ""
+
+
+PATH = [
+    Place(
+        "rules/updates.smk",
+        '        relations="results/{pair}/context/new/relations.parquet",\n',
+        '        new=buckets("results/{pair}/filtered/new/{bucket}.parquet"),\n',
+    ),
+    Place("workflow/factdrift/updates/jobs.py", "    relations: Path\n", "    old: Paths\n    new: Paths\n"),
+    Place(
+        "workflow/factdrift/updates/jobs.py",
+        "        print(self.relations)\n",
+        "        from factdrift.updates.filters import report\n",
+    ),
+]
+"""An input of `factdrift updates report`: keyword, field and use."""
+
+KEY = [
+    Place(
+        "config/config.schema.yaml",
+        "      reach: {description: How far., type: integer, minimum: 1, maximum: 9, default: 3}\n",
+        "  neighbors:\n"
+        "    description: Nearest and random facts of each updated group.\n"
+        "    type: object\n"
+        "    additionalProperties: false\n"
+        "    default: {}\n"
+        "    properties:\n",
+    ),
+    Place(
+        "workflow/factdrift/neighbors/jobs.py",
+        '    reach: Annotated[int, Key("neighbors.reach")]\n',
+        '    holding: Annotated[Paths, "what `holding` wrote"]\n',
+    ),
+    Place(
+        "workflow/factdrift/neighbors/jobs.py",
+        "        print(self.reach)\n",
+        "        from factdrift.neighbors.facts import search\n",
+    ),
+]
+"""A setting of `factdrift neighbors search`: key, field and use."""
+
+METHOD = [
+    Place(
+        "config/methods/mine.yaml",
+        "record: {title: Mine, edit: mine.mine, changes: text}\n"
+        "keys:\n"
+        "  warmth: {description: How warm., type: integer, minimum: 1, default: 7}\n",
+    ),
+    Place(
+        "workflow/factdrift/edit/methods/mine.py",
+        "from factdrift.edit.methods.interface import Edited\n\n\n"
+        "def mine(loaded, edits, hyper, artefacts):\n"
+        '    return Edited(contexts=["True: "] * len(edits))\n',
+    ),
+]
+
+PRODUCT = [
+    Place(
+        "rules/neighbors.smk",
+        """
+
+rule far_neighbors:
+    input:
+        parts=["results/{pair}/neighbors.parquet"],
+    output:
+        "results/{pair}/far_neighbors.parquet",
+    log:
+        "logs/{pair}/far_neighbors.txt",
+    resources:
+        **request("neighbors gather"),
+    params:
+        **given("neighbors gather"),
+    shell:
+        job("neighbors gather")
+""",
+    ),
+    Place(
+        "resources/products.yaml",
+        "\n- name: far_neighbors.parquet\n  what: The farther facts.\n  category: Dataset\n",
+    ),
+]
+
+ADDED = [(PATH, 3, 2), (KEY, 3, 2), (METHOD, 2, 2), (PRODUCT, 2, 2)]
+"""What is added, in how many places and files at most."""
+
+PAIR = "results/2021-01-04_2023-02-27"
+TARGETS = [
+    f"{PAIR}/preprocess_report.parquet",
+    "results/far_neighbors.parquet",
+    "results/edit_scores.parquet",
+]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the checkout, from which workflow and package are taken, with everything added."""
+    copy = tmp_path / "checkout"
+    for name in ("config", "profiles", "resources", "rules", "workflow"):
+        shutil.copytree(ROOT / name, copy / name)
+    for name in ("docs", "envs", "CITATION.cff"):
+        (copy / name).symlink_to(ROOT / name)
+    shutil.copy2(ROOT / "Snakefile", copy)
+    for places, _, _ in ADDED:
+        for place in places:
+            add(copy / place.file, place)
+    inherited = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(copy / "workflow"), inherited])))
+    monkeypatch.setattr("support.workflow.ROOT", copy)
+    return copy
+
+
+def add(path: Path, place: Place) -> None:
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    assert text.count(place.behind) == 1 or not place.behind, place
+    before, behind, after = text.partition(place.behind) if place.behind else (text, "", "")
+    path.write_text(before + behind + place.text + after, encoding="utf-8")
+
+
+def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
+    for places, most_places, most_files in ADDED:
+        assert len(places) <= most_places
+        assert len({place.file for place in places}) <= most_files
+    run = checkout.parent / "run"
+    config = {"models": ["sample-llama"], "methods": ["none", "mine"], "mine": {"warmth": 8}}
+    said = joined(snakemake(run, *TARGETS, "--dry-run", neighbors={"reach": 5}, **config))
+    planned = (
+        rf"factdrift updates report .* --relations {PAIR}/context/new/relations\.parquet ",
+        r"factdrift neighbors search .* --reach=5 ",
+        r"""factdrift edit run --set='{"warmth": "8"}' --method=mine """,
+        rf"factdrift publish file {PAIR}/far_neighbors\.parquet results/far_neighbors\.parquet$",
+    )
+    for line in planned:
+        assert re.search(rf"^ +{line}", said, re.MULTILINE), line
+    said = snakemake(run, TARGETS[0], "--dry-run", fails=True, neighbors={"reach": 10})
+    assert "neighbors.reach: 10" in said
