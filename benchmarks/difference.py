@@ -29,43 +29,29 @@ from record import add_record, peak, record
 STATEMENTS_AN_ENTITY = 12
 REMOVED, ADDED = 0.04, 0.12
 
-METHOD = {
+SETTINGS = {
+    "snapshots_old": "2021-01-04",
+    "snapshots_new": "2023-02-27",
     "variant": "paper",
-    "dates": "first_day",
-    "objects": "relevant",
-    "merges": "off",
-    "leaks": "keep",
-    "t_old": 20210104,
-    "t_new": 20230227,
-    "start": 580,
-    "end": 582,
-    "point_in_time": 585,
     "dropped_datatypes": [],
     "page_classes": [],
     "page_class_words": [],
-    "meta_relation_class": 51118821,
-    "restrictive_class": 61719275,
-    "non_restrictive_class": 61719274,
-    "always_restrictive_class": 105388954,
     "always_restrictive_properties": [],
-    "type_steps": 4,
     "creation_properties": [],
-    "publication_property": 577,
     "death_properties": [],
 }
+"""Of the updates stage, where they differ from the defaults."""
 
 
 def make(
     old: Path, new: Path, rows: int, bucket: int, buckets: int, changed: float, repeated: float
 ) -> list[int]:
     """Writes preprocessed statements of one bucket; returns how many rows are in both, removed and added."""
-    import msgspec
-
     from factdrift.core.tables import database, growing, write_parquet
     from factdrift.updates.blocks import in_blocks
     from factdrift.updates.filters import FILTERED, kept_rows, writer
     from factdrift.updates.kept import KEPT, WRITER
-    from factdrift.updates.method import Method
+    from factdrift.updates.method import method_of
 
     # A place is in both dumps or in one of them; entities whose revision stays have the first kind alone.
     entities = round(rows / STATEMENTS_AN_ENTITY)
@@ -97,7 +83,7 @@ def make(
                 FROM places WHERE {_KEPT} GROUP BY subject, valued
             )"""
         ).fetchall()
-    method = msgspec.convert(METHOD, Method, strict=False)
+    method = method_of(settings())
     for path in (old, new):
         with database(4000, 2) as db, growing(dump(path).kept, KEPT, **WRITER) as keep:
             first = 0
@@ -107,6 +93,14 @@ def make(
                     keep(batch)
                 first += table.num_rows
     return [int(count) for count in counts]
+
+
+def settings() -> Any:
+    """SETTINGS as the jobs take them."""
+    from factdrift.core.keys import read_settings
+    from factdrift.updates.method import PART, MethodSettings
+
+    return read_settings(json.dumps(SETTINGS), MethodSettings, PART)
 
 
 def dump(path: Path) -> Any:
@@ -162,18 +156,17 @@ def _time(condition: str) -> str:
 
 def measure(what: str, old: Path, new: Path) -> dict[str, Any]:
     """Runs one way of comparing in this process; seconds of the processor, peak memory, numbers found."""
-    import msgspec
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from factdrift.updates.blocks import in_step
     from factdrift.updates.difference import difference
     from factdrift.updates.matching import COLUMNS, match, side
-    from factdrift.updates.method import Method
+    from factdrift.updates.method import method_of
     from factdrift.updates.open_groups import Statements, divided
 
     pa.set_cpu_count(1)
-    method = msgspec.convert(METHOD, Method, strict=False)
+    method = method_of(settings())
     output = old.with_name("triples.parquet")
     was, now = dump(old), dump(new)
     for before, after in in_step(was.kept, now.kept, COLUMNS):  # a first block, so that all is imported
@@ -195,7 +188,7 @@ def measure(what: str, old: Path, new: Path) -> dict[str, Any]:
                 found[place] += number
         seconds = time.process_time() - started
     elif what in LOOKUPS:
-        look_up(what, old, new, method)
+        look_up(what, old, new)
         seconds = time.process_time() - started
     elif what == "written":
         difference(was, now, method, output)
@@ -244,35 +237,41 @@ def make_items(folder: Path, items: int, files: int = 64) -> None:
     write_parquet(pa.Table.from_pylist([], PROPERTIES), folder / "properties.parquet")
 
 
-def look_up(what: str, old: Path, new: Path, method: Any) -> None:
+def look_up(what: str, old: Path, new: Path) -> None:
     """Runs the job of a bucket that looks up items of all buckets; `written` has been run before."""
-    from factdrift.updates.classify import classify
-    from factdrift.updates.filters import preprocess
+    from factdrift.updates.jobs import Classify, Preprocess
 
     folder = old.parent
     relations = folder / "relations.parquet"
     if what == "preprocess":
         output = dump(folder / "filtered.parquet")
-        preprocess(old, folder / "relevant.parquet", relations, method.t_old, method, output)
+        Preprocess(
+            statements=old,
+            relevant=folder / "relevant.parquet",
+            relations=relations,
+            dump_is="old",
+            settings=settings(),
+            output=output.filtered,
+            kept=output.kept,
+        ).run()
         return
-    items = sorted(folder.glob("items-*.parquet"))
-    classify(
+    items = tuple(sorted(folder.glob("items-*.parquet")))
+    Classify(
         triples=folder / "triples.parquet",
         old=dump(old),
         new=dump(new),
         relations=relations,
-        new_entities=[folder / "newborn.parquet"],
+        new_entities=(folder / "newborn.parquet",),
         old_entities=items,
         entities=items,
-        properties=[folder / "properties.parquet"] * 2,
-        labels=[],
+        properties=(folder / "properties.parquet",) * 2,
         rules=Path(__file__).parents[1] / "resources" / "rules.tsv",
-        only_relations=[],
-        only_subjects=None,
-        method=method,
+        only_relations=(),
+        only_classes=(),
+        settings=settings(),
         output=folder / "updates.parquet",
         untouched=folder / "untouched.parquet",
-    )
+    ).run()
 
 
 LOOKUPS = {

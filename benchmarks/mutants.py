@@ -92,12 +92,19 @@ def read_mutants(path: Path) -> list[Mutant]:
             if found != 1 or old == new:
                 problems.append(f"{path}, line {line}: {old!r} stands {found} times in {module}, not once")
             names = tuple(tests.split())
-            missing = [name for name in names if not (ROOT / "tests" / name.partition("::")[0]).exists()]
+            missing = [name for name in names if not _exists(name)]
             problems += [f"{path}, line {line}: tests/{name} is missing" for name in missing]
             mutants.append(Mutant(module, old, new, names))
     if problems:
         raise SystemExit("\n".join(problems))
     return mutants
+
+
+def _exists(test: str) -> bool:
+    """Whether tests/ has the path and, for `PATH::NAME`, the file defines the function."""
+    path, _, name = test.partition("::")
+    source = ROOT / "tests" / path
+    return source.exists() and (not name or f"\ndef {name}(" in source.read_text(encoding="utf-8"))
 
 
 def copied(to: Path) -> Path:

@@ -29,7 +29,7 @@ from record import add_record, peak, record
 from factdrift.core.keys import read_settings, settings_of
 from factdrift.core.settings import configure
 from factdrift.core.tables import database, sql
-from factdrift.edit.methods.own import own_methods
+from factdrift.edit.methods.own import keys_of_methods
 from factdrift.sparql.client import OWN_LIMIT, Client
 from factdrift.sparql.server import load, serving
 from factdrift.tempripple.facts import find_facts
@@ -203,7 +203,7 @@ class Timed:
 def run(timed: Timed, people: int) -> list[list[str]]:
     """The stage, with a row for each step."""
     config: dict[str, Any] = {"snapshots": {"old": "2025-01-06", "new": "2026-01-05"}}
-    configure(config, own_methods)
+    configure(config, keys_of_methods)
     method = read_settings(settings_of(config, ItemMethod, PART), ItemMethod, PART)
     relations = RESOURCES.relations()
     types = Types(timed, relations.types, method.type_depth)  # type: ignore[arg-type]

@@ -5,8 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from factdrift.cli import overview, parser
+
 PROGRAM = "import sys, factdrift.cli; factdrift.cli.parser(); print(*sys.modules)"
-HEAVY = {"duckdb", "numpy", "pandas", "pyarrow", "requests", "scipy", "sklearn", "torch", "transformers"}
+HEAVY = {
+    *("babel", "duckdb", "jinja2", "jsonschema", "numpy", "pandas", "pyarrow", "requests"),
+    *("scipy", "sklearn", "torch", "transformers"),
+}
 
 
 def test_the_command_line_imports_nothing_that_takes_long():
@@ -14,3 +19,7 @@ def test_the_command_line_imports_nothing_that_takes_long():
     loaded = set(done.stdout.split())
     assert "factdrift.edit.tools" in loaded
     assert not loaded & HEAVY
+
+
+def test_the_list_of_commands_is_the_help_of_all_of_them():
+    assert overview().format_help() == parser().format_help()

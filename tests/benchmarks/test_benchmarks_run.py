@@ -110,6 +110,10 @@ def test_every_command_is_run_here() -> None:
 # --- small changes of logic -------------------------------------------------------------------------------
 
 
+def test_changes_fit_the_code() -> None:
+    assert len(mutants.read_mutants(mutants.TABLE)) > 100
+
+
 def test_mutants(tmp_path: Path) -> None:
     """A change that a test sees, and one that changes nothing."""
     changes = [
@@ -126,11 +130,18 @@ def test_mutants(tmp_path: Path) -> None:
     # What is known to be caught is not tried again.
     kept = json.loads((tmp_path / "outcomes.json").read_text("utf-8"))
     assert [tests == ["survived"] for tests in kept.values()] == [False, True]
-    table.write_text("\n".join([*lines, "tempripple/phrases.py\tgone\tnew\tno.py"]) + "\n", "utf-8")
-    with pytest.raises(
-        SystemExit, match=r"(?s)line 4: 'gone' stands 0 times.*line 4: tests/no\.py is missing"
-    ):
+
+
+def test_changes_that_do_not_fit_the_code(tmp_path: Path) -> None:
+    table = tmp_path / "mutants.tsv"
+    tests = "no.py tempripple/test_phrases.py::test_gone no.py::test_gone"
+    table.write_text(f"module\told\tnew\ttests\ntempripple/phrases.py\tgone\tnew\t{tests}\n", "utf-8")
+    with pytest.raises(SystemExit) as caught:
         mutants.read_mutants(table)
+    assert str(caught.value).splitlines() == [
+        f"{table}, line 2: 'gone' stands 0 times in tempripple/phrases.py, not once",
+        *(f"{table}, line 2: tests/{name} is missing" for name in tests.split()),
+    ]
 
 
 # --- reading ----------------------------------------------------------------------------------------------

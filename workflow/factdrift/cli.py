@@ -10,10 +10,11 @@ import argparse
 import importlib
 import sys
 from pathlib import Path
+from typing import Any
 
 from factdrift.core import disk, memory
 from factdrift.core.errors import DAMAGED, DamagedDump, InputError
-from factdrift.core.jobs import JOBS, Job, add_job, record
+from factdrift.core.jobs import JOBS, Job, add_job, record, summary
 from factdrift.core.threads import wait_asleep
 
 COMMANDS = {
@@ -71,8 +72,7 @@ INTERRUPTED = 130
 
 def parser(command: str = "") -> argparse.ArgumentParser:
     """The parser of the command line; of one command only, whose modules alone are imported then."""
-    top = argparse.ArgumentParser(prog="factdrift", description=sys.modules["factdrift"].__doc__)
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    top, commands = _empty()
     chosen = [name for name in COMMANDS if command not in COMMANDS or name.split()[0] == command]
     for place in dict.fromkeys(COMMANDS[name][0] for name in chosen):
         importlib.import_module(f"factdrift.{place}")
@@ -93,6 +93,21 @@ def parser(command: str = "") -> argparse.ArgumentParser:
             for verb, job in verbs.items():
                 add_job(below, verb, job)
     return top
+
+
+def overview() -> argparse.ArgumentParser:
+    """The parser of a command line without a command: it lists the commands, which have no flags in it."""
+    top, commands = _empty()
+    for name, (_, about) in COMMANDS.items():
+        if " " not in name:
+            commands.add_parser(name, help=about or summary(job_of(name)))
+    return top
+
+
+def _empty() -> tuple[argparse.ArgumentParser, Any]:
+    """A parser, and its sub-parsers, to which commands are added."""
+    top = argparse.ArgumentParser(prog="factdrift", description=sys.modules["factdrift"].__doc__)
+    return top, top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
 
 def job_of(command: str) -> type[Job]:
@@ -116,7 +131,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         memory.warn_of_limit()
         words = sys.argv[1:] if arguments is None else arguments
-        options = parser(*words[:1]).parse_args(words)
+        top = overview() if words[:1] in ([], ["-h"], ["--help"]) else parser(words[0])
+        options = top.parse_args(words)
         wait_asleep()
         if (result := record(options.job, options).run()) is not None:
             print(result)

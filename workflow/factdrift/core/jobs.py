@@ -229,13 +229,17 @@ def is_named_tuple(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
+def summary(job: type[Job]) -> str:
+    """The first line of a job's help, as argparse takes it."""
+    return inspect.cleandoc(job.__doc__ or "").partition("\n")[0].rstrip(".").replace("%", "%%")
+
+
 def add_job(verbs: Any, name: str, job: type[Job]) -> argparse.ArgumentParser:
     """Adds the command of a job to the parsers of a stage, under the name of its verb; returns its parser."""
-    text = inspect.cleandoc(job.__doc__ or "")
     verb: argparse.ArgumentParser = verbs.add_parser(
         name,
-        help=text.partition("\n")[0].rstrip(".").replace("%", "%%"),
-        description=text,
+        help=summary(job),
+        description=inspect.cleandoc(job.__doc__ or ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verb.set_defaults(job=job)

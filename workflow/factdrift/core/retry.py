@@ -6,16 +6,18 @@ Wikimedia's rules for programs: https://www.mediawiki.org/wiki/API:Etiquette
 from __future__ import annotations
 
 import datetime
-import email.message
-import email.utils
 import random
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from factdrift.core.errors import InputError
 from factdrift.core.redaction import redacted
+
+if TYPE_CHECKING:
+    import email.message
 
 _DOUBLINGS = 60
 """A wait is doubled no more often, so that it stays a number."""
@@ -128,6 +130,9 @@ def retry_after(
             continue
         if 0 <= seconds < float("inf"):
             return seconds
+    # Only now, because importing it takes longer than many commands.
+    import email.utils
+
     try:
         when = email.utils.parsedate_to_datetime(headers.get("retry-after") or "")
     except (TypeError, ValueError, OverflowError):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-
-import jinja2
-from babel.dates import format_date
+from typing import TYPE_CHECKING
 
 from factdrift.wikidata.text import printable
+
+if TYPE_CHECKING:
+    import jinja2
 
 LONGEST = 160
 """Characters of a label that a page shows; what is longer ends in an ellipsis."""
@@ -16,6 +17,8 @@ LONGEST = 160
 
 def environment(package: str) -> jinja2.Environment:
     """The templates in the folder `templates` of a package; whatever they are given is escaped."""
+    import jinja2
+
     made = jinja2.Environment(
         loader=jinja2.PackageLoader(package, "templates"),
         autoescape=True,
@@ -36,6 +39,8 @@ def shown(text: object, longest: int = LONGEST) -> str:
 
 def day(text: str) -> str:
     """`2021-01-04` as `4 January 2021`."""
+    from babel.dates import format_date
+
     return format_date(datetime.date.fromisoformat(text), "d MMMM y", locale="en")
 
 
