@@ -103,8 +103,16 @@ def test_every_command_is_run_here() -> None:
     # labels.py is run on the labels of a whole build, in test_synthesize.py; released_tracing.py needs a
     # checkout of the released program, and only its error without one is tested. What screenshots.py drives
     # Chromium with is run in tests/pages/report/.
-    given = set(re.findall(r'"(\w+)\.py", ', source))
+    given = set(re.findall(r'"(\w+)\.py"[,)]', source))
     assert commands - given == {"labels", "released_tracing", "screenshots"}
+
+
+def test_structure() -> None:
+    said = run(
+        "structure.py",
+    )
+    assert re.search(r"^package: [\d,]+ lines in \d+ files$", said, re.MULTILINE)
+    assert "functions with more than 7 parameters: 0" in said
 
 
 # --- small changes of logic -------------------------------------------------------------------------------
