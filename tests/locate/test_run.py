@@ -327,7 +327,8 @@ def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(
     settings = ["--settings", json.dumps({"edit_device": "cpu"})]
     assert main(["locate", "run", *given, *settings, "--parts", str(tmp_path / "parts"), *files]) == 0
     assert gather(sentences, [tmp_path / "0.parquet"], [tmp_path / "0.json"], tmp_path / "folder") == 0
-    reason = skipped(tmp_path / "folder")
+    assert skipped(tmp_path / "0.json") == skipped(tmp_path / "folder" / "scores.json")
+    reason = skipped(tmp_path / "0.json")
     # All that the rule says it makes.
     names = {"scores.json", "sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"}
     assert names <= {path.name for path in (tmp_path / "folder").iterdir()}
@@ -340,3 +341,18 @@ def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(
     assert reason is not None
     assert "activation on" in reason
     assert "is of the type 'qwen2_5_vl', for which" in reason
+    # Nor can it be edited at any block, and without another model there is nothing to compare.
+    none = [f"--{name}={tmp_path / 'none'}" for name in ("edits", "aligned", "unaligned", "parts")]
+    out = [f"--out-{name}={tmp_path / name}" for name in ("probes", "edits")]
+    line = ["locate", "edit-layers", *none, *out, "--model", str(tmp_path / "vision"), "--method=rome"]
+    assert main([*line, "--set={}", "--settings", '{"device": "cpu"}']) == 0
+    assert "edits: skipped: " in capsys.readouterr().out
+    assert pq.read_metadata(tmp_path / "edits").num_rows == 0
+    located = tmp_path / "located" / "activation"
+    located.mkdir(parents=True)
+    for form in ("parquet", "json"):
+        (tmp_path / f"0.{form}").rename(located / f"edits.0-of-1.{form}")
+    given = ["--models", "v", "--folders", str(located.parent), "--bases", "b", "--locators", "activation"]
+    out = [f"--out-{name}={tmp_path / name}" for name in ("table", "text", "figures")]
+    assert main(["locate", "against-edits", none[0], *given, *out]) == 1
+    assert reason in capsys.readouterr().err

@@ -31,9 +31,9 @@ def write_skipped(locator: str, model: str, reason: str, output: Path, out_about
     return f"{locator} on {name}: skipped: {reason}"
 
 
-def skipped(folder: Path) -> str | None:
-    """Why a folder has no scores, in a line; None if it has some."""
-    about = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+def skipped(description: Path) -> str | None:
+    """Why there are no scores, in a line, as the description of a shard or folder has it; None if there are."""
+    about = json.loads(description.read_text(encoding="utf-8"))
     return f"{about['name']} on {about['model']}: skipped: {about['skipped']}" if "skipped" in about else None
 
 

@@ -118,7 +118,7 @@ class Scores(
             name: read_examples(self.examples / f"klob_{name}.parquet", name) for name in ("c", "r", "u")
         }
         percents = [Fraction(str(percent)) for percent in (self.headline, *self.k)]
-        reasons = {folder: skipped(folder) for folder in self.folders}
+        reasons = {folder: skipped(folder / "scores.json") for folder in self.folders}
         folders = [folder for folder in self.folders if reasons[folder] is None]
         notes = [reason for reason in reasons.values() if reason]
         if not folders:
@@ -179,15 +179,23 @@ class EditLayers(ProbesModel, RunsMethod, command="locate edit-layers"):
     out_edits: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> None:
-        with self.probing() as job:
-            from factdrift.edit.methods.interface import Prepared
-            from factdrift.edit.probes import read_updates
-            from factdrift.locate.layers import write_layers
+        from factdrift.edit.run import write_nothing
 
-            def prepared(hyper: Hyper) -> Prepared:
-                return Prepared(hyper, *self.artefacts(hyper, job.loaded))
+        try:
+            with self.probing() as job:
+                from factdrift.edit.methods.interface import Prepared
+                from factdrift.edit.probes import read_updates
+                from factdrift.locate.layers import write_layers
 
-            write_layers(self, job, read_updates(self.edits, self.unaligned), prepared)
+                def prepared(hyper: Hyper) -> Prepared:
+                    return Prepared(hyper, *self.artefacts(hyper, job.loaded))
+
+                write_layers(self, job, read_updates(self.edits, self.unaligned), prepared)
+        except Unsupported as error:
+            if self.strict:
+                raise
+            print(f"{self.out_edits}: skipped: {error}")
+            write_nothing(self.out_probes, self.out_edits)
 
 
 class AgainstEdits(
@@ -219,6 +227,7 @@ class AgainstEdits(
             write_against,
         )
         from factdrift.locate.blocks import named
+        from factdrift.locate.gather import skipped
         from factdrift.models.names import check_same_weights
 
         rows = []
@@ -227,12 +236,18 @@ class AgainstEdits(
             located = []
             for name in self.locators:
                 tables = sorted((folder / name).glob("edits.*.parquet"))
-                found = read_located(tables, [path.with_suffix(".json") for path in tables])
+                about = [path.with_suffix(".json") for path in tables]
+                if reason := skipped(about[0]):
+                    notes.append(reason)
+                    continue
+                found = read_located(tables, about)
                 if found is None:
                     print(f"{name} on {model}: its units are not numbered block by block; it is left out")
                 else:
                     located.append(found)
-            layers = max((len(values) for one in located for values in one.scores.values()), default=0)
+            if not located:
+                continue
+            layers = max(len(values) for one in located for values in one.scores.values())
             runs = {
                 kind: [
                     path
@@ -258,6 +273,8 @@ class AgainstEdits(
             )
             rows += list(compare(model, located, edited, self.seed))
             notes += unedited(model, edited, self.methods, layers)
+        if not rows:
+            raise InputError("\n".join(["locate against-edits: nothing could be compared", *notes]))
         number = write_against(rows, self.out_table)
         text = "\n".join([*lines(rows), *notes]) + "\n"
         with atomic_path(self.out_text) as path:
