@@ -32,7 +32,7 @@ def write_skipped(locator: str, model: str, reason: str, output: Path, out_about
 
 
 def skipped(description: Path) -> str | None:
-    """Why there are no scores, in a line, as the description of a shard or folder has it; None if there are."""
+    """Why there are no scores, in a line, by the description of a shard or folder; None if there are some."""
     about = json.loads(description.read_text(encoding="utf-8"))
     return f"{about['name']} on {about['model']}: skipped: {about['skipped']}" if "skipped" in about else None
 
