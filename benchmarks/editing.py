@@ -41,10 +41,10 @@ from factdrift.edit.methods.mend import gradients
 from factdrift.edit.methods.mend_editor import HyperNet, edited_matrices
 from factdrift.edit.methods.registry import method_of
 from factdrift.models.alignment import align
-from factdrift.models.families import spec_of
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments
 from factdrift.models.scoring import score
+from factdrift.models.shape import spec_of
 
 ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "small": ("llama", {"hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 6,

@@ -26,7 +26,7 @@ from factdrift.edit.methods.hyperparameters import read_hyper
 from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.models.alignment import align
 from factdrift.models.fork import backbone
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 SMALL: dict[str, dict[str, Any]] = {
     "ft": {"layers": [4], "bias": False, "stop_loss": 0.0},

@@ -30,7 +30,7 @@ from factdrift.locate.methods.causal_tracing import noise_of
 from factdrift.locate.methods.registry import LOCATORS
 from factdrift.locate.prompts import Sentence, subject_characters, tokenized
 from factdrift.locate.run import spread
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 TRACING = ("causal_tracing", "causal_tracing_mlp", "causal_tracing_attention")
 NAMES = (

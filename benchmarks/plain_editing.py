@@ -20,7 +20,7 @@ from factdrift.edit.methods.mend_editor import HyperNet
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import matrix
 from factdrift.models.hooks import hooked
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments
 from factdrift.models.padding import padded
 

@@ -17,7 +17,7 @@ from factdrift.locate.methods.causal_tracing import windows
 from factdrift.locate.methods.knowledge_neurons import nodes
 from factdrift.locate.prompts import Sentence
 from factdrift.models.hooks import After, hooked, hooked_before
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 
 @torch.no_grad()

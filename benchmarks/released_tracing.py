@@ -28,7 +28,8 @@ from factdrift.core.errors import InputError
 from factdrift.locate.methods.causal_tracing import Restored, trace
 from factdrift.locate.prompts import Sentence, read_sentences, tokenized
 from factdrift.locate.run import spread
-from factdrift.models.loading import Loaded, load
+from factdrift.models.loaded import Loaded
+from factdrift.models.loading import load
 
 KINDS = {"state": None, "mlp": "mlp", "attention": "attn"}
 """Names here -> names in the released program."""

@@ -34,7 +34,7 @@ from factdrift.edit.scores.intervals import geometric  # noqa: E402
 from factdrift.edit.scores.metrics import Runs, write_scores  # noqa: E402
 from factdrift.edit.settings import AbilitySettings, Settings  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.perplexity import perplexity  # noqa: E402
 from factdrift.models.scoring import generate  # noqa: E402
 from factdrift.models.texts import sampled  # noqa: E402

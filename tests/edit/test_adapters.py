@@ -19,7 +19,7 @@ from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.edit.adapters import adapter_of, write_adapter, write_model  # noqa: E402
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, matrix  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 
 PROMPT = "The head of government of Atlantis is"
 CPU = ("--settings", '{"device": "cpu"}')

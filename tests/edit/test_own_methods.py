@@ -24,7 +24,7 @@ from factdrift.edit.methods.interface import Artefacts, Prepared  # noqa: E402
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.edit.run import Files, write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.snapshot import Snapshot  # noqa: E402
 
 Rows = tuple[list[dict[str, Any]], list[dict[str, Any]]]

@@ -28,7 +28,7 @@ from factdrift.edit.probes import read_aligned, read_updates, write_aligned  # n
 from factdrift.edit.run import Files, write_run  # noqa: E402
 from factdrift.edit.settings import Settings  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 
 SETTINGS = read_settings('{"batch": 2, "length": 24}', Settings, "edit")
 FAILING = "Q3-P6"

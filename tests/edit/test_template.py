@@ -33,7 +33,7 @@ from factdrift.edit.tools import Tune  # noqa: E402
 from factdrift.edit.tuned import write  # noqa: E402
 from factdrift.edit.tuning import Trial  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 
 TEMPLATE = "{% for turn in messages %}Q\n{{ turn.content }}\n{% endfor %}"
 TEMPLATE += "{% if add_generation_prompt %}A{{ '\n' }}{% endif %}"

@@ -23,7 +23,7 @@ from factdrift.locate.methods.causal_tracing import (  # noqa: E402
 )
 from factdrift.locate.prompts import Sentence  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 
 
 def noise(loaded: Loaded, of: Sequence[Sentence], scale: float = 1.0, samples: int = 3) -> list[Tensor]:

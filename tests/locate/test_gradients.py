@@ -29,7 +29,7 @@ from factdrift.locate.methods.knowledge_neurons import (  # noqa: E402
 from factdrift.locate.prompts import Sentence  # noqa: E402
 from factdrift.locate.units import GRANULARITIES, number_of_units, seen, summed  # noqa: E402
 from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 
 EXACT = ("gpt2", "gpt_neox")
 """Families that compute in float64 throughout; RMSNorm of transformers computes in float32."""

@@ -15,7 +15,7 @@ from factdrift.locate.methods.registry import LOCATORS  # noqa: E402
 from factdrift.locate.prompts import Sentence, tokenized  # noqa: E402
 from factdrift.models.families import ModelSpec  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 
 LAYER, NEURON, DECOY = 1, 17, 5
 """The planted neuron, and one of the same block that is always very active and writes nothing."""

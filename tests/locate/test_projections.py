@@ -12,7 +12,7 @@ from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.locate.methods.projections import _jaccard, projections  # noqa: E402
 from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 
 SIGNALS = ("cosine", "jaccard", "probability")
 

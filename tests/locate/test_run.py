@@ -31,7 +31,7 @@ from factdrift.locate.run import make_job, write_located  # noqa: E402
 from factdrift.locate.schemas import LOCATED  # noqa: E402
 from factdrift.locate.settings import PART, Settings  # noqa: E402
 from factdrift.locate.table import SCORES, compare, groups_of, write_table  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 
 OWN = '''
 import torch

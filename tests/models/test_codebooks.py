@@ -14,7 +14,7 @@ from support.tiny_models import FAMILIES, tiny_model  # noqa: E402
 from factdrift.models.alignment import Sentence, align  # noqa: E402
 from factdrift.models.codebooks import NEVER, Codebook, Tokens, looked_up  # noqa: E402
 from factdrift.models.deltas import applied  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.scoring import generate, next_tokens, score  # noqa: E402
 
 PROMPTS = [

@@ -95,7 +95,7 @@ def test_unlisted_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_a_model_that_lacks_a_module(tmp_path: Path):
-    from factdrift.models.families import spec_of
+    from factdrift.models.shape import spec_of
     from factdrift.models.tiny import tiny_config
 
     config = tiny_config("llama")
@@ -110,10 +110,10 @@ def test_a_listed_family_that_scales_its_logits_otherwise_is_refused_when_loaded
     scaling: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """An entry that says nothing of the scale, as a user may write one; every loss would be wrong."""
-    from factdrift.models import families, loading
+    from factdrift.models import loading, shape
 
     known = {**read_families(), "granite": read_families()["llama"] | {"title": "Granite"}}
-    monkeypatch.setattr(families, "read_families", lambda path: known)
+    monkeypatch.setattr(shape, "read_families", lambda path: known)
     folder = saved("granite", tmp_path / "granite", logits_scaling=scaling)
     for dtype in ("float32", "float64", "bfloat16"):
         with pytest.raises(InputError, match=r"differ from the model's own by .* family 'granite'"):

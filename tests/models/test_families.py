@@ -13,9 +13,9 @@ from support.tiny_models import LISTED, tiny_model  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.paths import FAMILIES  # noqa: E402
 from factdrift.models import families  # noqa: E402
-from factdrift.models.families import read_families, spec_of  # noqa: E402
+from factdrift.models.families import read_families  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
-from factdrift.models.shape import discovered  # noqa: E402
+from factdrift.models.shape import discovered, spec_of  # noqa: E402
 from factdrift.models.tiny import rounding, tiny_config  # noqa: E402
 
 IDS = torch.tensor([[5, 6, 7, 8, 9], [9, 3, 2, 4, 1]])
@@ -204,5 +204,5 @@ def test_a_configuration_without_a_length_of_texts_is_refused() -> None:
 def test_the_table_comes_before_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     """An entry that names another matrix than the shape would."""
     other = read_families()["llama"] | {"down": "mlp.up_proj", "mlp_matrices": ["mlp.up_proj"]}
-    monkeypatch.setattr(families, "read_families", lambda path: {"llama": other})
+    monkeypatch.setattr("factdrift.models.shape.read_families", lambda path: {"llama": other})
     assert spec_of(tiny_model("llama").model, "mine").down == "mlp.up_proj"

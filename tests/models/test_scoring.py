@@ -13,7 +13,7 @@ from support.tiny_models import FAMILIES, tiny_model  # noqa: E402
 from factdrift.models import scoring  # noqa: E402
 from factdrift.models.alignment import Sentence, align  # noqa: E402
 from factdrift.models.deltas import Deltas, Dense, LowRank, written  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.scoring import BUDGET, batches, budget_of, generate, next_tokens, score  # noqa: E402
 
 from .test_families import UNLISTED  # noqa: E402

@@ -19,7 +19,8 @@ from factdrift.edit.methods.regimes import edited  # noqa: E402
 from factdrift.models import devices  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.fork import check_logits  # noqa: E402
-from factdrift.models.loading import Loaded, check_spread, load, places_and_type  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.models.loading import check_spread, load, places_and_type  # noqa: E402
 from factdrift.models.scoring import generate, score  # noqa: E402
 
 

@@ -10,7 +10,7 @@ from factdrift.edit.methods import registry
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Method
 from factdrift.edit.methods.record import Record, records
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.moments import count_moments
 from support.tiny_models import TEXT
 

@@ -8,7 +8,7 @@ from factdrift.core.paths import LOCATORS
 from factdrift.edit.methods.hyperparameters import read_hyper
 from factdrift.locate.interface import Context
 from factdrift.locate.prompts import Sentence, subject_characters, tokenized
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from support.tiny_models import tiny_tokenizer
 
 FACTS = (

@@ -18,7 +18,7 @@ from factdrift.edit.methods.mend import gradients, mend
 from factdrift.edit.methods.mend_editor import edited_matrices
 from factdrift.models.alignment import align
 from factdrift.models.deltas import LowRank
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 BLOCKS, RANK, TOKENS = 2, 7, 100
 EDIT = Edit("1", "The head of government of the United States of America is", "America", "Marta Kowalska")

@@ -18,7 +18,7 @@ from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.edit.methods.memit import solve
 from factdrift.edit.methods.regimes import edited
 from factdrift.models.deltas import applied
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")

@@ -15,7 +15,7 @@ from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.models.alignment import align
 from factdrift.models.deltas import Dense, matrix
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 EDITS = [
     Edit("1", "The head of government of the United States of America is", "America", "Marta Kowalska"),

@@ -21,7 +21,7 @@ from factdrift.edit.methods.regimes import edited  # noqa: E402
 from factdrift.edit.methods.seeds import generator  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.codebooks import NEVER, Codebook, Tokens  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.scoring import score  # noqa: E402
 
 NEAR = (

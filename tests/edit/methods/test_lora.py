@@ -23,7 +23,7 @@ from factdrift.edit.methods.regimes import edited  # noqa: E402
 from factdrift.edit.methods.targets import aligned  # noqa: E402
 from factdrift.models.deltas import applied, written  # noqa: E402
 from factdrift.models.families import transposed  # noqa: E402
-from factdrift.models.loading import Loaded  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*checkpointing.*:FutureWarning")
 

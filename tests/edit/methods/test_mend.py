@@ -19,7 +19,7 @@ from factdrift.edit.methods.mend import gradients, mend
 from factdrift.edit.methods.mend_editor import EPSILON, HyperNet, Statistics, edited_matrices, read_hypernet
 from factdrift.models.alignment import Sentence, align
 from factdrift.models.deltas import LowRank, matrix, written
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 EDITS = [
     Edit("1", "The head of government of the United States of America is", "America", "Marta Kowalska"),

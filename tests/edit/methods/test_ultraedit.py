@@ -19,7 +19,7 @@ from factdrift.edit.methods.regimes import edited
 from factdrift.edit.methods.ultraedit import EPSILON, regression
 from factdrift.models.alignment import align
 from factdrift.models.deltas import Deltas, written
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 LONG = Edit("x", "Marta lives in " * 200 + "New", "Marta", "Orleans")
 

@@ -11,7 +11,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 
 class Ability(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

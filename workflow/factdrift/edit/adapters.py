@@ -25,7 +25,7 @@ from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Edit
 from factdrift.models.deltas import Deltas, LowRank, written
 from factdrift.models.families import transposed
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 ABOUT = "factdrift.json"
 """The file beside adapter or model that says which edits it contains."""

@@ -19,7 +19,7 @@ from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 from factdrift.edit.methods.record import title_of
 from factdrift.edit.methods.regimes import maker
 from factdrift.models.alignment import AlignmentError, align
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import generate, next_tokens, score
 
 TOP = 5

@@ -27,7 +27,7 @@ from factdrift.edit.scores.metrics import Runs, write_scores
 from factdrift.edit.scores.table import write_tables
 from factdrift.models.checkpoint import base_of, load_checkpoint
 from factdrift.models.devices import held
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.names import split_name
 
 if TYPE_CHECKING:

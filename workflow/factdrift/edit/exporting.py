@@ -14,7 +14,7 @@ from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Edit, Edited
 from factdrift.edit.methods.regimes import check_layers, edited
 from factdrift.edit.probes import read_updates
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 if TYPE_CHECKING:
     from factdrift.edit.tools import ExportAdapter

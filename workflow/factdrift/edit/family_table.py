@@ -19,7 +19,7 @@ from factdrift.edit.methods.refusals import refusal
 from factdrift.edit.methods.regimes import edited
 from factdrift.edit.methods.targets import aligned
 from factdrift.models.families import ModelSpec, read_families
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.moments import count_moments
 from factdrift.models.tiny import TEXT, tiny_model
 

@@ -18,7 +18,7 @@ from factdrift.edit.methods.interface import Edited
 from factdrift.edit.probes import Update
 from factdrift.edit.settings import AbilitySettings
 from factdrift.models.deltas import Deltas
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.perplexity import perplexity, pieces
 from factdrift.models.texts import read_texts, sampled
 

@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 from factdrift.core.errors import InputError
 from factdrift.edit.methods.plain import seeded
 from factdrift.models.deltas import Deltas, applied
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.templated import untemplated
 
 BATCH = 8

@@ -19,7 +19,7 @@ from factdrift.edit.ability import Ability
 from factdrift.edit.methods.interface import Edited
 from factdrift.edit.probes import Sentences, Update
 from factdrift.edit.settings import Settings
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import budget_of, generate
 from factdrift.models.templated import Templated
 

@@ -11,7 +11,7 @@ from factdrift.core.owned import new_folder, remove_folder, remove_unfinished, w
 from factdrift.edit.adapters import about, adapter_of, write_adapter
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Edit, Edited
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 
 class Keeping:

@@ -17,7 +17,7 @@ from factdrift.edit.methods.interface import Edit
 from factdrift.models.alignment import AlignmentError, Sentence, align
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 ALIGNED = pa.schema(
     [

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from factdrift.edit.dataset import Choice
     from factdrift.edit.methods.hyperparameters import Hyper
     from factdrift.edit.methods.interface import Artefacts, Prepared
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 Strict = Annotated[bool, "fail if the method cannot edit the model; else it is skipped", Role("resources")]
 """A resource, since a job that has succeeded need not run again for it."""

@@ -26,7 +26,7 @@ from factdrift.edit.methods.plan import needs
 from factdrift.edit.methods.regimes import check_layers
 from factdrift.edit.probes import read_aligned, read_updates, write_aligned
 from factdrift.edit.tuning import Bench, Trial, best_of, search
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments, count_moments, read_moments
 from factdrift.models.texts import read_texts, written
 

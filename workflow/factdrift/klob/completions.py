@@ -8,7 +8,7 @@ from typing import Any
 
 from factdrift.core.errors import InputError
 from factdrift.klob.recall import NEW_TOKENS
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import generate
 
 

@@ -16,7 +16,7 @@ from factdrift.models.padding import padded
 if TYPE_CHECKING:
     from factdrift.edit.methods.hyperparameters import Hyper
     from factdrift.locate.prompts import Sentence
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from factdrift.locate.results import Found, of_scores
 from factdrift.locate.schemas import LOCATED
 from factdrift.locate.settings import Settings
 from factdrift.models.leaks import ROUNDING, leaving_alone
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.memory import in_batches
 
 _ABOUT = pa.schema([("granularity", pa.string()), ("units", pa.int64())])

@@ -17,7 +17,7 @@ from factdrift.models.hooks import After, hooked
 
 if TYPE_CHECKING:
     from factdrift.models.families import ModelSpec
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 GRANULARITIES = ("neuron", "head", "module", "layer")
 

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from factdrift.models.families import ModelSpec
-from factdrift.models.shape import Unclear, is_norm
+from factdrift.models.families import ModelSpec, Unclear, is_norm
 
 PROBE = 8
 """Tokens of the run."""

@@ -20,7 +20,7 @@ from factdrift.models.padding import padded
 from factdrift.models.recurring import Recorded, empty_cache, mixers, rerun
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 Joining = Callable[[int, slice, Tensor], Tensor]
 """(block, its new branches, what they take in [branches, tokens, hidden]) -> what they take in instead. The

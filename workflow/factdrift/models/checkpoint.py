@@ -11,12 +11,11 @@ from typing import Any
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from factdrift.core.errors import InputError
-from factdrift.models.families import spec_of
 from factdrift.models.fork import check_logits
+from factdrift.models.loaded import Loaded
 from factdrift.models.loading import (
     FOLDER,
     UNREADABLE,
-    Loaded,
     exact_experts,
     load,
     placed,
@@ -28,6 +27,7 @@ from factdrift.models.loading import (
     without_weights,
 )
 from factdrift.models.names import ALIASES
+from factdrift.models.shape import spec_of
 
 ADAPTER = "adapter_config.json"
 

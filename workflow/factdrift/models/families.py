@@ -21,6 +21,10 @@ POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_lengt
 """Keys of a configuration that say how long a text may be."""
 
 
+class Unclear(Exception):
+    """The shape does not show a module; the message says which one, or what was found instead."""
+
+
 @dataclass(frozen=True)
 class ModelSpec:
     """Names of the modules of a model, and its sizes.
@@ -149,21 +153,6 @@ def title(spec: ModelSpec) -> str:
     )
 
 
-def spec_of(model: nn.Module, name: str, path: Path = FAMILIES) -> ModelSpec:
-    """The module names and sizes of a loaded model.
-
-    A family that is not in families.yaml is detected from its modules (`shape.py`). Raises Unsupported if the
-    shape is not clear, or if the model lacks a module of its family.
-    """
-    config: Any = model.config
-    family = read_families(path).get(config.model_type)
-    if family is None:
-        from factdrift.models.shape import discovered
-
-        return discovered(model, name, path)
-    return spec_from(model, name, family, path)
-
-
 def spec_from(
     model: nn.Module, name: str, family: Mapping[str, Any], path: Path = FAMILIES, *, listed: bool = True
 ) -> ModelSpec:
@@ -277,3 +266,8 @@ def shape_of(module: nn.Module) -> tuple[int, int]:
     weight: Any = module.weight
     first, second = weight.shape
     return (second, first) if transposed(module) else (first, second)
+
+
+def is_norm(module: nn.Module) -> bool:
+    """Whether a module is a normalisation."""
+    return "norm" in type(module).__name__.lower()

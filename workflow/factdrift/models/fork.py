@@ -24,7 +24,7 @@ from factdrift.models.precise import in_float32, is_quantized
 from factdrift.models.recurring import Recorded, empty_cache, mixers, rerun
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 ROTARY = "position_embeddings"
 """The block argument with the cosines and sines of rotary embeddings, [1 or rows, tokens, ...] each, or with

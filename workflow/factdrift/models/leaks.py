@@ -15,7 +15,7 @@ from factdrift.models.snapshot import Snapshot
 from factdrift.models.templated import untemplated
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 _TENSORS: WeakKeyDictionary[nn.Module, Any] = WeakKeyDictionary()
 """Model -> checksums of its tensors, which are computed once."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -18,13 +17,14 @@ from transformers.utils.logging import disable_progress_bar
 
 from factdrift.core.errors import InputError, Unsupported
 from factdrift.models.alignment import check_tokenizer
-from factdrift.models.families import ModelSpec, is_listed, spec_of
+from factdrift.models.families import ModelSpec, is_listed
 from factdrift.models.fork import check_logits
+from factdrift.models.loaded import Loaded
 from factdrift.models.memory import free_bytes
 from factdrift.models.names import ALIASES, BUNDLED
 from factdrift.models.precise import is_quantized
+from factdrift.models.shape import spec_of
 from factdrift.models.sizes import check_whole
-from factdrift.models.templated import template_of, templated
 
 DTYPES = {
     "float32": torch.float32,
@@ -46,46 +46,6 @@ FILLED = 0.9
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 FOLDER = Path("results/models")
 """The folder of the bundled models."""
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """A model in evaluation mode without gradients on its parameters, and what identifies it."""
-
-    model: Any
-    tokenizer: Any
-    spec: ModelSpec
-    name: str
-    revision: str
-    """The commit of a model from a hub; otherwise the revision as the user gave it."""
-    digest: str
-    """SHA-256 over the configuration and the files of weights."""
-    device: torch.device
-    """Device of the embedding: takes token ids, returns logits, holds the changes of weights."""
-    dtype: torch.dtype
-    others: tuple[torch.device, ...] = ()
-    """Further devices over which the model is spread."""
-    alone: bool = False
-    """Each text is scored in a run of its own, without padding and without deltas: for a model with modules
-    or hooks of others, whose output for a row may depend on the rest of the batch or on the row's end."""
-
-    @property
-    def change_dtype(self) -> torch.dtype:
-        """The type in which changes of weights are computed and kept: float32, or float64 beside float64."""
-        return torch.float64 if self.dtype == torch.float64 else torch.float32
-
-    @property
-    def devices(self) -> tuple[torch.device, ...]:
-        return self.device, *self.others
-
-    @property
-    def template(self) -> str:
-        """The value of `edit.template` by which `alignment.align` makes sentences for the tokenizer."""
-        return template_of(self.tokenizer)
-
-    def with_template(self, template: str) -> Loaded:
-        """The model with the tokenizer for a value of `edit.template`; raises what Templated raises."""
-        return replace(self, tokenizer=templated(self.tokenizer, template, self.name))
 
 
 def load(

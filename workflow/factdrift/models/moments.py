@@ -22,7 +22,7 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.owned import atomic_path
 from factdrift.models.families import ModelSpec
 from factdrift.models.hooks import After, hooked, stopping
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.padding import batches, padded
 from factdrift.models.tensor_files import read_tensors, write_tensors
 

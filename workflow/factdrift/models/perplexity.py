@@ -8,7 +8,7 @@ from typing import Any
 
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import BUDGET, score
 
 VALUES = 2**28

@@ -19,7 +19,7 @@ from transformers.cache_utils import DynamicLayer
 from factdrift.models.hooks import NAME
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 
 def empty_cache(loaded: Loaded) -> DynamicCache:

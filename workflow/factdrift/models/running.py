@@ -13,7 +13,7 @@ from factdrift.core.jobs import Flag, Job, Key, Place
 from factdrift.models.names import ALIASES
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 Template = Annotated[Literal["none", "chat"], Key("edit.template")]
 """Whether prompts go through the tokenizer's chat template."""

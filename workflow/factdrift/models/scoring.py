@@ -21,7 +21,7 @@ from factdrift.models.alignment import Sentence
 from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Changes, applied
 from factdrift.models.hooks import hooked_before
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.memory import free_bytes, in_batches
 from factdrift.models.padding import batches, padded
 

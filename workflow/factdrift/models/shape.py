@@ -19,7 +19,9 @@ from torch import nn
 from transformers import DynamicCache
 
 from factdrift.core.errors import Unsupported
-from factdrift.models.families import ModelSpec, shape_of, spec_from
+from factdrift.core.paths import FAMILIES
+from factdrift.models.adding import measured
+from factdrift.models.families import ModelSpec, Unclear, is_norm, read_families, shape_of, spec_from
 
 MIXES = re.compile(r"att|mixer|delta|mamba|conv|temporal|recurrent", re.IGNORECASE)
 """What the name or class of a part that mixes tokens contains, if the name does not say that it does not."""
@@ -29,10 +31,6 @@ ENTERS = re.compile(r"(^|_)(q|k|v|qkv|kv|query|key|value|in|gate|up|w1|w3|fc1|ro
 """Names of matrices that are not the last of their part."""
 LEAVES = re.compile(r"^(o_proj|out_proj|down_proj|c_proj|fc_out|fc2|w2|dense|dense_4h_to_h|wo|o)$")
 """Names of last matrices, asked for if shapes leave a choice."""
-
-
-class Unclear(Exception):
-    """The shape does not show a module; the message says which one, or what was found instead."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +46,25 @@ class Part:
     shared_gate: str | None = None
 
 
+def spec_of(model: nn.Module, name: str, path: Path = FAMILIES) -> ModelSpec:
+    """The module names and sizes of a loaded model.
+
+    A family that is not in families.yaml is detected from its modules (`discovered`). Raises Unsupported if
+    the shape is not clear, or if the model lacks a module of its family.
+    """
+    config: Any = model.config
+    family = read_families(path).get(config.model_type)
+    if family is None:
+        return discovered(model, name, path)
+    return spec_from(model, name, family, path)
+
+
 def discovered(model: Any, name: str, path: Path) -> ModelSpec:
     """The module names and sizes of a model whose family is not listed.
 
     A model on the device `meta` is not run: `parallel`, `post_norm` and the factors are those of most
     families then. Raises Unsupported, with what was looked for, if the shape is not clear.
     """
-    from factdrift.models.adding import measured
-
     try:
         family = told(model)
         spec = spec_from(model, name, family, path, listed=False)
@@ -125,11 +134,6 @@ def told(model: Any) -> dict[str, Any]:
         **_attention(attentions, model, blocks),
         **_mlp(mlps, blocks),
     }
-
-
-def is_norm(module: nn.Module) -> bool:
-    """Whether a module is a normalisation."""
-    return "norm" in type(module).__name__.lower()
 
 
 def _blocks(model: nn.Module, near: str) -> str:

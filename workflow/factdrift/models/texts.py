@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import InputError
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 
 def read_texts(paths: Sequence[Path]) -> Iterator[str]:

@@ -12,8 +12,9 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from factdrift.models.families import spec_of
-from factdrift.models.loading import Loaded, exact_experts
+from factdrift.models.loaded import Loaded
+from factdrift.models.loading import exact_experts
+from factdrift.models.shape import spec_of
 
 BEGIN = "<|endoftext|>"
 TEXT = [

@@ -18,7 +18,7 @@ from factdrift.edit.artefacts.prefixes import write_prefixes
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts
 from factdrift.edit.methods.plan import needs
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.names import folder_of
 from factdrift.models.running import Computing
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from factdrift.core.errors import InputError
 from factdrift.edit.methods.mend_editor import HyperNet, Shape, edited_matrices
 from factdrift.models.families import transposed
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 _STATISTICS = {"entering": "u", "leaving": "v"}
 

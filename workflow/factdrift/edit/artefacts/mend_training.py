@@ -31,7 +31,7 @@ from factdrift.edit.methods.targets import Targets
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.deltas import applied
 from factdrift.models.fork import unembedded
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.tensor_files import read_tensors, write_tensors
 
 SPARE = 4

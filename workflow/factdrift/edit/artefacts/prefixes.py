@@ -15,7 +15,7 @@ from factdrift.core.owned import atomic_path
 from factdrift.edit.methods.hyperparameters import Hyper
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 
 def draw_prefixes(loaded: Loaded, hyper: Hyper, seed: int) -> tuple[str, ...]:

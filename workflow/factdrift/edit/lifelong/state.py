@@ -23,7 +23,7 @@ from factdrift.edit.methods.regimes import check_layers, edited
 from factdrift.edit.methods.registry import named
 from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Dense, LowRank
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 _KEPT = (LowRank, Dense, Codebook, Book, Entry, Statistics)
 """The classes of what is kept, besides tensors and plain values."""

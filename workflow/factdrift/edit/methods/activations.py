@@ -9,7 +9,7 @@ from torch import Tensor
 
 from factdrift.edit.methods.contexts import Contexts
 from factdrift.models.hooks import hooked, stopping
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
 
 

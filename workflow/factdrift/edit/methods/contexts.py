@@ -9,7 +9,7 @@ from typing import TypeVar
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit
 from factdrift.models.alignment import AlignmentError, Sentence, align
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.memory import free_bytes, in_batches
 
 CPU_BYTES = 1 << 30

@@ -28,7 +28,7 @@ from factdrift.models.fork import Fork
 from factdrift.models.hooks import After, hooked
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 
 def ft(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:

@@ -32,7 +32,7 @@ from factdrift.models.padding import batches
 from factdrift.models.scoring import BUDGET
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 GAP = 1e-5
 """How much smaller than half of the distance the radius of the older key is after a split, as in the released

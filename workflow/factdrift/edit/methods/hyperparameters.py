@@ -28,7 +28,7 @@ from factdrift.edit.methods.record import OWN, Record, record_of
 from factdrift.models.sizes import HasSizes
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 SizesOf = Callable[[], HasSizes]
 """Finds the sizes of a model; called only if a value depends on them."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from factdrift.edit.methods.hyperparameters import Hyper
     from factdrift.models.codebooks import Codebook
     from factdrift.models.deltas import Changes, Deltas
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
     from factdrift.models.moments import Moments
 
 

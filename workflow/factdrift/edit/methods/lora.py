@@ -28,7 +28,7 @@ from factdrift.models.families import shape_of
 from factdrift.models.hooks import After, hooked
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 SEPARATE = ("q_proj", "v_proj")
 """The matrices of queries and values, where attention has one each; all families call them so."""

@@ -24,7 +24,7 @@ from factdrift.models.hooks import After, hooked
 from factdrift.models.padding import padded
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 
 def mend(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:

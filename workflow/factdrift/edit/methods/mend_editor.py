@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.edit.methods.refusals import refusal
 from factdrift.models.deltas import LowRank, matrix
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.tensor_files import read_tensors, write_tensors
 
 Factors = tuple[Tensor, Tensor]

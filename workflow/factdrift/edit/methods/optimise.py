@@ -18,7 +18,7 @@ from factdrift.edit.methods.contexts import Contexts
 from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.models.fork import Fork, unembedded
 from factdrift.models.hooks import hooked
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 """Parameters of Adam, the defaults of torch."""

@@ -23,7 +23,7 @@ from factdrift.edit.methods.interface import Edit, Edited
 from factdrift.edit.methods.own import DOCUMENT
 from factdrift.edit.methods.registry import own_function
 from factdrift.models.leaks import tokenizer_state
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.snapshot import Snapshot
 from factdrift.models.templated import untemplated
 

@@ -9,7 +9,7 @@ from factdrift.edit.methods.hyperparameters import Hyper
 from factdrift.edit.methods.interface import Artefacts, Edit, Edited
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 
 def prompt(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:

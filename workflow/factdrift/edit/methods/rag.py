@@ -24,7 +24,7 @@ from factdrift.models.loading import UNREADABLE
 from factdrift.models.padding import padded
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 Similarities = Callable[[Sequence[str]], NDArray[np.float64]]
 """Queries -> their similarity to each text of an index, [queries, texts]."""

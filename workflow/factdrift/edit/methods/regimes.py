@@ -18,7 +18,7 @@ from factdrift.edit.methods.refusals import blocks_of, check
 from factdrift.edit.methods.registry import method_of, named
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.families import shape_of
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.memory import free_bytes
 from factdrift.models.precise import is_quantized
 

@@ -18,7 +18,7 @@ from factdrift.edit.methods.results import checked
 from factdrift.models.leaks import leaving_alone
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 
 def named(function: str) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from factdrift.edit.methods.own import DOCUMENT, Entry
 from factdrift.edit.methods.registry import own_function
 from factdrift.edit.probes import Update
 from factdrift.models.leaks import ROUNDING, variables
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 
 class Repeated:

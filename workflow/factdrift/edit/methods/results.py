@@ -14,7 +14,7 @@ from factdrift.edit.methods.optimise import Optimised
 from factdrift.edit.methods.own import DOCUMENT
 from factdrift.models.deltas import Deltas, Dense, LowRank
 from factdrift.models.families import shape_of
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 
 def collected(

@@ -17,7 +17,7 @@ from factdrift.edit.methods.optimise import Optimised, optimise
 from factdrift.edit.methods.refusals import check
 from factdrift.edit.methods.results import collected
 from factdrift.models.deltas import Deltas, LowRank
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments
 
 

@@ -14,7 +14,7 @@ from factdrift.models.fork import unembedded
 from factdrift.models.padding import padded
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 
 def aligned(loaded: Loaded, edits: Sequence[Edit]) -> tuple[dict[int, Sentence], dict[int, str]]:

@@ -25,7 +25,7 @@ from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import Deltas, LowRank
 
 if TYPE_CHECKING:
-    from factdrift.models.loading import Loaded
+    from factdrift.models.loaded import Loaded
 
 EPSILON = torch.finfo(torch.float32).eps
 """Added to deviations, as in the released code."""

@@ -22,7 +22,7 @@ from factdrift.locate.interface import Context, generator, positions, probabilit
 from factdrift.locate.prompts import Sentence
 from factdrift.models.branches import Branches, Whole
 from factdrift.models.hooks import After, hooked
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 KINDS = ("state", "mlp", "attention")
 

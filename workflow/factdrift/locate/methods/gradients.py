@@ -15,7 +15,7 @@ from factdrift.locate.methods.causal_tracing import noise_of
 from factdrift.locate.prompts import Sentence
 from factdrift.locate.units import seen, summed
 from factdrift.models.hooks import After, hooked
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 
 def activation(

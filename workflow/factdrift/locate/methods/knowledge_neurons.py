@@ -22,7 +22,7 @@ from factdrift.locate.prompts import Sentence
 from factdrift.locate.units import per_layer
 from factdrift.models.branches import Branches, Whole
 from factdrift.models.hooks import hooked, hooked_before
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 
 def knowledge_neurons(

@@ -11,7 +11,7 @@ from factdrift.core.errors import InputError
 from factdrift.edit.methods.hyperparameters import hyper_of
 from factdrift.locate.interface import Context
 from factdrift.locate.prompts import Sentence
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 
 def edited_layer(

@@ -17,7 +17,7 @@ from factdrift.locate.interface import Context, last_logits, probability
 from factdrift.locate.prompts import Sentence
 from factdrift.models.fork import unembedded
 from factdrift.models.hooks import After, hooked
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 
 
 def projections(

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import torch
 
 from factdrift.models.alignment import align
-from factdrift.models.loading import Loaded
+from factdrift.models.loaded import Loaded
 from factdrift.models.padding import padded
 
 BATCH = 128

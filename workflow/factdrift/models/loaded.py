@@ -1,0 +1,51 @@
+"""A language model that is loaded, as all that runs it takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from factdrift.models.families import ModelSpec
+from factdrift.models.templated import template_of, templated
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model in evaluation mode without gradients on its parameters, and what identifies it."""
+
+    model: Any
+    tokenizer: Any
+    spec: ModelSpec
+    name: str
+    revision: str
+    """The commit of a model from a hub; otherwise the revision as the user gave it."""
+    digest: str
+    """SHA-256 over the configuration and the files of weights."""
+    device: torch.device
+    """Device of the embedding: takes token ids, returns logits, holds the changes of weights."""
+    dtype: torch.dtype
+    others: tuple[torch.device, ...] = ()
+    """Further devices over which the model is spread."""
+    alone: bool = False
+    """Each text is scored in a run of its own, without padding and without deltas: for a model with modules
+    or hooks of others, whose output for a row may depend on the rest of the batch or on the row's end."""
+
+    @property
+    def change_dtype(self) -> torch.dtype:
+        """The type in which changes of weights are computed and kept: float32, or float64 beside float64."""
+        return torch.float64 if self.dtype == torch.float64 else torch.float32
+
+    @property
+    def devices(self) -> tuple[torch.device, ...]:
+        return self.device, *self.others
+
+    @property
+    def template(self) -> str:
+        """The value of `edit.template` by which `alignment.align` makes sentences for the tokenizer."""
+        return template_of(self.tokenizer)
+
+    def with_template(self, template: str) -> Loaded:
+        """The model with the tokenizer for a value of `edit.template`; raises what Templated raises."""
+        return replace(self, tokenizer=templated(self.tokenizer, template, self.name))
