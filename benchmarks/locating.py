@@ -27,7 +27,7 @@ from factdrift.core.paths import LOCATORS as FOLDER
 from factdrift.edit.methods.hyperparameters import read_hyper
 from factdrift.locate.interface import Context, positions
 from factdrift.locate.methods.causal_tracing import noise_of
-from factdrift.locate.methods.registry import LOCATORS
+from factdrift.locate.methods.registry import locator_of
 from factdrift.locate.prompts import Sentence, subject_characters, tokenized
 from factdrift.locate.run import spread
 from factdrift.models.loaded import Loaded
@@ -111,7 +111,7 @@ def measured(loaded: Loaded, name: str, facts: Sequence[Sentence], options: argp
     few = facts[: options.alone]
 
     def located(batch: Sequence[Sentence]) -> Tensor:
-        return LOCATORS[name](loaded, batch, [one.answer[0] for one in batch], context)
+        return locator_of(name)(loaded, batch, [one.answer[0] for one in batch], context)
 
     def plainly(one: Sentence) -> Tensor:
         if name == "knowledge_neurons":

@@ -64,7 +64,7 @@ rule locate_run:
     params:
         **given(
             "locate run",
-            **MODEL_PARAMS,
+            **MODEL_PARAMS | {"weights": locator_weights},
             locator=lambda wildcards: LOCATE_PLAN.named(wildcards.locator).given,
             set=locator_values,
             shard="{shard}",

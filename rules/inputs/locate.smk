@@ -5,7 +5,7 @@ from functools import partial
 
 from factdrift.edit.methods.plan import needs
 from factdrift.locate.blocks import hyper_at
-from factdrift.locate.plan import Plan as LocatePlan
+from factdrift.locate.plan import Plan as LocatePlan, function_of
 from factdrift.models.sizes import read_sizes
 
 # Every locator and hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
@@ -31,6 +31,15 @@ def locate_limit(key):
 def locator_code(wildcards):
     """What a locator's job depends on besides the model: its file of hyper-parameters, or the user's code."""
     return [str(path) for path in LOCATE_PLAN.named(wildcards.locator).files()]
+
+
+def locator_weights(wildcards):
+    """A parameter that changes with the files of a user's model, and with the code of a built-in locator."""
+    entry = LOCATE_PLAN.named(wildcards.locator)
+    code = []
+    if entry.kind == "built-in":
+        code = [of_module(f"factdrift.locate.methods.{function_of(entry.name).rpartition('.')[0]}")]
+    return "".join([edited_weights(wildcards), *code])
 
 
 def locator_values(wildcards):

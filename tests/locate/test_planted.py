@@ -11,7 +11,8 @@ from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 from support.tiny_sentences import context, row, sentences, targets  # noqa: E402
 from torch import Tensor  # noqa: E402
 
-from factdrift.locate.methods.registry import LOCATORS  # noqa: E402
+from factdrift.core.paths import LOCATORS  # noqa: E402
+from factdrift.locate.methods.registry import locator_of  # noqa: E402
 from factdrift.locate.prompts import Sentence, tokenized  # noqa: E402
 from factdrift.models.families import ModelSpec  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
@@ -78,7 +79,7 @@ def test_the_planted_neuron_is_found(name: str) -> None:
     logits = loaded.model(torch.tensor([of[0].ids])).logits[0, -1]
     assert logits.argmax() == of[0].answer[0]
     assert logits.softmax(0).max() > 0.9
-    (scores,) = LOCATORS[name](loaded, of, targets(of), context(name, **FINDING[name]))
+    (scores,) = locator_of(name)(loaded, of, targets(of), context(name, **FINDING[name]))
     best = unit(loaded.spec, len(scores))
     assert scores.argmax() == best
     others = torch.cat([scores[:best], scores[best + 1 :]])
@@ -88,7 +89,7 @@ def test_the_planted_neuron_is_found(name: str) -> None:
 @pytest.mark.parametrize("name", NOT_FINDING)
 def test_methods_that_look_elsewhere_do_not_find_it(name: str) -> None:
     loaded, of = planted()
-    (scores,) = LOCATORS[name](loaded, of, targets(of), context(name, **NOT_FINDING[name]))
+    (scores,) = locator_of(name)(loaded, of, targets(of), context(name, **NOT_FINDING[name]))
     if name == "activation":
         assert scores.argmax() == LAYER * loaded.spec.inner + DECOY
     elif name == "rome_layer":
@@ -97,7 +98,7 @@ def test_methods_that_look_elsewhere_do_not_find_it(name: str) -> None:
         assert scores.abs().max() < 1e-3
 
 
-@pytest.mark.parametrize("name", LOCATORS)
+@pytest.mark.parametrize("name", sorted(path.stem for path in LOCATORS.glob("*.yaml")))
 def test_no_locator_sees_the_answer(name: str) -> None:
     """The model is given the text's tokens alone, and another answer with the same target changes nothing."""
     loaded = tiny_model("llama")
@@ -109,11 +110,11 @@ def test_no_locator_sees_the_answer(name: str) -> None:
         rows.update(tuple(each) for each in ids.tolist())
 
     with hooked(loaded.model, {loaded.spec.embedding: look}):
-        first = LOCATORS[name](loaded, of, targets(of), given)
+        first = locator_of(name)(loaded, of, targets(of), given)
     texts = {one.ids for one in of}
     for each in rows:
         # Padding repeats the last token.
         ends = [end for end in range(1, len(each) + 1) if set(each[end:]) <= {each[end - 1]}]
         assert texts & {each[:end] for end in ends}
     others = [Sentence(one.id, one.text, one.ids, one.subject, (9, 9), one.group, one.fact) for one in of]
-    assert torch.equal(first, LOCATORS[name](loaded, others, targets(of), given))
+    assert torch.equal(first, locator_of(name)(loaded, others, targets(of), given))

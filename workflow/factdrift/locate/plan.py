@@ -10,6 +10,7 @@ from typing import Any
 from factdrift.core.errors import InputError
 from factdrift.core.functions import code_files, split_function
 from factdrift.core.paths import LOCATORS
+from factdrift.core.yaml_files import read_yaml
 from factdrift.edit.methods.hyperparameters import check_values, read_hyper
 from factdrift.models.names import split_name
 
@@ -34,6 +35,12 @@ class Entry:
         if self.kind == "function" and self.path:
             return code_files(self.path)
         return [LOCATORS / f"{self.name}.yaml"] if self.kind == "built-in" else []
+
+
+def function_of(name: str) -> str:
+    """The function of a built-in locator, as MODULE.FUNCTION of `locate.methods`."""
+    function: str = read_yaml(LOCATORS / f"{name}.yaml")["function"]
+    return function
 
 
 def entry(given: str) -> Entry:

@@ -27,7 +27,7 @@ from factdrift.edit.job import peak_mb
 from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
 from factdrift.klob.scoring.selection import how_many
 from factdrift.locate.interface import Context, clean_logits, probability
-from factdrift.locate.methods.registry import LOCATORS
+from factdrift.locate.methods.registry import locator_of
 from factdrift.locate.own import DOCUMENT, found_of
 from factdrift.locate.plan import HYPER, Entry
 from factdrift.locate.prompts import Sentence, Unaligned, cut, tokenized
@@ -209,7 +209,7 @@ def _worker(job: Job, scale: float) -> Work:
     context = Context(hyper, scale, job.settings.seed, job.settings.budget)
 
     def built_in(sentences: Sequence[Sentence], targets: Sequence[int]) -> Found:
-        scores = LOCATORS[hyper.method](loaded, sentences, targets, context)
+        scores = locator_of(hyper.method)(loaded, sentences, targets, context)
         wide = scores.double() if scores.dtype == torch.float64 else scores.float()
         array = wide.cpu().numpy()
         return of_scores(array, hyper["granularity"], loaded.spec.layers, job.most(array.shape[1]))
