@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.digests import Check
 from support.sequences import check_chains, check_composition
-from support.workflow import Once, copied, jobs, run_here, snakemake
+from support.workflow import Once, copied, jobs, joined, run_here, snakemake
 
 from factdrift.cli import main
 from factdrift.pages.report.blocks import Build
@@ -201,7 +201,7 @@ def test_a_snapshot_is_a_target(built: Path):
 
 
 def test_only_classes_reach_the_command(built: Path):
-    said = snakemake(built, "-n", "results/wfd_repl.parquet", only={"classes": ["Q6256"]})
+    said = joined(snakemake(built, "-n", "results/wfd_repl.parquet", only={"classes": ["Q6256"]}))
     tables = " ".join(f"results/snapshots/{date}/classes.parquet" for date in ("2023-02-27", "2021-01-04"))
     assert f"--only-classes Q6256 --classes {tables}" in said
 
