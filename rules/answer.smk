@@ -18,7 +18,7 @@ rule answer_unedited:
         items_="results/{pair}/tempripple/tr_items.parquet",
         model=edited_model,
     output:
-        "results/{pair}/answer/{edited}/unedited.parquet",
+        output="results/{pair}/answer/{edited}/unedited.parquet",
         out_run="results/{pair}/answer/{edited}/unedited.json",
     log:
         "logs/{pair}/answer/{edited}/unedited.txt",
@@ -42,7 +42,7 @@ rule answer_edited:
         model=edited_model,
         values=method_file,
     output:
-        "results/{pair}/answer/{edited}/{method}.parquet",
+        output="results/{pair}/answer/{edited}/{method}.parquet",
         out_run="results/{pair}/answer/{edited}/{method}.json",
     log:
         "logs/{pair}/answer/{edited}/{method}.txt",
@@ -88,7 +88,7 @@ rule answer_read:
         items_="results/{pair}/tempripple/tr_items.parquet",
         answers="results/{pair}/answer/chat/answers.parquet",
     output:
-        "results/{pair}/answer/chat/predictions.parquet",
+        output="results/{pair}/answer/chat/predictions.parquet",
         out_run="results/{pair}/answer/chat/predictions.json",
     log:
         "logs/{pair}/answer/chat/predictions.txt",
@@ -130,7 +130,7 @@ rule answer_cloze_table:
         tables=[f"results/{{pair}}/answer/{folder}/clozes.parquet" for folder in edited_models()],
         recall=bundled_folders(),
     output:
-        "results/{pair}/answer_clozes.parquet",
+        output="results/{pair}/answer_clozes.parquet",
         out_text="results/{pair}/answer/clozes.txt",
     log:
         "logs/{pair}/answer/cloze_table.txt",
@@ -152,7 +152,7 @@ rule answer_scores:
         predictions=answer_files("parquet"),
         runs=answer_files("json"),
     output:
-        "results/{pair}/answer_scores.parquet",
+        output="results/{pair}/answer_scores.parquet",
         out_predictions="results/{pair}/answer/predictions.parquet",
         out_runs="results/{pair}/answer/runs.json",
         out_tests="results/{pair}/answer/tests.json",
@@ -197,7 +197,7 @@ use rule answer_unedited as answer_dated with:
         items_=f"{STREAM}/asof.parquet",
         model=edited_model,
     output:
-        f"{STREAM}/answer/{{edited}}/unedited.parquet",
+        output=f"{STREAM}/answer/{{edited}}/unedited.parquet",
         out_run=f"{STREAM}/answer/{{edited}}/unedited.json",
     log:
         f"logs/streams/{STREAM_NAME}/answer/{{edited}}/unedited.txt",

@@ -85,7 +85,7 @@ else:
             values=str(METHODS / "mend.yaml"),
             words=word_tables(),
         output:
-            "results/{pair}/edit/{edited}/mend.safetensors",
+            output="results/{pair}/edit/{edited}/mend.safetensors",
             out_split="results/{pair}/edit/{edited}/mend_split.json",
         log:
             "logs/{pair}/edit/{edited}/mend.txt",

@@ -44,7 +44,7 @@ def check_jobs():
             info = each.ruleinfo
             keywords = {
                 "input": set(info.input.kwpaths) if info.input else set(),
-                "output": set(info.output.kwpaths) | ({"output"} if info.output.paths else set()),
+                "output": set(info.output.kwpaths) | ({""} if info.output.paths else set()),
                 "params": set(info.params[1]) if info.params else set(),
                 "resources": set(info.resources[1]) if info.resources else set(),
             }

@@ -83,7 +83,7 @@ if not config["edit"]["mend_checkpoint"]:
             values=str(METHODS / "mend.yaml"),
             words=word_tables(),
         output:
-            f"{STREAM}/edit/{{edited}}/mend.safetensors",
+            output=f"{STREAM}/edit/{{edited}}/mend.safetensors",
             out_split=f"{STREAM}/edit/{{edited}}/mend_split.json",
         log:
             f"logs/streams/{STREAM_NAME}/edit/{{edited}}/mend.txt",

@@ -52,7 +52,7 @@ rule locate_run:
         model=edited_model,
         values=locator_code,
     output:
-        "results/{pair}/locate/{edited}/{locator}/{facts}.{shard}.parquet",
+        output="results/{pair}/locate/{edited}/{locator}/{facts}.{shard}.parquet",
         out_about="results/{pair}/locate/{edited}/{locator}/{facts}.{shard}.json",
     log:
         "logs/{pair}/locate/{edited}/{locator}.{facts}.{shard}.txt",

@@ -123,7 +123,7 @@ rule shared_objects:
         labels=config["labels"],
         space="results/{pair}/neighbors/space",
     output:
-        "results/{pair}/neighbors/obsolete_objects.parquet",
+        output="results/{pair}/neighbors/obsolete_objects.parquet",
         out_new="results/{pair}/neighbors/new_objects.parquet",
     log:
         "logs/{pair}/neighbors/shared_objects.txt",

@@ -65,7 +65,7 @@ rule render_sample:
     input:
         facts=sorted(str(path) for path in Path(resource("sample")).rglob("*.tsv")),
     output:
-        "results/snapshots/{date}/sample.json.gz",
+        output="results/snapshots/{date}/sample.json.gz",
         account="results/snapshots/{date}/sample.account.json",
     log:
         "logs/snapshots/{date}/sample.txt",
@@ -103,7 +103,7 @@ rule fetch_entities:
     input:
         ids=lambda wildcards: fetched_entities(wildcards.date)["entities"],
     output:
-        "results/snapshots/{date}/entities.json.gz",
+        output="results/snapshots/{date}/entities.json.gz",
         fetched="results/snapshots/{date}/fetched.parquet",
     log:
         "logs/snapshots/{date}/entities.txt",

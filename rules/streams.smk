@@ -17,7 +17,7 @@ rule stream_chains:
         new_entities=of_intervals("new_entities/{bucket}.parquet"),
         statements=of_dumps("filtered", "{bucket}.parquet"),
     output:
-        f"{STREAM}/chains/{{bucket}}.parquet",
+        output=f"{STREAM}/chains/{{bucket}}.parquet",
         timelines=f"{STREAM}/timelines/{{bucket}}.parquet",
     log:
         f"logs/streams/{STREAM_NAME}/chains/{{bucket}}.txt",

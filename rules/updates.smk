@@ -41,7 +41,7 @@ rule preprocess:
         relevant="results/{pair}/context/{which}/relevant.parquet",
         relations="results/{pair}/context/{which}/relations.parquet",
     output:
-        "results/{pair}/filtered/{which}/{bucket}.parquet",
+        output="results/{pair}/filtered/{which}/{bucket}.parquet",
         kept="results/{pair}/kept/{which}/{bucket}.parquet",
     log:
         "logs/{pair}/filtered/{which}/{bucket}.txt",
@@ -133,7 +133,7 @@ rule classify:
         classes=only_classes_tables,
         rules=resource("rules.tsv"),
     output:
-        "results/{pair}/updates/{bucket}.parquet",
+        output="results/{pair}/updates/{bucket}.parquet",
         untouched="results/{pair}/untouched/{bucket}.parquet",
     log:
         "logs/{pair}/updates/{bucket}.txt",

@@ -88,7 +88,7 @@ rule filter_sentences:
         prompts=resource("prompts"),
         words=word_tables(),
     output:
-        "results/{pair}/verbalizations.parquet",
+        output="results/{pair}/verbalizations.parquet",
         report="results/{pair}/verbalization_report.parquet",
         text="results/{pair}/verbalization_report.txt",
     log:

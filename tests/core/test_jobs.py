@@ -151,9 +151,23 @@ def test_the_shell_line_takes_each_value_from_its_part_of_the_rule():
         "            --shape={params.shape:q} \\",
         "            --weights={params.weights:q} \\",
         "            --store {params.store:q} \\",
-        "            --output {output[0]:q} \\",
+        "            --output {output.output:q} \\",
         "            --more {output.more:q}",
     ]
+
+
+def test_an_only_output_needs_no_keyword():
+    class One(Job):
+        output: Output
+
+    line = shell_line((One,))
+    assert "--output {output:q}" in line
+    parts = dict.fromkeys(("input", "output", "params", "resources"), set[str]())
+    check_keywords("rule r", line, parts | {"output": {""}})
+    with pytest.raises(InputError, match="rule r: output has no file without keyword, `output`"):
+        check_keywords("rule r", line, parts)
+    with pytest.raises(InputError, match="rule r: output has the keyword more"):
+        check_keywords("rule r", line, parts | {"output": {"", "more"}})
 
 
 KEYWORDS = {

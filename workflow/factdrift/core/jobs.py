@@ -16,7 +16,7 @@ A stage declares its commands in its module `jobs`, each as a class:
             return f"{difference(self):,} triples in either dump"
 
 The docstring is the help. Each field is a flag, and the keyword of that name in the rule: a path is an
-input, an `Output` an output (the field `output` is the first one, which has no keyword), anything else a
+input, an `Output` an output (the field `output` needs no keyword if it is the only one), anything else a
 parameter. A field with a `Key` has description, default and limits from the schema of the configuration, and
 its value in a rule from the configuration. `run` returns what the command prints when it has ended.
 """
@@ -161,15 +161,6 @@ class Field(NamedTuple):
     def is_json(self) -> bool:
         """Whether the flag's value is a JSON text."""
         return is_struct(self.kind) or get_origin(self.kind) is dict
-
-    @property
-    def place(self) -> str:
-        """Where the rule has its value, as in a shell line."""
-        if self.name == "threads":
-            return "{threads}"
-        if self.name == "output" and self.part == "output" and not self.many:
-            return "{output[0]:q}"
-        return f"{{{self.part}.{self.name}:q}}"
 
 
 def is_struct(kind: Any) -> bool:

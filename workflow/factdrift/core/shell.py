@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -32,10 +32,11 @@ def shell_line(jobs: tuple[type[Job], ...], without: str = "") -> ShellLine:
     by_hand = (field.name for job in jobs for field in fields(job) if field.flag.by_hand)
     omitted = frozenset(without.split()).union(by_hand)
     lines = ['exec &> >(tee {log:q} | grep --line-buffered "^factdrift: ")']
+    only = alone(jobs)
     for job in jobs:
         # Those without a flag come first: behind a flag with several values they would be one of them.
         placed = sorted(fields(job), key=lambda field: not field.flag.by_place)
-        flags = [_given(field) for field in placed if field.name not in omitted]
+        flags = [_given(field, only) for field in placed if field.name not in omitted]
         lines.append(" \\\n            ".join([f"factdrift {job.command}", *flags]))
     # Indented, so that it is apart from the other lines where Snakemake prints it.
     line = ShellLine("".join(f"\n        {each}" for each in lines) + "\n")
@@ -43,12 +44,26 @@ def shell_line(jobs: tuple[type[Job], ...], without: str = "") -> ShellLine:
     return line
 
 
-def _given(field: Field) -> str:
-    """A flag with its value from the rule; one that may be absent or begin with `-` is joined to its flag."""
+def alone(jobs: Sequence[type[Job]]) -> bool:
+    """Whether the field `output` is the only output of these jobs, so that their rule needs no keyword."""
+    outputs = [field for job in jobs for field in fields(job) if field.part == "output"]
+    return [field.name for field in outputs] == ["output"] and not outputs[0].many
+
+
+def _given(field: Field, only: bool) -> str:
+    """A flag with its value from the rule; one that may be absent or begin with `-` is joined to its flag.
+
+    `only`: what `alone` says.
+    """
+    place = f"{{{field.part}.{field.name}:q}}"
+    if field.name == "threads":
+        place = "{threads}"
+    elif only and field.part == "output":
+        place = "{output:q}"
     if field.flag.by_place:
-        return field.place
+        return place
     joined = not field.many and not is_named_tuple(field.kind) and (field.kind is str or not field.required)
-    return f"{field.option}{'=' if joined and field.name != 'threads' else ' '}{field.place}"
+    return f"{field.option}{'=' if joined and field.name != 'threads' else ' '}{place}"
 
 
 def keys_of(job: type[Job]) -> Iterator[Field]:
@@ -67,8 +82,8 @@ def parameter_of(config: Mapping[str, Any], field: Field) -> Any:
 def check_keywords(where: str, line: ShellLine, keywords: Mapping[str, set[str]]) -> None:
     """Raises InputError that names both if a rule's keywords are not the fields of its jobs.
 
-    `where`: the rule, for the message. `keywords`: part of the rule -> its keywords; an output without
-    keyword is `output`.
+    `where`: the rule, for the message. `keywords`: part of the rule -> its keywords; "" for an output without
+    one, as the only output may be.
     """
     commands = ", ".join(job.command for job in line.jobs)
     wanted: dict[str, set[str]] = {part: set() for part in PARTS}
@@ -78,10 +93,13 @@ def check_keywords(where: str, line: ShellLine, keywords: Mapping[str, set[str]]
                 wanted[field.part].add(field.name)
             elif field.required and field.name in line.without:
                 raise InputError(f"{where}: {job.command} needs {field.name}, which has no default")
+    if alone(line.jobs):
+        wanted["output"] = {""}
     beside = {"code"}.union(*(job.beside for job in line.jobs))
     for part, names in wanted.items():
         if missing := sorted(names - keywords[part]):
-            raise InputError(f"{where}: {part} has no keyword {missing[0]}, a field of {commands}")
+            name = f"keyword {missing[0]}" if missing[0] else "file without keyword, `output`"
+            raise InputError(f"{where}: {part} has no {name}, a field of {commands}")
         # Resources are for the scheduler, too.
         if part != "resources" and (more := sorted(keywords[part] - names - beside)):
             raise InputError(f"{where}: {part} has the keyword {more[0]}, which is no field of {commands}")
