@@ -162,7 +162,7 @@ def test_an_only_output_needs_no_keyword():
 
     line = shell_line((One,))
     assert "--output {output:q}" in line
-    parts = dict.fromkeys(("input", "output", "params", "resources"), set[str]())
+    parts = {part: set[str]() for part in ("input", "output", "params", "resources")}
     check_keywords("rule r", line, parts | {"output": {""}})
     with pytest.raises(InputError, match="rule r: output has no file without keyword, `output`"):
         check_keywords("rule r", line, parts)
