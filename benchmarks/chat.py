@@ -30,9 +30,10 @@ from record import add_record, peak, record
 from factdrift.chat.ask import ask
 from factdrift.chat.replies import read_reply
 from factdrift.chat.requests import canonical, read_requests
-from factdrift.chat.settings import chat_settings
+from factdrift.chat.settings import Chat
 from factdrift.chat.store import Store, answer_row
 from factdrift.chat.tables import REQUESTS
+from factdrift.core.keys import read_settings
 from factdrift.core.paths import PRICES
 from factdrift.core.tables import write_parquet
 
@@ -149,7 +150,13 @@ def run(way: str, requests: Path, place: Path, url: str, concurrency: int) -> No
     if way == "bare":
         asyncio.run(ask_bare(requests, url, concurrency))
     else:
-        ask(requests, place / "store", chat_settings(settings), place / "answers.parquet", PRICES)
+        ask(
+            requests,
+            place / "store",
+            read_settings(settings, Chat, "chat"),
+            place / "answers.parquet",
+            PRICES,
+        )
     print(json.dumps([time.monotonic() - started, peak()]))
 
 

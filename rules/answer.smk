@@ -77,7 +77,7 @@ rule answer_requests:
     resources:
         **request("answer requests"),
     params:
-        **given("answer requests", settings=lambda wildcards: chat_form()),
+        **given("answer requests"),
     shell:
         job("answer requests")
 
@@ -97,7 +97,7 @@ rule answer_read:
     resources:
         **request("answer read"),
     params:
-        **given("answer read", settings=lambda wildcards: chat_form()),
+        **given("answer read"),
     shell:
         job("answer read")
 

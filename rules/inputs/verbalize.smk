@@ -1,11 +1,4 @@
-"""The form of requests to the chat model, facts to put into words, and where sentence templates come from."""
-
-from factdrift.chat.settings import Form
-
-
-def chat_form():
-    """What of the key `chat` shapes a request, as JSON: another price limit or address changes none."""
-    return settings_of(config, Form, "chat")
+"""Facts to put into words, and where sentence templates come from."""
 
 
 def neighbor_facts():

@@ -17,8 +17,9 @@ from support.chat_server import ChatServer, chat_serving
 
 from factdrift.chat.ask import ask
 from factdrift.chat.exchange import export_store
-from factdrift.chat.settings import chat_settings
+from factdrift.chat.settings import Chat
 from factdrift.chat.tables import REQUESTS
+from factdrift.core.keys import read_settings
 from factdrift.core.paths import PRICES
 from factdrift.core.tables import write_parquet
 
@@ -54,7 +55,7 @@ class Bench:
 
     def ask(self, prices: Path = PRICES, **options: Any) -> list[dict[str, Any]]:
         """The answers, by `factdrift chat ask` in this process."""
-        ask(self.requests, self.store, chat_settings(self.chat(**options)), self.output, prices)
+        ask(self.requests, self.store, read_settings(self.chat(**options), Chat, "chat"), self.output, prices)
         return self.answers()
 
     def start(self, **options: Any) -> subprocess.Popen[str]:

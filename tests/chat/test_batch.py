@@ -11,8 +11,9 @@ from support.chat_server import CHAT, ChatServer, Fault, some, sound
 
 from factdrift.chat.batch import cancel_batches, open_keys
 from factdrift.chat.batch_files import Folder
-from factdrift.chat.settings import chat_settings
+from factdrift.chat.settings import Chat
 from factdrift.core.errors import InputError
+from factdrift.core.keys import read_settings
 
 STEPS = [
     ("before", "POST", "/v1/files"),
@@ -240,7 +241,7 @@ def test_open_batches_can_be_cancelled(bench: Any, server: ChatServer, stage: st
         bench.ask(mode="batch", tries=1)
     server.fault = sound
     created = len(server.batches)
-    assert cancel_batches(bench.store, chat_settings(bench.chat())) == (created, 5 * created)
+    assert cancel_batches(bench.store, read_settings(bench.chat(), Chat, "chat")) == (created, 5 * created)
     assert not open_keys(bench.store)
     assert {answer["status"] for answer in bench.ask(mode="live")} == {"answered"}
     assert bench.most() == 1

@@ -8,9 +8,10 @@ import pytest
 import yaml
 from support.chat_server import ChatServer
 
-from factdrift.chat.settings import OPENAI, api_key, chat_settings
+from factdrift.chat.settings import OPENAI, Chat, api_key
 from factdrift.cli import main
 from factdrift.core.errors import InputError
+from factdrift.core.keys import read_settings
 from factdrift.core.settings import configure
 from factdrift.edit.methods.own import keys_of_methods
 
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_defaults_come_from_the_schema() -> None:
-    chat = chat_settings('{"model": "m"}')
+    chat = read_settings('{"model": "m"}', Chat, "chat")
     assert (chat.mode, chat.server, chat.temperature, chat.answer_tokens) == ("live", OPENAI, 0, 800)
     assert chat.max_usd is chat.requests_per_minute is chat.tokens_per_minute is None
     assert (chat.batch.requests, chat.batch.megabytes) == (50_000, 190)
@@ -63,7 +64,7 @@ def test_defaults_come_from_the_schema() -> None:
 )
 def test_a_wrong_value_is_named(given: Any, why: str) -> None:
     with pytest.raises(InputError, match=why) as raised:
-        chat_settings(given if isinstance(given, str) else json.dumps(given))
+        read_settings(given if isinstance(given, str) else json.dumps(given), Chat, "chat")
     assert "secret" not in str(raised.value)
     assert "cret@" not in str(raised.value)
 
@@ -81,13 +82,13 @@ def test_the_workflow_gives_the_command_valid_settings() -> None:
     given = {"model": "m", "max_usd": "20", "temperature": "0.5", "batch": {"poll": "5"}}
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text("utf-8")) | {"chat": given}
     configure(config, keys_of_methods)
-    chat = chat_settings(json.dumps(config["chat"]))
+    chat = read_settings(json.dumps(config["chat"]), Chat, "chat")
     assert (chat.max_usd, chat.temperature, chat.batch.poll) == (20, 0.5, 5)
 
 
 def test_invalid_api_keys_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def key(path: Path | str) -> str:
-        return api_key(chat_settings(json.dumps({"model": "m", "api_key_file": str(path)})))
+        return api_key(read_settings(json.dumps({"model": "m", "api_key_file": str(path)}), Chat, "chat"))
 
     (tmp_path / "key").write_text("  sk-1\n")
     assert key(tmp_path / "key") == "sk-1"

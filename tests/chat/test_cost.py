@@ -8,8 +8,9 @@ import pytest
 from support.chat_server import CHAT, ChatServer, Fault, sound
 
 from factdrift.chat.prices import price_of
-from factdrift.chat.settings import chat_settings
+from factdrift.chat.settings import Chat
 from factdrift.core.errors import InputError
+from factdrift.core.keys import read_settings
 from factdrift.core.paths import PRICES
 
 
@@ -27,7 +28,7 @@ def test_the_bundled_prices_are_valid() -> None:
     models = yaml.safe_load(PRICES.read_text("utf-8"))["models"]
     assert models
     for name in models:
-        price = price_of(chat_settings(json.dumps({"model": name, "max_usd": 1})), PRICES)
+        price = price_of(read_settings(json.dumps({"model": name, "max_usd": 1}), Chat, "chat"), PRICES)
         assert price is not None
         assert 0 < price.input < price.output
         assert 0 < price.batch <= 1

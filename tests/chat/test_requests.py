@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factdrift.chat.requests import answer_limit, build_body, canonical, check_names, key_of, read_requests
-from factdrift.chat.settings import chat_settings
+from factdrift.chat.settings import Chat
 from factdrift.chat.tables import REQUESTS
 from factdrift.core.errors import InputError
+from factdrift.core.keys import read_settings
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 SCALARS = (
@@ -86,7 +87,11 @@ def test_bodies_have_the_fields_that_the_server_understands() -> None:
 
     def body(schema: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
         return dict(
-            json.loads(build_body(chat_settings(json.dumps({"model": "m"} | options)), MESSAGES, schema))
+            json.loads(
+                build_body(
+                    read_settings(json.dumps({"model": "m"} | options), Chat, "chat"), MESSAGES, schema
+                )
+            )
         )
 
     assert body() == {"messages": MESSAGES, "temperature": 0, "max_completion_tokens": 800}

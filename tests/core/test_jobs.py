@@ -1,6 +1,7 @@
 """Job records: flags, help, shell lines and the keywords of rules come from one class."""
 
 import argparse
+import datetime
 import re
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -8,6 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 import pytest
 
+from factdrift.cli import parser
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import (
     JOBS,
@@ -19,9 +21,12 @@ from factdrift.core.jobs import (
     Place,
     add_job,
     fields,
+    is_struct,
     record,
 )
+from factdrift.core.keys import description_of, listing
 from factdrift.core.shell import check_keywords, keys_of, parameter_of, shell_line
+from factdrift.neighbors.jobs import Holding
 
 
 class Sides(NamedTuple):
@@ -216,3 +221,44 @@ def test_values_of_rules_come_from_the_configuration():
     assert values == [7, [], '{"P1082": 2}']
     (dates,) = (field._replace(key="dates") for field in fields(Toy) if field.name == "kind")
     assert parameter_of(config, dates) == "interval"
+
+
+LINE = "neighbors holding --updates u --old o --entities e --output x --old-date"
+
+
+def holding(*more: str) -> Holding:
+    return record(Holding, parser("neighbors").parse_args([*LINE.split(), *more]))
+
+
+@pytest.mark.parametrize(
+    ("flags", "dates"),
+    [
+        ([], "first_day"),
+        (["--variant=revised"], "interval"),
+        (["--variant=revised", "--dates=first_day"], "first_day"),
+    ],
+)
+def test_a_switch_that_is_not_given_is_the_variants(flags: list[str], dates: str) -> None:
+    given = holding("2021-01-04", *flags)
+    assert (given.dates, given.old_date, given.entities) == (dates, datetime.date(2021, 1, 4), (Path("e"),))
+
+
+def test_a_day_that_is_no_date_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        holding("2021-02-30")
+    assert "--old-date: '2021-02-30' is no date; write it as 2021-01-04" in capsys.readouterr().err
+
+
+def test_every_key_of_a_field_is_in_the_schema():
+    parser()  # which imports all records
+    for job in JOBS.values():
+        for field in keys_of(job):
+            if is_struct(field.kind):
+                assert listing(field.kind, field.key)
+            else:
+                assert description_of(field.key), f"{job.command}: {field.key}"
+    (entities,) = (
+        field for field in keys_of(JOBS["neighbors search"]) if field.key.startswith("neighbors.e")
+    )
+    with pytest.raises(KeyError):
+        parameter_of({"neighbors": {}}, entities._replace(key="neighbors.entitys"))

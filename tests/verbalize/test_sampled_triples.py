@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec import structs
 
-from factdrift.chat.settings import chat_settings
+from factdrift.chat.settings import Chat
+from factdrift.core.keys import read_settings
 from factdrift.core.tables import write_parquet
 from factdrift.statements.gather import CLASSES
 from factdrift.verbalize.jobs import Sample
@@ -269,7 +270,12 @@ def test_other_languages_have_their_own_labels_and_no_dates(tmp_path: Path) -> N
 def test_an_empty_snapshot_gives_an_empty_sample_and_no_requests(tmp_path: Path, prompts: Path) -> None:
     assert drawn(inputs(tmp_path, [], [], []), tmp_path) == []
     output = tmp_path / "requests.parquet"
-    assert write_requests(tmp_path / "sample.parquet", prompts, chat_settings('{"model": "m"}'), output) == 0
+    assert (
+        write_requests(
+            tmp_path / "sample.parquet", prompts, read_settings('{"model": "m"}', Chat, "chat"), output
+        )
+        == 0
+    )
 
 
 @pytest.mark.parametrize("structured", ["json_schema", "json_object", "none"])
@@ -277,7 +283,9 @@ def test_requests(tmp_path: Path, prompts: Path, structured: str) -> None:
     items = [{"id": 1, "label": "Fra{object}nce\tX", "description": "country"}, *named(2)]
     given = inputs(tmp_path, [fact(1, 36, 2)], items, [{"id": 36, "label": "capital"}])
     drawn(given, tmp_path)
-    chat = chat_settings(json.dumps({"model": "m", "structured": structured, "answer_tokens": 500}))
+    chat = read_settings(
+        json.dumps({"model": "m", "structured": structured, "answer_tokens": 500}), Chat, "chat"
+    )
     output = tmp_path / "requests.parquet"
     assert write_requests(tmp_path / "sample.parquet", prompts, chat, output, sentences=7) == 1
     [row] = pq.read_table(output).to_pylist()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from factdrift.answer.settings import METHODS, Settings, check_asked, check_prompt
-from factdrift.chat.settings import Chat
+from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Role
 from factdrift.core.keys import read_json
@@ -210,7 +210,8 @@ class Taught(Job, command="answer taught"):
 
 class _AsksChat(_OfItems):
     prompt: Annotated[str, Key("answer.prompts.letter")]
-    settings: Annotated[Chat, Key("chat")]
+    # Another limit of the price or another server makes no request again.
+    settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
 
 
 class Requests(_AsksChat, command="answer requests"):

@@ -193,9 +193,6 @@ def _dates(row: Row, dumps: Dumps) -> Iterator[str]:
             yield f"{name} is {row[name]}, that of its first deciding object {deciding[name]}"
 
 
-_FIELD = {"start": "start", "end": "end", "point_in_time": "point_in_time", "value": "raw"}
-
-
 def _dated(where: str, value: Row, change: Row, row: Row, dumps: Dumps) -> Iterator[str]:
     date, how = change["date"], change["dated_by"]
     allowed = {"new": {"value", "start", "point_in_time", "created"}, "obsolete": {"end", "replacement"}}

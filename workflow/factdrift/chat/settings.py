@@ -14,7 +14,6 @@ import msgspec
 
 from factdrift.core.addresses import check_no_password
 from factdrift.core.errors import InputError
-from factdrift.core.keys import read_settings
 from factdrift.core.retry import RetryPolicy
 
 OPENAI = "https://api.openai.com/v1"
@@ -80,14 +79,6 @@ class Chat(Form, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def server(self) -> str:
         """The address of the server, without the path of any call."""
         return self.base_url or OPENAI
-
-
-def chat_settings(text: str) -> Chat:
-    """Reads the settings that `--settings` gives: JSON, or `@` and the name of a file that holds it.
-
-    Raises InputError that names the key that is wrong.
-    """
-    return read_settings(text, Chat, "chat")
 
 
 def api_key(chat: Chat) -> str:

@@ -28,6 +28,7 @@ import dataclasses
 import datetime
 import inspect
 import types
+from abc import ABC, abstractmethod
 from functools import cache
 from pathlib import Path
 from typing import (
@@ -100,7 +101,7 @@ JOBS: dict[str, type[Job]] = {}
 @dataclass_transform(
     eq_default=False, frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,)
 )
-class Job:
+class Job(ABC):
     """A command with the values of its flags.
 
     `command`: stage and verb, such as `updates classify`; a class without one holds fields that several
@@ -120,9 +121,9 @@ class Job:
         if command:
             JOBS[command] = cls
 
+    @abstractmethod
     def run(self) -> str | None:
         """Does the work; what it returns is printed. Raises InputError for what the user can mend."""
-        raise NotImplementedError
 
 
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -170,7 +171,7 @@ def is_struct(kind: Any) -> bool:
 
 def fields(job: type[Job]) -> tuple[Field, ...]:
     """The fields of a job, those of its bases first."""
-    found: tuple[Field, ...] = _fields(job)  # type: ignore[arg-type]
+    found: tuple[Field, ...] = _fields(job)
     return found
 
 

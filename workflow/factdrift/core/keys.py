@@ -155,9 +155,11 @@ def _values(config: Mapping[str, Any], kind: type[msgspec.Struct], part: str) ->
 def value_of(config: Mapping[str, Any], path: Iterable[str]) -> Any:
     """What a configuration says for a key; UNSET if it does not have it.
 
-    Of a switch that is left to the variant, what the variant says.
+    Of a switch that is left to the variant, what the variant says. Raises KeyError if the schema has no such
+    key.
     """
     *above, last = path
+    _entries()[*above, last]
     values: Any = config
     for key in above:
         values = values[key]

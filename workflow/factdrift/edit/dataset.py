@@ -15,7 +15,6 @@ from factdrift.core.tables import write_parquet
 from factdrift.edit.settings import SCENARIOS
 
 BLANK = "____"
-ROLES = ("update", "generalization", "nearest", "random")
 
 _PROBE = pa.struct(
     [

@@ -65,11 +65,6 @@ def day_number(year: int, month: int, day: int) -> int:
     return datetime.date(of_cycle + _CYCLE_YEARS, month, day).toordinal() + (cycles - 1) * _CYCLE_DAYS
 
 
-def iso_day(date: str) -> int:
-    """`2025-01-01` -> its day number."""
-    return datetime.date.fromisoformat(date).toordinal()
-
-
 def packed_day(number: int) -> int:
     """A day number from 1 on as year * 10000 + month * 100 + day."""
     day = datetime.date.fromordinal(number)

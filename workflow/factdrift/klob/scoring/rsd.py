@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-POOLS = ("sentences", "subtasks")
-
 
 class Spread(NamedTuple):
     """RSD with its parts and 95 % interval; None if undefined (no sentences, or SD_factual is 0)."""

@@ -22,9 +22,6 @@ POPULATIONS = {
 `chains` only; `cross`, singles with other chains and the reverse; results of the `same_relation` (removes the
 effect of the template) or the `same_subject` (that of the subject's words); `permuted`, sentences shuffled
 among the examples."""
-EXCLUDED = ("fact", "example", "none")
-UNITS = ("results", "examples")
-NORMALISED = ("none", "l2", "rank")
 
 
 class Similarity(NamedTuple):
