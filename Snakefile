@@ -30,7 +30,7 @@ sys.excepthook = say_interrupted  # Snakemake itself handles Ctrl-C only once jo
 from factdrift.core.paths import CONFIG
 from factdrift.core.products import datasets, names_for, product_of, products
 from factdrift.core.settings import check_contact, check_files, configure, dates_of
-from factdrift.edit.methods.own import keys_of_methods
+from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.runs.image import link_image
 from factdrift.snapshots.registry import remote_dump
 

@@ -34,12 +34,12 @@ from record import add_record, record
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from factdrift.edit.methods.contexts import contexts_of
-from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
-from factdrift.edit.methods.interface import Artefacts, Edit, Edited
-from factdrift.edit.methods.mend import gradients
-from factdrift.edit.methods.mend_editor import HyperNet, edited_matrices
-from factdrift.edit.methods.registry import method_of
+from factdrift.evaluation.methods.contexts import contexts_of
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.methods.mend import gradients
+from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices
+from factdrift.evaluation.methods.registry import method_of
 from factdrift.models.alignment import align
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments

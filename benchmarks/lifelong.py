@@ -21,9 +21,9 @@ from editing import ARCHITECTURES, build, make_artefacts, make_facts, timed
 from record import add_record, record
 from torch.utils.flop_counter import FlopCounterMode
 
-from factdrift.edit.lifelong.state import Carried
-from factdrift.edit.methods.hyperparameters import read_hyper
-from factdrift.edit.methods.interface import Artefacts, Edit
+from factdrift.evaluation.methods.hyperparameters import read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit
+from factdrift.evaluation.states.standing import Carried
 from factdrift.models.alignment import align
 from factdrift.models.fork import backbone
 from factdrift.models.loaded import Loaded

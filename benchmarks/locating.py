@@ -24,12 +24,12 @@ from record import add_record, record
 from torch import Tensor
 
 from factdrift.core.paths import LOCATORS as FOLDER
-from factdrift.edit.methods.hyperparameters import read_hyper
-from factdrift.locate.interface import Context, positions
-from factdrift.locate.methods.causal_tracing import noise_of
-from factdrift.locate.methods.registry import locator_of
-from factdrift.locate.prompts import Sentence, subject_characters, tokenized
-from factdrift.locate.run import spread
+from factdrift.evaluation.locators.interface import Context, positions
+from factdrift.evaluation.locators.methods.causal_tracing import noise_of
+from factdrift.evaluation.locators.methods.registry import locator_of
+from factdrift.evaluation.locators.prompts import Sentence, subject_characters, tokenized
+from factdrift.evaluation.locators.run import spread
+from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.models.loaded import Loaded
 
 TRACING = ("causal_tracing", "causal_tracing_mlp", "causal_tracing_attention")

@@ -3,8 +3,8 @@
 For comparison only: the weights are changed in place and put back from a copy, each step runs all prompts
 in full and makes logits for every token, each look at a number waits for the device, MEMIT solves a system
 of the width of the keys by LU in each layer, and the probes are scored with the model as it was after each
-edit anew. What is computed is what `factdrift.edit` computes, from the same prompts, prefixes and second
-moments.
+edit anew. What is computed is what `factdrift.evaluation` computes, from the same prompts, prefixes and
+second moments.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from factdrift.edit.methods.contexts import Contexts
-from factdrift.edit.methods.hyperparameters import Hyper
-from factdrift.edit.methods.mend_editor import HyperNet
+from factdrift.evaluation.methods.contexts import Contexts
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.mend_editor import HyperNet
 from factdrift.models.alignment import Sentence
 from factdrift.models.deltas import matrix
 from factdrift.models.hooks import hooked

@@ -3,7 +3,7 @@
 For comparison only: one fact at a time, and for each place that is restored a full pass of the clean and the
 noisy rows through all blocks, with logits for every token, after which the loop waits for one number. For
 each block, integrated gradients run the whole prompt once for every step. What is computed is what
-`factdrift.locate` computes, from the same noise.
+`factdrift.evaluation` computes, from the same noise.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from factdrift.locate.methods.causal_tracing import windows
-from factdrift.locate.methods.knowledge_neurons import nodes
-from factdrift.locate.prompts import Sentence
+from factdrift.evaluation.locators.methods.causal_tracing import windows
+from factdrift.evaluation.locators.methods.knowledge_neurons import nodes
+from factdrift.evaluation.locators.prompts import Sentence
 from factdrift.models.hooks import After, hooked, hooked_before
 from factdrift.models.loaded import Loaded
 

@@ -25,9 +25,9 @@ import torch
 from record import add_record, record
 
 from factdrift.core.errors import InputError
-from factdrift.locate.methods.causal_tracing import Restored, trace
-from factdrift.locate.prompts import Sentence, read_sentences, tokenized
-from factdrift.locate.run import spread
+from factdrift.evaluation.locators.methods.causal_tracing import Restored, trace
+from factdrift.evaluation.locators.prompts import Sentence, read_sentences, tokenized
+from factdrift.evaluation.locators.run import spread
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import load
 

@@ -29,7 +29,7 @@ from record import add_record, peak, record
 from factdrift.core.keys import read_settings, settings_of
 from factdrift.core.settings import configure
 from factdrift.core.tables import database, sql
-from factdrift.edit.methods.own import keys_of_methods
+from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.sparql.client import OWN_LIMIT, Client
 from factdrift.sparql.server import load, serving
 from factdrift.tempripple.facts import find_facts

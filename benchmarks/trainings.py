@@ -27,9 +27,9 @@ from record import add_record, record
 from factdrift import cli
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import CONFIG
-from factdrift.edit.methods.plan import Plan
-from factdrift.edit.methods.record import title_of
-from factdrift.edit.scores.table import COLUMNS
+from factdrift.evaluation.methods.plan import Plan
+from factdrift.evaluation.methods.record import title_of
+from factdrift.evaluation.scores.table import COLUMNS
 
 METHODS = ("none", "ft", "ft_l", "mend", "rome", "memit", "prompt")
 

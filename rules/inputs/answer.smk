@@ -2,7 +2,7 @@
 
 import json
 
-from factdrift.answer.settings import METHODS as ANSWERED, check_methods, check_prompt, not_asked
+from factdrift.evaluation.answer_settings import METHODS as ANSWERED, check_methods, check_prompt, not_asked
 from factdrift.models.names import BUNDLED, split_name
 
 # Checked here: Snakemake drops the errors of input functions where outputs exist.

@@ -4,8 +4,8 @@ import json
 
 from factdrift.core.paths import METHODS
 from factdrift.core.fingerprint import of_module
-from factdrift.edit.methods.plan import Plan
-from factdrift.edit.methods.record import record_of
+from factdrift.evaluation.methods.plan import Plan
+from factdrift.evaluation.methods.record import record_of
 from factdrift.models.names import BUNDLED, folder_of, model_files, split_name, weights_stamp
 
 # Every hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.

@@ -3,9 +3,9 @@
 import json
 from functools import partial
 
-from factdrift.edit.methods.plan import needs
-from factdrift.locate.blocks import hyper_at
-from factdrift.locate.plan import Plan as LocatePlan, function_of
+from factdrift.evaluation.methods.plan import needs
+from factdrift.evaluation.blocks import hyper_at
+from factdrift.evaluation.locators.plan import Plan as LocatePlan, function_of
 from factdrift.models.sizes import read_sizes
 
 # Every locator and hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
@@ -38,7 +38,9 @@ def locator_weights(wildcards):
     entry = LOCATE_PLAN.named(wildcards.locator)
     code = []
     if entry.kind == "built-in":
-        code = [of_module(f"factdrift.locate.methods.{function_of(entry.name).rpartition('.')[0]}")]
+        code = [
+            of_module(f"factdrift.evaluation.locators.methods.{function_of(entry.name).rpartition('.')[0]}")
+        ]
     return "".join([edited_weights(wildcards), *code])
 
 

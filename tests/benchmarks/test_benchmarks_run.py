@@ -447,7 +447,7 @@ def test_other_changes_are_an_error() -> None:
     import torch
     from editing import same
 
-    from factdrift.edit.methods.interface import Edited
+    from factdrift.evaluation.methods.interface import Edited
     from factdrift.models.deltas import Dense
 
     change = torch.arange(1.0, 13).reshape(3, 4)

@@ -13,7 +13,7 @@ from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
 from factdrift.core.settings import configure
-from factdrift.edit.methods.own import keys_of_methods
+from factdrift.evaluation.methods.own import keys_of_methods
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from factdrift.core.addresses import check_addresses, is_url
 from factdrift.core.errors import InputError
 from factdrift.core.redaction import redacted
 from factdrift.core.settings import configure
-from factdrift.edit.methods.own import keys_of_methods
+from factdrift.evaluation.methods.own import keys_of_methods
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,13 @@ def test_comments_docstrings_layout_and_help_count_nowhere(before: dict[str, str
             {"statements extract", "updates classify", "edit run", "neighbors search"},
         ),
         ("models/loading.py", "return ", "return 0 and ", {"models train", "edit run"}, {"edit figures"}),
-        ("edit/scores/figures.py", "return ", "return 0 and ", {"edit figures"}, {"edit run", "edit table"}),
+        (
+            "evaluation/scores/figures.py",
+            "return ",
+            "return 0 and ",
+            {"edit figures"},
+            {"edit run", "edit table"},
+        ),
     ],
 )
 def test_a_change_counts_where_the_module_is_imported_and_only_there(
@@ -116,10 +122,10 @@ def test_a_change_within_a_command_module_counts_for_its_command_only(before: di
 
 def test_a_module_covers_what_its_functions_import(package: Path):
     assert "factdrift.core.tables" in fingerprint.closure("factdrift.statements.gather")
-    before = fingerprint.of_module("factdrift.edit.run")
+    before = fingerprint.of_module("factdrift.evaluation.run")
     forget()
     replaced(package / "models/scoring.py", "return ", "return 0 and ")
-    assert fingerprint.of_module("factdrift.edit.run") != before
+    assert fingerprint.of_module("factdrift.evaluation.run") != before
 
 
 def test_imports_for_type_checkers_do_not_count(package: Path):

@@ -27,7 +27,7 @@ from factdrift.core.settings import (
     scope,
 )
 from factdrift.core.switches import switches
-from factdrift.edit.methods.own import keys_of_methods
+from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.updates.method import PART, MethodSettings, method_of
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,7 @@ from support.workflow import snakemake as run_snakemake
 
 from factdrift.cli import parser
 from factdrift.core.settings import configure
-from factdrift.edit.methods.own import keys_of_methods
+from factdrift.evaluation.methods.own import keys_of_methods
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PROGRAMS = ("factdrift", "snakemake", "make")

@@ -6,25 +6,25 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from factdrift.answer.schemas import CLOZES as ANSWER_CLOZES
-from factdrift.answer.schemas import PREDICTIONS as ANSWER_PREDICTIONS
-from factdrift.answer.schemas import SCORES as ANSWER_SCORES
 from factdrift.audit.account import AUDIT
 from factdrift.audit.kinds import KINDS as AUDIT_KINDS
 from factdrift.chat.tables import ANSWERS, REQUESTS, STORED
-from factdrift.edit.dataset import EDITS
-from factdrift.edit.lifelong.dataset import STREAM_EDITS
-from factdrift.edit.lifelong.scores import STREAM_SCORES
-from factdrift.edit.lifelong.tables import INTERVALS, STREAM_PROBES
-from factdrift.edit.scores.metrics import PROBES as EDIT_PROBES
-from factdrift.edit.scores.metrics import SCORES as EDIT_SCORES
+from factdrift.evaluation.answer_schemas import CLOZES as ANSWER_CLOZES
+from factdrift.evaluation.answer_schemas import PREDICTIONS as ANSWER_PREDICTIONS
+from factdrift.evaluation.answer_schemas import SCORES as ANSWER_SCORES
+from factdrift.evaluation.locators.table import SCORES as LOCATE_SCORES
+from factdrift.evaluation.questions.stream import STREAM_EDITS
+from factdrift.evaluation.questions.updates import EDITS
+from factdrift.evaluation.scores.against_edits import VS_EDIT
+from factdrift.evaluation.scores.metrics import PROBES as EDIT_PROBES
+from factdrift.evaluation.scores.metrics import SCORES as EDIT_SCORES
+from factdrift.evaluation.scores.stream import STREAM_SCORES
+from factdrift.evaluation.stream_tables import INTERVALS, STREAM_PROBES
 from factdrift.klob.candidates import CANDIDATES as KLOB_CANDIDATES
 from factdrift.klob.candidates import CHAIN_DROPS, FACT_DROPS
 from factdrift.klob.facts import DROPS as FACT_STATEMENT_DROPS
 from factdrift.klob.facts import FACTS
 from factdrift.klob.schemas import EXAMPLES, RECALL, SENTENCES
-from factdrift.locate.against_edits import VS_EDIT
-from factdrift.locate.table import SCORES as LOCATE_SCORES
 from factdrift.models.bundled.corpus import SENTENCES as MODEL_SENTENCES
 from factdrift.models.bundled.taught import TAUGHT
 from factdrift.neighbors.facts import NEIGHBORS

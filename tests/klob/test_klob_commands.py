@@ -13,7 +13,7 @@ from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings, settings_of
 from factdrift.core.settings import check_files, configure
-from factdrift.edit.methods.own import keys_of_methods
+from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.klob.settings import Settings
 
 from .conftest import PHRASES, RESOURCES

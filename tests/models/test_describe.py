@@ -61,7 +61,7 @@ def test_each_family(family: str, tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    from factdrift.edit.methods.record import records
+    from factdrift.evaluation.methods.record import records
 
     for family in ("llama", "gpt2"):
         main(["models", "describe", str(saved(family, tmp_path / family))])

@@ -16,11 +16,11 @@ from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 
 import factdrift  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.edit.lifelong.state import Carried  # noqa: E402
-from factdrift.edit.methods.hyperparameters import Hyper  # noqa: E402
-from factdrift.edit.methods.interface import Artefacts, Edited  # noqa: E402
-from factdrift.edit.methods.own import Entry  # noqa: E402
-from factdrift.edit.methods.rag import dense  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Edited  # noqa: E402
+from factdrift.evaluation.methods.own import Entry  # noqa: E402
+from factdrift.evaluation.methods.rag import dense  # noqa: E402
+from factdrift.evaluation.states.standing import Carried  # noqa: E402
 from factdrift.models.checkpoint import load_checkpoint  # noqa: E402
 
 CODE = """

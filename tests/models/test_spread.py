@@ -15,7 +15,7 @@ from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.edit.methods.regimes import edited  # noqa: E402
+from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models import devices  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.fork import check_logits  # noqa: E402

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.edit.layouts.rows import SCHEMA
+from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.klob.schemas import EXAMPLES, SENTENCES
 from factdrift.publish.folders import write_folders
 from factdrift.streams.assemble import STREAM

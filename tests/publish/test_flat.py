@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as some
 
-from factdrift.edit.layouts.rows import SCHEMA
+from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.publish.flat import FLAT, write_flat
 
 from .conftest import object_, update

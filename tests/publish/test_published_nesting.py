@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from factdrift.edit.layouts.rows import SCHEMA
+from factdrift.evaluation.layouts.rows import SCHEMA
 from factdrift.wikifactdiff.export import export
 
 from .conftest import Bench, Row, object_, update

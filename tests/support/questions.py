@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from factdrift.answer.settings import Settings
 from factdrift.core.keys import read_settings
+from factdrift.evaluation.answer_settings import Settings
 from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, write_rows
 
 PLACES = {"Q1": "Atlantis", "Q2": "America", "Q3": "New Orleans"}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from factdrift.edit.methods import registry
-from factdrift.edit.methods.hyperparameters import Hyper, read_hyper
-from factdrift.edit.methods.interface import Artefacts, Edit, Method
-from factdrift.edit.methods.record import Record, records
+from factdrift.evaluation.methods import registry
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Method
+from factdrift.evaluation.methods.record import Record, records
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import count_moments
 from support.tiny_models import TEXT

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from factdrift.core.paths import LOCATORS
-from factdrift.edit.methods.hyperparameters import read_hyper
-from factdrift.locate.interface import Context
-from factdrift.locate.prompts import Sentence, subject_characters, tokenized
+from factdrift.evaluation.locators.interface import Context
+from factdrift.evaluation.locators.prompts import Sentence, subject_characters, tokenized
+from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.models.loaded import Loaded
 from support.tiny_models import tiny_tokenizer
 

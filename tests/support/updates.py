@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.edit.dataset import Choice, write_edits
+from factdrift.evaluation.questions.updates import Choice, write_edits
 
 RULERS = {
     "Atlantis": ("Marta Kowalska", "Joe Biden"),

@@ -375,7 +375,7 @@ def settings(variant: str = "paper", **switches: Any) -> MethodSettings:
     """The settings with these defaults."""
     from factdrift.core.keys import read_settings, settings_of
     from factdrift.core.settings import configure
-    from factdrift.edit.methods.own import keys_of_methods
+    from factdrift.evaluation.methods.own import keys_of_methods
 
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
     config: dict[str, Any] = {"snapshots": days, "variant": variant, **switches}

@@ -11,7 +11,7 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings, settings_of
 from factdrift.core.settings import configure
-from factdrift.edit.methods.own import keys_of_methods
+from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.tempripple.method import PART, ItemMethod
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.edit.layouts.rows import SCHEMA
+from factdrift.evaluation.layouts.rows import SCHEMA
 
 from .conftest import (
     BIDEN,

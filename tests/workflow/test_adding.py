@@ -67,8 +67,8 @@ METHOD = [
         "  warmth: {description: How warm., type: integer, minimum: 1, default: 7}\n",
     ),
     Place(
-        "workflow/factdrift/edit/methods/mine.py",
-        "from factdrift.edit.methods.interface import Edited\n\n\n"
+        "workflow/factdrift/evaluation/methods/mine.py",
+        "from factdrift.evaluation.methods.interface import Edited\n\n\n"
         "def mine(loaded, edits, hyper, artefacts):\n"
         '    return Edited(contexts=["True: "] * len(edits))\n',
     ),

@@ -38,11 +38,14 @@ COMMANDS = {
     "rdf": ("tempripple.jobs", ""),
     "sparql": ("tempripple.jobs", ""),
     "models": ("models.jobs", "language models: descriptions, second moments, the bundled sample models"),
-    "models describe": ("edit.tools", ""),
-    "edit": ("edit.jobs", "editing methods on language models: edits, scores, layouts of other projects"),
-    "locate": ("locate.jobs", "locating methods on language models: run and compare them"),
+    "models describe": ("evaluation.tool_jobs", ""),
+    "edit": (
+        "evaluation.jobs",
+        "editing methods on language models: edits, scores, layouts of other projects",
+    ),
+    "locate": ("evaluation.locate_jobs", "locating methods on language models: run and compare them"),
     "answer": (
-        "answer.jobs",
+        "evaluation.answer_jobs",
         "ask models TempRIPPLE's questions: without or with context, after an edit",
     ),
     "chat": ("chat.jobs", "ask a chat model; keep, export and import its answers"),

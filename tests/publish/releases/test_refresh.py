@@ -15,7 +15,7 @@ from support.server import Server, serving
 from factdrift.cli import main
 from factdrift.core.nodes import file_lock
 from factdrift.core.settings import configure
-from factdrift.edit.methods.own import keys_of_methods
+from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.publish.releases import build
 from factdrift.publish.releases.candidates import candidates
 from factdrift.publish.releases.refresh import SKIPPED

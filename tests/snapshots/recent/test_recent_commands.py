@@ -19,7 +19,7 @@ from factdrift.cli import main
 from factdrift.core.addresses import TOKEN_VARIABLE
 from factdrift.core.paths import SNAKEFILE
 from factdrift.core.settings import configure
-from factdrift.edit.methods.own import keys_of_methods
+from factdrift.evaluation.methods.own import keys_of_methods
 
 CONTACT = "tests@example.org"
 PERIOD = ("--since", "2026-01-01", "--until", "2026-04-01")

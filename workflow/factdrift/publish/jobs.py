@@ -83,7 +83,7 @@ class Refresh(Job, command="refresh"):
         from factdrift.core.paths import CONFIG
         from factdrift.core.settings import configure
         from factdrift.core.yaml_files import read_yaml
-        from factdrift.edit.methods.own import keys_of_methods
+        from factdrift.evaluation.methods.own import keys_of_methods
         from factdrift.publish.releases.refresh import Order, Settings, refresh
         from factdrift.publish.releases.series import configuration
         from factdrift.snapshots.fetch import Client

@@ -1,0 +1,139 @@
+"""A chat model is asked through the loopback server and the store."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from support.chat_server import ChatServer, chat_serving
+from support.questions import items, settings_with, write_tables
+
+from factdrift.cli import main
+from factdrift.evaluation.questions.items import read_items
+
+PROMPT = settings_with().answer_prompts_letter
+
+
+def knowing(body: dict[str, Any]) -> str:
+    """Copies the name that the context gives, if an option has it; says nothing useful otherwise."""
+    (turn,) = body["messages"]
+    first, *rest = turn["content"].splitlines()
+    options = dict(line.split(". ", 1) for line in rest if line[:3] in ("A. ", "B. ", "C. ", "D. "))
+    for letter, option in options.items():
+        if first.endswith(f" is {option}."):
+            return f"The answer is ({letter})."
+    return "I do not know."
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with chat_serving(answer=knowing) as serving:
+        yield serving
+
+
+class Bench:
+    def __init__(self, folder: Path, url: str):
+        self.folder = folder
+        self.items, _ = write_tables(folder)
+        self.chat = {"model": "tiny", "base_url": url, "backoff": 0.01, "tries": 2, "answer_tokens": 16}
+
+    def run(self, *words: str, **chat: Any) -> int:
+        return main([*words, "--settings", json.dumps({**self.chat, **chat})])
+
+    def ask(self, named: Sequence[str] = (), **chat: Any) -> list[dict[str, Any]]:
+        """The predictions, by the three commands of the workflow."""
+        requests, answers = self.folder / "requests.parquet", self.folder / "answers.parquet"
+        named = ["--items", str(self.items), "--prompt", PROMPT, *named]
+        assert self.run("answer", "requests", *named, "-o", str(requests), **chat) == 0
+        store = ["--requests", str(requests), "--store", str(self.folder / "store"), "-o", str(answers)]
+        assert self.run("chat", "ask", *store, **chat) == 0
+        output = self.folder / "predictions.parquet"
+        read = ["--answers", str(answers), "--out-run", str(self.folder / "run.json"), "-o", str(output)]
+        assert self.run("answer", "read", *named, *read, **chat) == 0
+        return list(pq.read_table(output).to_pylist())
+
+
+def test_letters_are_read_from_the_answers(tmp_path: Path, server: ChatServer) -> None:
+    bench = Bench(tmp_path, server.url)
+    rows = {(row["condition"], row["item_id"]): row for row in bench.ask()}
+    chosen = read_items(bench.items)
+    assert len(rows) == 2 * len(chosen) == 20
+    for item in chosen:
+        without, told = rows["without", item["item_id"]], rows["with", item["item_id"]]
+        assert (without["output"], without["parsed"], without["correct"]) == ("I do not know.", None, False)
+        named = item["context"].rpartition(" is ")[2].removesuffix(".")
+        assert told["parsed"] == (item["options"].index(named) if named in item["options"] else None)
+        assert told["correct"] == (item["answer_label"] == named)
+        assert (told["model"], told["scoring"]) == ("tiny", "letter")
+    about = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert about["served"] == ["tiny-2026-01-01"]
+    assert about["answer_prompts_letter"] == PROMPT
+    assert {row["run_id"] for row in rows.values()} == {about["run_id"]}
+
+
+def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, server: ChatServer) -> None:
+    bench = Bench(tmp_path, server.url)
+    everything = read_items(bench.items)
+    kinds = Counter((item["task"], item["hop"]) for item in everything)
+    assert max(kinds.values()) > 2
+    some = read_items(bench.items, 2)
+    assert Counter((item["task"], item["hop"]) for item in some) == {
+        kind: min(number, 2) for kind, number in kinds.items()
+    }
+    assert [item for item in everything if item in some] == some == read_items(bench.items, 2)
+    assert [item for item in read_items(bench.items, 1) if item in some] == read_items(bench.items, 1)
+    assert any(read_items(bench.items, 2, seed) != some for seed in range(1, 9))
+    asked = bench.ask(named=("--limit", "2", "--seed", "0"))
+    assert {row["item_id"] for row in asked} == {item["item_id"] for item in some}
+
+
+def test_stored_answers_are_read_again_without_a_server(tmp_path: Path, server: ChatServer) -> None:
+    bench = Bench(tmp_path, server.url)
+    first = bench.ask()
+    asked = sum(server.asked.values())
+    assert bench.ask(mode="replay") == first
+    assert sum(server.asked.values()) == asked
+
+
+def test_refusals_are_wrong_and_failures_do_not_count(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fault(path: str, body: dict[str, Any], attempt: int) -> str | None:
+        said = body["messages"][0]["content"]
+        return "refusal" if "Atlantis" in said else "500" if "America" in said else None
+
+    server.fault = fault
+    bench = Bench(tmp_path, server.url)
+    rows = bench.ask()
+    failed = sum(row["reason"] == "failed" for row in rows)
+    # What begins so is shown in the terminal, too.
+    said = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("factdrift: "))
+    assert f"{failed} of 20 requests to tiny failed and have no answer" in said
+    subject = {item["item_id"]: item["s"] for item in items()}
+    for row in rows:
+        match subject[row["item_id"]]:
+            case "Q1":
+                assert (row["parsed"], row["correct"]) == (None, False)
+            case "Q2":
+                assert (row["reason"], row["correct"]) == ("failed", None)
+            case _:
+                assert row["reason"] is None
+
+
+def test_answers_to_other_questions_are_refused(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = Bench(tmp_path, server.url)
+    bench.ask()
+    answers = tmp_path / "answers.parquet"
+    pq.write_table(pq.read_table(answers).slice(1), answers)
+    named = ["--items", str(bench.items), "--prompt", PROMPT, "--answers", str(answers)]
+    out = ["--out-run", str(tmp_path / "r.json"), "-o", str(tmp_path / "o.parquet")]
+    assert bench.run("answer", "read", *named, *out) == 1
+    assert "no answers to the questions about these items" in capsys.readouterr().err

@@ -1,0 +1,116 @@
+"""Scores of questions with a date, on predictions by hand, and the questions asked of an untrained model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.cli import main
+from factdrift.core.tables import write_parquet
+from factdrift.evaluation.answer_schemas import PREDICTIONS
+from factdrift.evaluation.scores.dated import DATED_SCORES
+from factdrift.evaluation.ways.prompts import cloze_of
+from factdrift.streams.asof import Chain, Value, questions
+from factdrift.streams.schemas import ASOF
+from factdrift.streams.timelines import NEVER_ENDS, Held
+from factdrift.tempripple.distractors import Instance, Pool
+
+TIMELINE = [
+    Held(1, (20110101, 20141231), (20110101, 20150101)),
+    Held(2, (20160101, 20181231), (20160101, 20181231)),
+    Held(3, (20190101, 20210104), (20190101, NEVER_ENDS)),
+]
+NAMES = {1: "Ann", 2: "Bob", 3: "Cid"}
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    sentences = "The mayor of Town is ____", "The mayor of Town was ____"
+    values = {item: Value(label) for item, label in NAMES.items()}
+    chain = Chain("Q9-P6", *sentences, values, frozenset(values), TIMELINE)
+    pool = Pool([Instance(("Q104", "P6"), "Q4", "Dan", None)])
+    found = list(questions(chain, pool, [20150101, 20210104], 0))
+    write_parquet(pa.Table.from_pylist(found, ASOF), tmp_path / "asof.parquet")
+    return tmp_path / "asof.parquet"
+
+
+def scores(
+    items: Path, likely: dict[tuple[str, str], float], without: dict[str, str] | None = None
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The scores where an option has the log-probability of (date, label), else -9.
+
+    `without`: date -> why there is no answer.
+    """
+    predictions = []
+    for item in pq.read_table(items).to_pylist():
+        logprobs = [likely.get((item["date"], label), -9.0) for label in item["options"]]
+        best = logprobs.index(max(logprobs))
+        correct = best == item["answer_index"]
+        named = {"run_id": "r", "model": "m", "scoring": "loglik", "condition": "without"}
+        own = {"item_id": item["item_id"], "parsed": best, "correct": correct, "logprobs": logprobs}
+        if reason := (without or {}).get(item["date"]):
+            right = False if reason == "not_finite" else None
+            own = {"item_id": item["item_id"], "reason": reason, "correct": right}
+        predictions.append(named | own)
+    path, output = items.with_name("predictions.parquet"), items.with_name("scores.parquet")
+    write_parquet(pa.Table.from_pylist(predictions, PREDICTIONS), path)
+    line = ["answer", "dated-scores", "--items", str(items), "--predictions", str(path), "-o", str(output)]
+    assert main(line) == 0
+    table = pq.read_table(output)
+    assert table.schema.equals(DATED_SCORES)
+    return {(row["precision"], row["holds"]): row for row in table.to_pylist()}
+
+
+def test_accuracy_wins_and_robustness(items: Path):
+    # Ann is likelier in 2012 than in 2017 and 2020, Bob is not likelier in 2017 than in 2012.
+    ann = {("2012", "Ann"): -1.0, ("2017", "Ann"): -2.0, ("2020", "Ann"): -5.0}
+    found = scores(items, ann | {("2017", "Bob"): -3.0, ("2012", "Bob"): -3.0})
+    everything = found["year", "all"]
+    assert (everything["n"], everything["right"]) == (3, 1)
+    # Each of three facts is compared with itself under the two dates of the others.
+    assert (everything["pairs"], everything["won"], everything["facts"]) == (6, 2 + 1, 3)
+    assert everything["robust"] == pytest.approx(1 / 3)
+    assert found["year", "then"]["win_rate"] == 1
+    assert found["year", "before"]["win_rate"] == 0.5
+    assert found["day", "all"]["won"] == 0
+    assert list(found)[:4] == [("day", name) for name in ("all", "before", "now", "then")]
+
+
+def test_what_has_no_answer_is_counted_and_output_that_is_not_finite_is_wrong(items: Path):
+    likely = {("2012", "Ann"): -1.0, ("2017", "Bob"): -1.0, ("2020", "Cid"): -1.0}
+    row = scores(items, likely, {"2012": "not_finite"})["year", "all"]
+    assert (row["n"], row["right"], row["unanswered"]) == (3, 2, 0)
+    # Ann's two pairs, and those of the others with 2012, are not won.
+    assert (row["pairs"], row["won"], row["pairs_left_out"], row["facts"], row["robust"]) == (6, 2, 0, 3, 0)
+    row = scores(items, likely, {"2012": "too_long"})["year", "all"]
+    assert (row["n"], row["right"], row["unanswered"]) == (2, 2, 1)
+    assert (row["pairs"], row["won"], row["pairs_left_out"], row["facts"], row["robust"]) == (2, 2, 4, 2, 1)
+    rows = scores(items, likely, {item["date"]: "too_long" for item in pq.read_table(items).to_pylist()})
+    assert {(row["n"], row["accuracy"], row["win_rate"]) for row in rows.values()} == {(0, None, None)}
+
+
+def test_a_dated_sentence_with_a_blank_is_a_cloze():
+    assert cloze_of("As of 2018, the mayor of Town is ____") == "As of 2018, the mayor of Town is"
+
+
+def test_a_model_is_asked_as_it_is_asked_tempripple(items: Path):
+    torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+    from support.tiny_models import tiny_model
+
+    folder = items.parent
+    loaded = tiny_model("llama", dtype=torch.float32, positions=192)
+    loaded.model.save_pretrained(folder / "model")
+    loaded.tokenizer.save_pretrained(folder / "model")
+    settings = json.dumps({"device": "cpu", "batch": 8, "answer_tokens": 2})
+    line = ["answer", "run", "--items", str(items), "--model", str(folder / "model")]
+    line += ["--settings", settings, "--parts", str(folder / "parts")]
+    line += ["--out-run", str(folder / "run.json"), "-o", str(folder / "predictions.parquet")]
+    assert main(line) == 0
+    rows = pq.read_table(folder / "predictions.parquet").to_pylist()
+    assert {row["item_id"] for row in rows} == set(pq.read_table(items)["item_id"].to_pylist())
+    assert all(len(row["logprobs"]) == 4 for row in rows if row["scoring"] == "loglik")

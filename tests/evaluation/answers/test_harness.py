@@ -1,0 +1,203 @@
+"""Tasks for lm-evaluation-harness: what is in them, and that the harness gets our own answers by them."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from support.lm_harness import same_answers
+from support.questions import items, settings_with, write_tables
+
+from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.core.owned import LIST
+from factdrift.evaluation.questions.updates import EDITS
+from factdrift.evaluation.tools.harness import QUESTIONS, Task, cloze_tasks, question_tasks, write_tasks
+from factdrift.evaluation.ways.prompts import cloze_of
+
+PROMPT = "{context} {cloze}"
+CLOZES = [
+    {"benchmark": "wikifactdiff", "fact": fact, "role": role, "prompt": prompt, "object": name}
+    for fact, prompt in (("Q1-P6", "The head of government of Atlantis is"), ("Q2-P6", "America is led by"))
+    for role, name in (("update, new", "Joe Biden"), ("update, old", "a baker"))
+]
+
+
+def read(folder: Path, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(folder / f"{name}.parquet").to_pylist()
+    return found
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    questions = write_tables(tmp_path)[0]
+    found = [*question_tasks("tempripple", questions, PROMPT), *cloze_tasks(CLOZES)]
+    write_tasks(found, tmp_path / "tasks")
+    return tmp_path / "tasks"
+
+
+def test_every_question_with_options_is_in_one_task_of_each_condition(tasks: Path) -> None:
+    wanted = {item["item_id"]: item for item in items() if not item["open_only"]}
+    assert len(wanted) < len(items())
+    for condition in ("without", "with"):
+        group = yaml.safe_load((tasks / f"tempripple_{condition}.yaml").read_text())
+        assert set(group["task"]) == {
+            f"tempripple_{condition}_{kind}" for kind in ("new", "old", "new_related", "old_related")
+        }
+        rows = [row for name in group["task"] for row in read(tasks, name)]
+        assert sorted(row["id"] for row in rows) == sorted(wanted)
+        for row in rows:
+            item = wanted[row["id"]]
+            context = item["context"] + " " if condition == "with" else ""
+            assert row["prompt"] == context + cloze_of(item["question"])
+            assert row["choices"][row["answer"]] == item["answer_label"]
+    assert {row["id"] for row in read(tasks, "tempripple_with_old")} == {
+        item["item_id"] for item in wanted.values() if item["task"] == 2
+    }
+
+
+def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
+    questions = write_tables(tmp_path)[0]
+    probe = {"role": "update", "object": "new", "prompt": "The capital of X is", "target": "Y"}
+    row = {"edit": "Q1-P36", "prompt": probe["prompt"], "target": "Y", "new": "Y", "obsolete": "Z"}
+    row |= {"subject_label": "X", "probes": [probe], "fluency": False}
+    edits = pa.Table.from_pylist([dict.fromkeys(EDITS.names) | row], schema=EDITS)
+    pq.write_table(edits, tmp_path / "edits.parquet")
+    code = (
+        "import sys; from factdrift.cli import main; sys.exit(main(sys.argv[1:]) or 'torch' in sys.modules)"
+    )
+    line = [sys.executable, "-c", code, "answer", "lm-eval", "--questions", f"asked={questions}"]
+    line += ["--edits", str(tmp_path / "edits.parquet"), "--prompt", PROMPT, "-o", str(tmp_path / "out")]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "asked_with_new: 3" in done.stdout
+    # The harness puts no blank before what is continued.
+    assert read(tmp_path / "out", "wikifactdiff_update_old") == [
+        {"id": "Q1-P36", "prompt": "The capital of X is", "target": " Z"}
+    ]
+
+
+def test_another_table_of_questions_is_one_task(tmp_path: Path) -> None:
+    row = {"item_id": "a", "question": "As of 1 May 2021, who was the mayor of X?", "options": ["A", "B"]}
+    path = tmp_path / "asof.parquet"
+    pq.write_table(pa.Table.from_pylist([row | {"answer_index": 1}]), path)
+    (task,) = question_tasks("asof", path, PROMPT)
+    assert (task.name, task.group) == ("asof", "asof")
+    assert task.table.to_pylist() == [
+        {"id": "a", "prompt": "As of 1 May 2021, the mayor of X was", "choices": ["A", "B"], "answer": 1}
+    ]
+    write_tasks([task], tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        LIST,
+        "asof.parquet",
+        "asof.yaml",
+        "tables.py",
+    ]
+
+
+def test_a_folder_is_the_same_wherever_it_is_written_and_is_replaced(tasks: Path, tmp_path: Path) -> None:
+    before = {path.name: path.read_bytes() for path in tasks.iterdir()}
+    assert not any(str(tmp_path).encode() in data for data in before.values())
+    task = Task("other", "other", pa.Table.from_pylist([], schema=QUESTIONS))
+    write_tasks([task], tasks)
+    names = sorted(path.name for path in tasks.iterdir())
+    assert names == [LIST, "other.parquet", "other.yaml", "tables.py"]
+    # A folder with a task of the user's own is left as it is.
+    (tasks / "mine.yaml").write_text("task: mine")
+    with pytest.raises(InputError, match=r"mine\.yaml in it was not written there by factdrift"):
+        write_tasks([task], tasks)
+    assert sorted(path.name for path in tasks.iterdir()) == sorted([*names, "mine.yaml"])
+
+
+def test_what_cannot_be_a_task_is_named(tasks: Path, tmp_path: Path, capsys: Any) -> None:
+    questions = tmp_path / "tr_items.parquet"
+    same = list(question_tasks("x", questions, PROMPT)) * 2
+    with pytest.raises(InputError, match="two tasks are called x_with_new"):
+        write_tasks(same, tasks)
+    with pytest.raises(InputError, match="no task to write"):
+        write_tasks([], tasks)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    with pytest.raises(InputError, match=r"thesis\.tex in it was not written"):
+        write_tasks(cloze_tasks(CLOZES), tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+    with pytest.raises(InputError, match="no column question, options, answer_index"):
+        list(question_tasks("x", _table(tmp_path, {"item_id": ["a"]}), PROMPT))
+    none = {"item_id": ["a"], "question": ["?"], "options": pa.array([None], pa.list_(pa.string()))}
+    with pytest.raises(InputError, match="no question has options"):
+        list(question_tasks("x", _table(tmp_path, none | {"answer_index": [0]}), PROMPT))
+    line = ["answer", "lm-eval", "-o", str(tmp_path / "out"), "--questions"]
+    assert main([*line, "tempripple", "--prompt", PROMPT]) == 1
+    assert "is not of the form tempripple=FILE.parquet" in capsys.readouterr().err
+    assert main([*line, f"tempripple={questions}", "--prompt", "{cloze}"]) == 1
+    assert "it must have {context}" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def _table(folder: Path, columns: Mapping[str, Any]) -> Path:
+    path = folder / "some.parquet"
+    pq.write_table(pa.table(dict(columns)), path)
+    return path
+
+
+def completed(loaded: Any) -> dict[str, Any]:
+    """A cloze test that the model is made to complete, by the weights of the token of its object."""
+    prompt, name = "Marta Kowalska lives in", "a"
+    whole = loaded.tokenizer(f"{prompt} {name}", return_tensors="pt").input_ids
+    hidden = loaded.model(whole[:, :-1], output_hidden_states=True).hidden_states[-1][0, -1]
+    loaded.model.get_output_embeddings().weight.data[whole[0, -1]] = hidden.detach()
+    return CLOZES[0] | {"fact": "Q3-P6", "prompt": prompt, "object": name}
+
+
+def test_the_harness_gets_our_answers_on_an_untrained_model(
+    tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+    pytest.importorskip("lm_eval", reason="lm-eval is installed with `pip install lm_eval`")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    from lm_eval import simple_evaluate
+    from lm_eval.models.huggingface import HFLM
+    from lm_eval.tasks import TaskManager
+    from support.tiny_models import tiny_model
+
+    from factdrift.evaluation.scores.clozes import ask_clozes
+    from factdrift.evaluation.session import Job
+    from factdrift.evaluation.ways.local import Asked, answers
+
+    loaded = tiny_model("llama", dtype=torch.float32, positions=192)
+    settings = settings_with(answer_scoring=["loglik"], answer_normalise="sum")
+    job = Job(loaded, {}, settings)
+    rows = [dict(row) for row in CLOZES] + [completed(loaded)]
+    write_tasks(
+        [*question_tasks("tempripple", tmp_path / "tr_items.parquet", PROMPT), *cloze_tasks(rows)], tasks
+    )
+    done = simple_evaluate(
+        HFLM(pretrained=loaded.model, tokenizer=copy.deepcopy(loaded.tokenizer), batch_size=4),
+        tasks=["tempripple_without", "tempripple_with", "wikifactdiff"],
+        task_manager=TaskManager(include_path=str(tasks), include_defaults=False),
+        bootstrap_iters=0,
+    )
+    found = {name: {row["doc"]["id"]: row for row in rows} for name, rows in done["samples"].items()}
+    chosen = [item for item in items() if not item["open_only"]]
+    for condition in ("without", "with"):
+        asked = [Asked(item, condition, item["context"] * (condition == "with")) for item in chosen]
+        assert same_answers(answers(job, settings, asked), found, condition) == len(chosen)
+    ask_clozes(job, rows, tmp_path / "clozes.parquet")
+    ours = read(tmp_path, "clozes")
+    assert {row["exact"] for row in ours} == {True, False}
+    for row in ours:
+        theirs = found["wikifactdiff_" + row["role"].replace(", ", "_")][row["fact"]]
+        ((logprob, exact),) = theirs["filtered_resps"]
+        tokens = len(loaded.tokenizer(f"{row['prompt']} {row['object']}")["input_ids"])
+        tokens -= len(loaded.tokenizer(row["prompt"])["input_ids"])
+        assert float(logprob) == pytest.approx(row["logprob"] * tokens, abs=1e-3)
+        assert exact == row["exact"]

@@ -1,0 +1,242 @@
+"""Locating beside editing: ranks against scipy, facts against a simulated truth, edits at every block."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.evaluation.blocks import hyper_at, named
+from factdrift.evaluation.scores.against_edits import (
+    METRICS,
+    VS_EDIT,
+    Located,
+    compare,
+    correlations,
+    draw,
+    lines,
+    read_located,
+    spearman,
+    unedited,
+    write_against,
+)
+
+
+def test_ranks_are_those_of_scipy() -> None:
+    random = np.random.default_rng(0)
+    left, right = random.integers(0, 4, (2, 50, 6)).astype(float)
+    left[0] = 1
+    found = spearman(left, right)
+    assert np.isnan(found[0])
+    for row in range(1, 50):
+        if len(set(right[row])) > 1 and len(set(left[row])) > 1:
+            assert found[row] == pytest.approx(stats.spearmanr(left[row], right[row]).statistic, abs=1e-12)
+
+
+def simulated(facts: int, noise: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and metrics [facts, 5 blocks] that share an order of the blocks, with noise in the metrics."""
+    random = np.random.default_rng(seed)
+    left = random.random((facts, 5))
+    return left, left + noise * random.standard_normal((facts, 5))
+
+
+def test_correlations_of_simulated_facts() -> None:
+    exact = {row["measure"]: row for row in correlations(*simulated(30, 0.0), seed=0)}
+    assert all(row["value"] == pytest.approx(1) for row in exact.values())
+    assert exact["rank_per_fact"]["low"] == pytest.approx(1)
+    left, right = simulated(400, 1.0)
+    rows = list(correlations(left, right, 0))
+    per_fact = next(row for row in rows if row["measure"] == "rank_per_fact")
+    each = [stats.spearmanr(a, b).statistic for a, b in zip(left, right, strict=True)]
+    assert per_fact["value"] == pytest.approx(np.mean(each))
+    half = 1.96 * np.std(each, ddof=1) / 20
+    assert (per_fact["low"], per_fact["high"]) == pytest.approx((np.mean(each) - half, np.mean(each) + half))
+    at = [row for row in rows if row["measure"] == "rank_at_layer"]
+    assert [row["layer"] for row in at] == list(range(5))
+    for layer, row in enumerate(at):
+        assert row["value"] == pytest.approx(stats.spearmanr(left[:, layer], right[:, layer]).statistic)
+        # The bootstrap's interval has about the width of Fisher's.
+        assert row["low"] < row["value"] < row["high"]
+        assert row["high"] - row["low"] == pytest.approx(
+            2 * 1.96 / 400**0.5 * (1 - row["value"] ** 2), rel=0.35
+        )
+    independent = simulated(400, 0.0)[0], simulated(400, 0.0, seed=9)[0]
+    for row in correlations(*independent, seed=0):
+        if row["measure"] != "rank_of_means":
+            assert row["low"] - 0.05 < 0 < row["high"] + 0.05
+    constant = next(correlations(np.ones((4, 3)), np.ones((4, 3)), 0))
+    assert (constant["value"], constant["n"]) == (None, 4)
+
+
+def test_table_text_and_figure(tmp_path: Path) -> None:
+    left, right = simulated(20, 0.1)
+    names = [f"e{number}" for number in range(20)]
+    one = Located("causal_tracing", "layer", dict(zip(names, left, strict=True)), "d")
+    constant = Located("rome_layer", "layer", {name: np.eye(5)[2] for name in names}, "d")
+    values = dict(zip(names[1:], right[1:], strict=True))
+    values["e5"] = np.full(5, np.nan)
+    edited = {"rome": dict.fromkeys(METRICS, values)}
+    rows = list(compare("m", [one, constant], edited, 0))
+    assert write_against(rows, tmp_path / "t.parquet") == len(rows)
+    table = pq.read_table(tmp_path / "t.parquet")
+    assert table.schema.equals(VS_EDIT)
+    frame = table.to_pandas()
+    ranks = frame[(frame["locator"] == "causal_tracing") & (frame["measure"] == "rank_per_fact")]
+    assert (len(ranks), set(ranks["n"])) == (len(METRICS), {18})
+    assert (ranks["value"] > 0.8).all()
+    # One of 20 located facts was not edited, and the edit of another has no number.
+    assert set(ranks["left_out"]) == {2}
+    means = frame[(frame["locator"] == "causal_tracing") & (frame["measure"] == "rank_of_means")]
+    assert set(means["n"]) == {18}
+    assert (means["value"] > 0.8).all()
+    located = frame[frame["measure"] == "located"]
+    assert located[located["locator"] == "causal_tracing"]["value"].tolist() == pytest.approx(left.mean(0))
+    by_block = frame[frame["measure"] == "edited"]
+    assert (by_block["n"].unique().tolist(), by_block["left_out"].unique().tolist()) == ([18], [1])
+    text = "\n".join(lines(rows))
+    assert text.endswith("\nn = 18 facts, 2 left out")
+    # A fact whose scores are not finite does not take the others with it.
+    lost = Located("causal_tracing", "layer", one.scores | {"e7": np.full(5, np.nan)}, "d")
+    found = [row for row in compare("m", [lost, constant], edited, 0) if row["measure"] == "rank_of_means"]
+    assert [(row["n"], row["left_out"]) for row in found[:1]] == [(17, 3)]
+    assert found[0]["value"] > 0.8
+    assert "causal_tracing: n = 17 facts, 3 left out" in lines(
+        list(compare("m", [lost, constant], edited, 0))
+    )
+    assert "m, rome; efficacy_d by block" in text
+    assert "causal_tracing" in text
+    draw(rows, [tmp_path / "f.svg"])
+    assert "edits at one block" in (tmp_path / "f.svg").read_text(encoding="utf-8")
+    with pytest.raises(InputError, match="no locator's scores can be compared"):
+        write_against([row for row in rows if not row["measure"].startswith("rank")], tmp_path / "u.parquet")
+
+
+def test_scores_of_blocks_are_read_from_shards(tmp_path: Path) -> None:
+    for place in range(2):
+        rows: list[dict[str, Any]] = [
+            {"sentence": f"e{place}", "reason": None, "layers": [1.0, 2.0]},
+            {"sentence": f"lost{place}", "reason": "too_long", "layers": None},
+        ]
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / f"{place}.parquet")
+        about = {"name": "a", "granularity": "head", "units": 8, "device": str(place), "model_digest": "d"}
+        (tmp_path / f"{place}.json").write_text(json.dumps(about), encoding="utf-8")
+    tables = sorted(tmp_path.glob("*.parquet"))
+    found = read_located(tables, sorted(tmp_path.glob("*.json")))
+    assert found is not None
+    assert {name: values.tolist() for name, values in found.scores.items()} == {"e0": [1, 2], "e1": [1, 2]}
+    assert (found.locator, found.granularity) == ("a", "head")
+
+
+def test_methods_at_a_block() -> None:
+    assert hyper_at("rome", "sample", {"steps": 7}, 3)["layer"] == 3
+    assert hyper_at("memit", "sample", {"layers": [0, 1]}, 2)["layers"] == [2]
+    assert named("ft", 2) == "ft@2"
+    with pytest.raises(InputError, match="mend edits no block"):
+        hyper_at("mend", "sample", {}, 0)
+
+
+def test_methods_that_made_no_edit_at_a_block_are_named() -> None:
+    values = {"a": np.array([1.0, np.nan, np.nan]), "b": np.array([np.nan, 0.5, np.nan])}
+    edited = {"rome": dict.fromkeys(METRICS, values), "ft": {"efficacy_d": {"a": np.ones(3)}}}
+    assert list(unedited("m", edited, ["rome", "ft", "memit"], 3)) == [
+        f"{method} on m: not compared, since no edit was made at block {blocks}; the log of its job says why"
+        for method, blocks in (("rome", "2"), ("memit", "0, 1, 2"))
+    ]
+
+
+def write_rome_layers(loaded: Any, artefacts: Any, folder: Path, strict: bool = False) -> tuple[Any, Any]:
+    """Two edits of ROME at every block, as tables in a folder; returns the updates and their sentences."""
+    from support.tiny_edits import EDITS, SETTINGS
+
+    from factdrift.evaluation.layers import write_layers
+    from factdrift.evaluation.locate_jobs import EditLayers
+    from factdrift.evaluation.methods.interface import Prepared
+    from factdrift.evaluation.questions.probes import Update
+    from factdrift.evaluation.session import Job
+    from factdrift.evaluation.settings import Settings
+    from factdrift.models.alignment import align
+
+    updates = [
+        Update(
+            edit,
+            {"edit": edit.id, "fluency": False, "prompt": edit.prompt, "target": edit.target}
+            | {"probes": [{"role": "update", "object": "new", "prompt": edit.prompt, "target": edit.target}]},
+        )
+        for edit in EDITS[:2]
+    ]
+    pairs = [(one.edit.prompt, target) for one in updates for target in ("", one.edit.target)]
+    sentences = {pair: align(loaded.tokenizer, *pair) for pair in pairs}
+    settings = Settings(
+        device="cpu", gpus=1, dtype="float64", batch=1, budget=512, length=20, regime="independent", group=1
+    )
+    command = EditLayers(
+        edits=folder / "edits.parquet",
+        aligned=folder / "aligned.parquet",
+        unaligned=folder / "unaligned.parquet",
+        model="tiny",
+        trust_remote_code=False,
+        template="none",
+        settings=settings,
+        method="rome",
+        set=dict(SETTINGS["rome"]),
+        strict=strict,
+        parts=folder / "parts",
+        out_probes=folder / "probes.parquet",
+        out_edits=folder / "edits.parquet",
+    )
+    write_layers(command, Job(loaded, sentences, settings), updates, lambda hyper: Prepared(hyper, artefacts))
+    return updates, sentences
+
+
+def test_edits_at_every_block(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+    from support.tiny_edits import SETTINGS, tiny_artefacts
+    from support.tiny_models import tiny_model
+
+    from factdrift.evaluation.methods.registry import method_of
+    from factdrift.models.deltas import applied
+    from factdrift.models.scoring import score
+
+    loaded = tiny_model("gpt2")
+    found = tiny_artefacts(loaded)
+    updates, sentences = write_rome_layers(loaded, found, tmp_path)
+    probes = pq.read_table(tmp_path / "probes.parquet").to_pylist()
+    assert [row["method"] for row in probes] == [named("rome", layer) for layer in range(3) for _ in range(2)]
+    assert len(pq.read_table(tmp_path / "edits.parquet")) == 6
+    assert not (tmp_path / "parts").exists()
+    for layer in range(3):
+        edit = updates[1].edit
+        hyper = hyper_at("rome", "tiny", SETTINGS["rome"], layer)
+        made = method_of(hyper)(loaded, [edit], hyper, found)
+        with applied(loaded.model, made.deltas, 0), torch.no_grad():
+            alone = score(loaded, [sentences[edit.prompt, edit.target]]).logprob[0]
+        (row,) = [row for row in probes if (row["method"], row["edit"]) == (named("rome", layer), edit.id)]
+        assert row["logprob"] == pytest.approx(alone, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:second moments")
+def test_a_block_that_the_method_cannot_edit_is_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch", reason="language models are installed with `make models`")
+    from support.tiny_models import TEXT, tiny_model
+
+    from factdrift.evaluation.methods.interface import Artefacts
+    from factdrift.models.moments import count_moments
+
+    loaded = tiny_model("qwen3_moe", mlp_only_layers=[1])
+    artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [1], TEXT, ridge=1e-3))
+    write_rome_layers(loaded, artefacts, tmp_path)
+    probes = pq.read_table(tmp_path / "probes.parquet").to_pylist()
+    assert [row["method"] for row in probes] == ["rome@1", "rome@1"]
+    said = capsys.readouterr().out
+    assert said.count("skipped: methods: rome on tiny-qwen3_moe: mixture of experts") == 2
+    with pytest.raises(CannotEdit, match="block 0 of the family qwen3_moe"):
+        write_rome_layers(loaded, artefacts, tmp_path / "strict", strict=True)

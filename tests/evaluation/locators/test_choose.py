@@ -1,0 +1,105 @@
+"""The sentences that locators are run on."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.locators.choose import drawn, write_edit_facts, write_examples
+from factdrift.evaluation.locators.prompts import SENTENCES, Sentence, cut, read_sentences
+from factdrift.evaluation.questions.updates import EDITS
+
+
+def test_all_sentences_with_their_subjects(klob: Path, tmp_path: Path) -> None:
+    found = write_examples(klob, 0, 0, tmp_path, tmp_path / "s.parquet")
+    assert found == {"c": 18, "r": 16, "u": 18}
+    rows = {row["sentence"]: row for row in read_sentences(tmp_path / "s.parquet")}
+    assert len(rows) == 52
+    one = rows["c0.2"]
+    assert one["text"][one["start"] : one["end"]] == "Marta Kowalska"
+    assert (one["answer"], one["fact"]) == ("Marta", "Q0|P1|Q9")
+    assert one["group"] == rows["c0.1"]["group"] != rows["c1.1"]["group"]
+    # A chain about the same fact has its noise, but is no wording of it.
+    assert rows["r0.4"]["fact"] == one["fact"]
+    assert rows["r0.4"]["group"] != rows["rc0.1"]["group"]
+    # A random sentence has no subject: the words in its place count.
+    random = rows["uc0.2"]
+    assert random["answer"] is None
+    assert random["text"][random["start"] : random["end"]] == "government lives"
+    for name in "cru":
+        assert pq.read_table(tmp_path / f"klob_{name}.parquet").equals(
+            pq.read_table(klob / f"klob_{name}.parquet")
+        )
+
+
+def test_a_limit_draws_examples_and_their_random_sentences(klob: Path, tmp_path: Path) -> None:
+    found = write_examples(klob, 2, 7, tmp_path / "a", tmp_path / "a.parquet")
+    assert found == {"c": 6, "r": 8, "u": 2}
+    facts = pq.read_table(tmp_path / "a" / "klob_c.parquet")["example_id"].to_pylist()
+    rows = read_sentences(tmp_path / "a.parquet")
+    assert {row["sentence"][1:3] for row in rows if row["subtask"] == "u"} <= set(facts)
+    write_examples(klob, 2, 7, tmp_path / "b", tmp_path / "b.parquet")
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    drawn = set()
+    for seed in range(8):
+        write_examples(klob, 2, seed, tmp_path / "c", tmp_path / "c.parquet")
+        drawn.add(tuple(pq.read_table(tmp_path / "c" / "klob_c.parquet")["example_id"].to_pylist()))
+    assert len(drawn) > 2
+
+
+def test_missing_tables_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"klob_c\.parquet is missing"):
+        write_examples(tmp_path, 0, 0, tmp_path, tmp_path / "s.parquet")
+    with pytest.raises(InputError, match="no such file"):
+        read_sentences(tmp_path / "none.parquet")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "klob_c.parquet")
+    with pytest.raises(InputError, match="it lacks"):
+        write_examples(tmp_path, 0, 0, tmp_path, tmp_path / "s.parquet")
+
+
+def test_edits_ask_for_what_is_replaced(tmp_path: Path) -> None:
+    rows = [
+        dict.fromkeys(EDITS.names)
+        | {"edit": f"e{n}", "prompt": f"The head of Land{n} is", "subject_label": f"Land{n}", "target": "New"}
+        | {"obsolete": "Old" if n else None, "fluency": True, "probes": []}
+        for n in range(4)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=EDITS), tmp_path / "edits.parquet")
+    number = write_edit_facts(
+        tmp_path / "edits.parquet", 2, 0, tmp_path / "chosen.parquet", tmp_path / "s.parquet"
+    )
+    sentences = read_sentences(tmp_path / "s.parquet")
+    assert number == len(sentences) == 2
+    for row in sentences:
+        assert row["text"][row["start"] : row["end"]] == f"Land{row['sentence'][1]}"
+        assert row["answer"] == "Old"
+    chosen = pq.read_table(tmp_path / "chosen.parquet")
+    assert chosen["edit"].to_pylist() == [row["sentence"] for row in sentences]
+    assert not any(chosen["fluency"].to_pylist())
+    assert pq.read_table(tmp_path / "s.parquet").schema.equals(SENTENCES)
+
+
+def test_batches_hold_whole_groups_within_the_budget() -> None:
+    of = [Sentence(f"s{n:02}", "", tuple(range(1 + n % 7)), None, (), group=f"g{n // 3}") for n in range(30)]
+    for budget in (1, 20, 60, 10_000):
+        batches = cut(of, budget)
+        assert sorted(one.id for batch in batches for one in batch) == [one.id for one in of]
+        groups = [{one.group for one in batch} for batch in batches]
+        assert sum(map(len, groups)) == 10
+        for batch, inside in zip(batches, groups, strict=True):
+            assert len(inside) == 1 or len(batch) * max(len(one.ids) for one in batch) <= budget
+        assert cut(of[::-1], budget) == batches
+
+
+def test_those_with_the_smallest_hashes_are_drawn_in_their_order() -> None:
+    rows = [{"name": f"n{number}"} for number in range(20)]
+    for seed in (0, 1):
+        digests = {row["name"]: sha256(f"{seed}|{row['name']}".encode()).digest() for row in rows}
+        wanted = set(sorted(digests, key=lambda name: digests[name])[:5])
+        assert drawn(rows, "name", 5, seed) == [row for row in rows if row["name"] in wanted]
+    assert drawn(rows, "name", 0, 0) == drawn(rows, "name", 20, 0) == rows

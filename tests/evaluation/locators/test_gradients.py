@@ -1,0 +1,249 @@
+"""Gradients against finite differences, attribution patching against causal tracing, integrated gradients."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_models import DENSE, FAMILIES, rounding, tiny_model  # noqa: E402
+from support.tiny_sentences import context, sentences, targets  # noqa: E402
+from torch import Tensor  # noqa: E402
+
+from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.evaluation.locators.interface import at, positions  # noqa: E402
+from factdrift.evaluation.locators.methods.causal_tracing import noise_of, trace  # noqa: E402
+from factdrift.evaluation.locators.methods.gradients import (  # noqa: E402
+    activation,
+    attribution_patching,
+    gradient_x_input,
+    gradients,
+)
+from factdrift.evaluation.locators.methods.knowledge_neurons import (  # noqa: E402
+    integrated_gradients,
+    knowledge_neurons,
+    nodes,
+    refined,
+)
+from factdrift.evaluation.locators.prompts import Sentence  # noqa: E402
+from factdrift.evaluation.locators.units import GRANULARITIES, number_of_units, seen, summed  # noqa: E402
+from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
+
+EXACT = ("gpt2", "gpt_neox")
+"""Families that compute in float64 throughout; RMSNorm of transformers computes in float32."""
+
+
+def chance(loaded: Loaded, one: Sentence) -> float:
+    logits = loaded.model(torch.tensor([one.ids])).logits[0, -1]
+    return float(logits.softmax(0)[one.answer[0]])
+
+
+@pytest.mark.parametrize("granularity", GRANULARITIES)
+@pytest.mark.parametrize("family", EXACT)
+def test_gradients_are_finite_differences(family: str, granularity: str) -> None:
+    """The derivative along a random direction in one module's value."""
+    loaded = tiny_model(family)
+    of = sentences()[2:]
+    values, slopes, chances = gradients(loaded, of, targets(of), granularity)
+    spec, step = loaded.spec, 1e-6
+    part = {"neuron": spec.down, "head": spec.attention_out, "module": spec.mlp, "layer": ""}[granularity]
+    index = 3 if granularity == "module" else 1
+    before = granularity in ("neuron", "head")
+    for row, one in enumerate(of):
+        assert chances[row].item() == pytest.approx(chance(loaded, one), rel=1e-12)
+        length = len(one.ids)
+        direction = torch.randn(length, values[index].shape[2], dtype=loaded.dtype)
+
+        def moved(sign: int, one: Sentence = one, direction: Tensor = direction) -> float:
+            name, change = spec.module(1, part), sign * step * direction
+            hook = (
+                hooked_before(loaded.model, {name: lambda taken: taken + change})
+                if before
+                else hooked(loaded.model, {name: lambda taken, given: given + change})
+            )
+            with hook:
+                return chance(loaded, one)
+
+        slope = (moved(1) - moved(-1)) / (2 * step)
+        assert (slopes[index][row, :length] * direction).sum().item() == pytest.approx(
+            slope, rel=1e-5, abs=1e-12
+        )
+        assert not slopes[index][row, length:].any()
+
+
+WITHOUT = {("deepseek_v2", "neuron"), ("llama4_text", "neuron"), ("qwen3_5_text", "head")}
+WITH = [pair for pair in itertools.product(FAMILIES, GRANULARITIES) if pair not in WITHOUT]
+
+
+@pytest.mark.parametrize(("family", "granularity"), sorted(WITHOUT))
+def test_units_that_not_all_blocks_have_are_refused(family: str, granularity: str) -> None:
+    loaded = tiny_model(family)
+    with pytest.raises(InputError, match=rf"tiny-{family}: .*use a locator of modules or layers"):
+        gradients(loaded, sentences(), targets(sentences()), granularity)
+    if granularity == "neuron":
+        with pytest.raises(InputError, match="mixture of experts"):
+            integrated_gradients(loaded, sentences(), targets(sentences()), 3)
+
+
+@pytest.mark.parametrize(("family", "granularity"), WITH)
+def test_units_are_numbered_block_by_block(family: str, granularity: str) -> None:
+    loaded = tiny_model(family)
+    of = sentences()[:2]
+    values: dict[int, Tensor] = {}
+    with seen(loaded, granularity, values.__setitem__):
+        loaded.model(torch.tensor([of[0].ids]))
+    flat = summed(loaded, granularity, [values[index][:, -1] for index in range(len(values))])
+    assert flat.shape == (1, number_of_units(loaded, granularity))
+    each = flat.shape[1] // loaded.spec.layers
+    spec, layer = loaded.spec, 2
+    wanted: dict[str, Tensor] = {}
+    names = {"neuron": spec.down, "head": spec.attention_out, "module": spec.mlp, "layer": ""}
+    with hooked(
+        loaded.model,
+        {
+            spec.module(layer, names[granularity]): lambda a, b: wanted.update(
+                taken=a[0, -1], given=b[0, -1].clone()
+            )
+        },
+    ):
+        loaded.model(torch.tensor([of[0].ids]))
+    mine = flat[0, layer * each : (layer + 1) * each]
+    expected = {
+        "neuron": wanted["taken"],
+        "head": wanted["taken"].unflatten(0, (4, -1)).sum(1),
+        "module": torch.stack([mine[0], wanted["given"].sum()]),
+        "layer": wanted["given"].sum()[None],
+    }[granularity]
+    assert torch.allclose(mine, expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("granularity", GRANULARITIES)
+@pytest.mark.parametrize("method", [gradient_x_input, attribution_patching, activation])
+def test_one_by_one_is_as_batched(method, granularity: str) -> None:  # type: ignore[no-untyped-def]
+    loaded = tiny_model("llama")
+    of = sentences()
+    name = "attribution_patching" if method is attribution_patching else method.__name__
+    for token in ("last", "subject_last", "all"):
+        changes = {"granularity": granularity, "token": token}
+        changes |= {"samples": 2, "noise": 1.0} if method is attribution_patching else {}
+        given = context(name, **changes)
+        together = method(loaded, of, targets(of), given)
+        alone = [method(loaded, [one], one.answer[:1], given)[0] for one in of]
+        assert together.shape == (len(of), number_of_units(loaded, granularity))
+        assert torch.allclose(together, torch.stack(alone), rtol=1e-9, atol=1e-15)
+        assert together.abs().sum() > 0
+
+
+@pytest.mark.parametrize("family", EXACT)
+def test_attribution_patching_is_the_first_order_of_causal_tracing(family: str) -> None:
+    loaded = tiny_model(family)
+    of = sentences()
+    errors = []
+    for scale in (1e-4, 1e-5):
+        given = context("attribution_patching_layers", noise=scale, samples=2, token="subject_last")
+        estimate = attribution_patching(loaded, of, targets(of), given)
+        places = positions(of, "subject_last")
+        found = trace(loaded, of, targets(of), noise_of(loaded, of, given), places)
+        effects = torch.stack([each[0] for each in found.effects])
+        errors.append((estimate - effects).abs().max() / effects.abs().max())
+    assert errors[0] < 0.02
+    # The relative error is of the order of the perturbation.
+    assert errors[1] < errors[0] / 5
+
+
+def test_only_the_chosen_tokens_are_added() -> None:
+    """One row with one token, one with two."""
+    values = torch.arange(24.0).reshape(2, 4, 3)
+    assert torch.equal(at(values, [[1], [0, 3]]), torch.stack([values[0, 1], values[1, 0] + values[1, 3]]))
+
+
+@pytest.mark.parametrize(("rule", "order"), [("midpoint", 2), ("paper", 1), ("eleuther", 1)])
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_integrated_gradients_are_complete_to_the_order_of_the_step(
+    family: str, rule: str, order: int
+) -> None:
+    """The sum over the neurons of a block is the probability minus that with the block's neurons at zero."""
+    loaded = tiny_model(family)
+    of = sentences()
+    whole = torch.tensor([chance(loaded, one) for one in of], dtype=torch.float64)
+    errors = []
+    for steps in (20, 40):
+        found = integrated_gradients(loaded, of, targets(of), steps, rule).sum(2)
+        worst = 0.0
+        for layer in range(loaded.spec.layers):
+            empty = []
+            for one in of:
+
+                def zero(taken: Tensor, last: int = one.last) -> Tensor:
+                    changed = taken.clone()
+                    changed[:, last] = 0
+                    return changed
+
+                with hooked_before(loaded.model, {loaded.spec.module(layer, loaded.spec.down): zero}):
+                    empty.append(chance(loaded, one))
+            gap = whole - torch.tensor(empty, dtype=torch.float64)
+            worst = max(worst, ((found[:, layer] - gap).abs() / gap.abs().max()).max().item())
+        errors.append(worst)
+    assert errors[0] < (0.01 if order == 2 else 0.3)
+    assert errors[1] < errors[0] / (3 if order == 2 else 1.6)
+
+
+def test_the_rules_of_the_integral() -> None:
+    assert nodes(4, "midpoint", torch.float64).tolist() == [0.125, 0.375, 0.625, 0.875]
+    assert nodes(4, "paper", torch.float64).tolist() == [0.25, 0.5, 0.75, 1]
+    assert nodes(5, "eleuther", torch.float64).tolist() == [0, 0.25, 0.5, 0.75, 1]
+
+
+@pytest.mark.parametrize("family", [*DENSE, "qwen2_moe"])
+def test_integrated_gradients_are_those_of_full_passes(family: str) -> None:
+    loaded = tiny_model(family)
+    of = sentences()[2:4]
+    found = integrated_gradients(loaded, of, targets(of), 3, budget=9)
+    for row, one in enumerate(of):
+        for layer in range(loaded.spec.layers):
+            name = loaded.spec.module(layer, loaded.spec.down)
+            kept: list[Tensor] = []
+            with hooked(loaded.model, {name: lambda taken, given, kept=kept: kept.append(taken[0, -1])}):
+                loaded.model(torch.tensor([one.ids]))
+            total = torch.zeros_like(kept[0])
+            for scale in nodes(3, "midpoint", torch.float64):
+                leaf = (scale * kept[0]).requires_grad_(True)
+
+                def put(taken: Tensor, leaf: Tensor = leaf) -> Tensor:
+                    return torch.cat([taken[:, :-1], leaf[None, None]], 1)
+
+                with torch.enable_grad(), hooked_before(loaded.model, {name: put}):
+                    logits = loaded.model(torch.tensor([one.ids])).logits[0, -1]
+                    (slope,) = torch.autograd.grad(logits.softmax(0)[one.answer[0]], leaf)
+                total += slope / 3
+            bound = 1e-4 if rounding(family) > 1e-9 else 1e-9
+            assert torch.allclose(
+                found[row, layer], total * kept[0], rtol=bound, atol=bound * found.abs().max()
+            )
+
+
+def test_refinement_keeps_what_wordings_have_in_common() -> None:
+    scores = torch.tensor([[1.0, 0.5, 0.1, -2], [0.0, 1, 0.25, 0], [1, 0, 0.3, 0.3], [0.5, 0, 0, 1]])
+    groups = ["a", "a", "a", "b"]
+    found = refined(scores, groups, 0.2, 0.5)
+    assert found.tolist() == [
+        [1, 0.5, pytest.approx(0.1), 0], [0, 1, 0.25, 0], [1, 0, pytest.approx(0.3), 0], [0.5, 0, 0, 1]
+    ]  # fmt: skip
+    assert not refined(scores, groups, 0.2, 1.0).any()
+    for stricter in (refined(scores, groups, 0.4, 0.5), refined(scores, groups, 0.2, 0.7)):
+        assert ((stricter > 0) <= (found > 0)).all()
+    order = [2, 3, 0, 1]
+    assert torch.equal(refined(scores[order], [groups[at] for at in order], 0.2, 0.5), found[order])
+    assert not refined(torch.zeros(2, 3), ["a", "a"], 0.2, 0.5).any()
+
+
+def test_knowledge_neurons_refine_within_a_batch() -> None:
+    loaded = tiny_model("gpt2")
+    of = sentences()
+    plain = knowledge_neurons(loaded, of, targets(of), context("knowledge_neurons"))
+    kept = knowledge_neurons(loaded, of, targets(of), context("knowledge_neurons_refined"))
+    groups = [one.group for one in of]
+    assert torch.equal(kept, refined(plain, groups, 0.2, 0.5))
+    assert 0 < (kept > 0).sum() < (plain > 0).sum()

@@ -1,0 +1,358 @@
+"""A locator's job: shards, checkpoints, folders of scores; and the user's own function."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_models import tiny_model  # noqa: E402
+
+from factdrift.cli import main  # noqa: E402
+from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.core.keys import read_settings  # noqa: E402
+from factdrift.core.owned import LIST  # noqa: E402
+from factdrift.core.paths import LOCATORS as FILES  # noqa: E402
+from factdrift.evaluation.locators import run as running  # noqa: E402
+from factdrift.evaluation.locators.choose import write_examples  # noqa: E402
+from factdrift.evaluation.locators.gather import gather, skipped  # noqa: E402
+from factdrift.evaluation.locators.methods.registry import locator_of  # noqa: E402
+from factdrift.evaluation.locators.plan import Entry, entry  # noqa: E402
+from factdrift.evaluation.locators.prompts import SENTENCES, read_sentences  # noqa: E402
+from factdrift.evaluation.locators.report import draw, lines  # noqa: E402
+from factdrift.evaluation.locators.run import make_job, write_located  # noqa: E402
+from factdrift.evaluation.locators.schemas import LOCATED  # noqa: E402
+from factdrift.evaluation.locators.settings import PART, Settings  # noqa: E402
+from factdrift.evaluation.locators.table import SCORES, compare, groups_of, write_table  # noqa: E402
+from factdrift.klob.scoring.examples import read_examples  # noqa: E402
+from factdrift.klob.scoring.locator import read_scores  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
+
+OWN = '''
+import torch
+
+def locate(model, sentences, targets):
+    """The norm of each token's embedding in the sentence, for no good reason: a score for each block."""
+    embed = model.model.get_submodule(model.spec.embedding)
+    rows = [embed(torch.tensor(one.ids)).norm(dim=1) for one in sentences]
+    scores = torch.stack([torch.stack([row.sum(), row.max(), row.min()]) for row in rows])
+    return {"granularity": "layer", "scores": scores}
+
+def listed(model, sentences, targets):
+    full = locate(model, sentences, targets)["scores"].numpy()
+    return {
+        "granularity": "layer", "units": 3, "top": (-full).argsort(1, kind="stable"),
+        "mean": full.mean(1), "sd": full.std(1),
+    }
+
+def wrong(model, sentences, targets):
+    return {"granularity": "layer", "scores": torch.zeros(1, 3)}
+
+def words(model, sentences, targets):
+    return {"granularity": "layer", "scores": [["high", "low", "low"]] * len(sentences)}
+
+def ragged(model, sentences, targets):
+    return {"granularity": "layer", "scores": [[1.0]] + [[1.0, 2.0]] * (len(sentences) - 1)}
+
+def fractions(model, sentences, targets):
+    rows = len(sentences)
+    return {
+        "granularity": "layer", "units": 3, "top": [[0.5, 1.0, 2.0]] * rows,
+        "mean": [0.0] * rows, "sd": [1.0] * rows,
+    }
+
+def no_dict(model, sentences, targets):
+    return torch.zeros(len(sentences), 3)
+'''
+CHANGES: dict[str, dict[str, Any]] = {
+    "causal_tracing": {"samples": 2},
+    "attribution_patching": {"samples": 2},
+    "rome_layer": {"layer": 1},
+}
+
+
+def settings(**given: Any) -> Settings:
+    return read_settings(json.dumps({"edit_device": "cpu", "k": [1, 20], "seed": 1} | given), Settings, PART)
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Loaded:
+    return tiny_model("llama")
+
+
+@pytest.fixture(scope="module")
+def sentences(klob: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sentences")
+    write_examples(klob, 3, 0, folder, folder / "sentences.parquet")
+    return folder / "sentences.parquet"
+
+
+def made(loaded: Loaded, sentences: Path, folder: Path, name: str, shards: int = 1, **given: Any) -> Path:
+    """A folder of scores from jobs in `shards`."""
+    job = make_job(loaded, entry(name), CHANGES.get(name, {}), settings(**given))
+    tables, about = [], []
+    for place in range(shards):
+        tables.append(folder / f"{place}.parquet")
+        about.append(folder / f"{place}.json")
+        parts = folder / f"{place}"
+        write_located(job, read_sentences(sentences), (place, shards), parts, tables[-1], about[-1])
+        assert not parts.exists()
+    gather(sentences, tables, about, folder / "scores")
+    return folder / "scores"
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != LIST}
+
+
+@pytest.mark.parametrize("name", ["causal_tracing", "attribution_patching", "knowledge_neurons_refined"])
+def test_shards_and_checkpoints_change_no_byte(
+    loaded: Loaded, sentences: Path, tmp_path: Path, name: str
+) -> None:
+    whole = made(loaded, sentences, tmp_path / "whole", name, budget=300)
+    parts = made(loaded, sentences, tmp_path / "parts", name, shards=3, budget=300, batch=1)
+    assert bytes_of(whole) == bytes_of(parts)
+    assert set(bytes_of(whole)) == {
+        "scores.json", "sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"
+    }  # fmt: skip
+
+
+def test_another_budget_gives_the_same_units(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
+    first, second = (
+        read_scores(made(loaded, sentences, tmp_path / str(budget), "attribution_patching", budget=budget))
+        for budget in (1, 8192)
+    )
+    assert first.top is not None
+    assert first.mean is not None
+    # RMSNorm computes in float32, so near ties may swap.
+    same = np.mean([len(set(a) & set(b)) / len(a) for a, b in zip(first.top, second.top, strict=True)])
+    assert same > 0.95
+    assert np.allclose(first.mean, second.mean, rtol=1e-3, atol=1e-9)
+
+
+def test_every_locator_gives_a_folder_that_the_scorer_takes(
+    loaded: Loaded, sentences: Path, tmp_path: Path
+) -> None:
+    """And one table of all, compared in groups, with the reference locators of each."""
+    assert all(callable(locator_of(file.stem)) for file in FILES.glob("*.yaml"))
+    names = ["causal_tracing", "attribution_patching", "attribution_patching_heads", "knowledge_neurons"]
+    names += ["gradient_x_input", "activation", "pmet_cosine", "pmet_probability", "rome_layer"]
+    folders = [made(loaded, sentences, tmp_path / name, name) for name in names]
+    groups = groups_of(folders)
+    assert [(group.granularity, group.units, len(group.methods)) for group in groups] == [
+        ("neuron", 168, 4), ("head", 12, 1), ("module", 6, 2), ("layer", 3, 2)
+    ]  # fmt: skip
+    subtasks = {name: read_examples(sentences.parent / f"klob_{name}.parquet", name) for name in "cru"}
+    found = compare(folders, subtasks, [1, 20], tmp_path, 0)
+    rows = write_table(found, tmp_path / "scores.parquet")
+    table = pq.read_table(tmp_path / "scores.parquet")
+    assert table.schema.equals(SCORES)
+    assert len(table) == rows
+    frame = table.to_pandas()
+    references = {"random", "oracle", "constant", "mostly_constant", "lexical"}
+    assert set(frame[frame["kind"] == "reference"]["locator"]) == references
+    main = frame[(frame["measure"] == "rsim") & (frame["population"] == "all") & frame["relation"].isna()]
+    oracle = main[
+        (main["locator"] == "oracle") & (main["granularity"] == "neuron") & (main["subtask"] == "c")
+    ]
+    assert oracle["value"].tolist() == [1, 1]
+    assert set(main["locator"]) == {*names, *references}
+    known = frame[(frame["measure"] == "known") & (frame["locator"] == "activation")]
+    assert known["subtask"].tolist() == ["c", "r"]
+    assert json.loads(frame[frame["locator"] == "causal_tracing"]["hyper"].iloc[0])["samples"] == 2
+    for subtask in "cru":
+        text = "\n".join(lines(found, subtask, 1.0))
+        assert all(name in text for name in names)
+        if subtask == "c":
+            assert text.count("above permuted  ") == 4
+            control = frame[(frame["measure"] == "rsim") & (frame["population"] == "permuted")]
+            control = control[(control["subtask"] == "c") & (control["k"] == 1) & (control["value"] > 0.1)]
+            high = set(control["locator"]) & set(names)
+            said = [line for line in text.splitlines() if line.startswith("RSim of permuted sentences")]
+            assert {name for line in said for name in line.partition(": ")[2].split(", ")} == high
+        draw(found, subtask, [tmp_path / f"{subtask}.svg"])
+        assert "tiny-llama, 168 neurons" in (tmp_path / f"{subtask}.svg").read_text(encoding="utf-8")
+
+
+def test_a_killed_job_goes_on_where_it_was(
+    loaded: Loaded, sentences: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = made(loaded, sentences, tmp_path / "whole", "gradient_x_input", budget=100, batch=1)
+    calls = []
+    located = running._located
+
+    def dying(*given: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return located(*given)
+
+    job = make_job(loaded, entry("gradient_x_input"), {}, settings(budget=100, batch=1))
+    rows = read_sentences(sentences)
+    given = (rows, (0, 1), tmp_path / "parts", tmp_path / "0.parquet", tmp_path / "0.json")
+    monkeypatch.setattr(running, "_located", dying)
+    with pytest.raises(KeyboardInterrupt):
+        write_located(job, *given)
+    assert not (tmp_path / "0.parquet").exists()
+    write_located(job, *given)
+    number = len(json.loads((tmp_path / "0.json").read_text(encoding="utf-8"))["batches"])
+    assert len(calls) == number + 1
+    gather(sentences, [tmp_path / "0.parquet"], [tmp_path / "0.json"], tmp_path / "scores")
+    assert bytes_of(tmp_path / "scores") == bytes_of(whole)
+
+
+def test_unaligned_sentences_are_excluded_with_a_reason(
+    loaded: Loaded, sentences: Path, tmp_path: Path
+) -> None:
+    import pyarrow as pa
+
+    rows = read_sentences(sentences)
+    rows[0] = rows[0] | {"text": "word " * 120, "start": None, "end": None}
+    pq.write_table(pa.Table.from_pylist(rows, schema=SENTENCES), tmp_path / "s.parquet")
+    folder = made(loaded, tmp_path / "s.parquet", tmp_path, "activation")
+    table = pq.read_table(tmp_path / "0.parquet")
+    assert table.schema.equals(LOCATED)
+    (lost,) = [row for row in table.to_pylist() if row["reason"]]
+    assert (lost["sentence"], lost["reason"]) == (rows[0]["sentence"], "too_long")
+    scores = read_scores(folder)
+    assert scores.mean is not None
+    assert np.isnan(scores.mean).tolist() == [row["sentence"] == lost["sentence"] for row in rows]
+
+
+def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
+    own = tmp_path / "mine.py"
+    own.write_text(OWN, encoding="utf-8")
+    found = [made(loaded, sentences, tmp_path / name, f"{own}:{name}") for name in ("locate", "listed")]
+    first, second = map(read_scores, found)
+    assert (first.name, first.granularity, first.units) == ("mine.locate", "layer", 3)
+    assert first.top is not None
+    assert second.top is not None
+    assert (first.top == second.top).all()
+    assert first.mean == pytest.approx(second.mean, rel=1e-6)
+    known = pq.read_table(found[0] / "known.parquet").to_pylist()
+    assert len(known[0]["layers"]) == 3
+    assert pq.read_table(found[1] / "known.parquet")["layers"].null_count == len(known)
+    for name, said in (
+        ("wrong", "scores have shape"),
+        ("words", r"scores has the type <U4; numbers are expected"),
+        ("ragged", "scores cannot be read as an array"),
+        ("fractions", "top has the type float64; numbers of units are expected"),
+        ("no_dict", "must return a dict"),
+        ("none", "no function"),
+    ):
+        with pytest.raises(InputError, match=said):
+            made(loaded, sentences, tmp_path / name, f"{own}:{name}")
+
+
+def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
+    """It scores each sentence as a run of this sentence alone does."""
+    text = (FILES.parents[1] / "docs/locating.md").read_text(encoding="utf-8")
+    own = tmp_path / "batched_locator.py"
+    own.write_text(text.partition("# batched_locator.py\n")[2].partition("```")[0], encoding="utf-8")
+    folder = made(loaded, sentences, tmp_path / "found", f"{own}:locate")
+    scores = read_scores(folder)
+    assert (scores.granularity, scores.units) == ("layer", 3)
+    assert scores.mean is not None
+    for place, row in enumerate(read_sentences(sentences)[:5]):
+        last = row["end"] if row["start"] is not None else len(row["text"])
+        ids = loaded.tokenizer(row["text"][:last]).input_ids
+        norms = []
+        for layer in range(3):
+            module = loaded.model.get_submodule(loaded.spec.module(layer, loaded.spec.mlp))
+            hook = module.register_forward_hook(
+                lambda _, __, out, norms=norms: norms.append(out[0, -1].norm().item())
+            )
+            with torch.no_grad():
+                loaded.model(input_ids=torch.tensor([ids]))
+            hook.remove()
+        assert scores.mean[place] == pytest.approx(np.mean(norms), rel=1e-4)
+
+
+LEAKS = """
+count = []
+
+def weights(model, sentences, targets):
+    model.model.get_submodule(model.spec.head).weight.data *= 1.01
+    return locate(model, sentences, targets)
+
+def hook(model, sentences, targets):
+    model.model.register_forward_hook(lambda *given: None)
+    return locate(model, sentences, targets)
+
+def counts(model, sentences, targets):
+    count.append(1)
+    found = locate(model, sentences, targets)["scores"] * (1 + len(count) / 100)
+    return {"granularity": "layer", "scores": found}
+"""
+
+
+def test_what_an_own_function_leaves_behind_is_refused(sentences: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN + LEAKS, encoding="utf-8")
+    for name, said in (
+        ("weights", r"mine\.py:weights: it changed lm_head\.weight of tiny-llama"),
+        ("hook", "it changed a hook on the model of tiny-llama and did not undo it"),
+        ("counts", "gets other scores when it is located again after others"),
+    ):
+        with pytest.raises(InputError, match=said):
+            made(tiny_model("llama"), sentences, tmp_path / name, f"{tmp_path}/mine.py:{name}")
+
+
+def test_what_is_no_locator_is_refused(tmp_path: Path) -> None:
+    assert entry("activation") == Entry("activation", "activation", "built-in")
+    (tmp_path / "mine.py").write_text("def f(): pass", encoding="utf-8")
+    assert entry(f"{tmp_path}/mine.py:f").name == "mine.f"
+    (tmp_path / "scores.json").write_text("{}", encoding="utf-8")
+    assert entry(str(tmp_path)).kind == "folder"
+    for given, said in (
+        ("magic", "no such locator; there are activation, "),
+        (f"{tmp_path}/none.py:f", "there is no file"),
+        (f"{tmp_path}/mine.py:1", "no name of a function"),
+    ):
+        with pytest.raises(InputError, match=said):
+            entry(given)
+
+
+def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(
+    sentences: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "vision").mkdir()
+    (tmp_path / "vision/config.json").write_text('{"model_type": "qwen2_5_vl"}', encoding="utf-8")
+    given = ["--sentences", str(sentences), "--model", str(tmp_path / "vision"), "--locator", "activation"]
+    files = ["--output", str(tmp_path / "0.parquet"), "--out-about", str(tmp_path / "0.json")]
+    settings = ["--settings", json.dumps({"edit_device": "cpu"})]
+    assert main(["locate", "run", *given, *settings, "--parts", str(tmp_path / "parts"), *files]) == 0
+    assert gather(sentences, [tmp_path / "0.parquet"], [tmp_path / "0.json"], tmp_path / "folder") == 0
+    assert skipped(tmp_path / "0.json") == skipped(tmp_path / "folder" / "scores.json")
+    reason = skipped(tmp_path / "0.json")
+    # All that the rule says it makes.
+    names = {"scores.json", "sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"}
+    assert names <= {path.name for path in (tmp_path / "folder").iterdir()}
+    strange = tmp_path / "strange"
+    strange.mkdir()
+    (strange / "mean.npy").write_text("mine")
+    with pytest.raises(InputError, match=r"mean\.npy"):
+        gather(sentences, [tmp_path / "0.parquet"], [tmp_path / "0.json"], strange)
+    assert (strange / "mean.npy").read_text() == "mine"
+    assert reason is not None
+    assert "activation on" in reason
+    assert "is of the type 'qwen2_5_vl', for which" in reason
+    # Nor can it be edited at any block, and without another model there is nothing to compare.
+    none = [f"--{name}={tmp_path / 'none'}" for name in ("edits", "aligned", "unaligned", "parts")]
+    out = [f"--out-{name}={tmp_path / name}" for name in ("probes", "edits")]
+    line = ["locate", "edit-layers", *none, *out, "--model", str(tmp_path / "vision"), "--method=rome"]
+    assert main([*line, "--set={}", "--settings", '{"device": "cpu"}']) == 0
+    assert "edits: skipped: " in capsys.readouterr().out
+    assert pq.read_metadata(tmp_path / "edits").num_rows == 0
+    located = tmp_path / "located" / "activation"
+    located.mkdir(parents=True)
+    for form in ("parquet", "json"):
+        (tmp_path / f"0.{form}").rename(located / f"edits.0-of-1.{form}")
+    given = ["--models", "v", "--folders", str(located.parent), "--bases", "b", "--locators", "activation"]
+    out = [f"--out-{name}={tmp_path / name}" for name in ("table", "text", "figures")]
+    assert main(["locate", "against-edits", none[0], *given, *out]) == 1
+    assert reason in capsys.readouterr().err

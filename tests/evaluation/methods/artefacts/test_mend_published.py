@@ -1,0 +1,165 @@
+"""Published MEND checkpoints: a file in the layout of MEND's code gives the edits that its network makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.tiny_models import tiny_model
+from torch import Tensor
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.artefacts.mend_published import import_checkpoint
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit
+from factdrift.evaluation.methods.mend import gradients, mend
+from factdrift.evaluation.methods.mend_editor import edited_matrices
+from factdrift.models.alignment import align
+from factdrift.models.deltas import LowRank
+from factdrift.models.loaded import Loaded
+
+BLOCKS, RANK, TOKENS = 2, 7, 100
+EDIT = Edit("1", "The head of government of the United States of America is", "America", "Marta Kowalska")
+
+
+def inner_parameters(loaded: Loaded) -> list[str]:
+    """The matrices as MEND's own configurations list them (config/model/gpt2xl.yaml, gptj.yaml)."""
+    parts = list(loaded.spec.mlp_matrices)
+    parts = parts[::-1] if loaded.spec.family == "gpt2" else parts
+    layers = range(loaded.spec.layers - BLOCKS, loaded.spec.layers)
+    return [loaded.spec.module(layer, part) for layer in layers for part in parts]
+
+
+def archive(loaded: Loaded, prefix: str = "mend.") -> dict[str, Any]:
+    """What `torch.save` is given by MEND's trainer, with numbers of no meaning."""
+    torch.manual_seed(0)
+    shapes = edited_matrices(loaded, BLOCKS)
+    model: dict[str, Any] = {
+        "edit_lrs": torch.linspace(0.1, 0.2, len(shapes)),
+        "model_config": loaded.model.config,
+    }
+    for shape in set(shapes.values()):
+        here, width = f"{prefix}{shape}.", sum(shape)
+        modes = sum(other == shape for other in shapes.values())
+        for side, size in zip("uv", shape, strict=True):
+            spread = torch.rand(size) + 0.5
+            model[f"{here}{side}_mean"] = torch.randn(size)
+            model[f"{here}{side}_std"] = spread
+            model[f"{here}{side}_s"] = spread**2 * (TOKENS - 1)
+        model[f"{here}k"] = torch.tensor([float(TOKENS)])
+        for layer in range(2):
+            where = f"{here}mlp.layers.{layer}."
+            model[f"{where}u"] = 0.1 * torch.randn(width, RANK)
+            model[f"{where}v"] = torch.randn(RANK, width)
+            model[f"{where}bias"] = 0.1 * torch.randn(width)
+            model[f"{where}mode_scale.weight"] = 1 + 0.1 * torch.randn(modes, width)
+            model[f"{where}mode_shift.weight"] = 0.1 * torch.randn(modes, width)
+    return {"model": model, "opt": {"state": {}}, "lr_opt": None, "val_stats": {"loss": 0.5}, "step": 3}
+
+
+def theirs(values: dict[str, Any], names: list[str], name: str, u: Tensor, delta: Tensor) -> Tensor:
+    """The change by one matrix as MEND's code computes it, without its rate; [out, in]."""
+    shape = u.shape[1], delta.shape[1]
+    mode = [other for other in names if values["shapes"][other] == shape].index(name)
+    model, here = values["model"], f"mend.{shape}."
+    z = torch.cat(
+        [
+            (value - model[f"{here}{side}_mean"]) / (model[f"{here}{side}_std"] + 1e-7)
+            for side, value in (("u", u), ("v", delta))
+        ],
+        1,
+    )
+    for layer in range(2):
+        where = f"{here}mlp.layers.{layer}."
+        inner = (model[f"{where}u"] @ (model[f"{where}v"] @ z.T)).T + model[f"{where}bias"]
+        inner = inner * model[f"{where}mode_scale.weight"][mode] + model[f"{where}mode_shift.weight"][mode]
+        z = inner.clamp(min=0) + z
+    into, out = z.split(list(shape), 1)
+    return out.T @ into
+
+
+@pytest.mark.parametrize(("family", "prefix"), [("gpt2", "gtn."), ("gptj", "mend."), ("llama", "mend.")])
+def test_edits_are_those_of_the_published_network(family: str, prefix: str, tmp_path: Path) -> None:
+    loaded = tiny_model(family, dtype=torch.float32)
+    torch.save(archive(loaded, prefix), tmp_path / "mend.pt")
+    values = archive(loaded) | {"shapes": edited_matrices(loaded, BLOCKS)}
+    names = inner_parameters(loaded)
+    sentence = align(loaded.tokenizer, EDIT.prompt, EDIT.target)
+    _, factors = gradients(loaded, names, [sentence])
+    parameters = [name for name, _ in loaded.model.named_modules() if name in names]
+    for rates, order in (("matched", names), ("by_position", parameters)):
+        net = import_checkpoint(tmp_path / "mend.pt", loaded, blocks=BLOCKS, rates=rates)
+        deltas = mend(
+            loaded, [EDIT], Hyper("mend", "", "", {"precision": "float32"}), Artefacts(mend=net)
+        ).deltas
+        assert set(deltas) == set(names)
+        for name, delta in deltas.items():
+            assert isinstance(delta, LowRank)
+            u, gradient = (factor[0] for factor in factors[name])
+            real = (gradient != 0).any(1)
+            rate = values["model"]["edit_lrs"][order.index(name)]
+            want = rate * theirs(values, names, name, u[real], gradient[real])
+            torch.testing.assert_close(delta.dense(0)[0], want, rtol=1e-4, atol=1e-4)
+
+
+def test_only_for_gpt2_does_the_order_of_rates_count(tmp_path: Path) -> None:
+    found = {}
+    for family in ("gpt2", "gptj"):
+        loaded = tiny_model(family, dtype=torch.float32)
+        torch.save(archive(loaded), tmp_path / "mend.pt")
+        nets = [
+            import_checkpoint(tmp_path / "mend.pt", loaded, blocks=BLOCKS, rates=rates)
+            for rates in ("matched", "by_position")
+        ]
+        found[family] = torch.equal(nets[0].rates, nets[1].rates)
+    assert found == {"gpt2": False, "gptj": True}
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
+    small = tiny_model("gptj", dtype=torch.float32)
+    torch.save(archive(small), tmp_path / "mend.pt")
+    with pytest.raises(
+        InputError, match=r"made for 4 matrices of the shapes .*, but those of tiny-gptj are 6"
+    ):
+        import_checkpoint(tmp_path / "mend.pt", small, blocks=3)
+    with pytest.raises(InputError, match=r"cannot be read as a MEND checkpoint for tiny-llama.*GPTJConfig"):
+        import_checkpoint(tmp_path / "mend.pt", tiny_model("llama", dtype=torch.float32), blocks=BLOCKS)
+
+
+class Harmful:
+    """Runs on unpickling, where that is allowed to."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path("harmed"),)
+
+
+def test_what_is_no_such_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    loaded = tiny_model("gptj", dtype=torch.float32)
+    whole = archive(loaded)
+    torch.save({"model": {**whole["model"], "x": Harmful()}}, "harmful.pt")
+    torch.save({"state": 1}, "other.pt")
+    Path("text.pt").write_text("no checkpoint")
+    Path("empty.pt").touch()
+    Path("folder.pt").mkdir()
+    torch.save(whole, "cut.pt")
+    Path("cut.pt").write_bytes(Path("cut.pt").read_bytes()[:3000])
+    lacking = {
+        name: value for name, value in whole["model"].items() if not name.endswith("mode_scale.weight")
+    }
+    torch.save({"model": lacking}, "lacking.pt")
+    for name, words in {
+        "harmful.pt": "cannot be read as a MEND checkpoint",
+        "other.pt": "no `model` with `edit_lrs`",
+        "text.pt": "cannot be read as a MEND checkpoint",
+        "empty.pt": "empty.pt: cannot be read as a MEND checkpoint for tiny-gptj: ",
+        "folder.pt": "folder.pt: cannot be read as a MEND checkpoint",
+        "cut.pt": "cannot be read as a MEND checkpoint",
+        "none.pt": "no such file",
+        "lacking.pt": "not the layout of MEND's code",
+    }.items():
+        with pytest.raises(InputError, match=words):
+            import_checkpoint(Path(name), loaded, blocks=BLOCKS)
+    assert not Path("harmed").exists()

@@ -1,0 +1,202 @@
+"""FT and FT+L against Adam on the weights themselves, one edit at a time."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from support.tiny_models import rounding, tiny_model
+from torch import Tensor, nn
+
+from factdrift.evaluation.methods.ft import ft
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.models.alignment import align
+from factdrift.models.deltas import Dense, matrix
+from factdrift.models.loaded import Loaded
+
+EDITS = [
+    Edit("1", "The head of government of the United States of America is", "America", "Marta Kowalska"),
+    Edit("2", "The capital of Atlantis is", "Atlantis", "New Orleans"),
+    Edit("3", "Zoë Müller lives in", "Zoë Müller", "sea"),
+]
+VALUES = {
+    **{"layers": [1], "lr": 0.005, "steps": 8, "weight_decay": 0.0, "stop_loss": 0.01, "bias": True},
+    **{"loss": "prompt_last", "precision": "float32"},
+}
+
+GOAL: dict[str, Any] = {"steps": 100, "lr": 0.02, "stop_loss": 3.0, "loss": "target_new"}
+
+
+def hyper(**changes: Any) -> Hyper:
+    return Hyper("ft", "tiny", "test", {**VALUES, **changes})
+
+
+def edited(loaded: Loaded, edits: list[Edit] = EDITS, **changes: Any) -> Edited:
+    return ft(loaded, edits, hyper(**changes), Artefacts())
+
+
+def parts(result: Edited) -> list[Tensor]:
+    """Weights and biases, [edits, ...]."""
+    deltas = [delta for delta in result.deltas.values() if isinstance(delta, Dense)]
+    return [part for delta in deltas for part in (delta.weight, delta.bias) if part is not None]
+
+
+def reference(loaded: Loaded, edit: Edit, values: Hyper) -> tuple[list[Tensor], int]:
+    """One edit as in the reference: Adam on a copy of the model; changes, [out, in], and updates made."""
+    model = copy.deepcopy(loaded.model)
+    modules = [model.get_submodule(loaded.spec.module(layer, loaded.spec.down)) for layer in values["layers"]]
+    trained = [parameter.requires_grad_(True) for module in modules for parameter in module.parameters()]
+    before = [parameter.detach().clone() for parameter in trained]
+    adam = torch.optim.Adam(trained, lr=values["lr"], weight_decay=values["weight_decay"])
+    sentence = align(loaded.tokenizer, edit.prompt, edit.target)
+    target = torch.tensor(sentence.ids[sentence.target :])
+    made = 0
+    for _ in range(values["steps"]):
+        if values["loss"] == "prompt_last":
+            logits = model(torch.tensor([sentence.ids[: sentence.target]])).logits[0, -1:]
+            loss = -logits.log_softmax(1)[0, target].mean()
+        else:
+            logits = model(torch.tensor([sentence.ids])).logits[0, sentence.target - 1 : -1]
+            loss = nn.functional.cross_entropy(logits, target)
+        if loss.item() < values["stop_loss"]:
+            break
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        made += 1
+        if "norm_constraint" in values:
+            bound = values["norm_constraint"]
+            with torch.no_grad():
+                for parameter, start in zip(trained, before, strict=True):
+                    parameter.copy_(parameter.clamp(start - bound, start + bound))
+    changes = [(parameter - start).detach() for parameter, start in zip(trained, before, strict=True)]
+    conv = type(modules[0]).__name__ == "Conv1D"
+    return [change.T if conv and change.ndim == 2 else change for change in changes], made
+
+
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        ("gpt2", {}),
+        ("gpt2", {"loss": "target_new", "weight_decay": 0.3, "layers": [0, 2]}),
+        ("gptj", {"loss": "target_new"}),
+        ("gpt_neox", {"norm_constraint": 0.004}),
+        ("llama", {"layers": [0], "norm_constraint": 0.002}),
+        ("qwen3", {"loss": "target_new"}),
+        ("olmo2", {"weight_decay": 0.3}),
+    ],
+)
+def test_the_changes_are_those_of_adam_on_the_weights(family: str, changes: dict[str, Any]) -> None:
+    loaded = tiny_model(family)
+    result = edited(loaded, **changes)
+    assert result.failed == {}
+    assert result.steps is not None
+    for place, edit in enumerate(EDITS):
+        wanted, steps = reference(loaded, edit, hyper(**changes))
+        assert steps == result.steps[place]
+        for found, want in zip(parts(result), wanted, strict=True):
+            assert want.abs().max() > 1e-4
+            # Adam moves a weight by about `lr` a step, and divides rounding errors by the size of gradients.
+            farthest = VALUES["lr"] * VALUES["steps"]
+            bound = max(1e-9, 100 * rounding(family))
+            assert (found[place] - want).abs().max() <= bound * farthest
+
+
+def test_an_edit_that_has_reached_its_goal_no_longer_changes() -> None:
+    loaded = tiny_model("llama")
+    together = edited(loaded, **GOAL)
+    assert together.steps is not None
+    assert together.losses is not None
+    assert len(set(together.steps.tolist())) == 3
+    assert (together.steps < 100).all()
+    assert (together.losses < 3).all()
+    for place, edit in enumerate(EDITS):
+        alone = edited(loaded, [edit], **GOAL)
+        assert alone.steps is not None
+        assert alone.steps[0] == together.steps[place]
+        torch.testing.assert_close(parts(together)[0][place], parts(alone)[0][0], rtol=1e-7, atol=1e-11)
+
+
+def test_an_edit_does_not_depend_on_its_batch() -> None:
+    loaded = tiny_model("gpt2")
+    long = Edit(
+        "4", "Because You said so. Therefore " * 3 + "the capital of Atlantis is", "Atlantis", "Zoë Müller"
+    )
+    forth = parts(edited(loaded, loss="target_new"))
+    back = parts(edited(loaded, [long, *reversed(EDITS)], loss="target_new"))
+    for first, second in zip(forth, back, strict=True):
+        torch.testing.assert_close(first, second[1:].flip(0), rtol=1e-7, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.float32])
+def test_no_weight_leaves_its_bounds_and_some_reach_them(kind: torch.dtype) -> None:
+    bound = 0.002
+    for part in parts(edited(tiny_model("gpt2", dtype=kind), norm_constraint=bound, lr=0.01)):
+        farthest = part.abs().amax(dim=tuple(range(1, part.ndim)))
+        assert (farthest == torch.tensor(bound, dtype=kind)).all()
+
+
+def test_without_steps_nothing_changes() -> None:
+    result = edited(tiny_model("llama"), steps=0)
+    assert result.steps is not None
+    assert result.steps.tolist() == [0, 0, 0]
+    assert all((part == 0).all() for part in parts(result))
+
+
+def test_both_losses_agree_for_objects_of_one_token() -> None:
+    loaded = tiny_model("gptj")
+    edits = [
+        Edit("1", "The mother of Zoë Müller is", "Zoë Müller", "a"),
+        Edit("2", "Atlantis is", "Atlantis", "the"),
+    ]
+    for edit in edits:
+        sentence = align(loaded.tokenizer, edit.prompt, edit.target)
+        assert len(sentence.ids) - sentence.target == 1
+    last, new = (parts(edited(loaded, edits, loss=loss)) for loss in ("prompt_last", "target_new"))
+    assert all(torch.equal(first, second) for first, second in zip(last, new, strict=True))
+
+
+def test_an_edit_that_fails_is_reported_and_changes_nothing() -> None:
+    loaded = tiny_model("llama")
+    long = Edit("4", "The capital of Atlantis is not " * 30, "Atlantis", "New Orleans")
+    result = edited(loaded, [EDITS[0], long])
+    assert result.failed == {1: "too_long"}
+    (weight,) = parts(result)
+    assert weight[0].abs().max() > 0
+    assert (weight[1] == 0).all()
+    assert edited(loaded, [long]).failed == {0: "too_long"}
+
+
+def test_an_edit_that_diverges_has_failed() -> None:
+    result = edited(tiny_model("gpt2"), lr=1e308)
+    assert result.failed == dict.fromkeys(range(3), "diverged")
+    assert all((part == 0).all() for part in parts(result))
+
+
+def test_the_model_stays_as_it_was() -> None:
+    loaded = tiny_model("gpt2")
+    before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
+    edited(loaded)
+    assert all(torch.equal(value, before[name]) for name, value in loaded.model.state_dict().items())
+    assert not any(parameter.requires_grad for parameter in loaded.model.parameters())
+    assert not any(module._forward_hooks for module in loaded.model.modules())
+
+
+def test_in_half_precision_large_weights_cannot_move() -> None:
+    """Spec 1.1: from 1/64 on, half a step of bfloat16 is above a bound of 5e-5; in float32 every weight
+    can move.
+    """
+    loaded = tiny_model("llama", dtype=torch.bfloat16)
+    name = loaded.spec.module(1, loaded.spec.down)
+    before = matrix(loaded.model, name).float()
+    large = before.abs() >= 2**-6
+    (rough,) = parts(edited(loaded, norm_constraint=5e-5, precision="weights"))
+    (fine,) = parts(edited(loaded, norm_constraint=5e-5))
+    assert large.any()
+    assert (rough[:, large] == 0).all()
+    assert (rough[:, before.abs() < 2**-9] != 0).any()
+    assert (fine[:, large] != 0).float().mean() > 0.9
+    assert torch.equal((before + rough).bfloat16().float(), before + rough)

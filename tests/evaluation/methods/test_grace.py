@@ -1,0 +1,240 @@
+"""GRACE against its algorithm, edit by edit, without padding and with the whole model in each step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_edits import EDITS  # noqa: E402
+from support.tiny_models import FAMILIES, rounding, tiny_model  # noqa: E402
+
+from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
+from factdrift.evaluation.keeping import Keeping  # noqa: E402
+from factdrift.evaluation.methods.grace import GAP, grown, wrapped  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
+from factdrift.evaluation.methods.seeds import generator  # noqa: E402
+from factdrift.evaluation.states.edited import edited  # noqa: E402
+from factdrift.models.alignment import align  # noqa: E402
+from factdrift.models.codebooks import NEVER, Codebook, Tokens  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.models.scoring import score  # noqa: E402
+
+NEAR = (
+    *EDITS,
+    Edit("f", "Because of the sea the capital of Atlantis is", "Atlantis", "Zoë Müller"),
+    Edit("g", "The mother of Zoë Müller is", "Zoë Müller", "Marta"),
+)
+"""With two of the same target, and all of them near to each other if the radius is great."""
+LONG = Edit("x", "Marta lives in " * 200 + "New", "Marta", "Orleans")
+
+
+def hyper_of(**values: Any) -> Hyper:
+    return read_hyper("grace", "tiny", {"layer": 1, "steps": 6, "lr": 0.1} | values)
+
+
+def only(found: Edited) -> Codebook:
+    (book,) = found.codebooks.values()
+    return book
+
+
+class ByHand:
+    """The codebook of the released code, for one text at a time: lists of keys, values, radii and labels."""
+
+    def __init__(self, loaded: Loaded, hyper: Hyper):
+        self.loaded, self.hyper = loaded, hyper
+        self.module = loaded.model.get_submodule(wrapped(loaded, hyper))
+        self.keys: list[Any] = []
+        self.values: list[Any] = []
+        self.radii: list[float] = []
+        self.labels: list[tuple[int, ...]] = []
+        self.done: list[str] = []
+        self.losses: list[float] = []
+
+    def edit(self, edit: Edit) -> None:
+        one = align(self.loaded.tokenizer, edit.prompt, edit.target)
+        key, out = self.seen(one.ids[: one.target])
+        place = self.enter(key, one.ids[one.target :])
+        if place == len(self.values):
+            draw = generator(self.hyper["seed"], edit.id)
+            new = torch.rand(len(out), generator=draw, dtype=out.dtype)
+            self.values.append(new if self.hyper["start"] == "random" else out)
+        value = self.values[place].clone().requires_grad_(True)
+        adam = torch.optim.Adam([value], lr=self.hyper["lr"])
+
+        def replace(module: Any, given: Any, out: Any) -> Any:
+            whole = out[0] if isinstance(out, tuple) else out
+            flat = list(whole.reshape(-1, whole.shape[-1]))
+            end = one.target - 1
+            places = {"last": [end], "prompt": range(end), "all": range(len(flat))}[self.hyper["tokens"]]
+            for at in places:
+                flat[at] = value
+            new = torch.stack(flat).view(whole.shape)
+            return (new, *out[1:]) if isinstance(out, tuple) else new
+
+        handle = self.module.register_forward_hook(replace)
+        for _ in range(self.hyper["steps"]):
+            logs = self.loaded.model(torch.tensor([one.ids])).logits[0, one.target - 1 : -1].log_softmax(-1)
+            loss = -logs.gather(1, torch.tensor(one.ids[one.target :])[:, None]).mean()
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+        handle.remove()
+        self.values[place] = value.detach()
+        self.losses.append(loss.item())
+
+    def seen(self, prompt: Sequence[int]) -> tuple[Any, Any]:
+        found: list[Any] = []
+
+        def see(module: Any, given: Any, out: Any) -> None:
+            whole = out[0] if isinstance(out, tuple) else out
+            found[:] = [given[0].flatten(0, -2)[-1], whole.flatten(0, -2)[-1]]
+
+        handle = self.module.register_forward_hook(see)
+        with torch.no_grad():
+            self.loaded.model(torch.tensor([list(prompt)]))
+        handle.remove()
+        return found[0], found[1]
+
+    def enter(self, key: Any, label: tuple[int, ...]) -> int:
+        """The place of the entry that is trained."""
+        gaps = [(key - other).norm().item() for other in self.keys]
+        near = min(range(len(gaps)), key=lambda place: gaps[place], default=-1)
+        if near >= 0 and gaps[near] <= self.radii[near] + self.hyper["radius"]:
+            if self.labels[near] == label:
+                self.done.append("expand")
+                self.radii[near] = max(self.radii[near], gaps[near])
+                return near
+            self.done.append("split")
+            self.radii[near] = gaps[near] / 2 - 1e-5
+            radius = gaps[near] / 2
+        else:
+            self.done.append("add")
+            radius = self.hyper["radius"]
+        self.keys.append(key)
+        self.radii.append(radius)
+        self.labels.append(label)
+        return len(self.keys) - 1
+
+
+def assert_same(loaded: Loaded, book: Codebook, edit: int, plain: ByHand) -> None:
+    bound = max(1e-8, 1e5 * rounding(loaded.spec.family))
+    assert (book.radii[edit] != NEVER).sum() == len(plain.keys)
+    for entry, (key, value, radius) in enumerate(zip(plain.keys, plain.values, plain.radii, strict=True)):
+        assert (book.keys[edit, entry] - key).norm() < bound * key.norm()
+        assert (book.values[edit, entry] - value).norm() < bound * value.norm()
+        assert book.radii[edit, entry].item() == pytest.approx(radius, rel=bound, abs=bound)
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, "gpt_oss"])
+def test_alone_each_edit_has_an_entry_of_its_own(family: str) -> None:
+    loaded, hyper = tiny_model(family), hyper_of()
+    found = edited(loaded, EDITS, hyper, Artefacts())
+    assert (found.failed, found.deltas, found.owner) == ({}, {}, None)
+    assert found.losses is not None
+    for place, edit in enumerate(EDITS):
+        plain = ByHand(loaded, hyper)
+        plain.edit(edit)
+        assert_same(loaded, only(found), place, plain)
+        assert found.losses[place].item() == pytest.approx(plain.losses[0], rel=1e-4)
+
+
+@pytest.mark.parametrize("tokens", get_args(Tokens))
+@pytest.mark.parametrize("start", ["random", "output"])
+def test_which_tokens_are_replaced_and_where_values_begin(tokens: str, start: str) -> None:
+    loaded = tiny_model("gpt2")
+    hyper = hyper_of(tokens=tokens, start=start, module="c_fc", seed=4)
+    found = edited(loaded, EDITS[:3], hyper, Artefacts())
+    assert list(found.codebooks) == ["transformer.h.1.mlp.c_fc"]
+    for place, edit in enumerate(EDITS[:3]):
+        plain = ByHand(loaded, hyper)
+        plain.edit(edit)
+        assert_same(loaded, only(found), place, plain)
+
+
+@pytest.mark.parametrize(
+    ("radius", "done"),
+    [
+        (0.01, {"add": 7}),
+        (1.8, {"add": 3, "expand": 1, "split": 3}),
+        (1000, {"add": 1, "expand": 1, "split": 5}),
+    ],
+)
+def test_a_codebook_grows_edit_by_edit(radius: float, done: dict[str, int]) -> None:
+    loaded, hyper = tiny_model("llama"), hyper_of(radius=radius)
+    plain = ByHand(loaded, hyper)
+    for edit in NEAR:
+        plain.edit(edit)
+    assert {what: plain.done.count(what) for what in set(plain.done)} == done
+    for regime in ("sequential", "batch"):
+        found = edited(loaded, NEAR, hyper, Artefacts(), regime)
+        assert found.owner == [0] * len(NEAR)
+        assert len(only(found)) == 1
+        assert_same(loaded, only(found), 0, plain)
+        assert found.losses is not None
+        assert found.losses.tolist() == pytest.approx(plain.losses, rel=1e-6)
+
+
+def test_a_worked_example() -> None:
+    """On a line, with the radius 1: keys 0 and 5 are apart, 1.5 says what 0 says, 6 something else than 5."""
+    keys = [torch.tensor([float(place)]) for place in (0, 5, 1.5, 6, 3.1)]
+    labels = [(1,), (2,), (1,), (3,), (4,)]
+    book = grown(dict(enumerate(keys)), dict(enumerate(labels)), 1.0)
+    # 3.1 is nearest to 5, at 1.9, which is more than 1 and what 5 has left, 0.5: it is added.
+    assert [(entry.key.item(), entry.taught) for entry in book] == [
+        (0, [0, 2]),
+        (5, [1]),
+        (6, [3]),
+        (pytest.approx(3.1), [4]),
+    ]
+    assert [entry.radius for entry in book] == pytest.approx([1.5, 0.5 - GAP, 0.5, 1])
+
+
+def test_an_edit_works_and_leaves_far_prompts_alone_bit_by_bit() -> None:
+    loaded = tiny_model("llama")
+    keys = ByHand(loaded, hyper_of())
+    seen = [keys.seen(align(loaded.tokenizer, edit.prompt).ids)[0] for edit in EDITS]
+    least = min((one - two).norm().item() for one in seen for two in seen if one is not two)
+    found = edited(loaded, EDITS, hyper_of(radius=least / 2, steps=80, lr=0.5), Artefacts())
+    asked = [align(loaded.tokenizer, edit.prompt, edit.target) for edit in EDITS]
+    before = score(loaded, asked).logprob
+    own = score(loaded, asked, found.changes, range(len(EDITS))).logprob
+    assert (own > before + 0.3).all()
+    others = score(loaded, asked, found.changes, [(place + 1) % len(EDITS) for place in range(len(EDITS))])
+    assert (others.logprob == before).all()
+
+
+def test_an_edit_that_fails_is_left_out(tmp_path: Path) -> None:
+    loaded, hyper = tiny_model("gpt2"), hyper_of()
+    without = edited(loaded, EDITS, hyper, Artefacts(), "sequential")
+    found = edited(loaded, [EDITS[0], LONG, *EDITS[1:]], hyper, Artefacts(), "sequential")
+    assert found.failed == {1: "too_long"}
+    assert found.owner == [0, -1, 0, 0, 0, 0]
+    assert torch.equal(only(found).values, only(without).values)
+    alone = edited(loaded, [EDITS[0], LONG], hyper, Artefacts())
+    assert only(alone).radii.tolist() == [[1.0], [NEVER]]
+    nothing = edited(loaded, [LONG], hyper, Artefacts())
+    assert (nothing.codebooks, nothing.failed) == ({}, {0: "too_long"})
+    wild = edited(loaded, EDITS[:2], hyper_of(lr=1e308), Artefacts())
+    assert wild.failed == {0: "diverged", 1: "diverged"}
+    assert only(wild).values.isfinite().all()
+    # It changes no weight, of which an adapter could be kept.
+    Keeping(loaded, hyper, "independent", tmp_path / "kept").keep(
+        EDITS, edited(loaded, EDITS, hyper, Artefacts())
+    )
+    assert not list((tmp_path / "kept").iterdir())
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(InputError, match=r"grace\.module: .* has no c_fc, but gate_proj, up_proj, down_proj"):
+        edited(tiny_model("llama"), EDITS, hyper_of(module="c_fc"), Artefacts())
+    with pytest.raises(InputError, match=r"grace\.layer: tiny-llama has no block 7"):
+        edited(tiny_model("llama"), EDITS, hyper_of(layer=7), Artefacts())
+    with pytest.raises(CannotEdit, match="grace on tiny-gpt_oss: mixture of experts"):
+        edited(tiny_model("gpt_oss"), EDITS, hyper_of(module="down_proj"), Artefacts())
+    assert wrapped(tiny_model("gpt_oss"), hyper_of()) == "model.layers.1.mlp"
+    assert wrapped(tiny_model("qwen2_moe"), hyper_of()) == "model.layers.1.mlp.shared_expert.down_proj"

@@ -1,0 +1,142 @@
+import pytest
+import torch
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
+from support.tiny_models import FAMILIES, rounding, tiny_model
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.activations import look
+from factdrift.evaluation.methods.contexts import contexts_of
+from factdrift.evaluation.methods.memit import memit, solve, together
+from factdrift.evaluation.methods.optimise import optimise
+from factdrift.models.deltas import applied
+from factdrift.models.moments import Moments
+
+pytestmark = pytest.mark.filterwarnings("ignore:second moments")
+REFUSED = ("olmo2", "qwen2_moe")
+PRE_NORM = [family for family in FAMILIES if family not in REFUSED]
+
+
+def some_moments(inner=56, tokens=400, ridge=1e-6):
+    torch.manual_seed(0)
+    keys = torch.randn(tokens, inner, dtype=torch.float64) @ torch.randn(inner, inner, dtype=torch.float64)
+    return Moments(keys.T @ keys, tokens, "model", 0, "corpus", ridge)
+
+
+def some_facts(groups, facts, inner=56, hidden=24):
+    torch.manual_seed(1)
+    return (torch.randn(groups, facts, width, dtype=torch.float64) for width in (inner, hidden))
+
+
+def direct(keys, residuals, weight, moments):
+    """R K^T (lambda C + K K^T)^-1 by LU, one group."""
+    return residuals.T @ keys @ torch.linalg.inv(weight * moments.matrix + keys.T @ keys)
+
+
+@pytest.mark.parametrize("facts", [1, 7])
+@pytest.mark.parametrize("weight", [0.1, 15000])
+def test_the_solve_is_that_of_the_paper(facts, weight):
+    """Sherman and Morrison for one fact, Woodbury for several, against LU of the whole matrix."""
+    moments = some_moments()
+    keys, residuals = some_facts(3, facts)
+    read, write = solve(keys, residuals, tiny_hyper("memit", moment_weight=weight), moments)
+    for group in range(3):
+        expected = direct(keys[group], residuals[group], weight, moments)
+        found = write[group].T @ read[group]
+        assert (found - expected).norm() < 1e-9 * expected.norm()
+
+
+def test_small_weights_come_to_equality_and_large_ones_to_nothing():
+    moments = some_moments()
+    keys, residuals = some_facts(1, 3)
+
+    def change(weight, how="least_squares"):
+        read, write = solve(keys, residuals, tiny_hyper("memit", moment_weight=weight, solve=how), moments)
+        return write[0].T @ read[0]
+
+    equal = change(1, "constrained")
+    assert torch.allclose(equal @ keys[0].T, residuals[0].T, rtol=0, atol=1e-10)
+    assert (change(1e-9) - equal).norm() < 1e-6 * equal.norm()
+    norms = [float(change(weight).norm()) for weight in (1e-3, 1e-1, 1e1, 1e3, 1e5, 1e9)]
+    assert norms == sorted(norms, reverse=True)
+    assert norms[-1] < 1e-6 * norms[0]
+
+
+def test_equality_for_one_fact_is_rome_with_the_averaged_key():
+    """EMMET: (v* - W k) (k^T C^-1 k)^-1 k^T C^-1 = ROME's right u^T with both of one key."""
+    moments = some_moments()
+    keys, residuals = some_facts(4, 1)
+    read, write = solve(keys, residuals, tiny_hyper("memit", solve="constrained"), moments)
+    u = moments.solve(keys[:, 0])
+    u = u / u.norm(dim=1, keepdim=True)
+    for group in range(4):
+        right = residuals[group, 0] / (keys[group, 0] @ u[group])
+        rome = right[:, None] @ u[group][None]
+        assert (write[group].T @ read[group] - rome).norm() < 1e-10 * rome.norm()
+
+
+@pytest.mark.parametrize("family", PRE_NORM)
+def test_layers_together_bring_the_state_to_where_it_should_be(family):
+    """With exact keys and no weight on C, what each layer leaves out the next makes up."""
+    loaded = tiny_model(family)
+    artefacts = tiny_artefacts(loaded, prefixes=("",))
+    hyper = tiny_hyper("memit", moment_weight=1e-12)
+    edited = memit(loaded, EDITS, hyper, artefacts)
+    contexts, _ = contexts_of(loaded, EDITS, hyper, artefacts)
+    block = loaded.spec.module(1, "")
+    start = look(loaded, contexts, block, block)[1][:, 0]
+    wanted = start + optimise(loaded, contexts, hyper, 1, start, at="block").change
+    with applied(loaded.model, edited.deltas, torch.tensor([one.place for one in contexts])):
+        reached = look(loaded, contexts, block, block)[1][:, 0]
+    miss = (reached - wanted).norm(dim=1) / (wanted - start).norm(dim=1)
+    # What is left comes from the small weight on C.
+    assert miss.max() < max(1e-6, 1000 * rounding(family))
+
+
+@pytest.mark.parametrize(
+    ("family", "reason"), zip(REFUSED, ("normalised", "weighted for each token"), strict=True)
+)
+def test_families_in_which_a_missing_state_is_no_target_are_refused(family, reason):
+    loaded = tiny_model(family)
+    for method in (memit, together):
+        with pytest.raises(InputError, match=rf"memit on tiny-{family}: .*{reason}.*use rome"):
+            method(loaded, EDITS, tiny_hyper("memit"), tiny_artefacts(loaded))
+
+
+def test_all_facts_at_once_of_one_fact_is_that_fact_alone():
+    loaded = tiny_model("llama")
+    hyper, artefacts = tiny_hyper("memit"), tiny_artefacts(loaded)
+    one, other = memit(loaded, EDITS[:1], hyper, artefacts), together(loaded, EDITS[:1], hyper, artefacts)
+    for name, delta in one.deltas.items():
+        assert torch.allclose(delta.dense(0)[0], other.deltas[name].dense(0)[0], rtol=1e-9, atol=1e-12)
+    assert other.owner == [0]
+
+
+def test_all_facts_at_once():
+    loaded = tiny_model("llama")
+    hyper, artefacts = tiny_hyper("memit", moment_weight=1e-9), tiny_artefacts(loaded)
+    edits = [EDITS[0], EDITS[1].__class__("x", "No subject here is", "Mu", "Marta"), *EDITS[1:]]
+    edited = together(loaded, edits, hyper, artefacts)
+    assert edited.failed == {1: "subject_missing"}
+    assert edited.owner == [0, -1, 0, 0, 0, 0]
+    for delta in edited.deltas.values():
+        assert len(delta) == 1
+        assert torch.linalg.matrix_rank(delta.dense(0)[0]) == len(EDITS)
+
+
+def test_lower_layers_are_in_place_when_the_next_is_made():
+    """The key of the second layer is not that of the unedited model."""
+    loaded = tiny_model("llama")
+    hyper, artefacts = tiny_hyper("memit", solve="constrained", covariance=False), tiny_artefacts(loaded)
+    edited = memit(loaded, EDITS, hyper, artefacts)
+    contexts, _ = contexts_of(loaded, EDITS, hyper, artefacts)
+    down = loaded.spec.module(1, loaded.spec.down)
+    owner = torch.tensor([one.place for one in contexts])
+    plain = look(loaded, contexts, down, down)[0]
+    below = {name: delta for name, delta in edited.deltas.items() if name != down}
+    with applied(loaded.model, below, owner.repeat_interleave(len(artefacts.prefixes))):
+        changed = look(loaded, contexts, down, down)[0]
+    assert not torch.allclose(plain, changed, rtol=1e-3)
+    # Without C, what is read is along the key: half the bare prompt's, half the mean over the others.
+    key = (changed[:, 0] + changed[:, 1:].mean(1)) / 2
+    read = edited.deltas[down].read[owner, :, 0]
+    assert torch.allclose(torch.cosine_similarity(read, key), torch.ones(len(EDITS), dtype=torch.float64))

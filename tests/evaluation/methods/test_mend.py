@@ -1,0 +1,249 @@
+"""MEND: the editor networks, what they make of a gradient, and edits made by them."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.tiny_models import rounding, tiny_model
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.artefacts.mend_training import Practice, losses
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit
+from factdrift.evaluation.methods.mend import gradients, mend
+from factdrift.evaluation.methods.mend_editor import (
+    EPSILON,
+    HyperNet,
+    Statistics,
+    edited_matrices,
+    read_hypernet,
+)
+from factdrift.evaluation.states import edited as regimes
+from factdrift.models.alignment import Sentence, align
+from factdrift.models.deltas import LowRank, matrix, written
+from factdrift.models.loaded import Loaded
+
+EDITS = [
+    Edit("1", "The head of government of the United States of America is", "America", "Marta Kowalska"),
+    Edit("2", "The capital of Atlantis is", "Atlantis", "New Orleans"),
+    Edit("3", "Zoë Müller lives in", "Zoë Müller", "sea"),
+]
+HYPER = Hyper("mend", "tiny", "test", {"precision": "float32"})
+FAMILIES = ("gpt2", "gptj", "llama", "olmo2")
+
+
+def sentences(loaded: Loaded) -> list[Sentence]:
+    return [align(loaded.tokenizer, edit.prompt, edit.target) for edit in EDITS]
+
+
+def untrained(loaded: Loaded, rate: float = 0.01) -> HyperNet:
+    """An editor that has seen some gradients and learned nothing."""
+    torch.manual_seed(0)
+    net = HyperNet(edited_matrices(loaded, 2), 5, rate).to(loaded.dtype)
+    net.see(gradients(loaded, net.matrices, sentences(loaded))[1])
+    return net
+
+
+def trained(loaded: Loaded) -> HyperNet:
+    """One whose every parameter differs from where it began."""
+    net = untrained(loaded)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter += 0.05 * torch.randn_like(parameter)
+    return net
+
+
+def edited(loaded: Loaded, net: HyperNet, edits: list[Edit] = EDITS) -> dict[str, LowRank]:
+    result = mend(loaded, edits, HYPER, Artefacts(mend=net))
+    assert all(isinstance(delta, LowRank) for delta in result.deltas.values())
+    return {name: delta for name, delta in result.deltas.items() if isinstance(delta, LowRank)}
+
+
+def dense(change: LowRank, edit: int) -> torch.Tensor:
+    return change.dense(edit)[0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_factors_are_those_of_the_gradient_by_the_weights(family: str) -> None:
+    loaded = tiny_model(family)
+    names = edited_matrices(loaded, 2)
+    losses_, factors = gradients(loaded, names, sentences(loaded))
+    for place, sentence in enumerate(sentences(loaded)):
+        model = copy.deepcopy(loaded.model).requires_grad_(True)
+        target = torch.tensor(sentence.ids[sentence.target :])
+        logits = model(torch.tensor([sentence.ids])).logits[0, sentence.target - 1 : -1]
+        loss = torch.nn.functional.cross_entropy(logits, target)
+        loss.backward()
+        bound = max(1e-9, 100 * rounding(family))
+        torch.testing.assert_close(losses_[place], loss.detach(), rtol=bound, atol=0)
+        for name, (u, delta) in factors.items():
+            module = model.get_submodule(name)
+            want = module.weight.grad
+            want = want.T if type(module).__name__ == "Conv1D" else want
+            assert want.abs().max() > 0
+            error = (delta[place].T @ u[place] - want).abs().max()
+            assert error <= bound * want.abs().max()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_untrained_editor_gives_the_normalised_gradient(family: str) -> None:
+    """Spec section 6, 23: U = 0 is the identity on the normalised factors."""
+    loaded = tiny_model(family)
+    net = untrained(loaded, rate=0.01)
+    _, factors = gradients(loaded, net.matrices, sentences(loaded))
+    by_shape: dict[tuple[int, int], list[str]] = {}
+    for name, shape in net.matrices.items():
+        by_shape.setdefault(shape, []).append(name)
+    changes = edited(loaded, net)
+    for names in by_shape.values():
+        real = {name: (factors[name][1] != 0).any(2) for name in names}
+        seen = [torch.cat([factors[name][side][real[name]] for name in names]) for side in (0, 1)]
+        for name in names:
+            u, delta = (
+                (factors[name][side] - seen[side].mean(0)) / (seen[side].std(0) + EPSILON) for side in (0, 1)
+            )
+            for place in range(len(EDITS)):
+                here = real[name][place]
+                want = net.rates[0].detach() * delta[place][here].T @ u[place][here]
+                torch.testing.assert_close(dense(changes[name], place), want, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_rank_is_bounded_by_the_tokens_that_bear_a_gradient(family: str) -> None:
+    """In the last block these are the tokens before the target's, below it all up to them."""
+    loaded = tiny_model(family)
+    changes = edited(loaded, trained(loaded))
+    for place, sentence in enumerate(sentences(loaded)):
+        for name, change in changes.items():
+            last = f".{loaded.spec.layers - 1}." in name
+            bound = len(sentence.ids) - sentence.target if last else len(sentence.ids) - 1
+            found = int(torch.linalg.matrix_rank(dense(change, place)))
+            assert 0 < found <= min(bound, *matrix(loaded.model, name).shape)
+            assert last is False or found == bound
+
+
+def test_edits_together_are_the_edits_one_by_one() -> None:
+    loaded = tiny_model("llama")
+    net = trained(loaded)
+    together = edited(loaded, net, [EDITS[1], EDITS[2], EDITS[0]])
+    for place, edit in enumerate([EDITS[1], EDITS[2], EDITS[0]]):
+        alone = edited(loaded, net, [edit])
+        for name, change in alone.items():
+            torch.testing.assert_close(dense(together[name], place), dense(change, 0), rtol=1e-9, atol=1e-13)
+
+
+def test_an_edit_that_fails_is_reported_and_changes_nothing() -> None:
+    loaded = tiny_model("gpt2")
+    long = Edit("4", "The capital of Atlantis is not " * 30, "Atlantis", "New Orleans")
+    result = mend(loaded, [long, EDITS[0]], HYPER, Artefacts(mend=trained(loaded)))
+    assert result.failed == {0: "too_long"}
+    for delta in result.deltas.values():
+        weight = delta.dense(0)[0], delta.dense(1)[0]
+        assert (weight[0] == 0).all()
+        assert weight[1].abs().max() > 0
+
+
+def test_an_edit_that_diverges_has_failed() -> None:
+    loaded = tiny_model("gpt2")
+    net = trained(loaded)
+    with torch.no_grad():
+        net.rates[0] = torch.inf
+    result = mend(loaded, EDITS, HYPER, Artefacts(mend=net))
+    assert result.failed == dict.fromkeys(range(3), "diverged")
+    assert all((delta.dense(0)[0] == 0).all() for delta in result.deltas.values())
+
+
+def test_rounding_of_the_reference() -> None:
+    loaded = tiny_model("llama", dtype=torch.bfloat16)
+    net = trained(tiny_model("llama", dtype=torch.float32))
+    hyper = Hyper("mend", "tiny", "test", {"precision": "weights"})
+    for name, delta in regimes.edited(loaded, EDITS, hyper, Artefacts(mend=net)).deltas.items():
+        after = matrix(loaded.model, name).float() + delta.dense(0)[0]
+        assert torch.equal(after.bfloat16().float(), after)
+
+
+def test_statistics_do_not_depend_on_the_batches() -> None:
+    torch.manual_seed(0)
+    values = torch.randn(40, 3, dtype=torch.float64) * 5 + 2
+    statistics = Statistics(3).double()
+    for part in values.split([1, 0, 7, 30, 2]):
+        statistics.see(part)
+    want = (values - values.mean(0)) / (values.std(0) + EPSILON)
+    torch.testing.assert_close(statistics(values), want)
+    assert statistics.count == 40
+
+
+@pytest.mark.parametrize("family", ["gpt2", "gpt_neox"])
+def test_gradients_of_training_are_those_through_edited_weights(family: str) -> None:
+    """Against central differences of the loss with each edit written into the weights."""
+    loaded = tiny_model(family)
+    net = trained(loaded)
+    tokens = sentences(loaded)
+    practice = [Practice(tokens[0], tokens[1], tokens[2]), Practice(tokens[1], tokens[2], tokens[0])]
+    hyper = Hyper("mend", "tiny", "test", {"edit_weight": 0.1, "locality_weight": 1.0})
+    losses(loaded, net, practice).total(hyper).backward()
+
+    def in_place() -> float:
+        with torch.no_grad():
+            _, factors = gradients(loaded, net.matrices, [one.edit for one in practice])
+            deltas = {**net(factors)}
+            total = 0.0
+            for edit, one in enumerate(practice):
+                kept = torch.tensor([one.locality.ids])
+                before = loaded.model(kept).logits.log_softmax(2)
+                with written(loaded.model, deltas, edit):
+                    after = loaded.model(kept).logits.log_softmax(2)
+                    logits = loaded.model(torch.tensor([one.paraphrase.ids])).logits[
+                        0, one.paraphrase.target - 1 : -1
+                    ]
+                told = torch.tensor(one.paraphrase.ids[one.paraphrase.target :])
+                total += 0.1 * torch.nn.functional.cross_entropy(logits, told).item()
+                total += (before.exp() * (before - after)).sum(2).mean().item()
+            return total / len(practice)
+
+    assert in_place() == pytest.approx(losses(loaded, net, practice).total(hyper).item(), rel=1e-9)
+    step = 1e-5
+    for name, parameter in net.named_parameters():
+        assert parameter.grad is not None
+        place = int(parameter.grad.abs().argmax())
+        want = parameter.grad.flatten()[place].item()
+        flat = parameter.data.view(-1)
+        start = flat[place].item()
+        ends = []
+        for end in (start + step, start - step):
+            flat[place] = end
+            ends.append(in_place())
+        flat[place] = start
+        assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(want, rel=1e-3, abs=1e-8), name
+
+
+def test_an_editor_is_read_as_it_was_written(tmp_path: Path) -> None:
+    loaded = tiny_model("gpt2", dtype=torch.float32)
+    net = trained(loaded)
+    net.write(tmp_path / "mend.safetensors", {"model": loaded.digest})
+    back = read_hypernet(tmp_path / "mend.safetensors", loaded)
+    assert back.matrices == net.matrices
+    state = back.state_dict()
+    assert all(torch.equal(state[name], value) for name, value in net.state_dict().items())
+    assert state.keys() == net.state_dict().keys()
+
+
+def test_an_editor_of_another_model_is_refused(tmp_path: Path) -> None:
+    loaded: Any = tiny_model("gpt2", dtype=torch.float32)
+    trained(loaded).write(tmp_path / "mend.safetensors", {"model": "another"})
+    with pytest.raises(InputError, match="another model than tiny-gpt2"):
+        read_hypernet(tmp_path / "mend.safetensors", loaded)
+    with pytest.raises(InputError, match="mend-train"):
+        read_hypernet(tmp_path / "none.safetensors", loaded)
+
+
+def test_an_editor_trained_with_another_template_is_refused(tmp_path: Path) -> None:
+    loaded: Any = tiny_model("gpt2", dtype=torch.float32)
+    about = {"model": loaded.digest, "template": "chat"}
+    trained(loaded).write(tmp_path / "mend.safetensors", about)
+    with pytest.raises(InputError, match="trained with --template chat; delete it"):
+        read_hypernet(tmp_path / "mend.safetensors", loaded)

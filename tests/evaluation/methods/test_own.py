@@ -1,0 +1,195 @@
+"""Methods of the user's own: names, hyper-parameters, what is refused; none is imported."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.own_methods import install, write_examples
+
+from factdrift.core.errors import InputError
+from factdrift.core.paths import METHODS
+from factdrift.core.settings import configure
+from factdrift.evaluation.methods.hyperparameters import read_given
+from factdrift.evaluation.methods.own import entries, entry, keys_of_methods
+from factdrift.evaluation.methods.plan import Plan, needs
+from factdrift.models.sizes import Sizes
+
+
+def own(folder: Path, code: str, yaml: str = "", name: str = "mine") -> str:
+    (folder / f"{name}.py").write_text(code, encoding="utf-8")
+    if yaml:
+        (folder / f"{name}.yaml").write_text(yaml, encoding="utf-8")
+    return f"{folder}/{name}.py:edit"
+
+
+def test_methods_are_named_after_their_files(tmp_path: Path) -> None:
+    given = own(tmp_path, "import no_such_module\ndef edit(model, tokenizer, update): ...\n")
+    found = entry(given)
+    assert (found.name, found.path, found.plain) == ("mine", tmp_path / "mine.py", True)
+    more = "def edit(model, tokenizer, update): ...\ndef other(loaded, edits, hyper, artefacts): ...\n"
+    own(tmp_path, more)
+    other = entry(f"{tmp_path}/mine.py:other")
+    assert (other.name, other.plain) == ("mine.other", False)
+    assert (entry("rome").name, entry("rome").path) == ("rome", None)
+    assert entry(given).code != found.code
+    assert read_given(given, "tiny").digest() != read_given(f"{tmp_path}/mine.py:other", "tiny").digest()
+
+
+def test_parameters_of_a_plain_method_are_its_keys(tmp_path: Path) -> None:
+    parameters = "lr=0.1, steps=5, deep=False, blocks=(1, 2), *, tag='a', size: int"
+    given = own(tmp_path, f"def edit(model, tokenizer, update, {parameters}): ...\n")
+    values = {"steps": "7", "deep": "true", "size": "3", "blocks": ["4"], "lr": 2}
+    assert dict(read_given(given, "tiny", values)) == {
+        **{"lr": 2, "steps": 7, "deep": True, "blocks": [4], "tag": "a", "size": 3}
+    }
+    assert read_given(given, "tiny", {"size": 1})["blocks"] == [1, 2]
+    for wrong, said in (
+        ({}, "size must be given"),
+        ({"size": 1, "color": 2}, "configuration: mine.color: no such key; there are lr, steps"),
+        ({"size": 1, "steps": 2.5}, "mine.steps: 2.5 is not of type 'integer'"),
+        ({"size": 1, "deep": "maybe"}, "mine.deep: 'maybe' is not of type 'boolean'"),
+    ):
+        with pytest.raises(InputError, match=said):
+            read_given(given, "tiny", wrong)
+
+
+def test_a_yaml_file_beside_the_code_describes_the_keys(tmp_path: Path) -> None:
+    folder = write_examples(tmp_path / "examples")
+    given = f"{folder}/batched.py:edit"
+    hyper = read_given(given, "meta/Llama-2-7b-hf")
+    assert (dict(hyper), hyper.source) == ({"layer": 20, "scale": 10}, "my notes")
+    assert entry(given).files() == [folder / "batched.py", folder / "batched.yaml"]
+    assert entry(f"{folder}/mine.py:edit").files() == [folder / "mine.py"]
+    with pytest.raises(InputError, match=r"batched\.yaml: nothing is known of the model tiny: layer must be"):
+        read_given(given, "tiny")
+    with pytest.raises(InputError, match=r"batched\.layer: -1 is less than the minimum"):
+        read_given(given, "tiny", {"layer": -1})
+
+
+def test_rules_give_values_for_models_that_no_entry_names(tmp_path: Path) -> None:
+    described = """
+    keys: {layer: {type: integer}, layers: {type: array}, rate: {type: number}, steps: {default: 3}}
+    derived:
+      rules:
+        layer: {share: 0.75}
+        layers: {between: [0.25, 0.5], most: 2}
+        rate: {by_width: {1000: 0.1, 100: 1}}
+    models: [{names: [known], layer: 1, layers: [1], rate: 2}]
+    """
+    code = "def edit(model, tokenizer, update, layer, layers, rate, steps=3): ..."
+    given = own(tmp_path, code, textwrap.dedent(described))
+    hyper = read_given(given, "tiny", sizes=lambda: Sizes(8, 100))
+    assert dict(hyper) == {"layer": 6, "layers": [3, 4], "rate": 1, "steps": 3}
+    assert hyper.derived == ("layer", "layers", "rate")
+    assert hyper.source.startswith("derived, not tuned: layer 6 of 8")
+    assert read_given(given, "known", sizes=lambda: Sizes(8, 100)).derived == ()
+
+
+PLAIN = "def edit(model, tokenizer, update, lr): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "yaml", "said"),
+    [
+        (
+            "def edit(model, words): ...",
+            "",
+            r"its parameters are \(model, words\); a method is edit\(model, tok",
+        ),
+        ("def edit(model, tokenizer): ...", "", "its parameters are"),
+        ("def edit(:", "", "is no Python code"),
+        ("from other import edit", "", "defines no function edit; it defines none"),
+        ("def edit(model, tokenizer, update, lr=1 / 3): ...", "", "default of lr is no plain value"),
+        (PLAIN, "keys: [1]", r"mine.yaml: keys: \[1\] is not of type 'object'"),
+        (PLAIN, "key: {}", "mine.yaml: "),
+        (PLAIN, "keys: {lr: {type: real}}", "keys.lr is no JSON Schema"),
+        (PLAIN, "keys: {lr: {}, mu: {}}", "edit has no parameter mu"),
+        (PLAIN, "keys: {}", "the parameter lr of edit is no key"),
+        (PLAIN, "keys: {lr: {}}\nmodels: [{names: [a], mu: 1}]", "models.0: mu is not among its keys"),
+        (
+            PLAIN,
+            "keys: {lr: {type: number}}\nmodels: [{names: [a], lr: x}]",
+            "models.0.lr: 'x' is not of type",
+        ),
+        (PLAIN, "keys: {", "mine.yaml is no YAML"),
+        (PLAIN, "keys: {lr: {}}\nderived: {rules: {mu: {value: 1}}}", "derived.rules: mu is not among its"),
+        (PLAIN, "keys: {lr: {}}\nderived: {rules: {lr: {part: 1}}}", "derived.rules.lr: .* is not valid"),
+        (PLAIN, "keys: {lr: {}}\ntune: {factors: {mu: [1]}}", "tune.factors: mu is not among its keys"),
+        (PLAIN, "keys: {lr: {}}\ntune: {shares: [0.5]}", "tune.shares: there is no key layer"),
+    ],
+)
+def test_what_is_no_method_is_refused(tmp_path: Path, code: str, yaml: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        entry(own(tmp_path, code, yaml))
+
+
+def test_names_that_are_taken_are_refused(tmp_path: Path) -> None:
+    code = "def edit(model, tokenizer, update): ...\n"
+    with pytest.raises(InputError, match=r"would be called rome, as a method of factdrift"):
+        entry(own(tmp_path, code, name="rome"))
+    (tmp_path / "other").mkdir()
+    twice = [own(tmp_path, code), own(tmp_path / "other", code)]
+    with pytest.raises(InputError, match="methods: two are called mine"):
+        entries(twice)
+    with pytest.raises(InputError, match="begin with a letter"):
+        entry(own(tmp_path, code, name="1 method"))
+    with pytest.raises(InputError, match="seed, which is a key of the configuration"):
+        configured(methods=[own(tmp_path, code, name="seed")])
+    for given, said in (
+        (f"{tmp_path}/none.py:edit", "there is no file"),
+        ("magic", "no such method; there are alphaedit, ft"),
+    ):
+        with pytest.raises(InputError, match=said):
+            entry(given)
+
+
+def configured(**keys: Any) -> dict[str, Any]:
+    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
+    configure(config, keys_of_methods)
+    return config
+
+
+def test_hyperparameters_are_a_key_of_the_methods_name(tmp_path: Path) -> None:
+    folder = write_examples(tmp_path / "examples")
+    methods = ["none", f"{folder}/mine.py:edit", f"{folder}/batched.py:edit"]
+    config = configured(methods=methods, models=["tiny"], mine={"steps": "3"}, batched={"layer": 1})
+    plan = Plan(config)
+    assert plan.names() == ["none", "mine", "batched"]
+    assert [plan.given(name) for name in plan.names()] == methods
+    assert plan.files("none") == [str(METHODS / "none.yaml")]
+    assert plan.files("mine") == [str(folder / "mine.py")]
+    with pytest.raises(InputError, match="unknown key mine"):
+        configured(methods=["none"], mine={"steps": 3})
+    for wrong in ({"mine": {"stepz": 3}}, {"mine": {"steps": "x"}}, {"batched": {}}):
+        with pytest.raises(InputError, match=r"mine\.step|batched\.yaml: nothing is known of the model tiny"):
+            Plan(config | wrong | {"strict": True})
+
+
+def test_only_batched_methods_get_what_the_workflow_computes(tmp_path: Path) -> None:
+    plain = own(
+        tmp_path, "def edit(model, tokenizer, update, covariance=True, prefixes=3, layers=None): ...\n"
+    )
+    assert needs(read_given(plain, "tiny")) == {}
+    assert read_given(plain, "tiny").layers == []
+    batched = "def edit(loaded, edits, hyper, artefacts): ...\n"
+    yaml = "keys: {covariance: {default: true}, layers: {default: [1, 2]}, prefixes: {default: []}}"
+    hyper = read_given(own(tmp_path, batched, yaml, "own_rome"), "tiny")
+    assert needs(hyper) == {"prefixes": "prefixes.own_rome.json", "moments": "moments"}
+    assert hyper.layers == [1, 2]
+
+
+def test_an_entry_point_is_found_without_importing_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(install(tmp_path))
+    found = entry("elsewhere")
+    assert (found.name, found.plain, found.module) == ("elsewhere", True, "own_package.module")
+    assert [path.name for path in found.files()] == ["module.py", "elsewhere.yaml"]
+    assert dict(read_given("elsewhere", "tiny")) == {"layer": 0, "lr": 0.001}
+    assert "own_package" not in sys.modules
+    with pytest.raises(InputError, match=r"there are .*rome, .*elsewhere"):
+        entry("magic")

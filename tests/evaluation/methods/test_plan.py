@@ -1,0 +1,104 @@
+"""What the workflow makes before the first edit of a method."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.paths import METHODS
+from factdrift.evaluation.methods.hyperparameters import read_hyper
+from factdrift.evaluation.methods.plan import Plan, needs
+
+CONFIG: dict[str, Any] = {"models": ["sample", "gpt2-xl@main"], "methods": ["none", "rome", "memit", "mend"]}
+
+
+def test_what_each_method_needs() -> None:
+    plan = Plan(CONFIG)
+    assert plan.needs("none", "gpt2-xl") == {}
+    assert Plan(CONFIG | {"methods": ["ft_l"]}).needs("ft_l", "gpt2-xl") == {}
+    assert plan.needs("rome", "gpt2-xl") == {"prefixes": "prefixes.rome.json", "moments": "moments"}
+    assert plan.needs("memit", "sample-llama") == {"prefixes": "prefixes.memit.json", "moments": "moments"}
+    assert plan.needs("mend", "gpt2-xl") == {"mend": "mend.safetensors"}
+    assert needs(read_hyper("rome", "gpt2-xl", {"covariance": False})) == {"prefixes": "prefixes.rome.json"}
+
+
+def test_one_job_counts_the_moments_of_all_layers_of_a_model() -> None:
+    assert Plan(CONFIG).layers("gpt2-xl") == [13, 14, 15, 16, 17]
+    assert Plan(CONFIG | {"rome": {"layer": 3}}).layers("gpt2-xl") == [3, 13, 14, 15, 16, 17]
+    assert Plan(CONFIG | {"memit": {"covariance": False}}).layers("gpt2-xl") == [17]
+    assert Plan(CONFIG | {"methods": ["ft"]}).layers("gpt2-xl") == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rome": {"layer": 1, "wieght_decay": 3}}, r"rome\.wieght_decay: no such key; there are layer"),
+        ({"ft": {"steps": 0}}, r"ft\.steps: 0 is less than the minimum of 1"),
+        ({"methods": ["romy"]}, "methods: romy: no such method; there are alphaedit, ft, ft_l"),
+    ],
+)
+def test_a_configuration_is_checked_as_a_whole(change: dict[str, Any], message: str) -> None:
+    """`ft` is not among its methods, but a misspelt key of it is no less a mistake."""
+    with pytest.raises(InputError, match=message):
+        Plan(CONFIG | change)
+
+
+def model(folder: Path, layers: int = 28) -> str:
+    """The folder of a model that no entry names; nothing but its configuration is there."""
+    folder.mkdir(exist_ok=True)
+    config = {"model_type": "llama", "num_hidden_layers": layers, "hidden_size": 1024}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return str(folder)
+
+
+def test_a_model_that_no_entry_names_has_derived_layers(tmp_path: Path) -> None:
+    name = model(tmp_path / "new")
+    plan = Plan(CONFIG | {"models": [name]})
+    assert plan.skipped == []
+    assert plan.layers(name) == [4, 5, 6, 7, 8]
+    assert Plan(CONFIG | {"models": [name], "rome": {"layer": 11}}).layers(name) == [4, 5, 6, 7, 8, 11]
+
+
+def test_a_model_whose_sizes_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"config\.json cannot be read"):
+        Plan(CONFIG | {"models": [str(tmp_path)]})
+    (tmp_path / "adapter_config.json").touch()
+    with pytest.raises(InputError, match=r"is an adapter, .* `factdrift edit probe --model .* --edits EDITS"):
+        Plan(CONFIG | {"models": [str(tmp_path)]})
+    # One that says nothing of its sizes may be of no supported kind, and does not end a run of several.
+    (tmp_path / "config.json").write_text('{"model_type": "qwen2_5_vl"}', encoding="utf-8")
+    plan = Plan(CONFIG | {"models": ["gpt2-xl", str(tmp_path)]})
+    assert {each.model for each in plan.skipped} == {str(tmp_path)}
+    assert "has no num_hidden_layers or n_layer" in plan.skipped[0].skipped
+    assert plan.methods("gpt2-xl")
+
+
+@pytest.fixture
+def methods(tmp_path: Path) -> Path:
+    """Files of methods, of which `magic` has values for one model and no rule for others."""
+    folder = tmp_path / "methods"
+    shutil.copytree(METHODS, folder)
+    key = "{description: A layer., type: integer}"
+    text = f"keys: {{layer: {key}}}\nmodels:\n  - {{names: [gpt2-xl], source: invented, layer: 4}}\n"
+    (folder / "magic.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_method_without_values_is_skipped_with_the_reason(methods: Path, tmp_path: Path) -> None:
+    name = model(tmp_path / "new")
+    config = {"models": [name, "gpt2-xl"], "methods": ["none", "magic", "ft"]}
+    plan = Plan(config, methods)
+    ((skipped, method, reason),) = plan.skipped
+    assert (skipped, method) == (name, "magic")
+    assert "layer must be given" in reason
+    assert (plan.methods(name), plan.methods("gpt2-xl")) == (["none", "ft"], ["none", "magic", "ft"])
+    with pytest.raises(CannotEdit, match="layer must be given"):
+        plan.needs("magic", name)
+    with pytest.raises(CannotEdit, match="layer must be given"):
+        Plan(config | {"strict": True}, methods)
+    assert Plan(config | {"strict": True, "magic": {"layer": 2}}, methods).skipped == []

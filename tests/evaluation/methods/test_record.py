@@ -1,0 +1,43 @@
+"""Records of the methods: what is known of each stands in its file and in config/methods/METHOD.yaml only."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+pytest.importorskip("torch")
+
+from factdrift.core.paths import PACKAGE
+from factdrift.evaluation.methods.record import OWN, record_of, records, title_of
+from factdrift.evaluation.methods.registry import named
+
+OTHER_MEANINGS = {"none", "prompt", "mend"}
+"""Also a value of switches, a column, and what a method needs."""
+
+
+@pytest.mark.parametrize("name", records())
+def test_its_functions_are_there(name: str):
+    record = record_of(name)
+    functions = (record.edit, record.together, record.in_stream, record.recalled, record.matrices)
+    assert record.edit
+    assert all(callable(named(function)) for function in functions if function)
+    assert {function.rpartition(".")[0] for function in functions if function} == {
+        module.rpartition(".")[2] for module in record.modules()
+    }
+
+
+def test_places_and_titles_are_different():
+    assert len({record.place for record in records().values()}) == len(records())
+    assert len({title_of(name) for name in records()}) == len(records())
+    assert (title_of("mine"), record_of("mine")) == ("mine", OWN)
+
+
+def test_no_other_module_names_a_method():
+    names = set(records()) - OTHER_MEANINGS
+    found = []
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Constant) and node.value in names:
+                found.append(f"{path.relative_to(PACKAGE)}, line {node.lineno}: {node.value}")
+    assert not found, "\n".join(found)

@@ -1,0 +1,97 @@
+"""Methods on models with mixtures of experts: those that need a down projection say why there is none."""
+
+import pytest
+import torch
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
+from support.tiny_models import TEXT, tiny_model
+
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.interface import Artefacts
+from factdrift.evaluation.methods.mend_editor import edited_matrices
+from factdrift.evaluation.methods.record import records
+from factdrift.evaluation.methods.refusals import refusal
+from factdrift.evaluation.states.edited import check_layers, edited
+from factdrift.models.deltas import applied
+from factdrift.models.moments import count_moments
+
+pytestmark = pytest.mark.filterwarnings("ignore:second moments")
+
+
+def ft_l(layer):
+    values = {"layers": [layer], "norm_constraint": 0.5, "lr": 0.05, "steps": 40}
+    return read_hyper("ft_l", "tiny", values)
+
+
+def test_what_is_refused():
+    sparse = tiny_model("gpt_oss").spec
+    refused = {method for method in records() if refusal(sparse, method, 1) is not None}
+    assert refused == {"rome", "memit", "alphaedit", "ultraedit", "mend"}
+    assert refusal(tiny_model("qwen2_moe").spec, "memit", 1) is not None
+    for family in ("llama", "deepseek_v3", "llama4_text"):
+        assert {refusal(tiny_model(family).spec, method, 1) for method in records()} == {None}
+
+
+def test_quantized_weights_are_not_edited():
+    loaded = tiny_model("llama", quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True})
+    for method in records():
+        hyper = Hyper(method, "tiny", "", {"layer": 0, "module": ""})
+        if hyper.record.changes != "weights":
+            check_layers(loaded, hyper)
+        else:
+            with pytest.raises(CannotEdit, match=rf"methods: {method} on tiny-llama: its weights are quant"):
+                check_layers(loaded, hyper)
+
+
+def test_methods_that_need_a_down_projection_say_which_blocks_have_one():
+    loaded = tiny_model("qwen3_moe", mlp_only_layers=[1])
+    for hyper in (tiny_hyper("rome", layer=0), tiny_hyper("memit", layers=[1, 2])):
+        with pytest.raises(
+            InputError, match=rf"{hyper.method} on tiny-qwen3_moe: mixture of.*name one of the blocks 1"
+        ):
+            edited(loaded, EDITS, hyper, Artefacts())
+    with pytest.raises(InputError, match=r"mend on tiny-qwen3_moe: mixture of experts: block 2"):
+        edited_matrices(loaded, 1)
+    with pytest.raises(InputError, match=r"mixture of experts: block 0"):
+        count_moments(loaded, [0], TEXT)
+
+
+def test_the_dense_block_of_a_mixture_is_edited():
+    loaded = tiny_model("qwen3_moe", mlp_only_layers=[1])
+    artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [1], TEXT, ridge=1e-3))
+    found = edited(loaded, EDITS, tiny_hyper("rome"), artefacts)
+    assert not found.failed
+    assert list(found.deltas) == ["model.layers.1.mlp.down_proj"]
+
+
+@pytest.mark.parametrize("family", ["qwen3_moe", "gpt_oss", "deepseek_v3"])
+def test_ft_l_teaches_a_mixture_of_experts(family):
+    """Where experts have no matrix in common, attention's output projection, of which it warns."""
+    loaded = tiny_model(family)
+    if family == "deepseek_v3":
+        found = edited(loaded, EDITS, ft_l(1), Artefacts())
+        assert list(found.deltas) == ["model.layers.1.mlp.shared_experts.down_proj"]
+    else:
+        with pytest.warns(UserWarning, match=r"block 1 is a mixture .*self_attn\.o_proj is trained instead"):
+            found = edited(loaded, EDITS, ft_l(1), Artefacts())
+        assert list(found.deltas) == ["model.layers.1.self_attn.o_proj"]
+    ids = loaded.tokenizer(f"{EDITS[1].prompt} {EDITS[1].target}", return_tensors="pt")["input_ids"]
+    start = len(loaded.tokenizer(EDITS[1].prompt)["input_ids"])
+
+    def likelihood():
+        logs = loaded.model(ids).logits[0, start - 1 : -1].log_softmax(1)
+        return logs.gather(1, ids[0, start:, None]).mean().item()
+
+    before = likelihood()
+    with applied(loaded.model, found.deltas, 1):
+        assert likelihood() > before + 1
+
+
+def test_prompt_and_moments_of_mixtures():
+    loaded = tiny_model("deepseek_v3")
+    moments = tiny_artefacts(loaded).moments
+    assert [len(moments[layer].total) for layer in range(3)] == [56, 40, 40]
+    found = edited(tiny_model("gpt_oss"), EDITS, read_hyper("prompt", "tiny"), Artefacts())
+    assert found.contexts is not None
+    assert len(found.contexts) == len(EDITS)
+    assert torch.is_tensor(moments[0].total)

@@ -1,0 +1,118 @@
+import pytest
+import torch
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
+from support.tiny_models import TEXT, tiny_model, tiny_tokenizer
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.hyperparameters import read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit
+from factdrift.evaluation.states.edited import edited
+from factdrift.models.deltas import Dense, applied, matrix, rounded, written
+from factdrift.models.moments import count_moments
+
+pytestmark = pytest.mark.filterwarnings("ignore:second moments")
+
+
+def total(loaded, result, edit=0):
+    return {name: delta.dense(edit)[0] for name, delta in result.deltas.items()}
+
+
+@pytest.mark.parametrize("method", ["rome", "memit"])
+def test_in_turn_is_each_with_those_before_it_in_the_weights(method):
+    loaded = tiny_model("llama")
+    hyper, artefacts = tiny_hyper(method), tiny_artefacts(loaded)
+    found = edited(loaded, EDITS[:3], hyper, artefacts, "sequential")
+    assert found.owner == [0, 0, 0]
+    first = edited(loaded, EDITS[:1], hyper, artefacts)
+    with written(loaded.model, first.deltas, 0):
+        second = edited(loaded, EDITS[1:2], hyper, artefacts)
+        with written(loaded.model, second.deltas, 0):
+            third = edited(loaded, EDITS[2:3], hyper, artefacts)
+    sums = [total(loaded, one) for one in (first, second, third)]
+    for name, change in total(loaded, found).items():
+        expected = sum(one[name] for one in sums)
+        assert (change - expected).norm() < 1e-8 * expected.norm()
+    alone = total(loaded, edited(loaded, EDITS[1:2], hyper, artefacts))
+    name = loaded.spec.module(1, loaded.spec.down)
+    assert not torch.allclose(alone[name], sums[1][name], rtol=1e-3)
+
+
+def test_one_that_fails_changes_nothing_in_turn():
+    loaded = tiny_model("llama")
+    hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
+    edits = [EDITS[0], Edit("x", "No subject here is", "Mu", "Marta")]
+    found = edited(loaded, edits, hyper, artefacts, "sequential")
+    assert found.failed == {1: "subject_missing"}
+    assert found.owner == [0, -1]
+
+
+def test_a_regime_that_a_method_does_not_support_is_refused():
+    loaded = tiny_model("llama")
+    for method, regime in (("rome", "batch"), ("prompt", "sequential"), ("none", "batch")):
+        hyper = tiny_hyper(method) if method == "rome" else read_hyper(method, "tiny")
+        with pytest.raises(InputError, match=f"edit.regime: {regime}: {method} cannot"):
+            edited(loaded, EDITS, hyper, tiny_artefacts(loaded), regime)
+
+
+def test_rounded_to_the_type_of_the_weights():
+    """What programs that write into half-precision weights evaluate."""
+    loaded = tiny_model("llama", dtype=torch.bfloat16)
+    hyper, artefacts = tiny_hyper("rome", precision="weights"), tiny_artefacts(loaded)
+    exact = edited(loaded, EDITS[:2], tiny_hyper("rome"), artefacts)
+    rough = edited(loaded, EDITS[:2], hyper, artefacts)
+    ((name, delta),) = rough.deltas.items()
+    assert isinstance(delta, Dense)
+    change = exact.deltas[name].dense(1)[0]
+    weight = matrix(loaded.model, name)
+    assert torch.equal(weight.float() + delta.weight[1], (weight.float() + change).to(torch.bfloat16).float())
+    again = rounded(loaded.model, rough.deltas)[name]
+    assert torch.equal(again.weight, delta.weight)
+    assert not torch.equal(delta.weight[1], change)
+
+
+def test_no_edit_and_the_prompt_change_no_weight():
+    loaded = tiny_model("gpt2")
+    before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
+    none = edited(loaded, EDITS, read_hyper("none", "tiny"), tiny_artefacts(loaded))
+    prompt = edited(loaded, EDITS, read_hyper("prompt", "tiny"), tiny_artefacts(loaded))
+    assert (none.deltas, none.contexts, prompt.deltas) == ({}, None, {})
+    assert prompt.contexts[2] == "The capital of Atlantis is Zoë Müller. "
+    ids = torch.tensor([tiny_tokenizer()("Marta lives in")["input_ids"]])
+    base = loaded.model(ids).logits
+    with applied(loaded.model, none.deltas, torch.tensor([0])):
+        assert torch.equal(loaded.model(ids).logits, base)
+    assert all(torch.equal(loaded.model.state_dict()[name], value) for name, value in before.items())
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [("float32", torch.float64), ("weights", torch.float32)])
+def test_weight_decay_in_turn_is_that_of_the_weights_already_edited(precision, dtype):
+    loaded = tiny_model("gpt2", dtype=dtype)
+    values = {"layers": [1], "lr": 0.05, "steps": 4, "weight_decay": 0.3, "precision": precision}
+    hyper = read_hyper("ft", "tiny", values)
+    found = edited(loaded, EDITS[:2], hyper, Artefacts(), "sequential")
+    first = edited(loaded, EDITS[:1], hyper, Artefacts())
+    with written(loaded.model, first.deltas, 0):
+        second = edited(loaded, EDITS[1:2], hyper, Artefacts())
+    (name,) = found.deltas
+    sums = [one.deltas[name].dense(0) for one in (first, second)]
+    for part in (0, 1):
+        expected = sums[0][part] + sums[1][part]
+        error = (found.deltas[name].dense(0)[part] - expected).norm()
+        assert error < (1e-9 if dtype == torch.float64 else 1e-3) * expected.norm()
+    alone = edited(loaded, EDITS[1:2], hyper, Artefacts()).deltas[name].dense(0)[0]
+    assert (alone - sums[1][0]).norm() > 0.01 * alone.norm()
+
+
+@pytest.mark.parametrize(
+    ("method", "values", "message"),
+    [
+        ("rome", {"layer": 99}, r"rome\.layer: tiny-llama has no block 99, but blocks 0 to 2"),
+        ("ft", {"layers": [0, 3]}, r"ft\.layers: tiny-llama has no block 3"),
+    ],
+)
+def test_a_block_that_the_model_does_not_have_is_refused(method, values, message):
+    loaded = tiny_model("llama")
+    with pytest.raises(InputError, match=message):
+        edited(loaded, EDITS, read_hyper(method, "tiny", values), tiny_artefacts(loaded))
+    with pytest.raises(InputError, match="moments: tiny-llama has no block 99"):
+        count_moments(loaded, [99], TEXT)

@@ -1,0 +1,147 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
+from support.tiny_models import FAMILIES, tiny_model
+
+from factdrift.evaluation.methods.activations import look
+from factdrift.evaluation.methods.contexts import contexts_of
+from factdrift.evaluation.methods.interface import Edit
+from factdrift.evaluation.methods.optimise import optimise
+from factdrift.evaluation.methods.rome import rome
+from factdrift.models.deltas import matrix
+from factdrift.models.hooks import hooked
+
+pytestmark = pytest.mark.filterwarnings("ignore:second moments")
+
+
+def parts(loaded, hyper, artefacts, edits=EDITS):
+    """Name of the edited matrix, keys and outputs at the subject [E, prefixes, ...], in the edits' order."""
+    name = loaded.spec.module(hyper["layer"], loaded.spec.down)
+    contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
+    assert not failed
+    keys, outputs = look(loaded, contexts, name, name)
+    order = torch.tensor([one.place for one in contexts]).argsort()
+    return name, keys[order], outputs[order]
+
+
+def change_of(loaded, edited, edit):
+    (delta,) = edited.deltas.values()
+    return delta.dense(edit)[0]
+
+
+@pytest.mark.parametrize("keys", ["reference", "averaged"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_key_gives_the_value_that_was_found(family, keys):
+    """W'k + b = v*, v* = what the MLP put out for the bare prompt + the change that was found."""
+    loaded = tiny_model(family)
+    hyper, artefacts = tiny_hyper("rome", keys=keys), tiny_artefacts(loaded)
+    name, seen, outputs = parts(loaded, hyper, artefacts)
+    edited = rome(loaded, EDITS, hyper, artefacts)
+    assert not edited.failed
+    key = seen[:, 0] if keys == "reference" else seen.mean(1)
+    module = loaded.model.get_submodule(name)
+    bias = 0 if getattr(module, "bias", None) is None else module.bias
+    weight = matrix(loaded.model, name)
+    contexts, _ = contexts_of(loaded, EDITS, hyper, artefacts)  # in one batch, where `rome` makes several
+    places = torch.tensor([one.place for one in contexts])
+    start = outputs[places, 0]
+    values = start + optimise(loaded, contexts, hyper, hyper["layer"], start, at="mlp").change
+    for place, value in zip(places, values, strict=True):
+        change = change_of(loaded, edited, place)
+        assert ((weight + change) @ key[place] + bias - value).norm() < 1e-6 * value.norm()
+        assert torch.linalg.matrix_rank(change) == 1
+        assert (value - outputs[place, 0]).norm() > 0.1
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_directions_orthogonal_to_u_are_untouched(family):
+    loaded = tiny_model(family)
+    hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
+    _, seen, _ = parts(loaded, hyper, artefacts)
+    edited = rome(loaded, EDITS, hyper, artefacts)
+    u = artefacts.moments[1].solve(seen.mean(1))
+    for edit in range(len(EDITS)):
+        change = change_of(loaded, edited, edit)
+        other = torch.randn(loaded.spec.inner, dtype=torch.float64)
+        other -= (other @ u[edit]) / (u[edit] @ u[edit]) * u[edit]
+        assert (change @ other).norm() < 1e-12 * change.norm() * other.norm()
+        # Which is no statement about directions in general: those along the key do change.
+        assert (change @ seen[edit, 0]).norm() > 1e-3 * change.norm()
+
+
+@pytest.mark.parametrize("family", ["gpt2", "gpt_neox", "llama", "olmo2"])
+def test_the_edited_model_says_what_was_optimised(family):
+    """The loss that was reported is that of the bare prompt with what W'k now gives in place."""
+    loaded = tiny_model(family)
+    settings = {"kl": 0, "weight_decay": 0, "stop_loss": 0}
+    hyper, artefacts = tiny_hyper("rome", **settings), tiny_artefacts(loaded, prefixes=("",))
+    name, seen, outputs = parts(loaded, hyper, artefacts)
+    edited = rome(loaded, EDITS, hyper, artefacts)
+    for place, edit in enumerate(EDITS):
+        contexts, _ = contexts_of(loaded, [edit], hyper, artefacts)
+        (sentence,) = contexts[0].prompts
+        value = outputs[place, 0] + change_of(loaded, edited, place) @ seen[place, 0]
+        assert edited.losses[place] == pytest.approx(loss_with(loaded, name, sentence, value), rel=1e-5)
+
+
+def loss_with(loaded, name, sentence, value):
+    """Mean negative log-likelihood of the target with `value` put out by the MLP at the subject."""
+
+    def put(taken, given):
+        changed = given.clone()
+        changed[0, sentence.subject_last] = value
+        return changed
+
+    ids = torch.tensor([sentence.ids])
+    with hooked(loaded.model, {name: put}):
+        logs = loaded.model(ids).logits[0].log_softmax(1)
+    places = range(sentence.target, len(sentence.ids))
+    return -float(sum(logs[place - 1, sentence.ids[place]] for place in places)) / len(places)
+
+
+def test_one_bare_prompt_makes_the_two_kinds_of_key_one():
+    loaded = tiny_model("llama")
+    artefacts = tiny_artefacts(loaded, prefixes=("",))
+    one, other = (
+        rome(loaded, EDITS, tiny_hyper("rome", keys=keys), artefacts) for keys in ("reference", "averaged")
+    )
+    for edit in range(len(EDITS)):
+        assert torch.allclose(change_of(loaded, one, edit), change_of(loaded, other, edit), atol=1e-12)
+
+
+def test_without_covariance_u_is_the_key():
+    loaded = tiny_model("llama")
+    hyper, artefacts = tiny_hyper("rome", covariance=False), tiny_artefacts(loaded)
+    _, seen, _ = parts(loaded, hyper, artefacts)
+    edited = rome(loaded, EDITS, hyper, replace(artefacts, moments={}))
+    (delta,) = edited.deltas.values()
+    u = seen.mean(1)
+    assert torch.allclose(delta.read[:, :, 0], u / u.norm(dim=1, keepdim=True), atol=1e-12)
+    other = rome(loaded, EDITS, tiny_hyper("rome"), artefacts)
+    assert not torch.allclose(change_of(loaded, other, 0), change_of(loaded, edited, 0), rtol=1e-3)
+
+
+def test_what_cannot_be_aligned_is_counted_and_zero():
+    loaded = tiny_model("llama")
+    edits = [EDITS[0], Edit("x", "The capital of Atlantis is", "Mu", "Marta"), EDITS[1]]
+    edited = rome(loaded, edits, tiny_hyper("rome"), tiny_artefacts(loaded))
+    assert edited.failed == {1: "subject_missing"}
+    assert (change_of(loaded, edited, 1) == 0).all()
+    alone = rome(loaded, [EDITS[1]], tiny_hyper("rome"), tiny_artefacts(loaded))
+    assert torch.allclose(change_of(loaded, edited, 2), change_of(loaded, alone, 0), rtol=1e-6)
+
+
+def test_what_diverges_is_counted_and_zero():
+    loaded = tiny_model("llama")
+    edited = rome(loaded, EDITS[:2], tiny_hyper("rome", lr=float("nan")), tiny_artefacts(loaded))
+    assert edited.failed == {0: "diverged", 1: "diverged"}
+    assert (change_of(loaded, edited, 0) == 0).all()
+
+
+def test_no_edits_at_all():
+    loaded = tiny_model("llama")
+    edited = rome(loaded, [], tiny_hyper("rome"), tiny_artefacts(loaded))
+    (delta,) = edited.deltas.values()
+    assert (len(delta), edited.failed) == (0, {})

@@ -1,0 +1,452 @@
+"""The metrics of the gathered tables, against numbers by hand and a plain oracle."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.examples import examples
+from support.updates import edits, update
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.scores.intervals import interval
+from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scores
+from factdrift.evaluation.scores.table import Group, lines, read_groups, write_table
+
+META = {"model": "m", "revision": "r", "model_digest": "d", "hyper": "h", "moments": None, "prefixes": None}
+META |= {"mend": None, "regime": "independent", "group": None, "template": "none", "dtype": "float32"}
+META |= {"torch": "1", "transformers": "2", "factdrift": "3"}
+TEXT = pa.string()
+BASE = pa.schema([("model", TEXT), ("prompt", TEXT), ("target", TEXT), ("logprob", pa.float64())])
+BASE = BASE.append(pa.field("tokens", pa.int32())).append(pa.field("exact", pa.bool_()))
+AFTER = pa.schema([("model", TEXT), ("method", TEXT), ("edit", TEXT), ("number", pa.int16())])
+for name, kind in (
+    ("logprob", pa.float64()),
+    ("tokens", pa.int32()),
+    ("exact", pa.bool_()),
+    ("reason", TEXT),
+):
+    AFTER = AFTER.append(pa.field(name, kind))
+META_FIELDS = [(name, pa.int32() if name == "group" else TEXT) for name in (*META, "method")]
+CLOZES = pa.schema([*META_FIELDS, ("prompt", TEXT), ("said", TEXT), ("entropy", pa.float64())])
+MADE = pa.schema(
+    [
+        *META_FIELDS,
+        ("source", TEXT),
+        ("edit", TEXT),
+        ("failed", TEXT),
+        ("steps", pa.int32()),
+        ("loss", pa.float64()),
+    ]
+)
+MADE = MADE.append(pa.field("fluency", pa.float64())).append(pa.field("fluency_full", pa.float64()))
+MADE = MADE.append(pa.field("said", pa.list_(TEXT))).append(pa.field("state", pa.int32()))
+MADE = MADE.append(pa.field("perplexity", pa.float64())).append(pa.field("tasks", TEXT))
+UNALIGNED = pa.schema([("model", TEXT), ("edit", TEXT), ("excludes", pa.bool_())])
+
+Chances = dict[tuple[str, str], float]
+
+
+class World:
+    """Tables as the jobs write them, with given chances before and after."""
+
+    def __init__(self, folder: Path, rows: list[dict[str, Any]], scenarios: list[str]):
+        self.folder = folder
+        self.edits = pq.read_table(edits(folder, rows, scenarios=scenarios)).to_pylist()
+        self.before: Chances = {}
+        self.after: dict[tuple[str, int], float] = {}
+        self.failed: dict[str, str] = {}
+        self.excluded: list[str] = []
+        self.exact: set[tuple[str, str]] = set()
+        self.said: dict[str, list[str]] = {}
+        self.never: set[tuple[str, str]] = set()
+        """What the unedited model gives no finite number."""
+        self.lost: set[tuple[str, int]] = set()
+        """Probes after the edit whose output is not finite."""
+
+    def write(self, methods: list[str] | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Scores and probes of `none` and of one method, `x`."""
+        asked = {(each["prompt"], each["target"]) for edit in self.edits for each in edit["probes"]}
+        base = [
+            {
+                "model": "m",
+                "prompt": prompt,
+                "target": target,
+                "logprob": None if (prompt, target) in self.never else math.log(self.before[prompt, target]),
+            }
+            | {"tokens": 1, "exact": (prompt, target) in self.exact}
+            for prompt, target in sorted(asked)
+            if (prompt, target) in self.before
+        ]
+        after = [
+            {"model": "m", "method": "x", "edit": edit["edit"], "number": number, "tokens": 1, "exact": False}
+            | (
+                {"logprob": None, "reason": "not_finite"}
+                if (edit["edit"], number) in self.lost
+                else {"logprob": math.log(self.after[edit["edit"], number])}
+            )
+            for edit in self.edits
+            if edit["edit"] not in self.failed
+            for number in range(len(edit["probes"]))
+            if (edit["edit"], number) in self.after
+        ]
+        clozes = [
+            META | {"method": "none", "prompt": prompt, "said": " nothing", "entropy": 4.0}
+            for prompt in sorted({prompt for prompt, _ in asked})
+        ]
+        made = [
+            META
+            | {"method": "x", "edit": edit["edit"], "failed": self.failed.get(edit["edit"]), "fluency": 2.5}
+            | {"said": self.said.get(edit["edit"])}
+            for edit in self.edits
+        ]
+        left = [{"model": "m", "edit": name, "excludes": True} for name in self.excluded]
+        tables = {"base": (base, BASE), "after": (after, AFTER), "clozes": (clozes, CLOZES)}
+        tables |= {"made": (made, MADE), "unaligned": (left, UNALIGNED)}
+        for name, (rows, schema) in tables.items():
+            pq.write_table(pa.Table.from_pylist(rows, schema=schema), self.folder / f"{name}.parquet")
+        base_probes, run_probes, base_clozes, run_edits, unaligned = (
+            [self.folder / f"{name}.parquet"] for name in tables
+        )
+        self.runs = runs = Runs(
+            edits=self.folder / "edits.parquet",
+            unaligned=unaligned,
+            base_probes=base_probes,
+            base_clozes=base_clozes,
+            run_probes=run_probes,
+            run_edits=run_edits,
+            models=["m"],
+            methods=methods or ["none", "x"],
+        )
+        write_scores(runs, self.folder / "scores.parquet", self.folder / "probes.parquet")
+        found = [pq.read_table(self.folder / f"{name}.parquet") for name in ("scores", "probes")]
+        assert [table.schema for table in found] == [SCORES, PROBES]
+        scores, probes = (table.to_pylist() for table in found)
+        return scores, probes
+
+
+def facts(count: int, dist: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "dist": dist,
+            "popularity": 1.0,
+            "objects": [{"prompt": f"{dist} {n} ____", "object": {"label": "T"}}],
+        }
+        for n in range(count)
+    ]
+
+
+def one_update(**changes: Any) -> dict[str, Any]:
+    clozes = ["In other words Atlantis is led by ____", "Atlantis obeys ____"]
+    near = {"neighborhood": facts(2, 0.1), "random_neighborhood": facts(1, 0.9)}
+    return update("Atlantis", 1, generalization_prompts=clozes, **near) | changes
+
+
+OBJECTS = {"new": "Joe Biden", "obsolete": "Marta Kowalska"}
+
+
+def test_metrics_by_hand(tmp_path: Path) -> None:
+    world = World(tmp_path, [one_update()], ["replacement"])
+    (edit,) = world.edits
+    # new, obsolete after the update cloze and two others; two nearest, one random
+    before = [0.1, 0.5, 0.2, 0.3, 0.25, 0.5, 0.8, 0.4, 0.6]
+    after = [0.9, 0.05, 0.4, 0.3, 0.1, 0.4, 0.5, 0.6, 0.5]
+    for number, probe in enumerate(edit["probes"]):
+        world.before[probe["prompt"], probe["target"]] = before[number]
+        world.after[edit["edit"], number] = after[number]
+    world.exact = {(edit["prompt"], "Marta Kowalska")}
+    world.said = {edit["edit"]: [" Joe Biden, of", "Joe Bidens", " Marta"]}
+    (none, x), probes = world.write()
+    assert (none["method"], x["method"]) == ("none", "x")
+    assert none["known_before"] is x["known_before"] is True
+    assert none["efficacy_d"] == pytest.approx(0.1 - 0.5)
+    assert none["efficacy_s"] == 0
+    assert none["generalization_d"] == pytest.approx((-0.1 - 0.25) / 2)
+    assert none["bleedover_nearest"] == none["bleedover_random"] == 0
+    assert (none["fluency"], none["fluency_full"]) == (2.0, 4.0)
+    assert x["efficacy_d"] == pytest.approx(0.85)
+    assert x["efficacy_s"] == 1
+    assert x["generalization_d"] == pytest.approx((0.1 - 0.3) / 2)
+    assert x["generalization_s"] == 0.5
+    assert x["bleedover_nearest"] == pytest.approx((0.3 + 0) / 2)
+    assert x["bleedover_random"] == pytest.approx(0.1)
+    assert [
+        x[name] for name in ("p_new_before", "p_obsolete_before", "p_new", "p_obsolete")
+    ] == pytest.approx([0.1, 0.5, 0.9, 0.05])
+    assert (x["greedy"], x["generalization_greedy"], x["fluency"]) == (1, 0, 2.5)
+    assert (x["generalizations"], x["nearests"], x["randoms"]) == (2, 2, 1)
+    assert (x["exact"], none["random_exact_before"], x["model_digest"]) == (0, 0, "d")
+    assert [row["number"] for row in probes] == [*range(9), *range(9)]
+    assert all(row["logprob"] == row["logprob_before"] for row in probes[:9])
+
+
+def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
+    rows = [one_update() | {"subject": {"id": f"Q{n}", "label": "Atlantis"}} for n in range(1, 7)]
+    world = World(tmp_path, rows, ["replacement"])
+    for edit in world.edits:
+        for number, probe in enumerate(edit["probes"]):
+            world.before[probe["prompt"], probe["target"]] = 0.5
+            world.after[edit["edit"], number] = 0.9 if number % 2 == 0 else 0.3
+    names = [edit["edit"] for edit in world.edits]
+    # Four of six edits destroy the model; of a fifth one cloze and one neighbour are lost.
+    world.lost = {(name, number) for name in names[:4] for number in range(9)}
+    world.lost |= {(names[4], 2), (names[4], 6)}
+    scores, _ = world.write(["x"])
+    assert [row["efficacy_s"] for row in scores] == [0, 0, 0, 0, 1, 1]
+    assert [row["efficacy_d"] is None for row in scores] == [True] * 4 + [False] * 2
+    assert [row["generalization_s"] for row in scores] == [0, 0, 0, 0, 0.5, 1]
+    assert scores[4]["generalization_d"] == pytest.approx(0.6)
+    assert [row["exact"] for row in scores] == [0] * 6
+    assert [row["bleedover_random"] for row in scores] == pytest.approx([0.5] * 4 + [0] * 2)
+    assert scores[4]["bleedover_nearest"] == pytest.approx((0.5 + 0.2) / 2)
+    assert scores[5]["bleedover_nearest"] == pytest.approx((0 + 0.2) / 2)
+    assert [row["nearest_exact"] for row in scores] == [0] * 6
+    assert [row["generalizations"] for row in scores] == [2] * 6
+    assert [row["nearests"] for row in scores] == [2] * 6
+    assert [row["not_finite"] for row in scores] == [9, 9, 9, 9, 2, 0]
+    (tmp_path / "costs.json").write_text("[]")
+    (group,) = read_groups(tmp_path / "scores.parquet", tmp_path / "costs.json")
+    assert group.not_finite == 5
+    assert group.value("efficacy_s").mean == pytest.approx(100 / 3)  # type: ignore[union-attr]
+    text = list(lines([group], "Title"))
+    assert [line.split()[-2:] for line in text if line.startswith("x ")][1] == ["0", "5"]
+    assert "x: 2 edits in Efficacy D, General. D" in text
+    write_table([group], "Title", tmp_path / "t.txt", tmp_path / "t.csv")
+    (found,) = csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8"))
+    assert [found[name] for name in ("efficacy_s_n", "efficacy_d_n", "failed", "not_finite")] == list("6205")
+
+
+def test_an_unedited_model_whose_output_is_not_finite_is_no_better(tmp_path: Path) -> None:
+    world = World(tmp_path, [one_update()], ["replacement"])
+    (edit,) = world.edits
+    for number, probe in enumerate(edit["probes"]):
+        world.before[probe["prompt"], probe["target"]] = 0.5
+        world.after[edit["edit"], number] = 0.4
+    world.never = {(probe["prompt"], probe["target"]) for probe in edit["probes"][:7]}
+    (none, x), probes = world.write()
+    assert {row["reason"] for row in probes[:7]} == {"not_finite"}
+    assert (none["efficacy_s"], none["efficacy_d"], none["not_finite"]) == (0, None, 7)
+    # What a neighbour had is not known, so it is no loss of 0.
+    assert (x["bleedover_nearest"], x["nearests"], x["not_finite"]) == (pytest.approx(0.1), 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (" Dan McKee, governor", 1),
+        (" Dan McKee's", 1),
+        (" Dan McKee - the", 1),
+        (" Dan McKee.", 1),
+        (" Dan McKee-Martin", 0),
+        (" Dan McKee\u2011Martin", 0),
+        (" Dan McKeen", 0),
+        (" Dan McKee\u0301", 0),
+        (" Dan McKee.5", 0),
+    ],
+)
+def test_greedy_wants_the_object_to_end_at_the_end_of_a_name(text: str, said: int, tmp_path: Path) -> None:
+    objects = [
+        {"label": "Dan McKee", "decision": "new"},
+        {"label": "Marta Kowalska", "decision": "obsolete"},
+    ]
+    world = World(tmp_path, [one_update(objects=objects)], ["replacement"])
+    (edit,) = world.edits
+    for number, probe in enumerate(edit["probes"]):
+        world.before[probe["prompt"], probe["target"]] = world.after[edit["edit"], number] = 0.5
+    world.said = {edit["edit"]: [text, text, " Marta"]}
+    (row,), _ = world.write(["x"])
+    assert (row["greedy"], row["generalization_greedy"]) == (said, said / 2)
+
+
+def test_one_sided_scenarios(tmp_path: Path) -> None:
+    gone = one_update(scenario="Archive", objects=[{"label": "Joe", "decision": "obsolete"}])
+    come = one_update(scenario="AddEntity", objects=[{"label": "Joe", "decision": "new"}])
+    come["subject"] = {"id": "Q2", "label": "Atlantis"}
+    world = World(tmp_path, [gone, come], ["archive", "add_entity"])
+    for edit in world.edits:
+        for number, probe in enumerate(edit["probes"]):
+            world.before[probe["prompt"], probe["target"]] = 0.5
+            world.after[edit["edit"], number] = 0.2 if edit["kind"] == "archive" else 0.8
+    scores, _ = world.write(["x"])
+    for row in scores:
+        assert row["efficacy_d"] == row["generalization_d"] == pytest.approx(0.3)
+        assert row["efficacy_s"] == row["generalization_s"] == 1
+    assert [row["known_before"] for row in scores] == [False, None]
+    assert [row["p_new"] is None for row in scores] == [True, False]
+    unedited = [row for row in world.write()[0] if row["method"] == "none"]
+    assert [row["kind"] for row in unedited] == ["archive", "add"]
+    for row in unedited:
+        # What is as probable as before was not learnt.
+        assert row["efficacy_d"] == row["efficacy_s"] == row["generalization_s"] == 0
+
+
+def test_failed_and_excluded_edits_are_never_scored(tmp_path: Path) -> None:
+    rows = [one_update() | {"subject": {"id": f"Q{n}", "label": "Atlantis"}} for n in range(1, 4)]
+    world = World(tmp_path, rows, ["replacement"])
+    for edit in world.edits:
+        for number, probe in enumerate(edit["probes"]):
+            world.before[probe["prompt"], probe["target"]] = 0.5
+            world.after[edit["edit"], number] = 0.9
+    world.failed, world.excluded = {"Q2-P6": "diverged"}, ["Q3-P6"]
+    world.edits = world.edits[:2]  # a job leaves out what is not aligned
+    scores, probes = world.write()
+    assert [(row["method"], row["edit"], row["failed"]) for row in scores] == [
+        ("none", "Q1-P6", None),
+        ("none", "Q2-P6", None),
+        ("x", "Q1-P6", None),
+        ("x", "Q2-P6", "diverged"),
+    ]
+    assert all(scores[3][name] is None for name in ("efficacy_d", "efficacy_s", "bleedover_random", "p_new"))
+    assert not [row for row in probes if (row["method"], row["edit"]) == ("x", "Q2-P6")]
+    (tmp_path / "costs.json").write_text('[{"model": "m", "method": "x", "edits": 2, "edit_seconds": 3.0}]')
+    groups = read_groups(tmp_path / "scores.parquet", tmp_path / "costs.json")
+    assert [(group.method, group.failed, group.seconds()) for group in groups] == [
+        ("none", 0, None),
+        ("x", 1, 1.5),
+    ]
+    found = groups[1].value("efficacy_s")
+    assert found is not None
+    assert (found.mean, found.n) == (0, 1)
+
+
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_metrics_against_a_plain_oracle(tmp_path: Path, data: st.DataObject) -> None:
+    world = World(tmp_path, [one_update()], ["replacement"])
+    (edit,) = world.edits
+    chance = st.floats(1e-6, 1)
+    before, after = {}, {}
+    for number, probe in enumerate(edit["probes"]):
+        pair = probe["prompt"], probe["target"]
+        if data.draw(st.booleans()) or number < 2:  # what is not aligned has no chance
+            before[number] = world.before[pair] = data.draw(chance)
+            after[number] = world.after[edit["edit"], number] = data.draw(chance)
+    (row,), _ = world.write(["x"])
+    gaps = [after[n] - after[n + 1] for n in (0, 2, 4) if n in after and n + 1 in after]
+    own, others = gaps[0], gaps[1:]
+    assert row["efficacy_d"] == pytest.approx(own)
+    assert row["efficacy_s"] == (own > 0)
+    assert row["generalizations"] == len(others)
+    if others:
+        assert row["generalization_d"] == pytest.approx(fmean(others))
+        assert row["generalization_s"] == pytest.approx(fmean(gap > 0 for gap in others))
+    else:
+        assert row["generalization_d"] is row["generalization_s"] is None
+    for name, numbers in (("nearest", (6, 7)), ("random", (8,))):
+        lost = [-min(after[n] - before[n], 0) for n in numbers if n in after]
+        assert row[f"bleedover_{name}"] == (pytest.approx(fmean(lost)) if lost else None)
+
+
+@pytest.mark.parametrize("name", ["clozes", "made"])
+def test_a_table_of_a_former_version_is_refused(name: str, tmp_path: Path) -> None:
+    world = World(tmp_path, [one_update()], ["replacement"])
+    world.before = {(each["prompt"], each["target"]): 0.5 for each in world.edits[0]["probes"]}
+    world.write()
+    path = tmp_path / f"{name}.parquet"
+    pq.write_table(pq.read_table(path).drop_columns(["template"]), path)
+    with pytest.raises(InputError, match=rf"{name}\.parquet: no column template, as a former version"):
+        write_scores(world.runs, tmp_path / "again.parquet", tmp_path / "probes.parquet")
+    assert not (tmp_path / "again.parquet").exists()
+
+
+def test_intervals() -> None:
+    values = [1.0, 2.0, 4.0]
+    found = interval(values)
+    assert found is not None
+    assert found == pytest.approx((fmean(values), 1.96 * stdev(values) / math.sqrt(3), 3))
+    assert interval([]) is None
+    assert str(interval([7.0])) == "7.0"
+    # Edits in one model are a cluster: two models whose means are 0 and 1 are two values, by Student's t.
+    together = interval([0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [1, 1, 1, 2, 2, 2])
+    assert together == pytest.approx((0.5, 12.7062047 * 0.5, 6))
+    assert interval(values, [1, 2, 3]) == interval(values, [1, 1, 1]) == found
+    # Wilson's interval of 0 of 10 reaches to .2775, that of 10 of 10 down to .7225.
+    assert interval([0.0] * 10, top=1) == pytest.approx((0, 0.27753, 10), abs=1e-4)
+    assert interval([100.0] * 10, top=100) == pytest.approx((100, 27.753, 10), abs=1e-2)
+    assert interval([0.0] * 10, [1] * 5 + [2] * 5, top=1) == pytest.approx((0, 0.65765, 10), abs=1e-4)
+    assert interval([0.0] * 10) == (0, 0, 10)
+    assert str(found) == "2.3 ±1.7"
+
+
+def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
+    row = {"failed": None, "template": "none", "known_before": True, "fluency": 5.2, "state": 0}
+    row |= {"efficacy_d": 0.5, "efficacy_s": 1.0}
+    row |= dict.fromkeys(
+        ("generalization_d", "generalization_s", "bleedover_random", "bleedover_nearest"), 0.25
+    )
+    row |= dict.fromkeys(("exact", "greedy", "generalization_exact", "generalization_greedy"), 1.0)
+    row |= dict.fromkeys(("nearest_exact_before", "nearest_exact"), 0.5) | {"fluency_full": 10.4}
+    cost = {"edits": 4, "edit_seconds": 1.0, "peak_mb": 100.0}
+    groups = [Group("m", "replace", "ft_l", [row, row | {"efficacy_d": 0.3, "state": 1}], cost)]
+    text = "\n".join(lines(groups, "Title"))
+    assert "m, 2 replacements" in text
+    first = next(line.split() for line in text.splitlines() if line.startswith("FT+L"))
+    assert first[:8] == ["FT+L", "2", "40.0", "±19.6", "100.0", "±65.8", "25.0", "±0.0"]
+    assert first[-3:] == ["5.2", "±0.0", "0.25"]
+    write_table(groups, "Title", tmp_path / "t.txt", tmp_path / "t.csv", below=["m knows it all"])
+    header, values = (line.split(",") for line in (tmp_path / "t.csv").read_text().splitlines())
+    found = dict(zip(header, values, strict=True))
+    assert float(found["efficacy_d"]) == pytest.approx(40)
+    assert float(found["efficacy_d_ci95"]) == pytest.approx(19.6)
+    assert found["seconds_per_edit"] == "0.25"
+    assert (tmp_path / "t.txt").read_text() == text + "\nm knows it all\n"
+    # Edits that are in one model together.
+    both = [Group("m", "replace", "ft", [row, row], cost)]
+    assert "FT: all edits are in one model, and intervals are over its edits only" in lines(both, "Title")
+    both[0].rows.append(row | {"state": 1})
+    assert "FT: intervals are by edited model, of which there are 2" in lines(both, "Title")
+    # Below the table: over which texts second moments were counted, by method.
+    assert "second moments" not in text
+    more = [Group("m", "replace", name, [row], cost | {"moments": "my.txt"}) for name in ("rome", "memit")]
+    assert list(lines([*groups, *more], "Title"))[-1] == "ROME, MEMIT: second moments over my.txt"
+
+
+def test_a_table_without_rows_says_why() -> None:
+    for kind, reason in (
+        ("replace", "the unedited model writes the obsolete object of none of them"),
+        ("add", "an addition has no obsolete object"),
+    ):
+        text = list(lines([Group("m", kind, "ft", [], {}), Group("m", kind, "rome", [], {})], "Title"))
+        assert text[4].startswith("m, 0 ")
+        assert reason in text[5]
+        assert len(text) == 6
+
+
+def test_two_objects_of_equal_probability_are_no_success(tmp_path: Path) -> None:
+    world = World(tmp_path, [one_update()], ["replacement"])
+    for number, probe in enumerate(world.edits[0]["probes"]):
+        world.before[probe["prompt"], probe["target"]] = 0.5
+        world.after[world.edits[0]["edit"], number] = 0.25
+    for row in world.write()[0]:
+        assert row["efficacy_d"] == row["efficacy_s"] == row["generalization_s"] == 0
+
+
+def test_groups_are_in_the_order_of_models_and_kinds_then_of_methods(tmp_path: Path) -> None:
+    order = [
+        ("m", "add", "x"),
+        ("m", "replace", "x"),
+        ("b", "add", "x"),
+        ("m", "add", "a"),
+        ("b", "add", "a"),
+    ]
+    rows = [
+        dict(zip(("model", "kind", "method"), key, strict=True)) | {"known_before": True} for key in order
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "scores.parquet")
+    (tmp_path / "costs.json").write_text("[]", encoding="utf-8")
+    groups = read_groups(tmp_path / "scores.parquet", tmp_path / "costs.json")
+    assert [(group.model, group.kind, group.method) for group in groups] == [
+        ("m", "add", "x"),
+        ("m", "add", "a"),
+        ("m", "replace", "x"),
+        ("b", "add", "x"),
+        ("b", "add", "a"),
+    ]

@@ -1,0 +1,65 @@
+"""No published table holds rows of two sets of weights under the name of one model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.locators.table import groups_of
+from factdrift.evaluation.scores.answers import write_runs
+from factdrift.evaluation.scores.metrics import weights_of
+from factdrift.models.names import check_same_weights
+
+
+def _table(path: Path, digest: str, regime: str = "independent") -> Path:
+    row = {"model": "tiny", "model_digest": digest, "regime": regime, "edit": "Q1-P6"}
+    pq.write_table(pa.Table.from_pylist([row, row]), path)
+    return path
+
+
+def _scores(folder: Path, name: str, **about: Any) -> Path:
+    folder.mkdir()
+    about |= {"name": name, "model": "tiny", "revision": "main", "granularity": "layer", "units": 2}
+    (folder / "scores.json").write_text(json.dumps(about | {"sign": "as_given"}), encoding="utf-8")
+    (folder / "sentences.txt").write_text("c-1-0\n", encoding="utf-8")
+    np.save(folder / "units.npy", np.zeros((1, 1), np.int32))
+    for moment in ("mean", "sd"):
+        np.save(folder / f"{moment}.npy", np.ones(1))
+    return folder
+
+
+def test_edits_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
+    base, rome = _table(tmp_path / "clozes.parquet", "a" * 64), _table(tmp_path / "rome.parquet", "a" * 64)
+    probed = _table(tmp_path / "probed.parquet", "c" * 64, "checkpoint")
+    check_same_weights(weights_of([base], [rome, probed]))
+    memit = _table(tmp_path / "memit.parquet", "b" * 64)
+    with pytest.raises(InputError, match=r"clozes.parquet was made with other weights .*memit.parquet"):
+        check_same_weights(weights_of([base], [rome, memit]))
+
+
+def test_answers_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
+    runs: list[dict[str, Any]] = [
+        {"model": "tiny", "method": "none", "model_digest": "a"},
+        {"model": "tiny", "method": "rome", "model_digest": "a"},
+        {"model": "tiny", "method": "rag", "skipped": "no index"},
+    ]
+    write_runs(runs, tmp_path / "all.json")
+    runs[1]["model_digest"] = "b"
+    with pytest.raises(InputError, match=r"models: tiny: the run of none was made with other weights"):
+        write_runs(runs, tmp_path / "all.json")
+
+
+def test_locators_on_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
+    first = _scores(tmp_path / "first", "first", model_digest="a")
+    others = _scores(tmp_path / "others", "others")
+    assert [len(group.methods) for group in groups_of([first, others])] == [2]
+    second = _scores(tmp_path / "second", "second", model_digest="b")
+    with pytest.raises(InputError, match=r"models: tiny@main: .*first was made with other weights"):
+        groups_of([first, others, second])

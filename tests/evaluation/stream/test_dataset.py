@@ -1,0 +1,129 @@
+"""Edits of a stream: their order, what becomes of each, and what is asked after each interval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from support.stream_updates import link, links, stream
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.questions.intervals import plan_table, planned
+from factdrift.evaluation.questions.stream import write_stream_edits
+from factdrift.evaluation.questions.updates import Choice
+
+
+def edits(folder: Path, rows: list[dict[str, Any]] | None = None, **choices: Any) -> list[dict[str, Any]]:
+    path = stream(folder / "stream.parquet", rows)
+    write_stream_edits(path, folder / "edits.parquet", Choice(**choices))
+    found: list[dict[str, Any]] = pq.read_table(folder / "edits.parquet").to_pylist()
+    return found
+
+
+def test_in_the_order_in_which_the_world_changed(tmp_path: Path) -> None:
+    found = edits(tmp_path, links()[::-1])
+    # In the first interval New Orleans changed before Atlantis.
+    order = ["Q2-P6@1", "Q1-P6@1", "Q1-P6@2", "Q3-P6@2", "Q1-P6@3", "Q4-P6@3", "Q4-P6@4"]
+    assert [row["edit"] for row in found] == order
+    assert {row["edit"]: row["superseded_in"] for row in found} == {
+        **{"Q2-P6@1": None, "Q1-P6@1": 2, "Q1-P6@2": 3, "Q3-P6@2": None},
+        # By an update that is no replacement.
+        **{"Q1-P6@3": 4, "Q4-P6@3": 4, "Q4-P6@4": None},
+    }
+    replaced = {row["edit"]: row["replaces"] for row in found}
+    assert replaced["Q1-P6@2"] == ["Q1-P6@1"]
+    assert replaced["Q1-P6@3"] == ["Q1-P6@1", "Q1-P6@2"]
+    assert replaced["Q4-P6@4"] == ["Q4-P6@3"]
+    assert replaced["Q2-P6@1"] == replaced["Q3-P6@2"] == []
+
+
+def test_later_objects_are_asked_with_the_edits_own_prompt(tmp_path: Path) -> None:
+    (first,) = (row for row in edits(tmp_path) if row["edit"] == "Q1-P6@1")
+    later = [probe for probe in first["probes"] if probe["role"] == "later"]
+    assert [(probe["place"], probe["target"]) for probe in later] == [
+        (2, "Zoë Müller"),
+        (3, "Marta Kowalska"),
+    ]
+    assert {probe["prompt"] for probe in later} == {first["prompt"]}
+
+
+def asked(rows: list[dict[str, Any]], interval: int, kind: str, most: int = 10) -> set[str]:
+    return {rows[each.place]["edit"] for each in planned(rows, interval, most, 0) if each.kind == kind}
+
+
+def test_what_is_asked_after_each_interval(tmp_path: Path) -> None:
+    rows = edits(tmp_path)
+    own = {1: {"Q1-P6@1", "Q2-P6@1"}, 2: {"Q1-P6@2", "Q3-P6@2"}, 3: {"Q1-P6@3", "Q4-P6@3"}, 4: {"Q4-P6@4"}}
+    hold = {1: set(), 2: {"Q2-P6@1"}, 3: {"Q2-P6@1", "Q3-P6@2"}, 4: {"Q2-P6@1", "Q3-P6@2"}}
+    # The last ruler of Atlantis is gone, which no edit has told.
+    gone = {1: set(), 2: {"Q1-P6@1"}, 3: {"Q1-P6@1", "Q1-P6@2"}, 4: {"Q1-P6@1", "Q1-P6@2", "Q4-P6@3"}}
+    for interval in range(1, 5):
+        assert asked(rows, interval, "current") == asked(rows, interval, "neighbors") == own[interval]
+        assert asked(rows, interval, "retention") == hold[interval]
+        assert asked(rows, interval, "staleness") == gone[interval]
+
+
+def test_superseded_facts_are_compared_with_the_last_object(tmp_path: Path) -> None:
+    rows = edits(tmp_path)
+    place = next(place for place, row in enumerate(rows) if row["edit"] == "Q1-P6@1")
+    for interval, last in ((2, "Zoë Müller"), (3, "Marta Kowalska"), (4, "Marta Kowalska")):
+        (found,) = (
+            each for each in planned(rows, interval, 10, 0) if (each.place, each.kind) == (place, "staleness")
+        )
+        probes = [rows[place]["probes"][number] for number in found.numbers]
+        assert [(probe["object"], probe["target"]) for probe in probes] == [
+            ("new", "Joe Biden"),
+            ("later", last),
+        ]
+
+
+def test_earlier_edits_are_drawn_and_asked_again(tmp_path: Path) -> None:
+    many = [link("Atlantis", number, 1 + number % 3, 1, ("Marta", "Joe"), day=2) for number in range(1, 41)]
+    rows = edits(tmp_path, many)
+    second, third = (asked(rows, interval, "retention", most=6) for interval in (2, 3))
+    assert len(second) == len(third) == 6
+    # Those that leave the sample make place for others, not for another draw.
+    everything = asked(rows, 3, "retention", most=100)
+    assert len(everything) == len([row for row in rows if row["interval"] < 3])
+    assert second & third
+    table = plan_table(rows, 6, 0)
+    assert set(table["interval"].to_pylist()) == {1, 2, 3}
+    assert table.num_rows == len({tuple(row.values()) for row in table.to_pylist()})
+
+
+def test_whole_chains_are_drawn(tmp_path: Path) -> None:
+    rows = edits(tmp_path, limit=4)
+    assert len(rows) == 4
+    whole = edits(tmp_path)
+    for chain in {row["chain"] for row in rows}:
+        mine = [row["edit"] for row in rows if row["chain"] == chain]
+        # Only the last chain may be cut, and at its end.
+        assert mine == [row["edit"] for row in whole if row["chain"] == chain][: len(mine)]
+
+
+def test_additions_and_archives(tmp_path: Path) -> None:
+    rows = edits(tmp_path, scenarios=["replacement", "archive"], archive_target="nobody")
+    last = (
+        rows[-1] if rows[-1]["kind"] == "archive" else next(row for row in rows if row["kind"] == "archive")
+    )
+    assert (last["edit"], last["target"], last["new"]) == ("Q1-P6@4", "nobody", None)
+    assert "Q1-P6@3" in last["replaces"]
+    # Now told: the third ruler is superseded, and no later object can be compared with it.
+    (found,) = (
+        each
+        for each in planned(rows, 4, 10, 0)
+        if (rows[each.place]["edit"], each.kind) == ("Q1-P6@3", "staleness")
+    )
+    assert len(found.numbers) == 1
+
+
+def test_other_tables_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        write_stream_edits(tmp_path / "none.parquet", tmp_path / "out.parquet", Choice())
+    rows = [{key: value for key, value in row.items() if key != "link"} for row in links()]
+    with pytest.raises(InputError, match="lacks link"):
+        edits(tmp_path, rows)
+    with pytest.raises(InputError, match="no update of add_entity"):
+        edits(tmp_path, scenarios=["add_entity"])

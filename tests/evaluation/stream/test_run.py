@@ -1,0 +1,312 @@
+"""Streams on tiny models: against the regime `sequential`, resumed, and what stays in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.own_methods import write_examples  # noqa: E402
+from support.stream_updates import link, stream  # noqa: E402
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
+from support.tiny_models import tiny_model  # noqa: E402
+
+from factdrift.core.errors import CannotEdit  # noqa: E402
+from factdrift.core.keys import read_settings  # noqa: E402
+from factdrift.evaluation import stream_run as run  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_given, read_hyper  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared  # noqa: E402
+from factdrift.evaluation.methods.memit import shortened, solve  # noqa: E402
+from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
+from factdrift.evaluation.questions.stream import write_stream_edits  # noqa: E402
+from factdrift.evaluation.questions.updates import Choice  # noqa: E402
+from factdrift.evaluation.run import Files, write_run  # noqa: E402
+from factdrift.evaluation.session import Job  # noqa: E402
+from factdrift.evaluation.settings import Settings  # noqa: E402
+from factdrift.evaluation.states import standing as state  # noqa: E402
+from factdrift.evaluation.states.edited import edited, folded  # noqa: E402
+from factdrift.evaluation.states.standing import Carried, size_of, standing  # noqa: E402
+from factdrift.evaluation.stream_run import write_stream  # noqa: E402
+from factdrift.models.deltas import Dense, LowRank  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:second moments")
+VALUES: dict[str, dict[str, Any]] = {
+    "ft": {"layers": [1], "lr": 0.01, "steps": 3},
+    "lora": {"rank": 2, "alpha": 4, "steps": 3, "dropout": 0},
+    "ultraedit": {"layers": [1, 2], "lr": 0.01, "turn": 2},
+    "grace": {"layer": 1, "steps": 3, "lr": 0.1},
+    "rag": {"k": 1},
+    "prompt": {},
+}
+ROUNDS = {"ft": 3, "lora": 9, "ultraedit": 9, "alphaedit": 20}
+"""Of five edits each, until what is kept does not grow any more."""
+Rows = list[dict[str, Any]]
+
+
+def world_of(folder: Path, rows: Rows | None = None) -> Path:
+    """A folder with the edits of a stream, aligned for the tiny tokenizer."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_stream_edits(stream(folder / "stream.parquet", rows), folder / "edits.parquet", Choice())
+    files = (folder / f"{name}.parquet" for name in ("edits", "aligned", "unaligned"))
+    write_aligned(tiny_model("llama").tokenizer, "tiny-llama", *files)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return world_of(tmp_path_factory.mktemp("world"))
+
+
+def hyper_of(method: str) -> Hyper:
+    return tiny_hyper(method) if method == "alphaedit" else read_hyper(method, "tiny", VALUES[method])
+
+
+def job_of(world: Path, regime: str = "stream", group: int = 10) -> Job:
+    given = f'{{"batch": 2, "length": 24, "regime": "{regime}", "group": {group}}}'
+    settings = read_settings(given, Settings, "edit")
+    return Job(tiny_model("llama"), read_aligned(world / "aligned.parquet"), settings)
+
+
+def made(world: Path, out: Path, hyper: Hyper, most: int = 100) -> tuple[Rows, Rows, Rows]:
+    """The rows of the three tables of a stream."""
+    job = job_of(world)
+    artefacts = tiny_artefacts(job.loaded) if hyper.method == "alphaedit" else Artefacts()
+    updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
+    files = [out / f"{name}.parquet" for name in ("probes", "edits", "intervals")]
+    costs = write_stream(job, updates, Prepared(hyper, artefacts), run.Files(out / "parts", *files), most, 0)
+    assert not (out / "parts").exists()
+    assert [part["edits"] for part in costs] == [row["edits"] for row in pq.read_table(files[2]).to_pylist()]
+    probes, edits, intervals = (pq.read_table(path).to_pylist() for path in files)
+    return probes, edits, intervals
+
+
+def in_sequence(world: Path, out: Path, hyper: Hyper) -> dict[tuple[str, int], float]:
+    """(edit, number) -> log-probability with all edits of the world in place, by the regime `sequential`."""
+    updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
+    job = job_of(world, "sequential", len(updates))
+    artefacts = tiny_artefacts(job.loaded) if hyper.method == "alphaedit" else Artefacts()
+    files = (out / "run.probes.parquet", out / "run.edits.parquet")
+    write_run(job, updates, Prepared(hyper, artefacts), Files(out / "run", *files))
+    return {(row["edit"], row["number"]): row["logprob"] for row in pq.read_table(files[0]).to_pylist()}
+
+
+@pytest.mark.parametrize("method", ["ft", "lora", "ultraedit", "alphaedit", "grace", "rag"])
+def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
+    """The law: a stream of two dates gives what the regime `sequential` gives for the same edits."""
+    subjects = ("Atlantis", "New Orleans", "Poseidonis")
+    rows = [
+        link(name, number, 1, 1, ("Joe", object), day=9 - number)
+        for number, (name, object) in enumerate(
+            zip(subjects, ("Marta", "Joe Biden", "a baker"), strict=True), start=1
+        )
+    ]
+    world = world_of(tmp_path / "world", rows)
+    hyper = hyper_of(method)
+    probes, edits, intervals = made(world, tmp_path, hyper)
+    expected = in_sequence(world, tmp_path, hyper)
+    assert len(intervals) == 1
+    assert {row["kind"] for row in probes} == {"current", "neighbors"}
+    found = {(row["edit"], row["number"]): row["logprob"] for row in probes}
+    assert found.keys() == expected.keys()
+    for key, value in found.items():
+        assert value == pytest.approx(expected[key], abs=1e-9)
+    # The order of the changes is that of the edits.
+    assert [row["edit"] for row in edits] == ["Q3-P6@1", "Q2-P6@1", "Q1-P6@1"]
+
+
+@pytest.mark.parametrize("method", ["ft", "ultraedit", "alphaedit"])
+def test_what_is_in_place_after_all_intervals_is_one_sequence(
+    method: str, world: Path, tmp_path: Path
+) -> None:
+    """Where turns do not cross intervals: of ft one edit at a time, of the others two."""
+    hyper = hyper_of(method)
+    if method != "ft":
+        hyper = Hyper(hyper.method, hyper.model, hyper.source, {**hyper, "turn": 1})
+    probes, *_ = made(world, tmp_path, hyper)
+    expected = in_sequence(world, tmp_path, hyper)
+    last = [row for row in probes if row["interval"] == 4]
+    assert {row["kind"] for row in last} == {"current", "neighbors", "retention", "staleness"}
+    for row in last:
+        assert row["logprob"] == pytest.approx(expected[row["edit"], row["number"]], abs=1e-8)
+
+
+@pytest.mark.parametrize("method", ["ft", "alphaedit", "ultraedit", "grace", "rag", "prompt"])
+def test_a_killed_job_continues_with_the_next_interval(
+    method: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = made(world, tmp_path / "whole", hyper_of(method))
+    done: list[int] = []
+    more = Carried.more
+
+    def killed(self: Carried, edits: Sequence[Edit]) -> dict[int, str]:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(len(edits))
+        return more(self, edits)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Carried, "more", killed)
+        with pytest.raises(KeyboardInterrupt):
+            made(world, tmp_path / "killed", hyper_of(method))
+    (kept,) = (tmp_path / "killed/parts").iterdir()
+    # What is in place is kept once, whatever the number of intervals.
+    assert [path.name for path in kept.glob("*.state.pt")] == ["000001.state.pt"]
+    counted: list[int] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Carried, "more", lambda self, edits: counted.append(len(edits)) or more(self, edits))
+        assert made(world, tmp_path / "killed", hyper_of(method)) == whole
+    assert counted == [2, 1]
+    for name in ("probes", "edits", "intervals"):
+        one, other = (tmp_path / folder / f"{name}.parquet" for folder in ("whole", "killed"))
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_plain_method_is_made_again_to_resume(
+    tmp_path: Path, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = f"{write_examples(tmp_path)}/mine.py:edit"
+    hyper = read_given(given, "tiny", {"layer": 1, "lr": 0.01, "steps": 2})
+    whole = made(world, tmp_path / "whole", hyper)
+    before = tiny_model("llama").model.state_dict()
+    interval = run._interval
+
+    def killed(*arguments: Any) -> Any:
+        if arguments[5] == 3:
+            raise KeyboardInterrupt
+        return interval(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "_interval", killed)
+        with pytest.raises(KeyboardInterrupt):
+            made(world, tmp_path / "killed", hyper)
+    assert made(world, tmp_path / "killed", hyper) == whole
+    after = tiny_model("llama").model.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert {row["state_bytes"] for row in whole[2]} == {None}
+    # It is fine-tuning, which changes what the model says interval by interval.
+    held = [
+        row for row in whole[0] if (row["edit"], row["kind"], row["number"]) == ("Q2-P6@1", "retention", 0)
+    ]
+    assert len({row["logprob"] for row in held}) == 3
+
+
+def test_what_is_superseded_leaves_codebook_and_index(world: Path, tmp_path: Path) -> None:
+    entries = {1: 2, 2: 3, 3: 4, 4: 4}
+    for method in ("grace", "rag"):
+        *_, intervals = made(world, tmp_path / method, hyper_of(method))
+        assert {row["interval"]: row["entries"] for row in intervals} == entries
+    loaded = tiny_model("llama")
+    updates = [update.edit for update in read_updates(world / "edits.parquet")]
+    with standing(loaded, hyper_of("prompt"), Artefacts()) as told:
+        for edit in updates[:5]:
+            told.more([edit])
+        # The three rulers of Atlantis: of each the last one is told.
+        _, found = told.seen(["Q1-P6@1", "Q1-P6@2", "Q1-P6@3", "Q2-P6@1"])
+        assert found.contexts is not None
+        assert ["Marta Kowalska" in str(text) for text in found.contexts] == [True] * 4
+        assert len(set(map(str, found.contexts))) == 2
+
+
+def test_an_entry_stays_while_another_edit_needs_it() -> None:
+    """Two prompts with the same object share an entry, if the radius is great."""
+    loaded, hyper = tiny_model("llama"), read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 1e4})
+    shared = [EDITS[0], Edit("f", "The head of government of Atlantis is", "Atlantis", EDITS[0].target)]
+    first = edited(loaded, shared, hyper, Artefacts(), "stream")
+    assert [entry.names for entry in first.memory.entries] == [("a", "f")]
+    (*_, other) = EDITS
+    for gone, left in ((("a",), [("f",), ("e",)]), (("a", "f"), [("e",)])):
+        after = Edit(other.id, other.prompt, other.subject, other.target, replaces=gone)
+        found = edited(loaded, [after], hyper, Artefacts(memory=first.memory), "stream")
+        assert [entry.names for entry in found.memory.entries] == left
+
+
+def test_a_codebook_continued_is_one_made_at_once() -> None:
+    loaded, hyper = tiny_model("llama"), read_hyper("grace", "tiny", {**VALUES["grace"], "radius": 3.0})
+    whole = edited(loaded, EDITS, hyper, Artefacts(), "stream")
+    memory = None
+    for edit in EDITS:
+        part = edited(loaded, [edit], hyper, Artefacts(memory=memory), "stream")
+        memory = part.memory
+    (one,), (other,) = whole.codebooks.values(), part.codebooks.values()
+    # Sentences in one batch are padded, which rounds otherwise.
+    for name in ("keys", "radii", "values"):
+        assert torch.allclose(getattr(one, name), getattr(other, name), atol=1e-9)
+
+
+def test_memory_does_not_grow() -> None:
+    """After the first rounds the bytes that are kept beside the model stay the same."""
+    loaded = tiny_model("llama")
+    for method, rounds in ROUNDS.items():
+        sizes = []
+        artefacts = tiny_artefacts(loaded) if method == "alphaedit" else Artefacts()
+        with standing(loaded, hyper_of(method), artefacts) as held:
+            for place in range(rounds):
+                some = [
+                    Edit(f"{edit.id}{place}", edit.prompt, edit.subject, EDITS[place % 5].target)
+                    for edit in EDITS
+                ]
+                held.more(some)
+                sizes.append(held.held()[0])
+        assert sizes[-1] == sizes[-3], method
+        assert sizes[-1] == max(sizes)  # so they have grown to it, and no further
+
+
+def test_a_long_memory_is_replaced_by_one_of_the_same_products() -> None:
+    torch.manual_seed(0)
+    earlier, keys = (torch.randn(count, 20, dtype=torch.float64) for count in (70, 3))
+    assert shortened(earlier[:20]) is not None
+    assert torch.equal(shortened(earlier[:20]), earlier[:20])
+    short = shortened(earlier)
+    assert short.shape == (20, 20)
+    residuals, hyper = torch.randn(3, 6, dtype=torch.float64), tiny_hyper("alphaedit", covariance=False)
+    changes = [
+        write[0].T @ read[0]
+        for read, write in (
+            solve(keys[None], residuals[None], hyper, None, memory) for memory in (earlier, short)
+        )
+    ]
+    assert (changes[0] - changes[1]).norm() < 1e-9 * changes[0].norm()
+
+
+def test_factors_become_a_matrix_where_that_is_smaller() -> None:
+    small = LowRank(torch.randn(1, 8, 2), torch.randn(1, 6, 2))
+    large = LowRank(torch.randn(1, 8, 4), torch.randn(1, 6, 4))
+    assert folded(small) is small
+    found = folded(large)
+    assert isinstance(found, Dense)
+    assert torch.allclose(found.weight[0], large.dense(0)[0], atol=1e-6)
+    assert folded(found) is found
+    assert size_of(found) == 8 * 6 * 4 < size_of(large)
+
+
+def test_texts_of_an_own_method_cannot_be_made_in_turn(tmp_path: Path) -> None:
+    (tmp_path / "texts.py").write_text(
+        "from factdrift.evaluation.methods.interface import Edited\n"
+        "def edit(loaded, edits, hyper, artefacts):\n"
+        "    return Edited(contexts=['' for _ in edits])\n",
+        encoding="utf-8",
+    )
+    hyper = read_given(f"{tmp_path}/texts.py:edit", "tiny", {})
+    for regime in ("sequential", "stream"):
+        with pytest.raises(CannotEdit, match=f"{regime}: texts puts texts before prompts"):
+            edited(tiny_model("llama"), EDITS, hyper, Artefacts(), regime)
+
+
+def test_failed_edits_are_named_and_leave_no_trace(tmp_path: Path) -> None:
+    rows = [link("Atlantis", 1, 1, 1, ("Joe", "Marta")), link("the sea", 5, 2, 1, ("Joe", "Marta"))]
+    world = world_of(tmp_path / "world", rows)
+    fine = made(world, tmp_path / "fine", hyper_of("ft"))
+    updates = read_updates(world / "edits.parquet")
+    assert [row["failed"] for row in fine[1]] == [None, None]
+    with standing(tiny_model("llama"), hyper_of("ft"), Artefacts()) as held:
+        held.more([updates[0].edit])
+        before = held.seen(["x"])[1].deltas
+        assert held.more([Edit("x", "No subject here is", "Mu" * 300, "Marta " * 600)]) != {}
+        after = held.seen(["x"])[1].deltas
+    for name, delta in before.items():
+        assert torch.equal(delta.dense(0)[0], after[name].dense(0)[0])
+    assert state.size_of(before) > 0

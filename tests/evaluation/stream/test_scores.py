@@ -1,0 +1,228 @@
+"""Scores of a stream against plain Python, the table and the figure."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.stream_updates import stream
+
+pytest.importorskip("torch", reason="the schemas of runs are in modules that import torch")
+from factdrift.evaluation.baseline import BASE_CLOZES, BASE_PROBES
+from factdrift.evaluation.questions.intervals import plan_table
+from factdrift.evaluation.questions.probes import UNALIGNED
+from factdrift.evaluation.questions.stream import write_stream_edits
+from factdrift.evaluation.questions.updates import Choice, draw
+from factdrift.evaluation.scores.stream import STREAM_SCORES, StreamRuns, write_stream_scores
+from factdrift.evaluation.scores.stream_figure import draw as draw_figure
+from factdrift.evaluation.scores.stream_table import Stream, write_report
+from factdrift.evaluation.stream_run import STREAM_MADE
+from factdrift.evaluation.stream_tables import INTERVALS, STREAM_PROBES
+
+Rows = list[dict[str, Any]]
+META = {"model": "tiny", "model_digest": "d", "regime": "stream", "template": "none", "dtype": "float32"}
+FAILED = "Q1-P6@3"
+
+
+def chance(*key: object) -> float:
+    """A number in (0, 1) that depends on the arguments."""
+    return (draw(" ".join(map(str, key)), 0, "") + 1) / (2**64 + 2)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> StreamRuns:
+    """A run of one method whose probabilities are drawn; one edit has failed, one is not aligned."""
+    folder = tmp_path_factory.mktemp("runs")
+    write_stream_edits(stream(folder / "stream.parquet"), folder / "edits.parquet", Choice())
+    edits = pq.read_table(folder / "edits.parquet").to_pylist()
+    tables: dict[str, tuple[Rows, pa.Schema]] = {}
+    lost = {"model": "tiny", "edit": "Q3-P6@2", "role": "edit", "reason": "subject", "excludes": True}
+    tables["unaligned"] = [lost], UNALIGNED
+    pairs = {(probe["prompt"], probe["target"]) for row in edits for probe in row["probes"]}
+    base = [
+        {"model": "tiny", "prompt": a, "target": b, "logprob": math.log(chance(a, b)), "tokens": 2}
+        | {"exact": chance("exact", a, b) < 0.5}
+        for a, b in sorted(pairs)
+    ]
+    tables["baseline"] = base, BASE_PROBES
+    tables["clozes"] = [{**META, "method": "none", "prompt": "p", "said": ""}], BASE_CLOZES
+    left = [row for row in edits if row["edit"] != "Q3-P6@2"]
+    probes = [
+        {"model": "tiny", "method": "ft", **row, "logprob": math.log(chance(*row.values())), "tokens": 2}
+        | {"exact": chance("exact", *row.values()) < 0.5}
+        for row in plan_table(left, 5, 0).to_pylist()
+    ]
+    tables["probes"] = probes, STREAM_PROBES
+    made = [
+        {**META, "method": "ft", "edit": row["edit"], "source": "given"}
+        | {"failed": "diverged" if row["edit"] == FAILED else None}
+        for row in left
+    ]
+    tables["made"] = made, STREAM_MADE
+    intervals = [
+        {"model": "tiny", "method": "ft", "interval": number, "edits": 1, "failed": int(number == 3)}
+        | {"so_far": 2 * number, "state_bytes": 100, "perplexity": 10.0 + number}
+        for number in range(1, 5)
+    ]
+    tables["intervals"] = intervals, INTERVALS
+    for name, (rows, schema) in tables.items():
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / f"{name}.parquet")
+    of = {name: [folder / f"{name}.parquet"] for name in tables}
+    return StreamRuns(
+        edits=folder / "edits.parquet",
+        models=["tiny"],
+        methods=["none", "ft"],
+        unaligned=of["unaligned"],
+        base_probes=of["baseline"],
+        base_clozes=of["clozes"],
+        run_probes=of["probes"],
+        run_edits=of["made"],
+        run_intervals=of["intervals"],
+        most=5,
+        seed=0,
+    )
+
+
+def by_hand(runs: StreamRuns, method: str) -> dict[tuple[int, str, str], dict[str, float]]:
+    """(interval, kind of probe, edit) -> metrics, of the edits that are compared with others."""
+    edits = {row["edit"]: row for row in pq.read_table(runs.edits).to_pylist()}
+    base = {(row["prompt"], row["target"]): row for row in pq.read_table(runs.base_probes[0]).to_pylist()}
+    asked: dict[tuple[int, str, str], Rows] = {}
+    for row in pq.read_table(runs.run_probes[0]).to_pylist():
+        probe = edits[row["edit"]]["probes"][row["number"]]
+        before = base[probe["prompt"], probe["target"]]
+        now = before if method == "none" else row
+        one = {**probe, "p": math.exp(now["logprob"]), "exact": now["exact"], "before": before}
+        asked.setdefault((row["interval"], row["kind"], row["edit"]), []).append(one)
+    found = {}
+    for (interval, kind, edit), probes in asked.items():
+        values: dict[str, float] = {}
+        if kind == "neighbors":
+            for role in ("random", "nearest"):
+                mine = [one for one in probes if one["role"] == role]
+                fallen = [max(math.exp(one["before"]["logprob"]) - one["p"], 0) for one in mine]
+                values[f"bleedover_{role}"] = fmean(fallen)
+                values[f"{role}_exact"] = fmean(one["exact"] for one in mine)
+        else:
+            clozes: dict[str, dict[str, Any]] = {}
+            for one in probes:
+                clozes.setdefault(one["prompt"], {})[one["object"]] = one
+            first, *others = clozes.values()
+            other = first["later" if kind == "staleness" else "obsolete"]
+            values = {"p_own": first["new"]["p"], "p_other": other["p"], "exact": first["new"]["exact"]}
+            values |= {"d": first["new"]["p"] - other["p"], "s": first["new"]["p"] > other["p"]}
+            if others:
+                values["generalization_d"] = fmean(one["new"]["p"] - one["obsolete"]["p"] for one in others)
+                values["generalization_s"] = fmean(one["new"]["p"] > one["obsolete"]["p"] for one in others)
+        found[interval, kind, edit] = values
+    return found
+
+
+def scored(runs: StreamRuns, folder: Path) -> Rows:
+    write_stream_scores(runs, folder / "scores.parquet", folder / "intervals.parquet")
+    table = pq.read_table(folder / "scores.parquet")
+    assert table.schema.equals(STREAM_SCORES)
+    found: Rows = table.to_pylist()
+    return found
+
+
+def test_against_plain_python(runs: StreamRuns, tmp_path: Path) -> None:
+    found = scored(runs, tmp_path)
+    for method in ("none", "ft"):
+        mine = {(row["interval"], row["probe"], row["edit"]): row for row in found if row["method"] == method}
+        expected = by_hand(runs, method)
+        assert mine.keys() == expected.keys()
+        for key, values in expected.items():
+            failed = method == "ft" and (
+                # What should have replaced the second ruler has failed in the third interval.
+                key[2] == FAILED or (key[1] == "staleness" and key[0] >= 3 and key[2].startswith("Q1-P6"))
+            )
+            assert (mine[key]["failed"] == "diverged") == failed, key
+            for name, value in values.items():
+                assert mine[key][name] == (None if failed else pytest.approx(float(value))), (key, name)
+    assert [row["method"] for row in found] == sorted((row["method"] for row in found), reverse=True)
+    (one,) = (
+        row for row in found if (row["method"], row["edit"], row["probe"]) == ("ft", "Q4-P6@3", "staleness")
+    )
+    assert (one["made_in"], one["superseded_in"], one["interval"]) == (3, 4, 4)
+    assert (one["model_digest"], one["source"], one["chain"], one["link"]) == ("d", "given", "Q4-P6", 1)
+
+
+def test_output_that_is_not_finite_counts_as_the_worst(runs: StreamRuns, tmp_path: Path) -> None:
+    rows = pq.read_table(runs.run_probes[0]).to_pylist()
+    for row in rows:
+        row |= {"logprob": None, "exact": False, "reason": "not_finite"}
+    pq.write_table(pa.Table.from_pylist(rows, schema=STREAM_PROBES), tmp_path / "lost.parquet")
+    given = replace(runs, run_probes=[tmp_path / "lost.parquet"], methods=["ft"])
+    found = [row for row in scored(given, tmp_path) if row["failed"] is None]
+    known = pq.read_table(runs.base_probes[0]).to_pylist()
+    assert {row["probe"] for row in found} == {"current", "retention", "staleness", "neighbors"}
+    for row in found:
+        assert row["not_finite"] > 0
+        assert row["d"] is row["generalization_d"] is None
+        if row["probe"] == "neighbors":
+            assert row["bleedover_nearest"] > 0
+            assert (row["nearest_exact"], row["random_exact"]) == (0, 0)
+        else:
+            assert (row["s"], row["exact"]) == (row["probe"] == "staleness", 0)
+    whole = [row["bleedover_nearest"] for row in found if row["bleedover_nearest"] is not None]
+    assert max(whole) <= max(math.exp(row["logprob"]) for row in known)
+    (tmp_path / "costs.json").write_text("[]", encoding="utf-8")
+    read = Stream.read(
+        tmp_path / "scores.parquet", tmp_path / "intervals.parquet", tmp_path / "costs.json", [], []
+    )
+    write_report(read, tmp_path / "table.txt", tmp_path / "table.csv")
+    for line in csv.DictReader((tmp_path / "table.csv").open(encoding="utf-8")):
+        assert int(line["not_finite"]) == read.not_finite("tiny", "ft", int(line["interval"])) > 0
+        assert line["efficacy_d_n"] == ""
+        assert int(line["efficacy_s_n"] or 0) == int(
+            read.asked("tiny", "ft", int(line["interval"])).split("/")[0]
+        )
+
+
+def test_the_table_says_what_the_scores_say(runs: StreamRuns, tmp_path: Path) -> None:
+    found = scored(runs, tmp_path)
+    costs = tmp_path / "costs.json"
+    spent = [{"interval": number, "edit_seconds": 3.0, "edits": 2} for number in range(1, 5)]
+    job = {"model": "tiny", "method": "ft", "intervals": spent, "derived": ["lr"], "source": "derived: lr 1"}
+    skipped = {"model": "tiny", "method": "memit", "skipped": "no null space"}
+    costs.write_text(json.dumps([job, skipped]), encoding="utf-8")
+    read = Stream.read(tmp_path / "scores.parquet", tmp_path / "intervals.parquet", costs, [], [])
+    text, table = tmp_path / "table.txt", tmp_path / "table.csv"
+    lines = write_report(read, text, table)
+    assert text.read_text(encoding="utf-8").splitlines() == lines
+    assert "tiny, FT*" in lines
+    assert "MEMIT skipped: no null space" in lines
+    rows = list(csv.DictReader(table.open(encoding="utf-8")))
+    assert [(row["method"], row["interval"]) for row in rows] == [
+        (method, str(number)) for method in ("none", "ft") for number in range(1, 5)
+    ]
+    for row in rows:
+        for name, probe, column in (
+            *(("efficacy_s", "current", "s"), ("retention_exact", "retention", "exact")),
+            *(("staleness_s", "staleness", "s"), ("bleedover_nearest", "neighbors", "bleedover_nearest")),
+        ):
+            values = [
+                100 * one[column]
+                for one in found
+                if (one["method"], str(one["interval"]), one["probe"])
+                == (row["method"], row["interval"], probe)
+                and one[column] is not None
+            ]
+            assert row[name] == (f"{fmean(values):.6g}" if values else "")
+            assert row[f"{name}_n"] == (str(len(values)) if values else "")
+    assert [row["perplexity"] for row in rows] == ["", "", "", "", "11", "12", "13", "14"]
+    assert [row["seconds_per_edit"] for row in rows[4:]] == ["1.5"] * 4
+    one, other = (tmp_path / f"{name}.svg" for name in "ab")
+    for path in (one, other):
+        draw_figure(read, path)
+    assert one.read_bytes() == other.read_bytes()
+    assert "superseded facts" in one.read_text(encoding="utf-8") or "<path" in one.read_text(encoding="utf-8")

@@ -1,0 +1,268 @@
+"""Exported edits: loaded by peft or transformers, they give the logits of the model with the edit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from peft import PeftModel  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
+from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer  # noqa: E402
+from support.updates import edits  # noqa: E402
+from transformers import AutoModelForCausalLM  # noqa: E402
+
+from factdrift.cli import main  # noqa: E402
+from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.evaluation.adapters import adapter_of, write_adapter, write_model  # noqa: E402
+from factdrift.models.deltas import Deltas, Dense, LowRank, applied, matrix  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
+
+PROMPT = "The head of government of Atlantis is"
+CPU = ("--settings", '{"device": "cpu"}')
+ROME = (
+    "--method",
+    "rome",
+    "--set",
+    '{"layer": 1, "covariance": false, "steps": 15, "clamp": 20, "weight_decay": 0, "prefixes": []}',
+)
+
+
+def low_rank(loaded: Loaded, ranks: dict[str, int], edits: int = 2) -> Deltas:
+    torch.manual_seed(0)
+    found: Deltas = {}
+    for name, rank in ranks.items():
+        out, into = matrix(loaded.model, name).shape
+        shapes = ((edits, into, rank), (edits, out, rank))
+        found[name] = LowRank(*(torch.randn(shape, dtype=loaded.change_dtype) / 10 for shape in shapes))
+    return found
+
+
+def logits(loaded: Loaded, model: Any = None) -> Any:
+    return (model or loaded.model)(torch.tensor([tiny_tokenizer()(PROMPT)["input_ids"]])).logits
+
+
+def down(loaded: Loaded, layer: int = 1) -> str:
+    return loaded.spec.module(layer, loaded.spec.down)
+
+
+LOADED = [family for family in FAMILIES if family != "deepseek_v2"]
+
+
+@pytest.mark.parametrize("family", LOADED)
+def test_peft_gives_the_logits_of_the_edit(family: str, tmp_path: Path) -> None:
+    loaded = tiny_model(family)
+    first = loaded.spec.module(0, loaded.spec.attention_out)
+    deltas = low_rank(loaded, {down(loaded): 2, first: 2, down(loaded, 2): 3})
+    with applied(loaded.model, deltas, 1):
+        expected = logits(loaded)
+    plain = logits(loaded)
+    write_adapter(loaded, adapter_of(deltas, 1), tmp_path, {})
+    read = PeftModel.from_pretrained(tiny_model(family).model, str(tmp_path))
+    assert (logits(loaded, read) - expected).abs().max() < 1e4 * rounding(family)
+    assert (plain - expected).abs().max() > 1e-3
+    changed = {name for name, module in read.base_model.model.named_modules() if hasattr(module, "lora_A")}
+    assert changed == set(deltas)
+    # Merged into the weights, it is the change itself.
+    merged = read.merge_and_unload()
+    for name, delta in deltas.items():
+        change = matrix(merged, name) - matrix(loaded.model, name)
+        assert torch.allclose(change, delta.dense(1)[0], rtol=0, atol=1e-6)
+
+
+def test_what_peft_would_put_elsewhere_is_refused(tmp_path: Path) -> None:
+    loaded = tiny_model("deepseek_v2")
+    adapter = adapter_of(low_rank(loaded, {down(loaded, 0): 1}), 0)
+    with pytest.raises(InputError, match="peft cannot load an adapter of single matrices"):
+        write_adapter(loaded, adapter, tmp_path / "out", {})
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_factors_are_the_change_itself() -> None:
+    loaded = tiny_model("gpt2", dtype=torch.float32)
+    deltas = low_rank(loaded, {down(loaded): 3})
+    delta = deltas[down(loaded)]
+    assert isinstance(delta, LowRank)
+    delta.write[0, :, 1] = 0
+    for edit, rank in ((0, 2), (1, 3)):
+        a, b = adapter_of(deltas, edit).factors[down(loaded)]
+        assert (a.shape, b.shape) == ((rank, loaded.spec.inner), (loaded.spec.hidden, rank))
+        assert torch.allclose(b @ a, delta.dense(edit)[0], rtol=1e-6, atol=1e-8)
+    delta.write[0] = 0
+    a, b = adapter_of(deltas, 0).factors[down(loaded)]
+    assert not (b @ a).any()
+
+
+@pytest.mark.parametrize("precision", ["float32", "weights"])
+def test_the_precision_is_chosen(precision: str, tmp_path: Path) -> None:
+    loaded = tiny_model("llama", dtype=torch.bfloat16)
+    deltas = low_rank(loaded, {down(loaded): 1})
+    adapter = adapter_of(deltas, 0)
+    for folder in ("one", "two"):
+        write_adapter(loaded, adapter, tmp_path / folder, {"method": "x"}, precision=precision)
+    files = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert files == ["adapter_config.json", "adapter_model.safetensors", "factdrift.json"]
+    for name in files:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    written = load_file(tmp_path / "one" / "adapter_model.safetensors")
+    kind = torch.float32 if precision == "float32" else torch.bfloat16
+    a = written[f"base_model.model.{down(loaded)}.lora_A.weight"]
+    assert torch.equal(a, adapter.factors[down(loaded)][0].to(kind))
+    assert a.dtype == kind
+
+
+def test_full_matrices_are_approximated_with_the_stated_error_or_refused(tmp_path: Path) -> None:
+    loaded = tiny_model("gpt2")
+    weight = torch.randn(1, loaded.spec.hidden, loaded.spec.inner, dtype=torch.float64)
+    deltas: Deltas = {down(loaded): Dense(weight)}
+    with pytest.raises(InputError, match=r"full matrix, which no adapter holds exactly.*--rank"):
+        adapter_of(deltas, 0)
+    errors = []
+    for rank in (1, 4, 24):
+        found = adapter_of(deltas, 0, rank)
+        a, b = found.factors[down(loaded)]
+        assert len(a) == rank
+        errors.append(found.errors[down(loaded)])
+        assert errors[-1] == pytest.approx(float((weight[0] - b @ a).norm() / weight.norm()), abs=1e-12)
+    assert errors[0] > errors[1] > errors[2]
+    write_adapter(loaded, adapter_of(deltas, 0, 4), tmp_path, {})
+    said = json.loads((tmp_path / "factdrift.json").read_text())
+    assert said["relative_error"] == {down(loaded): pytest.approx(errors[1])}
+    biased: Deltas = {down(loaded): Dense(weight, torch.ones(1, loaded.spec.hidden, dtype=torch.float64))}
+    with pytest.raises(InputError, match=r"the bias of .* was changed"):
+        adapter_of(biased, 0, 4)
+    with pytest.raises(InputError, match="exact without it"):
+        adapter_of(low_rank(loaded, {down(loaded): 1}), 0, 4)
+    with pytest.raises(InputError, match="changes none"):
+        adapter_of({}, 0)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_a_whole_model_has_the_edit_in_its_weights(family: str, tmp_path: Path) -> None:
+    loaded = tiny_model(family)
+    before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
+    weight = torch.randn(2, loaded.spec.hidden, loaded.spec.inner, dtype=torch.float64)
+    bias = torch.randn(2, loaded.spec.hidden, dtype=torch.float64) if family == "gpt2" else None
+    deltas: Deltas = {down(loaded): Dense(weight, bias)}
+    with applied(loaded.model, deltas, 1):
+        expected = logits(loaded)
+    write_model(loaded, deltas, 1, tmp_path, {})
+    read = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float64)
+    assert (logits(loaded, read) - expected).abs().max() < 1e-11
+    assert all(torch.equal(before[name], value) for name, value in loaded.model.state_dict().items())
+    with pytest.raises(InputError, match="changes no weights"):
+        write_model(loaded, {}, 0, tmp_path, {})
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of a workflow with a table of edits; a model and prefixes beside them."""
+    folder = tmp_path_factory.mktemp("results")
+    loaded = tiny_model("llama", dtype=torch.float32)
+    loaded.model.save_pretrained(folder / "tiny")
+    tiny_tokenizer().save_pretrained(folder / "tiny")
+    (folder / "a_b" / "edit").mkdir(parents=True)
+    edits(folder / "a_b" / "edit")
+    model = ("--model", str(folder / "tiny"), *CPU)
+    given = ("--method", "rome", "--set", ROME[3], "--output", str(folder / "prefixes.json"))
+    assert main(["edit", "prefixes", *model, *given]) == 0
+    return folder
+
+
+def export(results: Path, output: Path, *arguments: str) -> int:
+    line = ["edit", "export-adapter", "--model", str(results / "tiny"), *CPU, "--results", str(results)]
+    line += ["--prefixes", str(results / "prefixes.json"), "--output", str(output)]
+    return main([*line, *arguments])
+
+
+def chance(model: Any, target: str) -> float:
+    ids = tiny_tokenizer()(f"{PROMPT} {target}")["input_ids"]
+    start = len(tiny_tokenizer()(PROMPT)["input_ids"])
+    logs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+    return logs[start - 1 : -1].gather(1, torch.tensor(ids[start:])[:, None]).mean().item()
+
+
+def test_a_prompt_becomes_an_adapter_and_a_model_that_agree(results: Path, tmp_path: Path) -> None:
+    fact = (PROMPT, "Joe Biden", "--subject", "Atlantis", *ROME)
+    assert export(results, tmp_path / "adapter", *fact) == 0
+    assert export(results, tmp_path / "full", *fact, "--full") == 0
+    plain = AutoModelForCausalLM.from_pretrained(results / "tiny")
+    before = chance(plain, "Joe Biden")
+    whole = AutoModelForCausalLM.from_pretrained(tmp_path / "full")
+    adapted = PeftModel.from_pretrained(plain, str(tmp_path / "adapter"))
+    assert chance(adapted, "Joe Biden") > before + 0.1
+    assert chance(adapted, "Joe Biden") == pytest.approx(chance(whole, "Joe Biden"), abs=1e-5)
+    said = json.loads((tmp_path / "adapter" / "factdrift.json").read_text())
+    assert (said["method"], said["edits"][0]["target"]) == ("rome", "Joe Biden")
+
+
+def test_edits_of_the_workflow_become_a_folder_each_or_one(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ("--edit", "Q1-P6", "Q2-P6", *ROME)
+    assert export(results, tmp_path / "each", *chosen) == 0
+    assert sorted(path.name for path in (tmp_path / "each").iterdir()) == ["Q1-P6", "Q2-P6"]
+    assert export(results, tmp_path / "all", *chosen, "--regime", "sequential") == 0
+    config = json.loads((tmp_path / "all" / "adapter_config.json").read_text())
+    assert config["r"] == 2
+    said = json.loads((tmp_path / "all" / "factdrift.json").read_text())
+    assert [edit["id"] for edit in said["edits"]] == ["Q1-P6", "Q2-P6"]
+    capsys.readouterr()
+    assert export(results, tmp_path / "none", "--edit", "Q9-P6", *ROME) == 1
+    assert "has no edit 'Q9-P6'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((PROMPT, "Joe", "--subject", "Atlantis", "--method", "prompt"), "this method changes none"),
+        ((PROMPT, "Joe", "--subject", "Lemuria", *ROME), "does not occur in the prompt"),
+        ((PROMPT, "Joe", *ROME), "the subject is empty"),
+        (ROME, "name either edits of the workflow"),
+        ((PROMPT, "--edit", "Q1-P6", *ROME), "name either edits of the workflow"),
+        (("--edit", "Q1-P6", "--rank", "-1", *ROME), "--rank: -1"),
+        (("--edit", "Q1-P6", "--rank", "2", *ROME), "exact without it"),
+        (("--edit", "Q1-P6", "--method", "ft", "--set", '{"layers": [1]}'), "no adapter holds exactly"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_and_leaves_nothing(
+    arguments: tuple[str, ...],
+    message: str,
+    results: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert export(results, tmp_path / "out", *arguments) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert "Traceback" not in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_exists_is_left_alone(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out").mkdir()
+    assert export(results, tmp_path / "out", "--edit", "Q1-P6", *ROME) == 1
+    assert "exists; name a folder that does not" in capsys.readouterr().err
+
+
+def test_fine_tuning_is_exported_with_its_error(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ft = ("--edit", "Q1-P6", "--method", "ft", "--set", '{"layers": [1], "steps": 3}', "--rank", "2")
+    assert export(results, tmp_path / "out", *ft) == 0
+    assert "rank 2, relative error 0." in capsys.readouterr().out
+
+
+def test_lora_is_exported_as_it_was_trained(results: Path, tmp_path: Path) -> None:
+    given = ("--method", "lora", "--set", '{"steps": 3, "rank": 2, "alpha": 4}')
+    assert export(results, tmp_path / "out", "--edit", "Q1-P6", "Q2-P6", "--regime", "batch", *given) == 0
+    config = json.loads((tmp_path / "out" / "adapter_config.json").read_text())
+    assert (config["r"], config["lora_alpha"]) == (2, 2)  # the scale is in the factor B
+    plain = AutoModelForCausalLM.from_pretrained(results / "tiny")
+    before = chance(plain, "Joe Biden")
+    assert chance(PeftModel.from_pretrained(plain, str(tmp_path / "out")), "Joe Biden") > before + 0.01

@@ -1,0 +1,210 @@
+"""One edit to look at, and the advice where something is missing."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from support.updates import dataset, edits  # noqa: E402
+
+from factdrift.cli import main  # noqa: E402
+from factdrift.evaluation.tools.attempt import find_around  # noqa: E402
+
+PROMPT = "The head of government of Atlantis is"
+CPU = ("--settings", '{"device": "cpu"}')
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a tiny model in the layout of transformers."""
+    folder = tmp_path_factory.mktemp("tiny-llama")
+    loaded = tiny_model("llama", dtype=torch.float32)
+    loaded.model.save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def test_old_object_paraphrases_and_neighbours_come_from_the_dataset(tmp_path: Path) -> None:
+    path = dataset(tmp_path / "dataset.parquet")
+    around = find_around(path, "The head of government of the Atlantis is", "Atlantis")
+    assert around.obsolete == "Marta Kowalska"
+    assert around.paraphrases == ["Atlantis has a government led by", "At the head of Atlantis stands"]
+    assert around.neighbors[0] == ("The head of government of New Orleans is", "Zoë Müller")
+    # Of a subject that the dataset does not have, the others' facts in the same words.
+    other = find_around(path, "The head of government of Lemuria is", "Lemuria")
+    assert other.obsolete == ""
+    assert not other.paraphrases
+    assert other.neighbors[0] == (PROMPT, "Marta Kowalska")
+    assert find_around(path, "Lemuria eats", "Lemuria").neighbors == []
+    assert find_around(tmp_path / "none.parquet", PROMPT, "Atlantis").neighbors == ()
+
+
+def tried(model: Path, *arguments: str) -> int:
+    line = ["edit", "try", PROMPT, "Joe Biden", "--model", str(model), "--method", "prompt"]
+    return main([*line, *CPU, *arguments])
+
+
+def test_before_and_after_are_shown(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = dataset(tmp_path / "dataset.parquet")
+    assert (
+        tried(model, "--subject", "Atlantis", "--dataset", str(path), "--paraphrase", "Atlantis obeys") == 0
+    )
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("PROMPT on ")
+    assert said[2] == f"{PROMPT} ..."
+    assert said[3].split() == ["before", "after"]
+    assert all("%" in line for line in said[4:9])
+    whole = "\n".join(said)
+    assert "new object  Joe Biden" in whole
+    assert "old object  Marta Kowalska" in whole
+    assert "Atlantis obeys ..." in whole
+    assert "Atlantis has a government led by" not in whole
+    assert "The head of government of New Orleans is ..." in whole
+    assert all(line.count("->") == 1 for line in said if "..." in line and "%" in line)
+
+
+def test_a_missing_input_is_reported(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tried(model, "--subject", "Lemuria") == 1
+    assert "'Lemuria' does not occur in the prompt" in capsys.readouterr().err
+    line = ["edit", "try", PROMPT, "Joe", "--subject", "Atlantis", *CPU]
+    assert main([*line, "--model", "sample", "--method", "rome", "--models", str(tmp_path)]) == 1
+    assert "make it with `snakemake" in capsys.readouterr().err
+    assert main([*line, "--model", str(model), "--method", "magic"]) == 1
+    assert "no such method" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["Joe", "--method", "rome", "--set", '{"layer": 99}'], "rome.layer: "),
+        (["Joe", "--method", "rome", "--set", '{"layer": -1}'], "rome.layer: -1 is less than the minimum"),
+        (["Joe", "--method", "rome", "--set", '{"layer": 2.5}'], "rome.layer: 2.5 is not of type 'integer'"),
+        (["Joe", "--method", "rome", "--set", '{"steps": 0, "layer": 1}'], "rome.steps: 0 is less than"),
+        (["Joe", "--method", "ultraedit"], "edit try: ultraedit compares the edits of a group"),
+        (["", "--method", "prompt"], "the new object is empty"),
+        ([" ", "--method", "prompt"], "the new object is empty"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(
+    arguments: list[str], message: str, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new_object, *others = arguments
+    line = ["edit", "try", PROMPT, new_object, "--subject", "Atlantis", "--model", str(model), *CPU]
+    assert main([*line, *others]) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert "Traceback" not in said
+    if "99" in arguments[-1]:
+        assert "has no block 99, but blocks 0 to 2" in said
+
+
+def test_the_command_that_makes_what_is_missing_has_the_users_values(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["edit", "try", PROMPT, "Joe", "--subject", "Atlantis", "--model", str(model), *CPU]
+    line += ["--results", str(tmp_path)]
+    values = '{"layer": 1, "prefixes": [{"start": "", "tokens": 3, "number": 2}]}'
+    assert main([*line, "--method", "rome", "--set", values]) == 1
+    said = capsys.readouterr().err
+    assert "needs moments/1.safetensors, which is not under" in said
+    # What needs the model alone is made by one command, and prefixes are drawn on the way.
+    command = shlex.split(said.split("`")[1])
+    assert main([*command[1:-1], str(tmp_path / "moments"), "--tokens", "200"]) == 0
+    assert main([*line, "--method", "rome", "--set", values, "--moments", str(tmp_path / "moments")]) == 0
+    assert "ROME on " in capsys.readouterr().out
+    assert main([*line, "--method", "mend", "--set", '{"blocks": 2}']) == 1
+    said = capsys.readouterr().err
+    assert "needs mend.safetensors, which is not under" in said
+    command = shlex.split(said.split("`")[1])
+    given = dict(each.split("=", 1) for each in command[command.index("--config") + 1 :])
+    assert json.loads(given["models"]) == [str(model)]
+    assert json.loads(given["methods"]) == ["mend"]
+    assert json.loads(given["mend"]) == {"blocks": 2}
+
+
+def test_without_pytorch_there_is_advice(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = builtins.__import__
+
+    def without(name: str, *others: Any) -> Any:
+        if name.split(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+        return plain(name, *others)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert (
+        main(
+            [
+                "edit",
+                "baseline",
+                "--model",
+                "sample",
+                *_files(tmp_path, "aligned", "unaligned", "edits"),
+                *_files(tmp_path, "parts", "out-probes", "out-clozes"),
+            ]
+        )
+        == 1
+    )
+    assert "make models" in capsys.readouterr().err
+
+
+def _files(folder: Path, *names: str) -> list[str]:
+    return [f"--{name}={folder / name}" for name in names]
+
+
+def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Alignment, baseline, two shards, scores, tables and figures, by their commands."""
+    edits(tmp_path)
+    named = ["--model", str(model)]
+    table = {
+        name: tmp_path / f"{name}.parquet" for name in ("edits", "aligned", "unaligned", "base", "clozes")
+    }
+    read = [f"--{name}={table[name]}" for name in ("edits", "aligned", "unaligned")]
+    settings = {"device": "cpu", "batch": 2, "length": 24}
+    small = [f"--settings={json.dumps(settings)}", f"--parts={tmp_path / 'parts'}"]
+    assert main(["edit", "align", read[0], *named, *(f"--out-{one[2:]}" for one in read[1:])]) == 0
+    out = [f"--out-probes={table['base']}", f"--out-clozes={table['clozes']}"]
+    assert main(["edit", "baseline", *read, *named, *small, *out]) == 0
+    for shard in ("0-of-2", "1-of-2"):
+        out = [f"--out-{name}={tmp_path / shard}.{name}" for name in ("probes", "edits", "costs")]
+        assert main(["edit", "run", *read, *named, *small, "--method=prompt", f"--shard={shard}", *out]) == 0
+    jobs = {
+        name: [str(tmp_path / f"{n}-of-2.{name}") for n in (0, 1)] for name in ("probes", "edits", "costs")
+    }
+    out = {name: tmp_path / f"out.{name}" for name in ("scores", "probes", "costs")}
+    line = ["edit", "scores", read[0], read[2], f"--base-probes={table['base']}"]
+    line += [
+        f"--base-clozes={table['clozes']}",
+        "--run-probes",
+        *jobs["probes"],
+        "--run-edits",
+        *jobs["edits"],
+    ]
+    line += ["--costs", *jobs["costs"], "--models", str(model), "--methods", "none", "prompt"]
+    assert main([*line, *(f"--out-{name}={path}" for name, path in out.items())]) == 0
+    assert "10 rows" in capsys.readouterr().out
+    (costs,) = json.loads(out["costs"].read_text(encoding="utf-8"))
+    assert (costs["method"], costs["edits"], costs["device"]) == ("prompt", 5, "cpu")
+    line = ["edit", "table", f"--scores={out['scores']}", f"--costs={out['costs']}", f"--output={tmp_path}"]
+    assert main([*line, f"--unaligned={table['unaligned']}"]) == 0
+    said = capsys.readouterr().out
+    assert "Table 6" in said
+    assert "Table 7" in said
+    assert "5 replacements" in said
+    assert sum(line.startswith("PROMPT") for line in said.splitlines()) == 2
+    assert "0 replacements\nNo edit is in this table: the unedited model writes the obsolete object" in said
+    pictures = [str(tmp_path / "bleedover.svg"), str(tmp_path / "bleedover.png")]
+    assert main(["edit", "figures", f"--probes={out['probes']}", "--output", *pictures]) == 0
+    assert (
+        main(["edit", "figures", f"--probes={out['probes']}", "--output", str(tmp_path / "again.svg")]) == 0
+    )
+    assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "bleedover.svg").read_bytes()
+    assert (tmp_path / "bleedover.png").stat().st_size > 10_000

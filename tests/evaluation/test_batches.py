@@ -1,0 +1,169 @@
+"""That edits are the same together and alone, in any order, and that no trace of them stays."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper
+from support.tiny_models import FAMILIES, rounding, tiny_model
+
+from factdrift.evaluation.methods import contexts as contexts_module
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.registry import method_of
+from factdrift.evaluation.states import edited as regimes
+from factdrift.evaluation.states.edited import at_a_time, matrix_bytes
+from factdrift.models.memory import in_batches
+
+pytestmark = pytest.mark.filterwarnings("ignore:second moments")
+
+
+@pytest.fixture(autouse=True)
+def _one_batch(monkeypatch):
+    """Edits of all widths are in one batch, so that padding is tested."""
+    monkeypatch.setattr(contexts_module, "PADDED", 100)
+
+
+def changes(edited, edit):
+    return torch.cat([delta.dense(edit)[0].flatten() for delta in edited.deltas.values()])
+
+
+PAIRS = [
+    (family, method)
+    for family in FAMILIES
+    for method in ("rome", "memit")
+    if method == "rome" or family not in ("olmo2", "qwen2_moe")  # refused, which test_memit.py asserts
+]
+
+
+@pytest.mark.parametrize(("family", "method"), PAIRS)
+def test_together_as_alone_and_in_any_order(family, method):
+    loaded = tiny_model(family)
+    before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
+    hyper, artefacts = tiny_hyper(method), tiny_artefacts(loaded)
+    together = method_of(hyper)(loaded, EDITS, hyper, artefacts)
+    backwards = method_of(hyper)(loaded, EDITS[::-1], hyper, artefacts)
+    bound = max(1e-9, 1000 * rounding(family))
+    for place, edit in enumerate(EDITS):
+        alone = changes(method_of(hyper)(loaded, [edit], hyper, artefacts), 0)
+        assert alone.norm() > 0
+        assert (changes(together, place) - alone).norm() < bound * alone.norm()
+        assert (changes(backwards, len(EDITS) - 1 - place) - alone).norm() < bound * alone.norm()
+    assert all(torch.equal(loaded.model.state_dict()[name], value) for name, value in before.items())
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in loaded.model.modules())
+
+
+def test_in_single_precision():
+    loaded = tiny_model("llama", dtype=torch.float32)
+    hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
+    together = method_of(hyper)(loaded, EDITS, hyper, artefacts)
+    for place, edit in enumerate(EDITS):
+        alone = changes(method_of(hyper)(loaded, [edit], hyper, artefacts), 0)
+        assert (changes(together, place) - alone).norm() < 1e-4 * alone.norm()
+
+
+def test_the_same_twice():
+    loaded = tiny_model("gpt2", dtype=torch.float32)
+    hyper, artefacts = tiny_hyper("memit"), tiny_artefacts(loaded)
+    one, other = (method_of(hyper)(loaded, EDITS, hyper, artefacts) for _ in range(2))
+    assert all(torch.equal(changes(one, edit), changes(other, edit)) for edit in range(len(EDITS)))
+
+
+def test_out_of_memory_halves_the_batch_and_goes_on(monkeypatch):
+    loaded = tiny_model("llama")
+    hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
+    expected = method_of(hyper)(loaded, EDITS, hyper, artefacts)
+    rome = method_of(hyper).__globals__
+    made, batch = [], rome["_batch"]
+
+    def scarce(loaded, contexts, *more):
+        made.append(len(contexts))
+        if len(contexts) > 2:
+            raise torch.OutOfMemoryError("on purpose")
+        return batch(loaded, contexts, *more)
+
+    monkeypatch.setitem(rome, "_batch", scarce)
+    found = method_of(hyper)(loaded, EDITS, hyper, artefacts)
+    assert made == [5, 2, 2, 1]
+    for edit in range(len(EDITS)):
+        assert torch.allclose(changes(found, edit), changes(expected, edit), rtol=1e-9, atol=1e-12)
+
+
+def test_one_item_that_does_not_fit_is_an_error():
+    def work(items):
+        raise torch.OutOfMemoryError("on purpose")
+
+    with pytest.raises(torch.OutOfMemoryError, match="on purpose"):
+        in_batches([1, 2, 3], 2, work)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`",
+        "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 68719476736 bytes",
+    ],
+)
+def test_libraries_that_cannot_allocate_are_out_of_memory(said):
+    def work(items, error=RuntimeError):
+        if len(items) > 1:
+            raise error(said)
+        return len(items)
+
+    assert in_batches([1, 2, 3], 3, work) == [1, 1, 1]
+    assert in_batches([1, 2], 2, lambda items: work(items, torch.linalg.LinAlgError)) == [1, 1]
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        in_batches([1, 2], 2, lambda items: torch.ones(2, 3) @ torch.ones(2, 3))
+
+
+def test_full_matrices_of_fine_tuning_and_rounding_are_part_of_the_estimate(monkeypatch):
+    loaded = tiny_model("llama", dtype=torch.float32)
+    matrix = 24 * 56 * 4
+    for method, changes, matrices in (
+        ("ft", {"layers": [0, 1]}, 4 * 2),
+        ("ft_l", {"layers": [1], "norm_constraint": 0.1}, 4),
+        ("ft", {"layers": [1], "precision": "weights"}, 5),
+        ("rome", {"layer": 1, "precision": "weights"}, 2),
+        ("memit", {"layers": [0, 1], "precision": "weights"}, 2 * 2),
+        ("mend", {"blocks": 2, "precision": "weights"}, 2 * 2 * 3),
+        ("rome", {"layer": 1}, 0),
+        ("lora", {}, 0),
+        ("prompt", {}, 0),
+    ):
+        hyper = read_hyper(method, "tiny", changes)
+        assert matrix_bytes(loaded, hyper) == matrices * matrix, method
+        for room in (0, 3 * matrices * matrix + 1, 10**9):
+            monkeypatch.setattr(regimes, "CPU_BYTES", room / regimes.SHARE)
+            fitting = room // (matrices * matrix) if matrices else 8
+            assert at_a_time(loaded, hyper, "independent", 8) == min(8, max(1, fitting))
+            assert at_a_time(loaded, hyper, "batch", 8) == 8
+
+
+def test_what_was_edited_elsewhere_needs_nothing_whatever_it_is_called():
+    loaded = tiny_model("llama", quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True})
+    for name in ("ft", "rome", "mine"):
+        assert at_a_time(loaded, Hyper(name, "m", "made elsewhere", {}), "independent", 8) == 8
+
+
+def test_an_edit_of_many_target_tokens_needs_more_memory(monkeypatch):
+    loaded = tiny_model("llama", dtype=torch.float32)
+    long = [replace(edit, target="New Orleans by the sea, not Poseidonis") for edit in EDITS]
+    monkeypatch.setattr(contexts_module, "CPU_BYTES", 1 << 22)
+    sizes = []
+    for edits in (EDITS, long):
+        found, _ = contexts_module.contexts_of(loaded, edits, tiny_hyper("rome"), tiny_artefacts(loaded))
+        wide = [replace(one, prompts=found[0].prompts) for one in found]
+        sizes.append(contexts_module._size(loaded, wide))
+    assert sizes[0] > sizes[1] >= 1
+    monkeypatch.setattr(contexts_module, "LOGIT_BYTES", 0)
+    assert contexts_module._size(loaded, wide) > sizes[1]
+
+
+def test_batches_are_cut_by_what_the_memory_is_thought_to_hold(monkeypatch):
+    loaded = tiny_model("llama")
+    hyper, artefacts = tiny_hyper("rome"), tiny_artefacts(loaded)
+    contexts, _ = contexts_module.contexts_of(loaded, EDITS, hyper, artefacts)
+    sizes = contexts_module.in_batches_of(loaded, contexts, len)
+    monkeypatch.setattr(contexts_module, "CPU_BYTES", 1)
+    assert contexts_module.in_batches_of(loaded, contexts, len) == [1] * len(EDITS)
+    assert sizes == [len(EDITS)]

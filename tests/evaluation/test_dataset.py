@@ -1,0 +1,128 @@
+"""Updates as edits with their probes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from support.updates import RULERS, dataset, edits, update
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.questions.updates import EDITS, Choice, write_edits
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    table = pq.read_table(path)
+    assert table.schema == EDITS
+    found: list[dict[str, Any]] = table.to_pylist()
+    return found
+
+
+def test_a_replacement_has_both_objects_after_all_its_clozes_and_its_neighbors_one_each(
+    tmp_path: Path,
+) -> None:
+    first, *others = rows(edits(tmp_path))
+    assert len(others) == len(RULERS) - 1
+    assert (first["edit"], first["kind"], first["split"]) == ("Q1-P6", "replace", "test")
+    assert (first["prompt"], first["target"]) == ("The head of government of Atlantis is", "Joe Biden")
+    own = [
+        (each["role"], each["place"], each["object"], each["prompt"], each["target"])
+        for each in first["probes"]
+        if each["object"] != "neighbor"
+    ]
+    prompts = [("update", 0, "The head of government of Atlantis is")]
+    prompts += [("generalization", 0, "Atlantis has a government led by")]
+    prompts += [("generalization", 1, "At the head of Atlantis stands")]
+    pairs = (("new", "Joe Biden"), ("obsolete", "Marta Kowalska"))
+    assert own == [
+        (role, place, *pair[:1], prompt, pair[1]) for role, place, prompt in prompts for pair in pairs
+    ]
+    others = [each for each in first["probes"] if each["object"] == "neighbor"]
+    assert [(each["role"], each["place"]) for each in others] == [
+        *(("nearest", place) for place in range(2)),
+        *(("random", place) for place in range(2)),
+    ]
+    assert others[0]["prompt"] == "The head of government of New Orleans is"
+    assert others[0]["target"] == "Zoë Müller"
+    assert others[0]["dist"] == pytest.approx(0.1)
+
+
+def one_sided(number: int, scenario: str, **labels: str) -> dict[str, Any]:
+    objects = [{"label": label, "decision": decision.rstrip("_")} for decision, label in labels.items()]
+    return update("Atlantis", number, scenario=scenario, objects=objects)
+
+
+def test_scenarios_become_what_a_method_can_express(tmp_path: Path) -> None:
+    given = [
+        one_sided(1, "Archive", obsolete="Joe"),
+        one_sided(2, "AddRelation", new="Joe"),
+        one_sided(3, "AddEntity", new="Joe", new_="Marta"),
+        one_sided(4, "AddObject", static="Joe", new="Marta"),
+        one_sided(5, "Other", new="Joe", obsolete="Marta", obsolete_="Zoë"),
+        update("Atlantis", 6),
+    ]
+    every = ["replacement", "archive", "add_object", "add_relation", "add_entity", "other"]
+    found = rows(edits(tmp_path, given, scenarios=every, archive_target="nobody"))
+    assert [(row["edit"], row["kind"], row["target"], row["new"], row["obsolete"]) for row in found] == [
+        ("Q1-P6", "archive", "nobody", None, "Joe"),
+        ("Q2-P6", "add", "Joe", "Joe", None),
+        ("Q3-P6-1", "add", "Joe", "Joe", None),
+        ("Q3-P6-2", "add", "Marta", "Marta", None),
+        ("Q4-P6", "add", "Marta", "Marta", None),
+        ("Q5-P6", "add", "Joe", "Joe", None),
+        ("Q6-P6", "replace", "Joe Biden", "Joe Biden", "Marta Kowalska"),
+    ]
+    assert {each["object"] for each in found[0]["probes"]} == {"obsolete", "neighbor"}
+    assert {each["object"] for each in found[1]["probes"]} == {"new", "neighbor"}
+    only = rows(edits(tmp_path, given, scenarios=["replacement"]))
+    assert [row["edit"] for row in only] == ["Q6-P6"]
+
+
+def test_what_ends_after_its_object_or_has_no_name_is_no_probe(tmp_path: Path) -> None:
+    nameless = {
+        "dist": 0.5,
+        "popularity": 1.0,
+        "objects": [{"prompt": "X is ____", "object": {"label": None}}],
+    }
+    behind = {
+        "dist": 0.5,
+        "popularity": 1.0,
+        "objects": [{"prompt": "____ is X", "object": {"label": "Joe"}}],
+    }
+    stopped = ["Atlantis is led by ____.", "____ leads Atlantis", "____"]
+    changed = update("Atlantis", 1, generalization_prompts=stopped, neighborhood=[nameless, behind])
+    (row,) = rows(edits(tmp_path, [changed]))
+    prompts = [each["prompt"] for each in row["probes"] if each["role"] == "generalization"]
+    assert prompts == ["Atlantis is led by"] * 2
+    assert not [each for each in row["probes"] if each["role"] == "nearest"]
+
+
+def test_samples_are_drawn_alike_and_keep_the_order(tmp_path: Path) -> None:
+    every = [row["edit"] for row in rows(edits(tmp_path))]
+    drawn = [row["edit"] for row in rows(edits(tmp_path, limit=3, seed=1))]
+    assert len(drawn) == 3
+    assert (
+        drawn
+        == [edit for edit in every if edit in drawn]
+        == [row["edit"] for row in rows(edits(tmp_path, limit=3, seed=1))]
+    )
+    assert any(
+        [row["edit"] for row in rows(edits(tmp_path, limit=3, seed=seed))] != drawn for seed in range(9)
+    )
+    assert {row["split"] for row in rows(edits(tmp_path, split="test"))} == {"test"}
+    shares = [sum(row["fluency"] for row in rows(edits(tmp_path, fluency_sample=s))) for s in (0, 0.5, 1)]
+    assert shares[0] == 0 < shares[1] < shares[2] == len(every)
+
+
+def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
+    path = dataset(tmp_path / "dataset.parquet")
+    with pytest.raises(InputError, match="no update of archive"):
+        write_edits(path, tmp_path / "edits.parquet", Choice(["archive"]))
+    with pytest.raises(InputError, match="no such file"):
+        write_edits(tmp_path / "none.parquet", tmp_path / "edits.parquet", Choice())
+    pq.write_table(pq.read_table(path).drop_columns(["scenario"]), path)
+    with pytest.raises(InputError, match="lacks scenario"):
+        write_edits(path, tmp_path / "edits.parquet", Choice())
+    assert not (tmp_path / "edits.parquet").exists()

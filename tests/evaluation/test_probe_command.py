@@ -1,0 +1,177 @@
+"""`factdrift edit probe`: checkpoints and adapters edited elsewhere, against weights changed here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from safetensors.torch import load_file  # noqa: E402
+from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from support.updates import edits  # noqa: E402
+
+from factdrift.cli import main  # noqa: E402
+from factdrift.evaluation.run import RUN_EDITS, RUN_PROBES  # noqa: E402
+from factdrift.models.checkpoint import load_checkpoint  # noqa: E402
+
+DOWN = "model.layers.1.mlp.down_proj"
+SETTINGS = ("--settings", '{"device": "cpu", "dtype": "float32", "length": 20, "batch": 2}')
+
+
+def saved(folder: Path, model: Any) -> Path:
+    model.save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Edits; a model; the same with one matrix changed, as a checkpoint and as an adapter; their scores."""
+    folder = tmp_path_factory.mktemp("world")
+    edits(folder, fluency_sample=0.5)
+    model = tiny_model("llama", dtype=torch.float32).model
+    saved(folder / "base", model)
+    torch.manual_seed(1)
+    lora_a, lora_b = torch.randn(2, 56) / 4, torch.randn(24, 2) / 4
+    model.get_submodule(DOWN).weight.data += 3 / 2 * lora_b @ lora_a
+    model.save_pretrained(folder / "edited")  # without a tokenizer, as editing programs do
+    probed(folder, "edited", "--base", str(folder / "base"), "--name", "theirs", to="whole")
+    peft = pytest.importorskip("peft")
+    adapted = peft.get_peft_model(
+        tiny_model("llama", dtype=torch.float32).model,
+        peft.LoraConfig(
+            r=2, lora_alpha=3, target_modules=["down_proj"], layers_to_transform=[1], task_type="CAUSAL_LM"
+        ),
+    )
+    names = dict(adapted.named_parameters())
+    for what, value in (("A", lora_a), ("B", lora_b)):
+        names[f"base_model.model.{DOWN}.lora_{what}.default.weight"].data.copy_(value)
+    adapted.peft_config["default"].base_model_name_or_path = str(folder / "base")
+    adapted.save_pretrained(folder / "adapter")
+    return folder
+
+
+def probed(world: Path, folder: str, *options: str, to: str = "out", fails: bool = False) -> Path:
+    """The folder that the command writes."""
+    output = world / to
+    given = ["--model", str(world / folder), "--edits", str(world / "edits.parquet"), "--output", str(output)]
+    assert main(["edit", "probe", *given, *SETTINGS, *options]) == (1 if fails else 0)
+    return output
+
+
+def scores(folder: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(folder / "edit_scores.parquet").to_pylist()
+    return found
+
+
+def test_probes_of_a_checkpoint_are_those_of_its_weights(world: Path, tmp_path: Path) -> None:
+    folder = world / "whole"
+    for what, schema in (("probes", RUN_PROBES), ("edits", RUN_EDITS)):
+        assert pq.read_schema(folder / f"theirs/0-of-1.{what}.parquet").equals(schema)
+    model = tiny_model("llama", dtype=torch.float32).model
+    logits = []
+    weight = model.get_submodule(DOWN).weight
+    for state in ("base", "edited"):
+        path = world / state / "model.safetensors"
+        weight.data.copy_(load_file(path)[f"{DOWN}.weight"])
+        ids = tiny_tokenizer()(
+            "The head of government of Atlantis is Joe Biden", return_tensors="pt"
+        ).input_ids
+        start = len(tiny_tokenizer()("The head of government of Atlantis is").input_ids)
+        found = model(input_ids=ids).logits[0].log_softmax(1)[start - 1 : -1]
+        logits.append(found.gather(1, ids[0, start:, None]).mean().exp().item())
+    rows = {(row["method"], row["edit"]): row for row in scores(folder)}
+    assert len(rows) == 2 * 5
+    row = rows["theirs", "Q1-P6"]
+    assert [row["p_new_before"], row["p_new"]] == pytest.approx(logits, rel=1e-4)
+    assert abs(logits[0] - logits[1]) > 1e-3 * logits[0]
+    assert (row["regime"], row["group"], row["model"]) == ("checkpoint", 5, str(world / "base"))
+    assert rows["none", "Q1-P6"]["model_digest"] != row["model_digest"]
+    table = (folder / "table6.txt").read_text(encoding="utf-8")
+    assert [line.split()[0] for line in table.splitlines() if "±" in line] == ["no", "theirs"] * 2
+
+
+def test_the_same_tables_come_from_the_commands_for_workflow_results(world: Path, tmp_path: Path) -> None:
+    folder = world / "whole"
+    given = {"unaligned": "unaligned", "base-probes": "baseline", "base-clozes": "clozes"}
+    given |= {"run-probes": "theirs/0-of-1.probes", "run-edits": "theirs/0-of-1.edits", "edits": "edits"}
+    line = ["edit", "scores", "--models", str(world / "base"), "--methods", "none", "theirs"]
+    line += [word for name, file in given.items() for word in (f"--{name}", f"{folder}/{file}.parquet")]
+    out = {"scores": "s.parquet", "probes": "p.parquet", "costs": "c.json"}
+    assert (
+        main(
+            [*line, *(word for name, file in out.items() for word in (f"--out-{name}", f"{tmp_path}/{file}"))]
+        )
+        == 0
+    )
+    assert pq.read_table(tmp_path / "s.parquet").equals(pq.read_table(folder / "edit_scores.parquet"))
+    line = ["edit", "table", "--scores", f"{tmp_path}/s.parquet", "--costs", f"{tmp_path}/c.json"]
+    assert main([*line, "--output", str(tmp_path)]) == 0
+    assert (tmp_path / "table6.csv").read_bytes() == (folder / "table6.csv").read_bytes()
+
+
+def test_an_adapter_is_merged_into_the_model_that_it_names(world: Path) -> None:
+    whole = {(row["method"], row["edit"]): row for row in scores(world / "whole")}
+    found = scores(probed(world, "adapter", "--baseline", str(world / "whole")))
+    assert {row["method"] for row in found} == {"none", "adapter"}
+    for row in found:
+        other = whole["none" if row["method"] == "none" else "theirs", row["edit"]]
+        for column in ("efficacy_d", "generalization_d", "bleedover_nearest", "p_new"):
+            assert row[column] == pytest.approx(other[column], rel=1e-4, abs=1e-7)
+
+
+def test_only_some_edits(world: Path) -> None:
+    base = ("--base", str(world / "base"))
+    some = scores(probed(world, "edited", *base, "--only", "Q4-P6", "Q2-P6", "--name", "x"))
+    assert [row["edit"] for row in some] == ["Q2-P6", "Q4-P6"] * 2
+    assert {row["group"] for row in some} == {None, 2}
+    first = scores(probed(world, "edited", *base, "--limit", "1"))
+    assert [(row["method"], row["edit"]) for row in first] == [("none", "Q1-P6"), ("edited", "Q1-P6")]
+
+
+def test_what_cannot_be_probed_is_refused(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ("--base", str(world / "base"))
+    saved(world / "small", tiny_model("llama", layers=2, dtype=torch.float32).model)
+    (world / "damaged").mkdir(exist_ok=True)
+    (world / "damaged/adapter_config.json").write_text("{", encoding="utf-8")
+    (world / "empty").mkdir(exist_ok=True)
+    (world / "prompts").mkdir(exist_ok=True)
+    about = {"peft_type": "PREFIX_TUNING", "task_type": "CAUSAL_LM", "num_virtual_tokens": 2}
+    (world / "prompts/adapter_config.json").write_text(json.dumps(about), encoding="utf-8")
+    given = ("--baseline", str(world / "whole"))
+    for folder, options, said in (
+        ("edited", (), "--base: name the model from which the checkpoint was made"),
+        ("edited", (*base, "--name", "none"), "`none` is the model without edits"),
+        ("edited", (*base, "--only", "Q9-P6"), "has no edit Q9-P6"),
+        ("edited", (*base, "--limit", "-1"), "--limit: -1 is no number of edits"),
+        ("edited", (*base, "--baseline", str(world)), "aligned.parquet is missing"),
+        ("edited", ("--base", str(world / "small"), *given), "is of "),
+        ("small", (*base, *given), "is of another architecture or size"),
+        ("empty", (*base, *given), "cannot be loaded"),
+        ("nowhere", (*base, *given), "is no folder of a checkpoint or an adapter"),
+        ("damaged", base, "is no configuration of an adapter"),
+        ("prompts", (*base, *given), "the adapter"),
+    ):
+        probed(world, folder, *options, fails=True)
+        err = capsys.readouterr().err
+        assert said in err
+        assert "Traceback" not in err
+
+
+def test_a_tokenizer_with_other_tokens_is_refused(world: Path, tmp_path: Path) -> None:
+    from factdrift.core.errors import InputError
+
+    model = tiny_model("llama", dtype=torch.float32).model
+    other = json.loads(tiny_tokenizer().backend_tokenizer.to_str())
+    model.save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    vocab = other["model"]["vocab"]
+    first, second = list(vocab)[300:302]
+    vocab[first], vocab[second] = vocab[second], vocab[first]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(other), encoding="utf-8")
+    with pytest.raises(InputError, match="has other tokens than that of"):
+        load_checkpoint(tmp_path, str(world / "base"), device="cpu")

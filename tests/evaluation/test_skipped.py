@@ -1,0 +1,269 @@
+"""Methods that cannot edit a model: skipped with the reason, by every job that could meet one."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_models import TEXT, tiny_model, tiny_tokenizer  # noqa: E402
+from support.updates import CLOZES, RULERS, edits, update  # noqa: E402
+from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
+
+from factdrift.cli import main  # noqa: E402
+from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
+from factdrift.evaluation.methods.mend_editor import read_hypernet, write_reason  # noqa: E402
+from factdrift.evaluation.scores.costs import write_costs  # noqa: E402
+from factdrift.evaluation.scores.table import Group, lines, read_skipped, write_table  # noqa: E402
+from factdrift.evaluation.skipped import Skipped  # noqa: E402
+from factdrift.models import moments  # noqa: E402
+
+SETTINGS = {"device": "cpu", "batch": 2, "length": 24}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model that normalises what its MLPs put out, and edits that are aligned for it."""
+    folder = tmp_path_factory.mktemp("world")
+    tiny_model("olmo2", dtype=torch.float32).model.save_pretrained(folder / "model")
+    tiny_tokenizer().save_pretrained(folder / "model")
+    edits(folder, limit=2)
+    line = ["edit", "align", f"--edits={folder / 'edits.parquet'}", "--model", str(folder / "model")]
+    assert main([*line, *(f"--out-{name}={folder / name}.parquet" for name in ("aligned", "unaligned"))]) == 0
+    texts = ["prefixes", "--method=memit", "--set", '{"prefixes": []}']
+    line = ["--model", str(folder / "model"), "--settings", '{"device": "cpu"}']
+    assert main(["edit", *texts, *line, "-o", str(folder / "prefixes.json")]) == 0
+    return folder
+
+
+def run(world: Path, out: Path, method: str, *options: str, **settings: Any) -> int:
+    given = [f"--{name}={world / name}.parquet" for name in ("edits", "aligned", "unaligned")]
+    given += [f"--out-{name}={out / name}" for name in ("probes", "edits", "costs")]
+    given += ["--model", str(world / "model"), f"--settings={json.dumps(SETTINGS | settings)}"]
+    return main(["edit", "run", *given, f"--method={method}", f"--parts={out / 'parts'}", *options])
+
+
+def test_a_job_whose_method_cannot_edit_the_model_writes_the_reason(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [f"--prefixes={world / 'prefixes.json'}", "--set", '{"covariance": false}']
+    assert run(world, tmp_path, "memit", *options) == 0
+    said = capsys.readouterr().out
+    assert "memit on" in said
+    assert "derived, not tuned: layers 0 of 3" in said
+    assert "skipped: methods: memit on" in said
+    assert [pq.read_table(tmp_path / name).num_rows for name in ("probes", "edits")] == [0, 0]
+    costs = json.loads((tmp_path / "costs").read_text(encoding="utf-8"))
+    assert "use rome" in costs["skipped"]
+    assert costs["batches"] == []
+    assert not (tmp_path / "parts").exists()
+
+
+def test_a_strict_job_fails_instead(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(world, tmp_path, "prompt", "--strict", regime="sequential") == 1
+    assert "edit.regime: sequential: prompt cannot edit so" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    assert run(world, tmp_path, "prompt", regime="sequential") == 0
+    assert "cannot edit so" in json.loads((tmp_path / "costs").read_text(encoding="utf-8"))["skipped"]
+
+
+def test_a_wrong_value_is_a_mistake_and_not_skipped(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(world, tmp_path, "ft", "--set", '{"layers": [9]}') == 1
+    assert "has no block 9" in capsys.readouterr().err
+
+
+def test_the_source_of_derived_values_is_in_every_row(world: Path, tmp_path: Path) -> None:
+    assert run(world, tmp_path, "ft", "--set", '{"steps": 1}') == 0
+    costs = json.loads((tmp_path / "costs").read_text(encoding="utf-8"))
+    assert costs["hyper"]["layers"] == [2]
+    assert costs["derived"] == ["layers"]
+    source = "derived, not tuned: layers 2 of 3 and the configuration"
+    assert costs["source"] == source
+    assert pq.read_table(tmp_path / "edits")["source"].to_pylist() == [source] * 2
+
+
+def job(folder: Path, model: str, method: str, **more: Any) -> Path:
+    path = folder / f"{model}.{method}.json"
+    batch = {"edits": 2, "edit_seconds": 1.0, "evaluation_seconds": 1.0, "peak_mb": 5.0}
+    batches = [] if "skipped" in more else [batch]
+    path.write_text(json.dumps({"model": model, "method": method, "batches": batches, **more}))
+    return path
+
+
+def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path: Path) -> None:
+    jobs = [
+        job(tmp_path, "one", "rome", source="derived, not tuned: layer 5 of 28", derived=["layer"]),
+        job(tmp_path, "one", "memit", skipped="it is post-norm"),
+        job(tmp_path, "one", "ft", source="published", derived=[]),
+        job(tmp_path, "two", "rome", skipped="no such matrix"),
+    ]
+    costs = tmp_path / "costs.json"
+    planned = [Skipped("two", "magic", "no values")]
+    found = write_costs(jobs, costs, planned)
+    assert found == read_skipped(costs)
+    assert [each[:2] for each in found] == [("one", "memit"), ("two", "rome"), ("two", "magic")]
+    spent = {(each["model"], each["method"]): each for each in json.loads(costs.read_text())}
+    row = {"failed": None, "template": "none", "fluency": 1.0, "fluency_full": 1.0}
+    row |= dict.fromkeys(("efficacy_d", "efficacy_s", "generalization_d", "generalization_s"), 1.0)
+    row |= dict.fromkeys(("bleedover_random", "bleedover_nearest", "exact", "greedy"), 1.0)
+    row |= dict.fromkeys(("generalization_exact", "generalization_greedy"), 1.0)
+    row |= dict.fromkeys(("nearest_exact_before", "nearest_exact"), 1.0)
+    groups = [
+        Group("one", "replace", method, [row], spent.get(("one", method), {}))
+        for method in ("none", "ft", "rome")
+    ]
+    text = list(lines(groups, "title", found))
+    assert sum(line.startswith("ROME* ") for line in text) == 3
+    assert text.count("ROME* derived, not tuned: layer 5 of 28") == 1
+    assert not [line for line in text if line.startswith("FT*")]
+    assert text.count("MEMIT skipped: it is post-norm") == 1
+    assert text[-3:] == ["two, no method", "ROME skipped: no such matrix", "magic skipped: no values"]
+    write_table(groups, "title", tmp_path / "table.txt", tmp_path / "table.csv", found)
+    with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(each["model"], each["method"], each["source"], each["skipped"]) for each in rows] == [
+        ("one", "none", "", ""),
+        ("one", "ft", "published", ""),
+        ("one", "rome", "derived, not tuned: layer 5 of 28", ""),
+        ("one", "memit", "", "it is post-norm"),
+        ("two", "rome", "", "no such matrix"),
+        ("two", "magic", "", "no values"),
+    ]
+    assert all(None not in each and None not in each.values() for each in rows)
+
+
+def test_a_run_in_which_no_method_can_edit_fails(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, "one", "rome", skipped="no such matrix")]
+    with pytest.raises(
+        InputError, match=r"none of them can edit .*: rome on one: no such matrix; ft on one: x"
+    ):
+        write_costs(jobs, tmp_path / "costs.json", [Skipped("one", "ft", "x")])
+    assert not (tmp_path / "costs.json").exists()
+    jobs.append(job(tmp_path, "one", "prompt"))
+    with pytest.raises(CannotEdit, match="`strict` forbids: rome on one: no such matrix"):
+        write_costs(jobs, tmp_path / "costs.json", strict=True)
+    assert not (tmp_path / "costs.json").exists()
+    assert write_costs(jobs, tmp_path / "costs.json") == [Skipped("one", "rome", "no such matrix")]
+    assert write_costs(jobs[1:], tmp_path / "costs.json", strict=True) == []
+
+
+def test_mend_is_skipped_where_too_few_facts_are_left_to_train_it(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [update(subject, number) for number, subject in enumerate(RULERS, start=1)]
+    for row in rows:
+        row["neighborhood"] = row["random_neighborhood"] = []
+    table = edits(tmp_path, rows).with_name("dataset.parquet")
+    templates = [{"property": 6, "rank": rank, "template": text} for rank, text in enumerate(CLOZES)]
+    pq.write_table(pa.Table.from_pylist(templates), tmp_path / "templates.parquet")
+    line = ["edit", "mend-train", f"--dataset={table}", f"--edits={tmp_path / 'edits.parquet'}"]
+    line += [f"--templates={tmp_path / 'templates.parquet'}", "--model", str(world / "model")]
+    line += ["--settings", '{"device": "cpu"}', f"--out-split={tmp_path / 'split.json'}"]
+    assert main([*line, f"--output={tmp_path / 'mend'}"]) == 0
+    assert "too few to train MEND" in capsys.readouterr().out
+    assert json.loads((tmp_path / "split.json").read_text(encoding="utf-8"))["train"] == []
+    assert run(world, tmp_path, "mend", f"--mend={tmp_path / 'mend'}") == 0
+    costs = json.loads((tmp_path / "costs").read_text(encoding="utf-8"))
+    assert "too few to train MEND" in costs["skipped"]
+
+
+def test_the_reason_in_the_place_of_an_editor_is_read_back(tmp_path: Path) -> None:
+    write_reason(tmp_path / "mend.safetensors", "it has no such matrix")
+    with pytest.raises(CannotEdit, match="it has no such matrix"):
+        read_hypernet(tmp_path / "mend.safetensors", tiny_model("llama"))
+
+
+def test_blocks_without_moments_have_a_reason(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*arguments: Any, **options: Any) -> Any:
+        raise CannotEdit("its blocks have no such matrix")
+
+    monkeypatch.setattr(moments, "count_moments", refused)
+    (tmp_path / "text").write_text("\n".join(TEXT), encoding="utf-8")
+    line = ["models", "moments", "--model", str(world / "model"), "--texts", str(tmp_path / "text")]
+    assert main([*line, "--settings", '{"device": "cpu"}', "-o", str(tmp_path / "moments")]) == 0
+    (tmp_path / "strange").mkdir()
+    (tmp_path / "strange" / "0.safetensors").write_text("mine")
+    assert main([*line, "--settings", '{"device": "cpu"}', "-o", str(tmp_path / "strange")]) == 1
+    given = [f"--moments={tmp_path / 'moments'}", f"--prefixes={world / 'prefixes.json'}"]
+    assert run(world, tmp_path, "rome", *given) == 0
+    costs = json.loads((tmp_path / "costs").read_text(encoding="utf-8"))
+    assert costs["skipped"] == "its blocks have no such matrix"
+    # A block that has moments is not skipped for another's sake.
+    (tmp_path / "moments" / "0.safetensors").touch()
+    moments.check_counted(tmp_path / "moments", [0])
+    with pytest.raises(CannotEdit):
+        moments.check_counted(tmp_path / "moments", [0, 1])
+
+
+def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One whose blocks add up in a way of their own, and one that does not write text from text alone."""
+    folder = tmp_path / "bloom"
+    config = AutoConfig.for_model("bloom", hidden_size=24, n_layer=2, n_head=4, vocab_size=340, seq_length=96)
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    vision = tmp_path / "vision"
+    shutil.copytree(folder, vision)
+    (vision / "config.json").write_text('{"model_type": "qwen2_5_vl"}', encoding="utf-8")
+    known = {"aligned": world / "aligned.parquet", "unaligned": world / "unaligned.parquet"}
+    files: dict[str, list[Path]] = {}
+    for model, methods in (
+        (world / "model", ("none",)),
+        (folder, ("none", "ft", "rome")),
+        (vision, ("none",)),
+    ):
+        out = tmp_path / f"out-{model.name}"
+        of = ["--edits", str(world / "edits.parquet"), "--model", str(model)]
+        new = {name: out / f"{name}.parquet" for name in known}
+        assert main(["edit", "align", *of, *(f"--out-{name}={path}" for name, path in new.items())]) == 0
+        of += [f"--{name}={path}" for name, path in new.items()]
+        base = {"base_probes": out / "base.parquet", "base_clozes": out / "clozes.parquet"}
+        options = [f"--out-probes={base['base_probes']}", f"--out-clozes={base['base_clozes']}"]
+        settings = f"--settings={json.dumps(SETTINGS)}"
+        assert main(["edit", "baseline", *of, *options, settings, f"--parts={out / 'parts'}"]) == 0
+        files.setdefault("unaligned", []).append(new["unaligned"])
+        for name, path in base.items():
+            files.setdefault(name, []).append(path)
+        for method in methods:
+            made = {name: out / f"{method}.{name}" for name in ("probes", "edits", "costs")}
+            options = [f"--out-{name}={path}" for name, path in made.items()]
+            options += [f"--method={method}", f"--parts={out / 'parts'}"]
+            assert main(["edit", "run", *of, *options, settings]) == 0
+            for name, path in zip(("run_probes", "run_edits", "costs"), made.values(), strict=True):
+                files.setdefault(name, []).append(path)
+    of = ["--model", str(folder), '--settings={"device": "cpu"}']
+    assert main(["edit", "prefixes", *of, "--method=rome", "-o", str(tmp_path / "prefixes.json")]) == 0
+    assert main(["models", "moments", *of, "--sampled", "-o", str(tmp_path / "moments")]) == 0
+    assert "is not what enters it plus" in (tmp_path / "prefixes.json").read_text(encoding="utf-8")
+    with pytest.raises(CannotEdit, match="is not what enters it plus what attention and MLP put out"):
+        moments.check_counted(tmp_path / "moments", [0])
+    capsys.readouterr()
+    given = [
+        word for name, paths in files.items() for word in (f"--{name.replace('_', '-')}", *map(str, paths))
+    ]
+    given += ["--edits", str(world / "edits.parquet"), "--methods", "none", "ft", "rome", "--models"]
+    given += [str(world / "model"), str(folder), str(vision)]
+    outs = {name: tmp_path / name for name in ("scores", "probes", "costs")}
+    given += [f"--out-{name}={path}" for name, path in outs.items()]
+    assert main(["edit", "scores", *given]) == 0
+    said = capsys.readouterr().out
+    assert f"skipped: none, ft, rome on {folder}: models: {folder} is of the family 'bloom'" in said
+    assert f"skipped: none on {vision}: models: {vision} is of the type 'qwen2_5_vl', for which" in said
+    assert set(pq.read_table(outs["scores"])["model"].to_pylist()) == {str(world / "model")}
+    assert len(read_skipped(outs["costs"])) == 4
+    strict = ["edit", "run", *of, "--method=ft", f"--edits={world / 'edits.parquet'}", "--strict"]
+    strict += [f"--{name}={path}" for name, path in known.items()] + [f"--parts={tmp_path / 'parts'}"]
+    assert main([*strict, *(f"--out-{name}={tmp_path / 'no'}" for name in ("probes", "edits", "costs"))]) == 1
+    assert not (tmp_path / "no").exists()

@@ -1,0 +1,270 @@
+"""The search for hyper-parameters: what is tried, how it is judged, what is written."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from support.updates import RULERS, dataset, update  # noqa: E402
+
+from factdrift.cli import main  # noqa: E402
+from factdrift.core.settings import configure  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
+from factdrift.evaluation.methods.own import keys_of_methods  # noqa: E402
+from factdrift.evaluation.tools import tuning  # noqa: E402
+from factdrift.evaluation.tools.tuning import Bench, Trial, best_of, judged, search  # noqa: E402
+from factdrift.models.sizes import read_sizes  # noqa: E402
+
+CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config/config.yaml").read_text(encoding="utf-8"))
+SEARCH = {"shares": [0, 0.5, 0.99], "factors": {"lr": [0.1, 2], "clamp": [10]}}
+
+
+def trial(hyper: Hyper, score: float = 0.5, difference: float = 0.0) -> Trial:
+    return Trial(hyper, score, score, score, difference)
+
+
+def hyper(**values: Any) -> Hyper:
+    return Hyper("rome", "tiny", "", {"layer": 2, "lr": 0.5, "clamp": 4, **values})
+
+
+def found(scores: dict[str, float], start: Hyper, **options: Any) -> list[dict[str, Any]]:
+    """What is tried, in its order, if these values of `lr` or blocks have these scores and all others 0.1."""
+
+    def tried(values: dict[str, Any]) -> Trial:
+        made = Hyper("rome", "tiny", "", {**start, **values})
+        return trial(made, max((scores.get(str(value), 0.1) for value in values.values()), default=0.1))
+
+    return [dict(each.hyper) for each in search(start, SEARCH, 8, tried, **options)]
+
+
+def test_blocks_are_tried_first_and_other_values_at_the_best_one() -> None:
+    made = found({"4": 0.7}, hyper())
+    assert [(each["layer"], each["lr"], each["clamp"]) for each in made] == [
+        *((layer, 0.5, 4) for layer in (0, 2, 4, 7)),
+        *((4, 0.05, 4), (4, 1.0, 4), (4, 0.5, 40)),
+    ]
+    made = found({"4": 0.7, "1.0": 0.8}, hyper(), layers=[4])
+    assert [(each["layer"], each["lr"], each["clamp"]) for each in made] == [
+        *((4, 0.5, 4), (4, 0.05, 4), (4, 1.0, 4), (4, 1.0, 40)),
+    ]
+
+
+def test_ranges_of_blocks_keep_their_length_where_they_can() -> None:
+    start = Hyper("memit", "tiny", "", {"layers": [2, 3, 4], "lr": 0.5, "clamp": 4})
+    made = found({}, start)
+    assert [each["layers"] for each in made[:3]] == [[0], [2, 3, 4], [5, 6, 7]]
+
+
+def test_the_harmonic_mean_decides_and_then_the_difference_and_then_the_order() -> None:
+    first, second = hyper(layer=0), hyper(layer=1)
+    assert Trial(first, 1.0, 0.5, 0.25, 0).score == pytest.approx(3 / (1 + 2 + 4))
+    assert Trial(first, 1.0, 1.0, 0.0, 1).score == 0
+    assert best_of([trial(first, 0.5, 9), trial(second, 0.6, 0)]).hyper is second
+    assert best_of([trial(first, 0.5, 0.1), trial(second, 0.5, 0.2)]).hyper is second
+    assert best_of([trial(first), trial(second)]).hyper is first
+
+
+def test_failed_edits_count_as_failures_and_neighbours_by_what_is_left_of_them() -> None:
+    row = {"failed": None, "efficacy_s": 1.0, "generalization_s": 0.5}
+    row |= {"efficacy_d": 0.8, "generalization_d": 0.2}
+    failed = dict.fromkeys(row) | {"failed": "diverged"}
+    alone = row | {"generalization_s": None, "generalization_d": None}
+    chances = [("nearest", 0.8, 0.4), ("random", 0.1, 0.2), ("nearest", 0.1, 0.05), ("update", 0.9, 0.1)]
+    probes: list[dict[str, Any]] = [
+        {"role": role, "logprob_before": math.log(before), "logprob": math.log(after), "reason": None}
+        for role, before, after in chances
+    ]
+    probes.append({"role": "nearest", "logprob_before": None, "logprob": None, "reason": "unaligned"})
+    probes.append({"role": "nearest", "logprob_before": None, "logprob": -1.0, "reason": None})
+    made = judged(hyper(), [row, failed, alone], probes)
+    assert (made.efficacy, made.generalization) == (pytest.approx(2 / 3), pytest.approx(0.25))
+    assert made.kept == pytest.approx((0.4 + 0.1 + 0.05) / 1.0)
+    assert made.difference == pytest.approx(((0.8 + 0.8) / 3 + 0.2 / 2) / 2)
+    assert judged(hyper(), [row], []).kept == 1
+    # A neighbour for which the output is not finite has lost everything.
+    probes.append(
+        {"role": "nearest", "logprob_before": math.log(0.6), "logprob": None, "reason": "not_finite"}
+    )
+    assert judged(hyper(), [row], probes).kept == pytest.approx((0.4 + 0.1 + 0.05) / 1.6)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model that no entry names and updates of both splits."""
+    folder = tmp_path_factory.mktemp("world")
+    tiny_model("qwen3", dtype=torch.float32).model.save_pretrained(folder / "model")
+    tiny_tokenizer().save_pretrained(folder / "model")
+    dataset(folder / "dataset.parquet")
+    return folder
+
+
+def tune(world: Path, out: Path, method: str, *options: str, **values: Any) -> int:
+    line = ["edit", "tune", str(world / "model"), "--method", method, "-o", str(out)]
+    line += ["--dataset", str(world / "dataset.parquet"), "--set", json.dumps(values), *options]
+    return main([*line, "--settings", '{"device": "cpu", "batch": 4, "length": 24}'])
+
+
+def test_what_is_written_is_a_configuration_with_the_best_values(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "tuned.yaml"
+    assert tune(world, out, "ft", "--layers", "0", "2", steps=2) == 0
+    said = capsys.readouterr().out.splitlines()
+    table = [line.split() for line in said[2 : said.index("the best:")]]
+    assert [row[:2] for row in table[:2]] == [["0", "0.0005"], ["2", "0.0005"]]
+    best = max(table, key=lambda row: float(row[-1]))
+    (first, *_) = max(table[:2], key=lambda row: float(row[-1]))
+    assert [row[:2] for row in table[2:]] == [[first, rate] for rate in ("0.0001", "0.00025", "0.001")]
+    assert float(said[said.index("the best:") + 1].split()[-1]) == float(best[-1])
+    given = yaml.safe_load(out.read_text(encoding="utf-8"))
+    assert given["edit"] == {"split": "test"}
+    config = json.loads(json.dumps(CONFIG, default=str)) | given
+    configure(config, keys_of_methods)
+    name = str(world / "model")
+    made = read_hyper("ft", name, config["ft"], sizes=lambda: read_sizes(name))
+    assert made.derived == ()
+    shown = said[said.index("the best:") + 1].split()
+    assert [made["layers"], made["steps"]] == [[int(shown[0])], 2]
+    assert made["lr"] == float(shown[1])
+    (entry,) = yaml.safe_load(said[-1])
+    assert entry["names"] == [name]
+    assert {key: entry[key] for key in given["ft"]} == given["ft"]
+
+
+MINE = """
+import torch
+
+def edit(model, tokenizer, update, layer, lr=0.001):
+    weight = model.model.layers[layer].mlp.down_proj.weight
+    ids = torch.tensor([tokenizer(f"{update.prompt} {update.target}")["input_ids"]])
+    (gradient,) = torch.autograd.grad(model(ids, labels=ids).loss, weight)
+    with torch.no_grad():
+        weight -= lr * gradient
+"""
+ABOUT = """
+keys:
+  layer: {type: integer, minimum: 0}
+  lr: {type: number, default: 0.001}
+derived: {rules: {layer: {share: 0.5}}}
+tune: {TRIED}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tried", "rows"),
+    [
+        ("{shares: [0, 0.5], factors: {lr: [10]}}", 3),
+        ("{factors: {lr: [0.1, 10]}}", 3),
+    ],
+)
+def test_a_method_of_the_users_own_is_tuned(
+    tried: str, rows: int, world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(ABOUT.replace("{TRIED}", tried), encoding="utf-8")
+    out = tmp_path / "tuned.yaml"
+    assert tune(world, out, f"{tmp_path}/mine.py:edit", "--edits", "2") == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("mine on ")
+    assert len(said[2 : said.index("the best:")]) == rows
+    given = yaml.safe_load(out.read_text(encoding="utf-8"))
+    assert given["mine"]["layer"] in (0, 1)
+    assert f"put into `models` of {tmp_path}/mine.yaml" in said[-2]
+    without = tmp_path / "other"
+    without.mkdir()
+    (without / "mine.py").write_text(MINE.replace("layer,", "layer=1,"), encoding="utf-8")
+    assert tune(world, out, f"{without}/mine.py:edit") == 1
+    assert "mine: its file does not say what to try" in capsys.readouterr().err
+
+
+def test_what_a_method_needs_is_made_for_the_blocks_that_are_tried(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[list[int]] = []
+    plain = Bench.trial
+
+    def trial(self: Bench, hyper: Hyper) -> Trial:
+        made = plain(self, hyper)
+        counted.append(sorted(self._moments))
+        assert len(self.prefixes) == 3
+        return made
+
+    monkeypatch.setattr(tuning.Bench, "trial", trial)
+    (tmp_path / "text").write_text("Marta Kowalska lives in New Orleans.\n" * 40, encoding="utf-8")
+    options = ["--texts", str(tmp_path / "text"), "--layers", "0", "1", "--edits", "2"]
+    prefixes = [{"start": "", "tokens": 4, "number": 2}]
+    assert tune(world, tmp_path / "tuned.yaml", "memit", *options, steps=2, prefixes=prefixes) == 0
+    assert [len(layers) for layers in counted] == [1] * len(counted)
+    assert counted[:2] == [[0], [1]]
+
+
+def test_updates_of_the_evaluation_are_left_out(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[str] = []
+    plain = Bench.prepare
+
+    def prepare(self: Bench) -> None:
+        used.extend(update.row["subject"] for update in self.updates)
+        plain(self)
+
+    monkeypatch.setattr(Bench, "prepare", prepare)
+    rows = [update(subject, number) for number, subject in enumerate(RULERS, start=1)]
+    splits = {row["subject"]["id"]: row["split"] for row in rows}
+    quick = ["--layers", "0"]
+    assert tune(world, tmp_path / "tuned.yaml", "ft", *quick, steps=1) == 0
+    assert used
+    assert {splits[subject] for subject in used} == {"train"}
+    edits = tmp_path / "edits.parquet"
+    assert (
+        main(["edit", "dataset", f"--dataset={world / 'dataset.parquet'}", "--limit=3", "-o", str(edits)])
+        == 0
+    )
+    evaluated = set(pq.read_table(edits)["subject"].to_pylist())
+    used.clear()
+    options = [*quick, "--split", "all", "--without", str(edits)]
+    assert tune(world, tmp_path / "tuned.yaml", "ft", *options, steps=1) == 0
+    assert set(used) == {*splits} - evaluated
+    assert "edit" not in yaml.safe_load((tmp_path / "tuned.yaml").read_text(encoding="utf-8"))
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("prompt", [], "methods that can be tuned: alphaedit, ft, ft_l, grace, memit, rome"),
+        ("magic", [], "magic: no such method"),
+        ("ft", ["--layers", "7"], "has no block 7"),
+        ("ft", ["--without", "none.parquet"], "--without: none.parquet: no such file"),
+        ("ft", ["--dataset", "none.parquet"], "none.parquet: no such file; build it"),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused(
+    method: str,
+    options: list[str],
+    message: str,
+    world: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert tune(world, tmp_path / "tuned.yaml", method, *options) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "tuned.yaml").exists()
+
+
+def test_a_configuration_of_the_users_own_is_not_replaced(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("seed: 7\n")
+    assert tune(world, path, "rome") == 1
+    assert f"--output: {path} was not written by this command" in capsys.readouterr().err
+    assert path.read_text() == "seed: 7\n"

@@ -1,0 +1,1 @@
+"""Any question, of any model in any state, asked in any way (docs/evaluation.md)."""

@@ -1,0 +1,105 @@
+"""Reads and writes files in the layouts of other projects: JSON lists of records."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.core.errors import InputError
+from factdrift.core.owned import atomic_path
+from factdrift.core.progress import tracked
+from factdrift.core.tables import write_parquet
+from factdrift.evaluation.layouts import counterfact, easyedit, wikibigedit, zsre
+from factdrift.evaluation.layouts.beside import Beside
+from factdrift.evaluation.layouts.rows import EMPTY, OURS, SCHEMA
+
+LAYOUTS: dict[str, ModuleType] = {
+    "counterfact": counterfact,
+    "easyedit": easyedit,
+    "wikibigedit": wikibigedit,
+    "zsre": zsre,
+}
+"""Modules with `write(row, number)` and `read(record, number)`, which return None for what is left out."""
+
+
+NOTHING = Beside()
+
+
+class Exported(NamedTuple):
+    """What an export wrote."""
+
+    kept: int
+    left: int
+    """Updates that do not fit the layout."""
+    lacking: int
+    """Updates that lack a field of `needs`."""
+    empty: Counter[tuple[str, str]]
+    """(field, reason) -> the number of records whose field is empty for it."""
+
+
+def export(
+    dataset: Path, layout: str, output: Path, beside: Beside = NOTHING, needs: Sequence[str] = ()
+) -> Exported:
+    """Exports a dataset with the columns of wfd_repl, with what the tables `beside` have on its updates.
+
+    Records in which a field of `needs` is empty are left out. Raises InputError if the dataset lacks a
+    column, or no record has a field of `needs`.
+    """
+    with pq.ParquetFile(dataset) as file:
+        lacking = [name for name in SCHEMA.names if name not in file.schema_arrow.names]
+        if lacking:
+            raise InputError(
+                f"{dataset}: no column {', '.join(lacking)}; give a file such as wfd_repl.parquet"
+            )
+        rows = (row for batch in file.iter_batches(1000) for row in batch.to_pylist())
+        numbered = enumerate(tracked(rows, f"export {layout}", file.metadata.num_rows, "updates"))
+        records = [LAYOUTS[layout].write(row | beside.of(row), number) for number, row in numbered]
+    fit = [record for record in records if record is not None]
+    for name in needs:
+        if fit and not any(name in record for record in fit):
+            raise InputError(f"--need: {name}: no such field; {layout} has {', '.join(fit[0])}")
+    kept = [record for record in fit if all(record.get(name) for name in needs)]
+    with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as text:
+        json.dump(kept, text, ensure_ascii=False, indent=1)
+        text.write("\n")
+    empty = Counter(pair for record in kept for pair in record[OURS].get(EMPTY, {}).items())
+    return Exported(len(kept), len(records) - len(fit), len(fit) - len(kept), empty)
+
+
+def load(path: Path, layout: str, output: Path) -> tuple[int, int]:
+    """Imports a file as a table with the columns of wfd_repl; returns the numbers of records kept and left.
+
+    Raises InputError with file, record and field if the file does not have the layout.
+    """
+    try:
+        records = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON ({error})") from None
+    if not isinstance(records, list):
+        raise InputError(f"{path}: not a JSON list of records, which files in the layout {layout} are")
+    rows = []
+    for number, record in enumerate(records):
+        try:
+            rows.append(LAYOUTS[layout].read(record, number))
+        except KeyError as error:
+            raise InputError(
+                f"{path}, record {number}: no field {error.args[0]!r}; it does not have the layout {layout}"
+            ) from None
+        except (TypeError, AttributeError, IndexError) as error:
+            raise InputError(
+                f"{path}, record {number}: does not have the layout {layout} ({error})"
+            ) from None
+    kept = [row for row in rows if row is not None]
+    if not kept:
+        raise InputError(f"{path}: no record that can be used")
+    write_parquet(pa.Table.from_pylist(kept, SCHEMA), output)
+    return len(kept), len(rows) - len(kept)

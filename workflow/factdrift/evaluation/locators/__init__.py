@@ -1,0 +1,1 @@
+"""Locating methods, and what they find."""

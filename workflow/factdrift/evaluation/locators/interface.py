@@ -1,0 +1,88 @@
+"""What a locating method takes and gives. Imports torch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from factdrift.models.hooks import hooked_before
+from factdrift.models.padding import padded
+
+if TYPE_CHECKING:
+    from factdrift.evaluation.locators.prompts import Sentence
+    from factdrift.evaluation.methods.hyperparameters import Hyper
+    from factdrift.models.loaded import Loaded
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a method knows besides the sentences of a batch."""
+
+    hyper: Hyper
+    spread: float = 0.0
+    """The standard deviation of the embeddings of all subjects' tokens."""
+    seed: int = 0
+    budget: int = 8192
+    """Tokens of one pass of the model, padding included."""
+
+
+Locator = Callable[["Loaded", Sequence["Sentence"], Sequence[int], Context], Tensor]
+"""(model, sentences of a batch, the token whose probability is explained after each) -> [sentences, units].
+
+The batch holds the other wordings of each sentence, too."""
+
+
+def clean_logits(loaded: Loaded, sentences: Sequence[Sentence]) -> Tensor:
+    """[sentences, vocabulary]: the logits after each sentence."""
+    with torch.no_grad():
+        return last_logits(loaded, sentences)
+
+
+def last_logits(loaded: Loaded, sentences: Sequence[Sentence], repeat: int = 1) -> Tensor:
+    """[repeat x sentences, vocabulary]: logits at each last token, with gradients if a hook asks for them.
+
+    All sentences are run `repeat` times, one copy of the batch after another.
+    """
+    ids = padded([one.ids for one in sentences], loaded.device).repeat(repeat, 1)
+    last = torch.tensor([one.last for one in sentences], device=loaded.device).repeat(repeat)
+    each = torch.arange(len(ids), device=loaded.device)
+    with hooked_before(loaded.model, {loaded.spec.head: lambda hidden: hidden[each, last].unsqueeze(0)}):
+        logits: Tensor = loaded.model(input_ids=ids, use_cache=False).logits[0]
+    return logits.float() if logits.dtype != torch.float64 else logits
+
+
+def probability(logits: Tensor, targets: Sequence[int] | Tensor) -> Tensor:
+    """[rows]: the probability of each row's target token, from logits [rows, vocabulary]."""
+    chosen = torch.as_tensor(targets, device=logits.device)
+    return (logits.gather(1, chosen[:, None])[:, 0] - logits.logsumexp(1)).exp()
+
+
+def generator(seed: int, key: str) -> torch.Generator:
+    """A generator on the CPU whose numbers depend on the seed and the key alone."""
+    digest = hashlib.sha256(f"{seed}:{key}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+
+
+def positions(sentences: Sequence[Sentence], token: str) -> list[list[int]]:
+    """For each sentence the indices of the tokens that a method looks at.
+
+    `token`: `last`, `subject_last` (the last token in a sentence without subject) or `all`.
+    """
+    if token == "all":
+        return [list(range(len(one.ids))) for one in sentences]
+    if token == "last":
+        return [[one.last] for one in sentences]
+    return [[one.subject[1] - 1 if one.subject else one.last] for one in sentences]
+
+
+def at(values: Any, places: Sequence[Sequence[int]]) -> Tensor:
+    """[rows, width]: sums of values [rows, tokens, width] over the places of each row."""
+    mask = torch.zeros(values.shape[:2], dtype=values.dtype, device=values.device)
+    for row, mine in enumerate(places):
+        mask[row, list(mine)] = 1
+    return torch.einsum("rt,rtw->rw", mask, values)

@@ -1,0 +1,176 @@
+"""The tables of locate_scores as people read them, and a figure for each subtask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from factdrift.core.owned import atomic_path
+from factdrift.evaluation.locators.table import Group, recalled
+from factdrift.klob.scoring.evaluate import ABOVE, Evaluation
+from factdrift.klob.scoring.report import HIGH, curve, high_control
+
+TITLES = {
+    "c": "KLoB-c, consistency: RSim between three wordings of a fact",
+    "r": "KLoB-r, relevance: RSim between a chain of two facts and its first fact",
+    "u": "KLoB-u, unbiasedness: RSD of random words against sentences with facts",
+}
+CONTROLS = {"c": ("same_relation", "same_subject", "permuted"), "r": ("cross", "same_relation", "permuted")}
+"""Populations that are printed beside `all`."""
+
+
+def lines(groups: Sequence[Group], subtask: str, headline: float) -> Iterator[str]:
+    """The table of one subtask; intervals are 95 %. Below each part: what its numbers do not say."""
+    yield TITLES[subtask]
+    for group in groups:
+        yield ""
+        yield _heading(group, subtask)
+        rows = list(_rows(group, subtask, headline))
+        widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+        for row in rows:
+            name, *cells = row
+            padded = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
+            yield "  ".join([name.ljust(widths[0]), *padded]).rstrip()
+        yield from _warnings(group, subtask, headline)
+
+
+def _warnings(group: Group, subtask: str, headline: float) -> Iterator[str]:
+    """Lines on the methods' excluded sentences, on subtasks without scores, and on high controls."""
+    high = []
+    asked = any(row["subtask"] == subtask for found in group.references for row in found.measures)
+    for found in group.found:
+        mine = [row for row in found.measures if row["subtask"] == subtask]
+        for row in mine:
+            if row["measure"] == "excluded_sentences" and row["value"]:
+                yield (
+                    f"{_name(found)}: {row['value']:,.0f} of {row['n']:,} sentences left out: they could not "
+                    "be scored, or a score is not finite"
+                )
+        if subtask != "u" and asked and not any(row["measure"] == "rsim" for row in mine):
+            yield f"{_name(found)}: not scored"
+        if high_control([row for row in mine if row["k"] in (headline, None)]):
+            high.append(_name(found))
+    if high:
+        yield (
+            f"RSim of permuted sentences is above {HIGH}, so read RSim above permuted, not RSim: "
+            f"{', '.join(high)}"
+        )
+
+
+def _heading(group: Group, subtask: str) -> str:
+    if subtask == "u":
+        return group.title
+    for (_, folder), found in zip(group.methods, group.found, strict=True):
+        for row in recalled(folder, found):
+            if (row["subtask"], row["measure"]) == (subtask, "known") and row["value"] is not None:
+                share = f"{100 * row['value']:.0f} % of {row['n']:,} answers known"
+                return f"{group.title}; {share}"
+    return group.title
+
+
+def _rows(group: Group, subtask: str, headline: float) -> Iterator[list[str]]:
+    if subtask == "u":
+        yield ["", "RSD", "not clipped", "by SD/|mean|", "paired", "p", "n", "pairs"]
+        names = ("rsd", "rsd_unclipped", "rsd_cv", "rsd_paired", "rsd_paired_p_value")
+        for found in (*group.found, *group.references):
+            values = {row["measure"]: row for row in found.measures if row["subtask"] is None}
+            if values:
+                numbers = [values.get(name, {}).get("n", 0) for name in ("rsd", "rsd_paired")]
+                counts = [f"{number:,}" for number in numbers]
+                yield [_name(found), *(_cell(values.get(name)) for name in names), *counts]
+        return
+    header = ["", "K", "above permuted", "RSim", "permuted", "of means", "raw"]
+    yield [*header, *(f"raw, {name}" for name in CONTROLS[subtask]), "n", "left out", "degenerate"]
+    for found in (*group.found, *group.references):
+        mine = {
+            (row["measure"], row["population"]): row
+            for row in found.measures
+            if row["subtask"] == subtask and row["k"] in (headline, None) and row["relation"] is None
+        }
+        main = mine.get(("rsim", "all"))
+        if main is None:
+            continue
+        left, degenerate = (mine[(name, "all")]["value"] for name in ("left_out", "degenerate"))
+        chosen = "" if main["chosen"] is None else f"{main['chosen']:,}"
+        # All results are alike, so that no number says anything.
+        alike = degenerate == main["n"]
+        cells = [
+            _cell(mine.get((ABOVE, "all"))),
+            _cell(main),
+            _cell(mine.get(("rsim", "permuted")), False),
+            _cell(mine.get(("rsim_of_means", "all")), False),
+            *(_cell(mine.get(("rsim_raw", name)), False) for name in ("all", *CONTROLS[subtask])),
+        ]
+        counts = [f"{main['n']:,}", f"{left:.0f}", f"{degenerate:.0f}"]
+        yield [_name(found), chosen, *(["-"] * len(cells) if alike else cells), *counts]
+
+
+def _name(found: Evaluation) -> str:
+    return str(found.measures[0]["locator"])
+
+
+def _cell(row: dict[str, Any] | None, interval: bool = True) -> str:
+    """A value with half of its interval."""
+    if row is None or row["value"] is None:
+        return "-"
+    if not interval or row["low"] is None:
+        return f"{row['value']:.3f}"
+    return f"{row['value']:.3f} ±{(row['high'] - row['low']) / 2:.3f}"
+
+
+def draw(groups: Sequence[Group], subtask: str, paths: Sequence[Path]) -> None:
+    """Draws RSim against k (c, r) or RSD (u), a panel for each group, references dashed; SVG or PNG."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    # Without a fixed salt the ids in an SVG differ in each run.
+    matplotlib.rcParams["svg.hashsalt"] = "factdrift"
+    from matplotlib import pyplot
+
+    wide = min(2, len(groups))
+    tall = -(-len(groups) // wide)
+    figure, axes = pyplot.subplots(
+        tall, wide, figsize=(5.4 * wide, 3.8 * tall), layout="constrained", squeeze=False
+    )
+    for axis in axes.flat[len(groups) :]:
+        axis.set_visible(False)
+    for axis, group in zip(axes.flat, groups, strict=False):
+        axis.set_title(group.title, fontsize="medium")
+        if subtask == "u":
+            _bars(axis, group)
+        else:
+            _curves(axis, group, subtask)
+    figure.suptitle(TITLES[subtask])
+    for path in paths:
+        with atomic_path(path) as partial:
+            metadata = {"Date": None} if path.suffix == ".svg" else None
+            figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
+    pyplot.close(figure)
+
+
+def _curves(axis: Any, group: Group, subtask: str) -> None:
+    asked = [row["k"] for found in group.found for row in found.measures if row["k"] is not None]
+    span = (min(asked, default=1), max(asked, default=1))
+    for found in (*group.found, *group.references):
+        curve(axis, found, subtask, "--" if found in group.references else "-", span)
+    axis.set(xscale="log", xlabel="k, % of the units", ylabel="RSim above permuted", ylim=(-0.33, 1.13))
+    axis.grid(alpha=0.3)
+    legend = {"title": "dotted: RSim of permuted", "title_fontsize": "x-small"}
+    axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5), **legend)
+
+
+def _bars(axis: Any, group: Group) -> None:
+    found = [
+        (_name(each), row)
+        for each in (*group.found, *group.references)
+        for row in each.measures
+        if row["measure"] == "rsd_unclipped" and row["subtask"] is None and row["value"] is not None
+    ]
+    for place, (_, row) in enumerate(reversed(found)):
+        error = None if row["low"] is None else [[row["value"] - row["low"]], [row["high"] - row["value"]]]
+        axis.barh(place, row["value"], xerr=error, color="C0", alpha=0.7)
+    axis.set_yticks(range(len(found)), [name for name, _ in reversed(found)], fontsize="small")
+    axis.set_xlabel("1 - SD of random words / SD of facts")
+    axis.axvline(0, color="black", linewidth=0.8)
+    axis.grid(alpha=0.3, axis="x")

@@ -1,0 +1,242 @@
+"""Hyper-parameters and switches of a method on a model: `config/methods/METHOD.yaml`, and the user's own.
+
+Such a file has `keys`, a JSON Schema for each hyper-parameter with its default, and `models`: entries with
+`names` (patterns of model names), `source`, and values that differ from the defaults. The first entry that
+matches counts. A model without entry gets the values that the rules in `derived` give (`derived.py`). A key
+without default needs a value from an entry, a rule or the user. Where functions take a `folder`, it may also
+be one such file, or `PATH.py:FUNCTION`, whose parameters are the keys (`own.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.paths import LOCATORS, METHODS
+from factdrift.core.yaml_files import read_yaml
+from factdrift.evaluation.methods.derived import MARK, derive, described, needs_sizes
+from factdrift.evaluation.methods.own import Entry, entry, read_description
+from factdrift.evaluation.methods.record import OWN, Record, record_of
+from factdrift.models.sizes import HasSizes
+
+if TYPE_CHECKING:
+    from factdrift.models.loaded import Loaded
+
+SizesOf = Callable[[], HasSizes]
+"""Finds the sizes of a model; called only if a value depends on them."""
+
+
+@dataclass(frozen=True)
+class Hyper(Mapping[str, Any]):
+    """Every hyper-parameter and switch of a method, by name."""
+
+    method: str
+    model: str
+    source: str
+    """Where the values come from."""
+    settings: Mapping[str, Any]
+    derived: tuple[str, ...] = ()
+    """The keys whose values follow from a rule, because no entry names the model."""
+    own: Entry | None = None
+    """The user's function, for a method that is not one of factdrift's."""
+
+    def __getitem__(self, key: str) -> Any:
+        return self.settings[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.settings)
+
+    def __len__(self) -> int:
+        return len(self.settings)
+
+    @property
+    def record(self) -> Record:
+        """What is known of the method besides."""
+        return record_of(self.method) if self.own is None else OWN
+
+    @property
+    def layers(self) -> list[int]:
+        """The blocks whose matrices the method changes, by its key `layer` or `layers`; empty without one."""
+        one = [self.settings["layer"]] if "layer" in self.settings else []
+        layers = self.settings.get("layers", one)
+        # A method of the user's own may mean anything by these names.
+        given = layers if isinstance(layers, list) else []
+        return [layer for layer in given if isinstance(layer, int)]
+
+    def json(self) -> str:
+        """Method, values and the digest of the user's own code; the same text for the same ones."""
+        own = {"own code": self.own.code} if self.own else {}
+        return json.dumps({"method": self.method, **own, **self.settings}, sort_keys=True)
+
+    def digest(self) -> str:
+        """SHA-256 of `json()`, in hexadecimal digits."""
+        return hashlib.sha256(self.json().encode()).hexdigest()
+
+
+def read_hyper(
+    method: str,
+    model: str,
+    overrides: Mapping[str, Any] | None = None,
+    folder: Path = METHODS,
+    above: str = "",
+    sizes: SizesOf | None = None,
+) -> Hyper:
+    """The values for `model`, a name as it was given to `load`; `overrides` that are None do not count.
+
+    `above`: what stands before the method's name in the configuration, for messages. `sizes`: finds the sizes
+    of the model, without which only rules that hold for every model give values.
+
+    Raises InputError if the method has no file or a value is not valid, and CannotEdit if the method has no
+    values for the model.
+    """
+    file = _file(method, folder)
+    entries = [entry for entry in file.get("models", []) if _matches(model, entry["names"])]
+    entry: dict[str, Any] = entries[0] if entries else {}
+    own = {key: value for key, value in entry.items() if key not in ("names", "source")}
+    given = check_values(method, overrides or {}, folder, above)
+    defaults = default_values(method, folder)
+    rules = {} if entry else file.get("derived", {}).get("rules", {})
+    rules = {key: rule for key, rule in rules.items() if key not in given}
+    found = sizes() if sizes and any(map(needs_sizes, rules.values())) else None
+    rules = {key: rule for key, rule in rules.items() if found or not needs_sizes(rule)}
+    made = {key: derive(rule, found, file["keys"][key].get("type") == "array") for key, rule in rules.items()}
+    values = {**defaults, **own, **made, **given}
+    lacking = [key for key in file["keys"] if key not in values]
+    if lacking:
+        where = folder / f"{method}.yaml" if folder.is_dir() else folder
+        raise CannotEdit(
+            f"{where}: nothing is known of the model {model}: {', '.join(lacking)} must be "
+            f"given; add an entry to the file, or set it in the configuration, such as "
+            f"{above}{method}: {{{lacking[0]}: ...}}"
+        )
+    said = "; ".join(described(key, rule, made[key], found) for key, rule in rules.items())
+    source = entry.get("source", f"{MARK}: {said}" if made else "defaults")
+    source += " and the configuration" if given else ""
+    return Hyper(method, model, source, {key: values[key] for key in file["keys"]}, tuple(made))
+
+
+def hyper_of(
+    loaded: Loaded, given: str, overrides: Mapping[str, Any] | None = None, folder: Path = METHODS
+) -> Hyper:
+    """`read_given` for a loaded model, whose sizes are known."""
+    return read_given(given, loaded.name, overrides, folder, sizes=lambda: loaded.spec)
+
+
+def read_given(
+    given: str,
+    model: str,
+    overrides: Mapping[str, Any] | None = None,
+    folder: Path = METHODS,
+    *,
+    sizes: Callable[[], HasSizes] | None = None,
+) -> Hyper:
+    """`read_hyper` of a method as the user names it: one of factdrift's, `PATH.py:FUNCTION`, an entry point.
+
+    `folder`: of the files of factdrift's methods.
+    """
+    found = entry(given, folder)
+    hyper = read_hyper(found.name, model, overrides, found.described_in(folder), sizes=sizes)
+    return replace(hyper, own=found if found.path else None)
+
+
+def default_values(method: str, folder: Path = METHODS) -> dict[str, Any]:
+    """The defaults of the keys, for every model without a value of its own."""
+    keys = _file(method, folder)["keys"]
+    return {key: schema["default"] for key, schema in keys.items() if "default" in schema}
+
+
+def read_search(method: str, folder: Path = METHODS) -> dict[str, Any]:
+    """What `edit tune` tries: `shares` of the blocks, and `factors` of other hyper-parameters.
+
+    Raises InputError if the method has no file, or its file does not say what to try.
+    """
+    found: dict[str, Any] | None = _file(method, folder).get("tune")
+    if found is None:
+        files = sorted(METHODS.glob("*.yaml") if not folder.is_dir() else folder.glob("*.yaml"))
+        known = ", ".join(path.stem for path in files if "tune" in read_yaml(path))
+        raise InputError(
+            f"edit tune: {method}: its file does not say what to try; methods that can be tuned: "
+            f"{known}, and yours with `tune` in a YAML file"
+        )
+    return {"shares": [], "factors": {}, **found}
+
+
+def check_values(
+    method: str, given: Mapping[str, Any], folder: Path = METHODS, above: str = ""
+) -> dict[str, Any]:
+    """The user's values of a method without those that are None, numbers and truth values parsed from text.
+
+    Raises InputError that names the key if the method does not know it or its value is not valid.
+    """
+    from jsonschema import Draft202012Validator
+
+    keys = _file(method, folder)["keys"]
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        if value is None:
+            continue
+        if key not in keys:
+            raise InputError(
+                f"configuration: {above}{method}.{key}: no such key; there are {', '.join(keys)}"
+            )
+        values[key] = _parsed(value, keys[key])
+        for fault in Draft202012Validator(keys[key]).iter_errors(values[key]):
+            where = above + ".".join(map(str, (method, key, *fault.absolute_path)))
+            hint = f" ({' '.join(keys[key]['description'].split())})"
+            raise InputError(f"configuration: {where}: {fault.message}{hint}")
+    return values
+
+
+@cache
+def _file(method: str, folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        return read_description(folder)
+    path = folder / f"{method}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
+        kind = "locators" if folder == LOCATORS else "methods"
+        raise InputError(f"{kind}: {method}: no such {kind[:-1]}; there are {known} (files in {folder})")
+    return read_yaml(path)
+
+
+def _matches(model: str, patterns: list[str]) -> bool:
+    """Whether a pattern fits the name, or the last part of it, in upper or lower case."""
+    name = model.lower().rstrip("/")
+    return any(
+        fnmatch.fnmatchcase(part, pattern.lower())
+        for pattern in patterns
+        for part in (name, name.rsplit("/", 1)[-1])
+    )
+
+
+def _parsed(value: Any, schema: Mapping[str, Any]) -> Any:
+    """A value with the texts in it parsed where the schema wants numbers or truth values.
+
+    On the command line, `--config rome="{steps: 5}"` reaches a workflow as texts only.
+    """
+    if isinstance(value, list):
+        return [_parsed(item, schema.get("items", {})) for item in value]
+    if isinstance(value, dict):
+        inner = schema.get("properties", {})
+        return {key: _parsed(item, inner.get(key, {})) for key, item in value.items()}
+    kind = schema.get("type")
+    if isinstance(value, str) and kind in _PARSERS:
+        with contextlib.suppress(ValueError, KeyError):
+            return _PARSERS[kind](value)
+    # JSON Schema counts 2.0 as an integer, Python does not.
+    return int(value) if kind == "integer" and isinstance(value, float) and value.is_integer() else value
+
+
+_PARSERS: dict[Any, Callable[[str], Any]] = {
+    "integer": int,
+    "number": float,
+    "boolean": lambda text: {"true": True, "false": False}[text.lower()],
+}

@@ -1,0 +1,214 @@
+"""LoRA (Hu et al. 2022, arXiv 2106.09685): a change of low rank of several matrices is trained on one fact.
+
+Section 4.1: h = W x + (alpha / r) B A x, with A [r, d_in] random and B [d_out, r] zero at first, so that the
+change begins at zero; A and B are trained, W is not. The loop is that of zjunlp/EasyEdit
+(`easyeditor/models/lora`): a fixed number of steps of Adam on the mean loss of the target's tokens. All edits
+are trained in parallel, each with factors of its own. Imports torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.methods.mend import final_hidden
+from factdrift.evaluation.methods.seeds import generator
+from factdrift.evaluation.methods.targets import Targets, aligned
+from factdrift.models.alignment import Sentence
+from factdrift.models.deltas import Deltas, LowRank
+from factdrift.models.families import shape_of
+from factdrift.models.hooks import After, hooked
+
+if TYPE_CHECKING:
+    from factdrift.models.loaded import Loaded
+
+SEPARATE = ("q_proj", "v_proj")
+"""The matrices of queries and values, where attention has one each; all families call them so."""
+
+
+def lora(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """Changes of low rank, one for each edit."""
+    sentences, failed = aligned(loaded, edits)
+    training = Training(loaded, hyper, [edit.id for edit in edits])
+    losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
+    places = list(sentences)
+    if places:
+        batch = Batch(loaded, [sentences[place] for place in places], places)
+        for _ in range(hyper["steps"]):
+            losses[places] = training.step(batch).cpu()
+    fine = losses.isfinite() & training.finite().cpu()
+    failed |= {place: "diverged" for place in places if not fine[place]}
+    steps = torch.zeros(len(edits), dtype=torch.long)
+    steps[places] = hyper["steps"]
+    return Edited(training.deltas(without=failed), failed=failed, steps=steps, losses=losses)
+
+
+def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """One change for all edits: each of `steps` rounds takes them in order, `batch` at a time."""
+    sentences, failed = aligned(loaded, edits)
+    training = Training(loaded, hyper, ["\n".join(edit.id for edit in edits)])
+    losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
+    places, size = list(sentences), hyper["batch"]
+    batches = [
+        (part, Batch(loaded, [sentences[place] for place in part], [0] * len(part)))
+        for part in (places[at : at + size] for at in range(0, len(places), size))
+    ]
+    for _ in range(hyper["steps"]):
+        for part, batch in batches:
+            losses[part] = training.step(batch).cpu()
+    if not (bool(training.finite()) and losses[places].isfinite().all()):
+        failed |= dict.fromkeys(places, "diverged")
+    owner = [-1 if place in failed else 0 for place in range(len(edits))]
+    steps = torch.full((len(edits),), hyper["steps"] * len(batches), dtype=torch.long)
+    lasting = places and not failed.keys() >= set(places)
+    deltas = training.deltas() if lasting else {}
+    return Edited(deltas, failed=failed, owner=owner, steps=steps, losses=losses)
+
+
+def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
+    """The full names of the matrices that are trained.
+
+    Without `targets` these are the matrices of queries and values or, where these have no matrices of their
+    own or a block has something in the place of attention, all matrices of attention but the last. Raises
+    InputError if a block that is named in `layers`, or the whole model, has no such matrix.
+    """
+    spec = loaded.spec
+    names: list[str] = []
+    for layer in hyper["layers"] or range(spec.layers):
+        for part in hyper["targets"] or _attention(loaded, layer):
+            name = _matrix(loaded, layer, part)
+            if name is not None:
+                names.append(name)
+            elif hyper["layers"]:
+                raise _lacking(loaded, spec.module(layer, "") + "." + part)
+    if not names:
+        raise _lacking(loaded, ", ".join(hyper["targets"]) or "of queries and values")
+    return names
+
+
+def _attention(loaded: Loaded, layer: int) -> list[str]:
+    """The matrices of attention that are trained by default, as named within a block."""
+    spec = loaded.spec
+    whole, _, out = spec.module(layer, spec.attention_out).rpartition(".")
+    within = whole.removeprefix(spec.module(layer, "") + ".")
+    module = loaded.model.get_submodule(whole)
+    matrices = [name for name, one in module.named_children() if isinstance(one, nn.Linear | Conv1D)]
+    chosen = SEPARATE if set(SEPARATE) <= set(matrices) else [name for name in matrices if name != out]
+    return [f"{within}.{name}" for name in chosen]
+
+
+def _matrix(loaded: Loaded, layer: int, part: str) -> str | None:
+    """The full name of a matrix of a block, None if the block has no such matrix."""
+    try:
+        name = loaded.spec.module(layer, part)
+        found = loaded.model.get_submodule(name)
+    except (AttributeError, CannotEdit):
+        return None
+    return name if isinstance(found, nn.Linear | Conv1D) else None
+
+
+def _lacking(loaded: Loaded, what: str) -> InputError:
+    return InputError(
+        f"lora.targets: {loaded.name} has no matrix {what}; name matrices as within a block, such as "
+        f"{loaded.spec.down}"
+    )
+
+
+class Batch:
+    """Sentences that are run together, and which change each of them trains."""
+
+    def __init__(self, loaded: Loaded, sentences: Sequence[Sentence], owners: Sequence[int]):
+        self.targets = Targets(loaded, sentences)
+        self.owners = list(owners)
+        self.owner = torch.tensor(self.owners, device=loaded.device)
+        counts = torch.tensor([len(one.ids) - one.target for one in sentences], device=loaded.device)
+        whole = torch.zeros(max(owners) + 1, dtype=torch.long, device=loaded.device)
+        # A change is trained on the mean over all target tokens of its sentences.
+        self.weights = counts / whole.index_add(0, self.owner, counts)[self.owner]
+
+
+class Training:
+    """The factors A and B of each change, and their Adam optimiser."""
+
+    def __init__(self, loaded: Loaded, hyper: Hyper, seeds: Sequence[str]):
+        """`seeds`: one text for each change; the same text gives the same initial values, in any batch."""
+        self._loaded, self._dropout = loaded, hyper["dropout"]
+        self._scale = hyper["alpha"] / hyper["rank"]
+        drawing = [generator(hyper["seed"], seed) for seed in seeds]
+        self._noise = [generator(hyper["seed"], seed, loaded.device) for seed in seeds]
+        kind, rank = loaded.change_dtype, hyper["rank"]
+        self.a: dict[str, Tensor] = {}
+        """Matrix -> [changes, rank, d_in]"""
+        self.b: dict[str, Tensor] = {}
+        """Matrix -> [changes, d_out, rank]"""
+        for name in target_names(loaded, hyper):
+            out, into = shape_of(loaded.model.get_submodule(name))
+            # Kaiming's uniform distribution with a = sqrt(5), as in peft.
+            drawn = [torch.rand(rank, into, generator=draw, dtype=kind) for draw in drawing]
+            a = (2 * torch.stack(drawn) - 1) / math.sqrt(into)
+            self.a[name] = a.to(loaded.device).requires_grad_(True)
+            b = torch.zeros(len(seeds), out, rank, dtype=kind, device=loaded.device)
+            self.b[name] = b.requires_grad_(True)
+        parameters = [*self.a.values(), *self.b.values()]
+        # Adam works element by element, so edits in a batch take the same steps as alone.
+        self._adam = torch.optim.Adam(parameters, lr=hyper["lr"], weight_decay=hyper["weight_decay"])
+
+    def step(self, batch: Batch) -> Tensor:
+        """One step of Adam; returns the losses [sentences] before it."""
+        with torch.enable_grad(), hooked(self._loaded.model, self._hooks(batch)):
+            losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
+            self._adam.zero_grad()
+            (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
+        self._adam.step()
+        return losses.detach()
+
+    def _hooks(self, batch: Batch) -> dict[str, After]:
+        def adding(name: str) -> After:
+            def add(taken: Tensor, given: Tensor) -> Tensor:
+                a, b = self.a[name][batch.owner], self.b[name][batch.owner]
+                entered = self._dropped(taken.to(a.dtype).flatten(1, -2), batch)
+                change = entered @ a.transpose(1, 2) @ b.transpose(1, 2)
+                out: Tensor = (given.to(a.dtype) + self._scale * change.view(given.shape)).to(given.dtype)
+                return out
+
+            return add
+
+        return {name: adding(name) for name in self.a}
+
+    def _dropped(self, taken: Tensor, batch: Batch) -> Tensor:
+        """Inputs, a share of them set to zero; drawn for each sentence by the generator of its change."""
+        if not self._dropout:
+            return taken
+        kept = torch.ones_like(taken)
+        for row, owner in enumerate(batch.owners):
+            length = len(batch.targets.rows[row])
+            drawn = torch.rand(
+                length, taken.shape[2], generator=self._noise[owner], dtype=taken.dtype, device=taken.device
+            )
+            kept[row, :length] = (drawn >= self._dropout).to(taken.dtype) / (1 - self._dropout)
+        return taken * kept
+
+    @torch.no_grad()
+    def finite(self) -> Tensor:
+        """[changes] whether all numbers of a change are finite."""
+        parts = [value.isfinite().all(2).all(1) for value in (*self.a.values(), *self.b.values())]
+        return torch.stack(parts).all(0)
+
+    @torch.no_grad()
+    def deltas(self, without: Sequence[int] | dict[int, str] = ()) -> Deltas:
+        """The changes; zero for those whose index is in `without`."""
+        found: Deltas = {}
+        for name, a in self.a.items():
+            read, write = a.detach().transpose(1, 2).clone(), self._scale * self.b[name].detach()
+            for factor in (read, write):
+                factor[list(without)] = 0
+            found[name] = LowRank(read, write)
+        return found

@@ -1,0 +1,171 @@
+"""MEMIT (Meng et al., 2023, "Mass-Editing Memory in a Transformer"): least squares over several layers.
+
+Comments name the equations of section 4 of the paper. `memit` makes each edit on the unedited model,
+`together` makes one change for all facts. Two related methods differ only in the solve: EMMET (arXiv
+2403.14236) demands equality. AlphaEdit (arXiv 2410.02355) restricts the change to the null space of C, and
+keeps what earlier edits wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from factdrift.core.errors import CannotEdit
+from factdrift.evaluation.methods.activations import look
+from factdrift.evaluation.methods.contexts import Contexts, contexts_of, in_batches_of
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.methods.optimise import Optimised, optimise
+from factdrift.evaluation.methods.refusals import check
+from factdrift.evaluation.methods.results import collected
+from factdrift.models.deltas import Deltas, LowRank, applied
+from factdrift.models.loaded import Loaded
+from factdrift.models.moments import Moments
+
+
+def memit(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """A rank-one change of the down projection of each layer for each edit."""
+    check(loaded.spec, hyper, loaded.name)
+
+    def work(batch: Sequence[Contexts]) -> tuple[Deltas, Optimised]:
+        values, found = _values(loaded, batch, hyper)
+        alone = {one.place: number for number, one in enumerate(batch)}
+        return _spread(loaded, batch, hyper, artefacts, values, alone)[0], found
+
+    contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
+    results = in_batches_of(loaded, contexts, work)
+    ranks = {loaded.spec.module(layer, loaded.spec.down): 1 for layer in hyper["layers"]}
+    return collected(loaded, len(edits), contexts, results, failed, ranks)
+
+
+def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """One change of each layer that writes all facts: one edit in `deltas`, of rank <= facts."""
+    check(loaded.spec, hyper, loaded.name)
+    contexts, failed = contexts_of(loaded, edits, hyper, artefacts)
+    results = in_batches_of(loaded, contexts, lambda batch: _values(loaded, batch, hyper))
+    if not results:
+        return Edited(failed=failed, owner=[-1] * len(edits))
+    values = torch.cat([value for value, _ in results])
+    finite = values.isfinite().all(1)
+    kept = [one for one, fine in zip(contexts, finite.tolist(), strict=True) if fine]
+    diverged = {one.place for one in contexts} - {one.place for one in kept}
+    shared = {one.place: 0 for one in kept}
+    deltas, memory = _spread(loaded, kept, hyper, artefacts, values[finite], shared) if kept else ({}, {})
+    failed |= dict.fromkeys(diverged, "diverged")
+    owner = [-1 if place in failed else 0 for place in range(len(edits))]
+    return Edited(deltas, failed=failed, owner=owner, memory=memory)
+
+
+def _values(loaded: Loaded, contexts: Sequence[Contexts], hyper: Hyper) -> tuple[Tensor, Optimised]:
+    """z [E, hidden], eq. 16: the hidden state after the last edited layer for which the target is likely."""
+    last = hyper["layers"][-1]
+    block = loaded.spec.module(last, "")
+    start = look(loaded, contexts, block, block)[1][:, 0]
+    found = optimise(loaded, contexts, hyper, last, start, at="block")
+    return start + found.change, found
+
+
+def _spread(
+    loaded: Loaded,
+    contexts: Sequence[Contexts],
+    hyper: Hyper,
+    artefacts: Artefacts,
+    values: Tensor,
+    groups: Mapping[int, int],
+) -> tuple[Deltas, dict[int, Tensor]]:
+    """The changes of the layers in turn (algorithm 1), each computed with the lower layers already changed.
+
+    `groups`: index of an edit -> number of the change that it shares; 0 for all, or one number each.
+    Returns, too, layer -> keys of these edits and of those in the memory, [edits, width].
+    """
+    spec, layers = loaded.spec, hyper["layers"]
+    kind = loaded.change_dtype
+    deltas: Deltas = {}
+    memory: dict[int, Tensor] = {}
+    for place, layer in enumerate(layers):
+        down = spec.module(layer, spec.down)
+
+        def work(batch: Sequence[Contexts], down: str = down) -> tuple[Tensor, Tensor]:
+            owner = torch.tensor([groups[one.place] for one in batch], device=loaded.device)
+            with applied(loaded.model, deltas, owner.repeat_interleave(len(batch[0].prompts))):
+                return look(loaded, batch, down, spec.module(layers[-1], ""))
+
+        # Keys of this layer, and hidden states after the last layer, with the lower layers changed.
+        looked = in_batches_of(loaded, contexts, work)
+        keys = torch.cat([entering for entering, _ in looked])
+        state = torch.cat([leaving for _, leaving in looked])[:, 0]
+        # Eq. 19: the mean over two kinds of context, the bare prompt and the prefixed ones.
+        key = (keys[:, 0] + keys[:, 1:].mean(1)) / 2 if keys.shape[1] > 1 else keys[:, 0]
+        # Eq. 20: the remaining difference, in equal parts over the remaining layers. Granite multiplies what
+        # it adds to the residual stream, so that the matrix must give the difference divided by the factor.
+        residual = (values - state) / (len(layers) - place) / spec.residual_factor
+        moments = artefacts.moments[layer] if hyper["covariance"] else None
+        earlier = artefacts.memory[layer] if artefacts.memory else key[:0]
+        memory[layer] = shortened(torch.cat([earlier, key]))
+        number = max(groups.values()) + 1
+        key, residual = (value.reshape(number, -1, value.shape[1]) for value in (key, residual))
+        read, write = solve(key, residual, hyper, moments, earlier)
+        deltas[down] = LowRank(read.transpose(1, 2).to(kind), write.transpose(1, 2).to(kind))
+    return deltas, memory
+
+
+def shortened(keys: Tensor) -> Tensor:
+    """At most `width` rows with the K^T K of keys [edits, width], which is all that a memory is used for.
+
+    These are the rows of R, if K = Q R. So the memory of a long sequence of edits does not grow.
+    """
+    if len(keys) <= keys.shape[1]:
+        return keys
+    short: Tensor = torch.linalg.qr(keys.double(), mode="r")[1]
+    return short.to(keys.dtype)
+
+
+def solve(
+    keys: Tensor, residuals: Tensor, hyper: Hyper, moments: Moments | None, earlier: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Factors of the change that moves the outputs for `keys` by `residuals`; both [groups, facts, width].
+
+    Eq. 14: Delta = R K^T (lambda C + K K^T)^-1, where K has one column for each fact. By Woodbury's identity
+    (Sherman-Morrison for one fact) this is R (lambda I + K^T C^-1 K)^-1 (C^-1 K)^T, which needs one
+    factorisation of C for all edits, and for each group a system of the number of its facts. EMMET is the
+    case lambda = 0.
+
+    AlphaEdit has the projection P on the null space of C in the place of C^-1, L2 in that of lambda, and the
+    keys K_p of earlier edits, `earlier` [earlier edits, width], for which the change shall give 0:
+    Delta = R K^T P (K_p K_p^T P + K K^T P + L2 I)^-1 (its eq. 14). So these are further facts whose residual
+    is 0, and only the factors of the others remain. Raises CannotEdit if there is no null space.
+    Returns read and write, [groups, facts, width] in float64, with Delta = write^T read.
+    """
+    facts, keys = keys.shape[1], keys.double()
+    if earlier is not None:
+        keys = torch.cat([earlier.double().expand(len(keys), -1, -1), keys], 1)
+    # AlphaEdit has no switch `solve`.
+    how = hyper.get("solve", "null_space")
+    weight = {"least_squares": "moment_weight", "null_space": "l2"}.get(how)
+    if moments is None:
+        weighed = keys
+    elif how == "null_space":
+        null = _null_space(moments, hyper)
+        weighed = keys @ null @ null.T
+    else:
+        weighed = moments.solve(keys.flatten(0, 1)).reshape(keys.shape)
+    gram = keys @ weighed.transpose(1, 2)
+    scale = hyper[weight] if weight else 0
+    gram = gram + scale * torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device)
+    return torch.linalg.solve(gram, weighed)[:, -facts:], residuals.double()
+
+
+def _null_space(moments: Moments, hyper: Hyper) -> Tensor:
+    """Orthonormal columns [width, dimensions]: the eigenvectors of C whose eigenvalues count as zero."""
+    values, vectors = moments.eigen
+    below = int((values < hyper["null_space_below"]).sum())
+    if not below:
+        raise CannotEdit(
+            f"{hyper.method}.null_space_below: no eigenvalue of the second moments of block "
+            f"{moments.layer} is below {hyper['null_space_below']:g}, the least is {values[0].item():.3g}; "
+            "give a larger bound"
+        )
+    return vectors[:, :below]

@@ -1,0 +1,42 @@
+"""PROMPT, which puts the new fact before each probe as text, and `none`. Neither changes a weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+
+if TYPE_CHECKING:
+    from factdrift.models.loaded import Loaded
+
+
+def prompt(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """The text before each probe; by default "<update prompt> <new object>. ", as in the reference."""
+    text = hyper["text"]
+    return Edited(contexts=[text.format(prompt=edit.prompt, target=edit.target) for edit in edits])
+
+
+def in_stream(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """As `prompt`, after earlier edits: one that these replace has their text from now on.
+
+    `memory`: the id of each edit so far -> its text.
+    """
+    found = prompt(loaded, edits, hyper, artefacts)
+    assert found.contexts is not None
+    texts = dict(artefacts.memory or {})
+    for edit, text in zip(edits, found.contexts, strict=True):
+        texts |= dict.fromkeys((edit.id, *edit.replaces), text)
+    found.memory = texts
+    return found
+
+
+def recalled(memory: dict[str, str], names: Sequence[str], hyper: Hyper, device: object) -> list[str]:
+    """What stands before the prompts of the edits with these ids, after `in_stream`."""
+    return [memory[name] for name in names]
+
+
+def none(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """The unedited model."""
+    return Edited()

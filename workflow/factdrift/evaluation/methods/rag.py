@@ -1,0 +1,151 @@
+"""RAG: retrieval in the place of a change of weights. Imports torch.
+
+Retrieval-augmented generation (Lewis et al. 2020, arXiv 2005.11401, section 2) takes the k documents of an
+index with the greatest p(z | x) for a query x and gives them to the model with x. Here the documents are the
+updates, one sentence each, a query is the prompt of a probe, and the k best are written before it, the best
+one last. They are ranked by the cosine of TF-IDF vectors, or of dense ones: the mean of an encoder's last
+hidden states over the tokens (Izacard et al. 2022, arXiv 2112.09118, section 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
+from factdrift.models.loading import UNREADABLE
+from factdrift.models.padding import padded
+
+if TYPE_CHECKING:
+    from factdrift.models.loaded import Loaded
+
+Similarities = Callable[[Sequence[str]], NDArray[np.float64]]
+"""Queries -> their similarity to each text of an index, [queries, texts]."""
+
+DIGITS = 6
+"""Similarities that agree in so many decimals are equal, and the earlier update is taken."""
+BATCH = 64
+"""Texts that an encoder reads at a time."""
+
+
+def rag(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """Each edit in an index of its own, from which every probe gets that edit: the same as PROMPT."""
+    return Edited(contexts=list(_texts(edits, hyper)))
+
+
+def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """All edits in one index. Changes no weight; `contexts` retrieves for each prompt.
+
+    `memory`: (id, text) of the updates in the index. Earlier ones that the edits replace leave it.
+    """
+    gone = {name for edit in edits for name in edit.replaces}
+    kept = [pair for pair in artefacts.memory or () if pair[0] not in gone]
+    memory = [*kept, *zip([edit.id for edit in edits], _texts(edits, hyper), strict=True)]
+    best = retrieving([text for _, text in memory], hyper, loaded.device)
+    return Edited(contexts=[best] * len(edits), memory=memory)
+
+
+def recalled(
+    memory: Sequence[tuple[str, str]], names: Sequence[str], hyper: Hyper, device: torch.device
+) -> list[Context]:
+    """What stands before the prompts of the edits with these ids, given the memory of `together`."""
+    return [retrieving([text for _, text in memory], hyper, device)] * len(names)
+
+
+def retrieving(
+    texts: Sequence[str], hyper: Hyper, device: torch.device
+) -> Callable[[Sequence[str]], list[str]]:
+    """A function that gives the texts of an index to be put before each prompt."""
+    similar = dense(texts, hyper["encoder"], device) if hyper["index"] == "dense" else tfidf(texts)
+
+    def best(prompts: Sequence[str]) -> list[str]:
+        return ["".join(texts[place] for place in row) for row in ranked(similar(prompts), hyper["k"])]
+
+    return best
+
+
+def _texts(edits: Sequence[Edit], hyper: Hyper) -> list[str]:
+    return [hyper["text"].format(prompt=edit.prompt, target=edit.target) for edit in edits]
+
+
+def ranked(similarities: NDArray[np.float64], k: int) -> list[list[int]]:
+    """For each row the columns of the k greatest values, ascending; of equal ones the first come last."""
+    order = np.argsort(-similarities.round(DIGITS), axis=1, kind="stable")[:, :k]
+    found: list[list[int]] = order[:, ::-1].tolist()
+    return found
+
+
+def tfidf(texts: Sequence[str]) -> Similarities:
+    """Cosines of TF-IDF vectors, with scikit-learn's defaults but for words of one letter, which count.
+
+    The weight of a word in a text is its number there times ln((1 + n) / (1 + df)) + 1, for n texts of which
+    df contain it.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")
+    try:
+        index = vectorizer.fit_transform(texts).T.tocsr()
+    except ValueError:  # no word in any text
+        return lambda queries: np.zeros((len(queries), len(texts)))
+
+    def similar(queries: Sequence[str]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = (vectorizer.transform(queries) @ index).toarray()
+        return found
+
+    return similar
+
+
+def dense(texts: Sequence[str], encoder: str, device: torch.device) -> Similarities:
+    """Cosines of the vectors of an encoder, a folder or a name that transformers knows.
+
+    Raises InputError if it cannot be loaded.
+    """
+    index = _encoded(texts, encoder, device)
+    return lambda queries: _encoded(queries, encoder, device) @ index.T
+
+
+def _encoded(texts: Sequence[str], encoder: str, device: torch.device) -> NDArray[np.float64]:
+    """Vectors of length one, [texts, width]: the mean of the last hidden states over the tokens of a text."""
+    model, tokenizer, longest = _load(encoder, device)
+    parts = []
+    for start in range(0, len(texts), BATCH):
+        rows = tokenizer(list(texts[start : start + BATCH]), truncation=True, max_length=longest)["input_ids"]
+        counts = torch.tensor([len(row) for row in rows], device=device)[:, None]
+        ids = padded(rows, device)
+        real = torch.arange(ids.shape[1], device=device) < counts
+        with torch.no_grad():
+            hidden = model(input_ids=ids, attention_mask=real.long()).last_hidden_state.double()
+        mean = (hidden * real[:, :, None]).sum(1) / counts
+        parts.append(torch.nn.functional.normalize(mean, dim=1).cpu().numpy())
+    return np.concatenate(parts)
+
+
+@lru_cache(maxsize=1)
+def _load(encoder: str, device: torch.device) -> tuple[Any, Any, int]:
+    """The model in float32, its tokenizer, and the most tokens that it reads."""
+    from transformers import AutoModel, AutoTokenizer
+
+    try:
+        # Without the argument transformers asks on the terminal whether the folder's code may run.
+        model: Any = AutoModel.from_pretrained(encoder, dtype=torch.float32, trust_remote_code=False)
+        tokenizer: Any = AutoTokenizer.from_pretrained(encoder, trust_remote_code=False)
+    except UNREADABLE as error:
+        if "trust_remote_code" in str(error):
+            raise InputError(
+                f"rag.encoder: {encoder} comes with Python code of its own, which is not run; give an "
+                "encoder that transformers knows without it"
+            ) from None
+        raise InputError(
+            f"rag.encoder: {encoder} cannot be loaded ({type(error).__name__}: {error}); give the folder or "
+            "the name of a sentence encoder that transformers can load"
+        ) from None
+    positions = getattr(model.config, "max_position_embeddings", tokenizer.model_max_length)
+    return model.to(device).eval(), tokenizer, min(tokenizer.model_max_length, positions)

@@ -1,0 +1,84 @@
+"""What is to be known of a method besides its hyper-parameters: `record` in config/methods/METHOD.yaml.
+
+Refusals, regimes, plans, tables and rules read it; a method's name stands in no other module than its own.
+Does not import torch.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from factdrift.core.paths import METHODS
+from factdrift.core.yaml_files import read_yaml
+
+DOWN = ("values", "states", "all", "named")
+"""What of a block methods edit that need its down projection."""
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One method. Functions: MODULE.FUNCTION of `factdrift.evaluation.methods`; empty for none."""
+
+    place: int = 1000
+    """Its place among the methods in tables and lists."""
+    title: str = ""
+    """In tables; empty for its name."""
+    edit: str = ""
+    """Makes independent edits (`interface.Method`)."""
+    together: str = ""
+    """Makes one change for all edits (regime `batch`)."""
+    in_stream: str = ""
+    """Makes the edits of an interval after earlier ones, if that is more than a sum of changes."""
+    recalled: str = ""
+    """What stands before the prompts of some edits of a stream, for methods that keep texts."""
+    matrices: str = ""
+    """The names of the matrices that it changes, if `edits` is `others`."""
+    changes: Literal["weights", "codebook", "text", "nothing"] = "weights"
+    edits: Literal["trained", "values", "states", "all", "named", "output", "others", ""] = ""
+    """What it edits of a block: one matrix, `ModelSpec.trained`, by training it; what the down projection
+    puts out for a key (`values`); a hidden state, by the down projections of some blocks (`states`); all
+    matrices of the MLP; those that its hyper-parameters name; what a module puts out (`output`); `others`."""
+    alone: bool = True
+    """Whether one edit by itself is anything; not if edits are compared with each other."""
+    block: Literal["layer", "layers", ""] = ""
+    """The hyper-parameter that names the block of an edit that can be made at any block."""
+    needs: dict[str, str] = {}
+    """What is computed for it once a model: option of `edit run` -> file in the model's folder."""
+    says: str = ""
+    """What it edits, for those that `factdrift models describe` cannot name beside a matrix."""
+    not_asked: str = ""
+    """Why models are not asked questions after its edits; empty if they are."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether edits one after another are those of one batch, because no weight changes."""
+        return bool(self.together) and self.changes != "weights"
+
+    def modules(self) -> list[str]:
+        """The modules of its functions, by their dotted names."""
+        functions = (self.edit, self.together, self.in_stream, self.recalled, self.matrices)
+        names = {function.rpartition(".")[0] for function in functions if function}
+        return sorted(f"{__package__}.{name}" for name in names)
+
+
+OWN = Record(not_asked="methods of your own are not asked about")
+"""The record of the methods of users, and of checkpoints that were made elsewhere."""
+
+
+@cache
+def records() -> dict[str, Record]:
+    """Name -> record of each method of factdrift, by their places."""
+    found = {path.stem: msgspec.convert(read_yaml(path)["record"], Record) for path in METHODS.glob("*.yaml")}
+    return dict(sorted(found.items(), key=lambda each: each[1].place))
+
+
+def record_of(method: str) -> Record:
+    """The record of a method by its name; `OWN` if it is none of factdrift's."""
+    return records().get(method, OWN)
+
+
+def title_of(method: str) -> str:
+    """The method as tables name it."""
+    return record_of(method).title or method

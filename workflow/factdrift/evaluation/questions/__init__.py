@@ -1,0 +1,1 @@
+"""What is asked: tables of benchmarks as questions, without any model."""

@@ -1,0 +1,121 @@
+"""Converts the updates of a stream to edits in the order of the changes, with what becomes of each later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
+from factdrift.evaluation.questions.updates import EDITS, NEEDED, Choice, draw, edits_of
+from factdrift.evaluation.settings import SCENARIOS
+
+STREAM_EDITS = pa.schema(
+    [
+        *EDITS,
+        ("interval", pa.int32()),
+        *((name, pa.string()) for name in ("old_date", "new_date", "chain")),
+        ("link", pa.int32()),
+        ("superseded_by", pa.int32()),
+        ("superseded_in", pa.int32()),
+        ("replaces", pa.list_(pa.string())),
+    ]
+)
+"""One row for each edit, in the order in which the edits are made: EDITS, and its place in the stream.
+
+A probe of the role `later` asks the edit's own prompt for the object that a later edit of the chain writes;
+`place` is the link of that edit.
+"""
+
+_STREAM = (
+    *("interval", "old_date", "new_date", "chain", "link"),
+    *("first_day", "last_day", "changes"),
+)
+
+
+def write_stream_edits(stream: Path, output: Path, choice: Choice) -> int:
+    """Writes STREAM_EDITS of the chosen updates; returns their number.
+
+    With a limit, chains are drawn by a seeded hash until they have so many edits. The order is that of the
+    intervals, in them that of the last day on which the change may have been. Raises InputError if the file
+    lacks a column or no update fits.
+    """
+    if not stream.is_file():
+        raise InputError(f"{stream}: no such file; build it with `snakemake results/stream.parquet`")
+    names = pq.read_schema(stream).names
+    lacking = [name for name in (*NEEDED, *_STREAM) if name not in names]
+    if lacking:
+        raise InputError(f"{stream}: lacks {', '.join(lacking)}; give stream.parquet or one of its columns")
+    known = pq.read_table(stream, columns=["chain", "link", "interval"]).to_pylist()
+    intervals = {(row["chain"], row["link"]): row["interval"] for row in known}
+    columns = [name for name in (*NEEDED, *_STREAM, "split", "subject_popularity") if name in names]
+    wanted = {SCENARIOS[name] for name in choice.scenarios}
+    rows = pq.read_table(stream, columns=columns).to_pylist()
+    rows = [row for row in rows if row["scenario"] in wanted and choice.split in ("all", row.get("split"))]
+    edits = [edit for row in rows for edit in _placed(row, choice.archive_target, intervals)]
+    if choice.limit:
+        edits = _drawn(edits, choice.limit, choice.seed)
+    if not edits:
+        raise InputError(
+            f"{stream}: no update of {', '.join(choice.scenarios)} in split {choice.split} names its objects "
+            "and ends in one; name other scenarios (edit.scenarios), or more dates (stream)"
+        )
+    edits.sort(key=lambda edit: (edit["interval"], edit["last_day"], edit["first_day"], edit["edit"]))
+    _linked(edits)
+    return write_parquet(pa.Table.from_pylist(edits, schema=STREAM_EDITS), output)
+
+
+def _placed(
+    row: dict[str, Any], archive_target: str, intervals: dict[tuple[str, int], int]
+) -> Iterator[dict[str, Any]]:
+    """The edits of an update, named by its interval, too, with the end of the fact that each writes."""
+    for edit in edits_of(row, archive_target):
+        decision, label = ("new", edit["new"]) if edit["new"] is not None else ("obsolete", edit["obsolete"])
+        (place, *_) = (
+            place
+            for place, one in enumerate(row["objects"])
+            if (one["decision"], one["label"]) == (decision, label)
+        )
+        by = row["changes"][place]["superseded_by"]
+        yield {
+            **edit,
+            **{name: row[name] for name in _STREAM if name != "changes"},
+            "edit": f"{edit['edit']}@{row['interval']}",
+            "fluency": False,
+            "superseded_by": by,
+            "superseded_in": None if by is None else intervals[row["chain"], by],
+        }
+
+
+def _drawn(edits: Sequence[dict[str, Any]], limit: int, seed: int) -> list[dict[str, Any]]:
+    """Whole chains in the order of their hashes, until they have `limit` edits; the last one may be cut."""
+    order = sorted(edits, key=lambda edit: (draw("limit", seed, edit["chain"]), edit["interval"]))
+    return order[:limit]
+
+
+def _linked(edits: Sequence[dict[str, Any]]) -> None:
+    """Adds `replaces` and the probes `later`, which depend on the other edits of the chain."""
+    chains: dict[str, list[dict[str, Any]]] = {}
+    for edit in edits:
+        chains.setdefault(edit["chain"], []).append(edit)
+    for chain in chains.values():
+        for edit in chain:
+            edit["replaces"] = [
+                one["edit"]
+                for one in chain
+                if one["superseded_in"] is not None and one["superseded_in"] <= edit["interval"]
+            ]
+            if edit["superseded_in"] is None or edit["new"] is None:
+                continue
+            later = {
+                one["link"]: one["new"]
+                for one in reversed(chain)
+                if one["interval"] >= edit["superseded_in"] and one["new"] not in (None, edit["new"])
+            }
+            for link, new in sorted(later.items()):
+                named = {"role": "later", "place": link, "object": "later"}
+                edit["probes"].append({**named, "prompt": edit["prompt"], "target": new})

@@ -1,0 +1,189 @@
+"""Converts the updates of a dataset to edits with probes (docs/editing.md)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.core.errors import InputError
+from factdrift.core.tables import write_parquet
+from factdrift.evaluation.settings import SCENARIOS
+
+BLANK = "____"
+
+_PROBE = pa.struct(
+    [
+        ("role", pa.string()),
+        ("place", pa.int16()),
+        ("object", pa.string()),
+        ("prompt", pa.string()),
+        ("target", pa.string()),
+        ("dist", pa.float64()),
+        ("popularity", pa.float64()),
+    ]
+)
+EDITS = pa.schema(
+    [
+        ("edit", pa.string()),
+        ("subject", pa.string()),
+        ("relation", pa.string()),
+        ("scenario", pa.string()),
+        ("kind", pa.string()),
+        ("split", pa.string()),
+        ("subject_popularity", pa.float64()),
+        ("subject_label", pa.string()),
+        ("relation_label", pa.string()),
+        ("prompt", pa.string()),
+        ("target", pa.string()),
+        ("new", pa.string()),
+        ("obsolete", pa.string()),
+        ("fluency", pa.bool_()),
+        ("probes", pa.list_(_PROBE)),
+    ]
+)
+"""One row for each edit, in the order of the dataset. The number of a probe is its index in `probes`."""
+
+NEEDED = (
+    *("subject", "relation", "scenario", "update_prompt", "generalization_prompts", "objects"),
+    *("neighborhood", "random_neighborhood"),
+)
+
+
+class Choice(NamedTuple):
+    """Which updates become edits, and how."""
+
+    scenarios: Sequence[str] = ("replacement",)
+    split: str = "all"
+    """`train`, `test` or `all`."""
+    limit: int = 0
+    """The number of edits, drawn by a seeded hash (of a stream, of their chains); 0 for all."""
+    archive_target: str = "nothing"
+    """The target of an edit that archives an object."""
+    seed: int = 0
+    fluency_sample: float = 1.0
+    """The share of edits, drawn the same way, whose fluency is measured; not of a stream."""
+    without: Collection[str] = ()
+    """Ids of subjects whose updates are left out; not of a stream."""
+
+
+def write_edits(dataset: Path, output: Path, choice: Choice) -> int:
+    """Writes EDITS of the chosen updates of a dataset; returns their number.
+
+    Raises InputError if the file lacks a column or no update fits.
+    """
+    if not dataset.is_file():
+        raise InputError(f"{dataset}: no such file; build it with `snakemake --cores all {dataset}`")
+    names = pq.read_schema(dataset).names
+    lacking = [name for name in NEEDED if name not in names]
+    if lacking:
+        raise InputError(
+            f"{dataset}: lacks {', '.join(lacking)}; give wfd_repl.parquet or one of its columns"
+        )
+    columns = [name for name in (*NEEDED, "split", "subject_popularity") if name in names]
+    wanted = {SCENARIOS[name] for name in choice.scenarios}
+    rows = [
+        row
+        for row in pq.read_table(dataset, columns=columns).to_pylist()
+        if row["scenario"] in wanted
+        and choice.split in ("all", row.get("split"))
+        and row["subject"]["id"] not in choice.without
+    ]
+    edits = [edit for row in rows for edit in edits_of(row, choice.archive_target)]
+    if choice.limit:
+        drawn = sorted(edits, key=lambda edit: draw("limit", choice.seed, edit["edit"]))[: choice.limit]
+        chosen = {edit["edit"] for edit in drawn}
+        edits = [edit for edit in edits if edit["edit"] in chosen]
+    if not edits:
+        raise InputError(
+            f"{dataset}: no update of {', '.join(choice.scenarios)} in split {choice.split} names its "
+            "objects and ends in one; name other scenarios (edit.scenarios), or wikifactdiff.parquet "
+            "(edit.dataset)"
+        )
+    for edit in edits:
+        drawn_at = draw("fluency", choice.seed, edit["edit"])
+        edit["fluency"] = drawn_at < choice.fluency_sample * 2**64
+    return write_parquet(pa.Table.from_pylist(edits, schema=EDITS), output)
+
+
+def draw(what: str, seed: int, edit: str) -> int:
+    """A number below 2^64, a hash of the arguments."""
+    return int.from_bytes(hashlib.sha256(f"{what} {seed} {edit}".encode()).digest()[:8], "big")
+
+
+def edits_of(row: dict[str, Any], archive_target: str) -> Iterator[dict[str, Any]]:
+    """The edits of an update: one replacement, else one for each new, else one for each obsolete object."""
+    objects = {
+        decision: [each["label"] for each in row["objects"] if each["decision"] == decision and each["label"]]
+        for decision in ("new", "obsolete")
+    }
+    new, obsolete = objects["new"], objects["obsolete"]
+    if len(new) == len(obsolete) == 1:
+        pairs = [("replace", new[0], obsolete[0])]
+    elif new:
+        pairs = [("add", label, None) for label in new]
+    else:
+        pairs = [("archive", None, label) for label in obsolete]
+    prompt = before_blank(row["update_prompt"])
+    if prompt is None:
+        return
+    name = f"{row['subject']['id']}-{row['relation']['id']}"
+    for number, (kind, added, gone) in enumerate(pairs, start=1):
+        yield {
+            "edit": name if len(pairs) == 1 else f"{name}-{number}",
+            "subject": row["subject"]["id"],
+            "relation": row["relation"]["id"],
+            "scenario": row["scenario"],
+            "kind": kind,
+            "split": row.get("split"),
+            "subject_popularity": row.get("subject_popularity"),
+            "subject_label": row["subject"]["label"],
+            "relation_label": row["relation"]["label"],
+            "prompt": prompt,
+            "target": archive_target if kind == "archive" else added,
+            "new": added,
+            "obsolete": gone,
+            "probes": [*_own(row, prompt, added, gone), *_others(row)],
+        }
+
+
+def _own(row: dict[str, Any], prompt: str, new: str | None, obsolete: str | None) -> Iterator[dict[str, Any]]:
+    """Probes on the clozes of the update itself, one for each of its objects."""
+    clozes = [("update", 0, prompt)]
+    clozes += [
+        ("generalization", place, before)
+        for place, before in enumerate(map(before_blank, row["generalization_prompts"]))
+        if before is not None
+    ]
+    for role, place, before in clozes:
+        for name, label in (("new", new), ("obsolete", obsolete)):
+            if label is not None:
+                yield {"role": role, "place": place, "object": name, "prompt": before, "target": label}
+
+
+def _others(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Probes of facts that must not change: nearest and random neighbours."""
+    for role, column in (("nearest", "neighborhood"), ("random", "random_neighborhood")):
+        for place, fact in enumerate(row[column] or ()):
+            (one, *_) = fact["objects"]
+            before = before_blank(one["prompt"])
+            if before is not None and one["object"]["label"]:
+                yield {
+                    "role": role,
+                    "place": place,
+                    "object": "neighbor",
+                    "prompt": before,
+                    "target": one["object"]["label"],
+                    "dist": fact.get("dist"),
+                    "popularity": fact.get("popularity"),
+                }
+
+
+def before_blank(cloze: str) -> str | None:
+    """The text of a cloze before its blank; None if text follows the blank."""
+    before, blank, after = cloze.rpartition(BLANK)
+    return before.rstrip() if blank and before.strip() and not after.strip(" .") else None

@@ -1,0 +1,289 @@
+"""Does locating say where to edit? Scores of each block beside the success of edits at that block.
+
+Hase et al., 2023, "Does Localization Inform Editing?" (arXiv 2301.04213), compare tracing effects with edit
+success over facts at a fixed block. Here that, and the comparison over blocks: for each fact, and of the
+means over the facts. Only ranks are compared (Spearman).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from scipy import stats
+
+from factdrift.core.errors import InputError
+from factdrift.core.owned import scratch
+from factdrift.core.tables import write_parquet
+from factdrift.evaluation.locators.gather import read_about
+from factdrift.evaluation.scores.metrics import Runs, write_scores
+
+METRICS = (
+    *("efficacy_d", "efficacy_s", "generalization_d", "generalization_s"),
+    *("bleedover_random", "bleedover_nearest"),
+)
+RESAMPLES = 1000
+"""Bootstrap samples of the facts."""
+
+VS_EDIT = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "locator", "granularity", "method", "metric", "measure")),
+        ("layer", pa.int32()),
+        ("value", pa.float64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+        ("n", pa.int64()),
+        ("left_out", pa.int64()),
+    ]
+)
+"""One row for each measure (docs/tables/locate_vs_edit.md). `located`: mean score of a block; `edited`: mean
+metric of edits at a block. Spearman's rank correlations of both: `rank_of_means` over the blocks, of means
+over the facts; `rank_per_fact` over the blocks, a mean over the facts; `rank_at_layer` over the facts, at one
+block (Hase et al.). `low`, `high`: 95 %, by resampling facts, or normal for means. `n`: facts. `left_out`:
+facts located or edited that have no value: an edit failed, output is not finite, or all ranks tie."""
+
+
+class Located(NamedTuple):
+    """A locator's scores of the blocks of a model: fact -> [blocks]."""
+
+    locator: str
+    granularity: str
+    scores: dict[str, NDArray[np.float64]]
+    weights: str
+    """The `model_digest` of its job."""
+
+
+def read_located(tables: Sequence[Path], about: Sequence[Path]) -> Located | None:
+    """The scores of one locator and model from its shards; None if its units are not numbered by block."""
+    kind = read_about(about)
+    scores: dict[str, NDArray[np.float64]] = {}
+    for path in tables:
+        table = pq.read_table(path, columns=["sentence", "reason", "layers"]).to_pylist()
+        for row in table:
+            if row["reason"] is None and row["layers"] is not None:
+                scores[row["sentence"]] = np.array(row["layers"], np.float64)
+    return Located(kind["name"], kind["granularity"], scores, kind["model_digest"]) if scores else None
+
+
+def read_edited(runs: Runs, layers: int) -> dict[str, dict[str, dict[str, NDArray[np.float64]]]]:
+    """Method -> metric -> edit -> [blocks], of one model; NaN where an edit failed.
+
+    `runs.methods` are names of `layers.named`.
+    """
+    with scratch() as folder:
+        path = folder / "scores.parquet"
+        write_scores(runs, path, folder / "probes.parquet")
+        rows = pq.read_table(path, columns=["edit", "method", *METRICS]).to_pylist()
+    found: dict[str, dict[str, dict[str, NDArray[np.float64]]]] = {}
+    for row in rows:
+        method, _, layer = row["method"].rpartition("@")
+        for metric in METRICS:
+            values = found.setdefault(method, {}).setdefault(metric, {})
+            mine = values.setdefault(row["edit"], np.full(layers, np.nan))
+            mine[int(layer)] = np.nan if row[metric] is None else row[metric]
+    return found
+
+
+def unedited(
+    model: str,
+    edited: Mapping[str, Mapping[str, Mapping[str, NDArray[np.float64]]]],
+    methods: Sequence[str],
+    layers: int,
+) -> Iterator[str]:
+    """A line for each method that made no edit at some block of a model, so that it is not compared."""
+    for method in methods:
+        scores = [values for metric in edited.get(method, {}).values() for values in metric.values()]
+        lost = [str(layer) for layer in range(layers) if not any(np.isfinite(row[layer]) for row in scores)]
+        if lost:
+            yield (
+                f"{method} on {model}: not compared, since no edit was made at block {', '.join(lost)}; the "
+                "log of its job says why"
+            )
+
+
+def compare(
+    model: str,
+    located: Sequence[Located],
+    edited: dict[str, dict[str, dict[str, NDArray[np.float64]]]],
+    seed: int,
+) -> Iterator[dict[str, Any]]:
+    """Rows of VS_EDIT of one model."""
+    for one in located:
+        whole = np.array(list(one.scores.values()))
+        named = {"model": model, "locator": one.locator, "granularity": one.granularity}
+        yield from _by_layer(named | {"measure": "located"}, whole)
+    for method, metrics in edited.items():
+        for metric, values in metrics.items():
+            named = {"model": model, "method": method, "metric": metric}
+            yield from _by_layer(named | {"measure": "edited"}, np.array(list(values.values())))
+    for one in located:
+        for method, metrics in edited.items():
+            for metric, values in metrics.items():
+                both = [
+                    name
+                    for name, scores in one.scores.items()
+                    if name in values and np.isfinite(scores).all() and np.isfinite(values[name]).all()
+                ]
+                named = {"model": model, "locator": one.locator, "granularity": one.granularity}
+                named |= {"method": method, "metric": metric}
+                every = len(one.scores.keys() | values.keys())
+                if both:
+                    left = np.array([one.scores[name] for name in both])
+                    right = np.array([values[name] for name in both])
+                    for row in correlations(left, right, seed):
+                        yield {**named, **row, "left_out": every - row["n"]}
+
+
+def _by_layer(named: dict[str, Any], values: NDArray[np.float64]) -> Iterator[dict[str, Any]]:
+    """Means over the facts [facts, blocks] of each block."""
+    for layer, column in enumerate(values.T):
+        found = _mean(column)
+        yield {**named, "layer": layer, **found, "left_out": len(column) - found["n"]}
+
+
+def _mean(values: NDArray[np.float64]) -> dict[str, Any]:
+    """Mean and 95 % interval over the values that are not NaN."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return {"value": None, "low": None, "high": None, "n": 0}
+    mean = float(known.mean())
+    half = 1.96 * float(known.std(ddof=1)) / len(known) ** 0.5 if len(known) > 1 else np.nan
+    bounds = {"low": mean - half, "high": mean + half} if len(known) > 1 else {"low": None, "high": None}
+    return {"value": mean, **bounds, "n": len(known)}
+
+
+def correlations(
+    left: NDArray[np.float64], right: NDArray[np.float64], seed: int
+) -> Iterator[dict[str, Any]]:
+    """The three rank correlations of scores and metrics, [facts, blocks] each."""
+    facts = len(left)
+    draws = np.random.default_rng(seed).integers(facts, size=(RESAMPLES, facts))
+    value = float(spearman(left.mean(0)[None], right.mean(0)[None])[0])
+    samples = spearman(left[draws].mean(1), right[draws].mean(1))
+    yield {"measure": "rank_of_means", "layer": None, **_bootstrapped(value, samples, facts)}
+    yield {"measure": "rank_per_fact", "layer": None, **_mean(spearman(left, right))}
+    for layer in range(left.shape[1]):
+        mine, its = left[:, layer], right[:, layer]
+        value = float(spearman(mine[None], its[None])[0])
+        samples = spearman(mine[draws], its[draws])
+        yield {"measure": "rank_at_layer", "layer": layer, **_bootstrapped(value, samples, facts)}
+
+
+def spearman(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[rows]: Spearman's rank correlation of each row of two arrays [rows, values]; NaN for constant rows."""
+    ranks = [stats.rankdata(values, axis=1) for values in (left, right)]
+    first, second = (each - each.mean(1, keepdims=True) for each in ranks)
+    norms = np.sqrt((first**2).sum(1) * (second**2).sum(1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: NDArray[np.float64] = np.where(norms > 0, (first * second).sum(1) / norms, np.nan)
+    return found
+
+
+def _bootstrapped(value: float, samples: NDArray[np.float64], facts: int) -> dict[str, Any]:
+    """A value with the 2.5 % and 97.5 % quantiles of its bootstrap samples; nulls where it is undefined."""
+    if not np.isfinite(value):
+        return {"value": None, "low": None, "high": None, "n": facts}
+    low, high = np.nanquantile(samples, [0.025, 0.975])
+    return {"value": value, "low": float(low), "high": float(high), "n": facts}
+
+
+def write_against(rows: Sequence[dict[str, Any]], output: Path) -> int:
+    """Writes VS_EDIT; raises InputError if there is nothing to compare."""
+    if not any(row["measure"].startswith("rank") for row in rows):
+        raise InputError(
+            "locate: no locator's scores can be compared with edits: their units are not numbered block by "
+            "block, no edited fact could be located, or no method could edit every block"
+        )
+    return write_parquet(pa.Table.from_pylist(list(rows), schema=VS_EDIT), output)
+
+
+def lines(rows: Sequence[dict[str, Any]], metric: str = "efficacy_d") -> Iterator[str]:
+    """The comparison as text: for each model and method the rank correlations of all locators."""
+    yield "Rank correlation between a block's score and the success of edits at that block (95 %)"
+    methods = dict.fromkeys(
+        (row["model"], row["method"]) for row in rows if row["measure"] == "rank_of_means"
+    )
+    for model, method in methods:
+        mine = [row for row in rows if (row["model"], row.get("method")) == (model, method)]
+        edited = [row for row in mine if row["measure"] == "edited" and row["metric"] == metric]
+        by_layer = "  ".join(
+            f"{row['layer']}: {row['value']:.2f}" for row in edited if row["value"] is not None
+        )
+        yield ""
+        yield f"{model}, {method}; {metric} by block  {by_layer}"
+        names = list(dict.fromkeys(row["locator"] for row in mine if row.get("locator")))
+        width = max(map(len, names))
+        yield f"{'':{width}}  {'blocks, means':>22}  {'blocks, a fact':>22}  {'facts, a block':>16}"
+        for name in names:
+            own = [row for row in mine if row.get("locator") == name and row["metric"] == metric]
+            means, facts = (
+                next(row for row in own if row["measure"] == measure)
+                for measure in ("rank_of_means", "rank_per_fact")
+            )
+            at = [
+                row["value"] for row in own if row["measure"] == "rank_at_layer" and row["value"] is not None
+            ]
+            span = f"{min(at):.2f} to {max(at):.2f}" if at else "-"
+            yield f"{name:{width}}  {_cell(means):>22}  {_cell(facts):>22}  {span:>16}"
+        counts: dict[tuple[int, int], list[str]] = {}
+        for row in mine:
+            if (row["measure"], row.get("metric")) == ("rank_of_means", metric):
+                counts.setdefault((row["n"], row["left_out"]), []).append(row["locator"])
+        for (n, left), locators in counts.items():
+            of = f"{', '.join(locators)}: " if len(counts) > 1 else ""
+            yield f"{of}n = {n:,} facts" + (f", {left:,} left out" if left else "")
+
+
+def _cell(row: dict[str, Any]) -> str:
+    if row["value"] is None:
+        return "-"
+    bounds = "" if row["low"] is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
+    return f"{row['value']:.2f}{bounds}"
+
+
+def draw(rows: Sequence[dict[str, Any]], paths: Sequence[Path], metric: str = "efficacy_d") -> None:
+    """Draws, for each model, edit success by block beside each locator's share of its scores; SVG or PNG."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    # Without a fixed salt the ids in an SVG differ in each run.
+    matplotlib.rcParams["svg.hashsalt"] = "factdrift"
+    from matplotlib import pyplot
+
+    from factdrift.core.owned import atomic_path
+
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    figure, axes = pyplot.subplots(
+        len(models), 2, figsize=(11, 3.8 * len(models)), layout="constrained", squeeze=False
+    )
+    for (left, right), model in zip(axes, models, strict=True):
+        mine = [row for row in rows if row["model"] == model]
+        edited = [row for row in mine if row["measure"] == "edited" and row["metric"] == metric]
+        for method in dict.fromkeys(row["method"] for row in edited):
+            own = [row for row in edited if row["method"] == method and row["low"] is not None]
+            values = [row["value"] for row in own]
+            errors = [[row["value"] - row["low"] for row in own], [row["high"] - row["value"] for row in own]]
+            left.errorbar([row["layer"] for row in own], values, errors, marker=".", capsize=2, label=method)
+        left.set(title=f"{model}: edits at one block", xlabel="block", ylabel=metric)
+        located = [row for row in mine if row["measure"] == "located"]
+        for place, name in enumerate(dict.fromkeys(row["locator"] for row in located)):
+            own = [row for row in located if row["locator"] == name]
+            values = [max(row["value"] or 0, 0) for row in own]
+            total = sum(values) or 1
+            style = ("-", "--", ":")[place // 10 % 3]
+            right.plot([row["layer"] for row in own], [value / total for value in values], style, label=name)
+        right.set(title=f"{model}: share of the positive mean scores", xlabel="block")
+        for axis in (left, right):
+            axis.grid(alpha=0.3)
+            axis.xaxis.get_major_locator().set_params(integer=True)
+            axis.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
+    for path in paths:
+        with atomic_path(path) as partial:
+            metadata = {"Date": None} if path.suffix == ".svg" else None
+            figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
+    pyplot.close(figure)

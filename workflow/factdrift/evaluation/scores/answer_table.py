@@ -1,0 +1,193 @@
+"""Prints scores in the layout of the TempRIPPLE paper: by task as its Table 2, and by hop with its tests."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+
+from factdrift.core.owned import atomic_path
+from factdrift.evaluation.methods.record import record_of
+from factdrift.evaluation.scores.intervals import grid
+from factdrift.evaluation.scores.table import skipped_lines
+from factdrift.evaluation.skipped import Skipped
+from factdrift.tempripple.schemas import Row
+
+TASK_COLUMNS = {
+    "new": ("new", 0),
+    "new related": ("new related", 1),
+    "old": ("old", 0),
+    "old related": ("old related", 1),
+}
+"""Column of Table 2 -> task and hop; the paper's related facts are those of hop 1 there."""
+
+HOP_COLUMNS = {
+    f"{line} hop {hop}": (f"{line} related" if hop else line, hop)
+    for line in ("new", "old")
+    for hop in range(4)
+}
+"""Column of the table by hop -> task and hop."""
+
+
+def title(condition: str) -> str:
+    """`w/o ctx`, `w/ ctx`, or the method of an edit."""
+    fixed = {"without": "w/o ctx", "with": "w/ ctx", "edited": "edited"}
+    return fixed.get(condition) or record_of(condition.removeprefix("edited-")).title or condition
+
+
+class Scores(NamedTuple):
+    """The scores of one selection of items, and the tests of all."""
+
+    rows: dict[tuple[str, str, str, str, int], Row]
+    """(model, scoring, condition, task, hop) -> row of SCORES."""
+    tests: Mapping[str, Mapping[str, Sequence[Row]]]
+    items: str
+
+    def groups(self) -> list[tuple[str, str]]:
+        """Model and way of scoring, in the order of the rows."""
+        return list(dict.fromkeys(key[:2] for key in self.rows))
+
+    def conditions(self, model: str, scoring: str) -> list[str]:
+        return list(dict.fromkeys(key[2] for key in self.rows if key[:2] == (model, scoring)))
+
+    def test(self, scoring: str, table: str, **wanted: Any) -> Row | None:
+        """The row of a test with these values, if there is one."""
+        wanted |= {"items": self.items}
+        for row in self.tests.get(scoring, {}).get(table, ()):
+            if all(row[key] == value for key, value in wanted.items()):
+                return row
+        return None
+
+
+def read_scores(scores: Path, tests: Path, items: str = "all") -> Scores:
+    """`items`: the selection of items."""
+    keys = ("model", "scoring", "condition", "task", "hop")
+    rows = {
+        tuple(row[key] for key in keys): row
+        for row in pq.read_table(scores).to_pylist()
+        if row["items"] == items
+    }
+    return Scores(rows, json.loads(tests.read_text(encoding="utf-8")), items)
+
+
+def accuracy(row: Row | None) -> str:
+    """Accuracy with its interval by asked fact."""
+    if row is None or not row["n"]:
+        return "-"
+    return f"{row['accuracy']:.3f} [{row['by_asked_fact_low']:.2f}, {row['by_asked_fact_high']:.2f}]"
+
+
+def p_value(p: float | None) -> str:
+    return "-" if p is None else "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+def by_task(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
+    """Table 2: a row for each condition, with McNemar's p against the condition without context."""
+    yield f"Accuracy by task, {scores.items} items, hop 1 of related facts (Table 2 of the TempRIPPLE paper)"
+    yield "In brackets: 95 % bootstrap interval by asked fact. p: McNemar against w/o ctx. Chance: 0.250."
+    for model, scoring in scores.groups():
+        rows = []
+        for condition in scores.conditions(model, scoring):
+            cells = [title(condition)]
+            for task, hop in TASK_COLUMNS.values():
+                named = {"model": model, "task": task, "hop": hop}
+                found = scores.test(scoring, "mcnemar", first="without", second=condition, **named)
+                cells.append(accuracy(scores.rows.get((model, scoring, condition, task, hop))))
+                cells.append(p_value(found["p"] if found else None))
+            rows.append(cells)
+        header = [cell for name in TASK_COLUMNS for cell in (name, "p")]
+        yield from ("", f"{model}, {scoring}", *_sizes(scores, model, scoring, TASK_COLUMNS))
+        yield from grid(["", *header], rows)
+        yield from _left_out(scores, model, scoring)
+        yield from _durations(scores, model, scoring)
+        yield from skipped_lines(skipped, model)
+    yield from _unasked(scores, skipped)
+
+
+def _unasked(scores: Scores, skipped: Sequence[Skipped]) -> Iterator[str]:
+    """Why models without any score were not asked."""
+    asked = {model for model, _ in scores.groups()}
+    for model in dict.fromkeys(each.model for each in skipped if each.model not in asked):
+        yield from ("", model, *skipped_lines(skipped, model))
+
+
+def _sizes(scores: Scores, model: str, scoring: str, columns: Mapping[str, tuple[str, int]]) -> Iterator[str]:
+    """A line with the numbers of items and asked facts of each column, for conditions with the same ones."""
+    sizes: dict[str, list[str]] = {}
+    for condition in scores.conditions(model, scoring):
+        found = [scores.rows.get((model, scoring, condition, *key)) for key in columns.values()]
+        counts = ", ".join(f"{row['n']:,}/{row['asked_facts']:,}" if row else "0" for row in found)
+        sizes.setdefault(counts, []).append(title(condition))
+    for counts, conditions in sizes.items():
+        of = f"{', '.join(conditions)}: " if len(sizes) > 1 else ""
+        yield f"{of}n (items/asked facts): {counts}"
+
+
+def _left_out(scores: Scores, model: str, scoring: str) -> Iterator[str]:
+    """What is wrong because no letter could be read, and what does not count."""
+    texts = {
+        "unparsed": "answers have no letter, or no finite likelihood, and count as wrong",
+        "unanswered": "could not be asked and do not count",
+        "beyond_cutoff": "do not count because of the model's cutoff",
+    }
+    for column, text in texts.items():
+        conditions: dict[int, list[str]] = {}
+        for condition in scores.conditions(model, scoring):
+            mine = [row for key, row in scores.rows.items() if key[:3] == (model, scoring, condition)]
+            conditions.setdefault(sum(row[column] or 0 for row in mine), []).append(title(condition))
+        yield from (f"{', '.join(of)}: {number:,} {text}" for number, of in conditions.items() if number)
+
+
+def _durations(scores: Scores, model: str, scoring: str) -> Iterator[str]:
+    """The correlation of right answers at hop 0 with the mean duration of the property, of each condition."""
+    for condition in scores.conditions(model, scoring):
+        for task in ("new", "old"):
+            named = {"model": model, "task": task, "hop": 0, "condition": condition}
+            found = scores.test(scoring, "duration", **named)
+            if found and found["r"] is not None:
+                bounds = found["interval"]
+                said = f" [{bounds[0]:.2f}, {bounds[1]:.2f}]" if bounds else ""
+                yield f"{title(condition)}, {task}: point-biserial r with duration {found['r']:.3f}{said}"
+
+
+def by_hop(scores: Scores, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
+    """Accuracy of each line and hop, with Fisher's p against hop 0 of the same line and condition."""
+    yield f"Accuracy by hop, {scores.items} items"
+    yield "p: Fisher's exact test against hop 0 of the same line. Items are not independent: p is too small."
+    for model, scoring in scores.groups():
+        rows = []
+        for condition in scores.conditions(model, scoring):
+            cells = [title(condition)]
+            for task, hop in HOP_COLUMNS.values():
+                row = scores.rows.get((model, scoring, condition, task, hop))
+                cells.append(f"{row['accuracy']:.3f}" if row and row["n"] else "-")
+                if hop:
+                    named = {"model": model, "task": task, "hop": hop, "condition": condition}
+                    found = scores.test(scoring, "fisher", **named)
+                    cells.append(p_value(found["p"] if found else None))
+            rows.append(cells)
+        header = [
+            cell for name, (_, hop) in HOP_COLUMNS.items() for cell in ((name, "p") if hop else (name,))
+        ]
+        yield from ("", f"{model}, {scoring}", *_sizes(scores, model, scoring, HOP_COLUMNS))
+        yield from grid(["", *header], rows)
+        yield from skipped_lines(skipped, model)
+    yield from _unasked(scores, skipped)
+
+
+def write_text(lines: Sequence[str], path: Path) -> None:
+    with atomic_path(path) as partial:
+        partial.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def write_csv(scores: Sequence[Scores], columns: Mapping[str, tuple[str, int]], path: Path) -> None:
+    """The rows of SCORES behind one table, as comma-separated values."""
+    rows = [row for each in scores for key, row in each.rows.items() if key[3:] in columns.values()]
+    with atomic_path(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,153 @@
+"""Scores of all models, conditions and ways of scoring, from their predictions."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.core.errors import CannotEdit
+from factdrift.core.owned import atomic_path
+from factdrift.core.tables import write_parquet
+from factdrift.evaluation.answer_schemas import PREDICTIONS, SCORES
+from factdrift.evaluation.skipped import Skipped
+from factdrift.models.names import check_same_weights
+from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
+from factdrift.tempripple.score import SELECTIONS, Key, grouped, report, within_cutoff
+
+if TYPE_CHECKING:
+    from factdrift.evaluation.answer_jobs import Scores
+
+_INTERVALS = ("wilson", "by_timeline", "by_asked_fact")
+
+
+def write_scores(job: Scores) -> int:
+    """Writes SCORES, all PREDICTIONS and the tests as JSON; returns the number of scores.
+
+    The tests are those of `score.report`, by way of scoring. Items without an answer are left out and
+    counted.
+    """
+    cutoffs = job.last_days()
+    table = pa.concat_tables([pq.read_table(path, schema=PREDICTIONS) for path in job.predictions])
+    write_parquet(table, job.out_predictions)
+    asked, dated = read_rows(job.items_, TR_ITEMS), read_rows(job.facts, TR_FACTS)
+    by_id = {item["item_id"]: item for item in asked}
+    rows = table.select(["scoring", "model", "condition", "item_id", "parsed", "correct"]).to_pylist()
+    scores: list[Row] = []
+    tests: dict[str, Any] = {}
+    for scoring in dict.fromkeys(row["scoring"] for row in rows):
+        mine = [row for row in rows if row["scoring"] == scoring]
+        answered = [row for row in mine if row["correct"] is not None]
+        columns = ("item_id", "condition", "correct", "model")
+        found = grouped(
+            (tuple(row[name] for name in columns) for row in answered),
+            asked,
+            str(job.out_predictions),
+        )
+        counted, _ = within_cutoff(found, dated, cutoffs)
+        tables = report(counted, dated, job.seed, job.draws)
+        kept = {(key, answer.item["item_id"]) for key, group in counted.items() for answer in group}
+        accuracies = tables.pop("accuracy")
+        for selection, wanted in SELECTIONS.items():
+            chosen = [row for row in mine if wanted(by_id[row["item_id"]])]
+            counts = _counts(chosen, kept, by_id)
+            there: set[Key] = set()
+            for row in accuracies:
+                if row["items"] == selection:
+                    key: Key = (row["model"], row["condition"], TASKS.index(row["task"]) + 1, row["hop"])
+                    there.add(key)
+                    scores.append({"scoring": scoring, **_flat(row), **_of_key(counts, key)})
+            for key in {*counts["unanswered"], *counts["beyond_cutoff"]} - there:
+                model, condition, task, hop = key
+                named: Row = {"items": selection, "model": model, "condition": condition}
+                named |= {"task": TASKS[task - 1], "hop": hop, "scoring": scoring}
+                scores.append(named | {"n": 0, "right": 0, "asked_facts": 0} | _of_key(counts, key))
+        tests[scoring] = tables
+    scores.sort(key=_order([row["model"] for row in rows], [row["condition"] for row in rows]))
+    with atomic_path(job.out_tests) as partial:
+        partial.write_text(json.dumps(tests, indent=1) + "\n", encoding="utf-8")
+    return write_parquet(pa.Table.from_pylist(scores, schema=SCORES), job.output)
+
+
+def _of_key(counts: Mapping[str, Mapping[Key, int]], key: Key) -> Row:
+    return {name: each.get(key, 0) for name, each in counts.items()}
+
+
+def _counts(
+    rows: Sequence[Row], kept: Set[tuple[Key, str]], items: Mapping[str, Row]
+) -> dict[str, Counter[Key]]:
+    """What is wrong because there is no answer, and what does not count, by key.
+
+    `kept`: the answers that the cutoff leaves, by key and item.
+    """
+    answered = [row for row in rows if row["correct"] is not None]
+    within = [row for row in answered if (_key(row, items), row["item_id"]) in kept]
+    return {
+        "unparsed": _tallied((row for row in within if row["parsed"] is None), items),
+        "unanswered": _tallied((row for row in rows if row["correct"] is None), items),
+        "beyond_cutoff": _tallied(answered, items) - _tallied(within, items),
+    }
+
+
+def _key(row: Row, items: Mapping[str, Row]) -> Key:
+    item = items[row["item_id"]]
+    return row["model"], row["condition"], item["task"], item["hop"]
+
+
+def _tallied(rows: Iterable[Row], items: Mapping[str, Row]) -> Counter[Key]:
+    """The number of rows by model, condition, task and hop."""
+    return Counter(_key(row, items) for row in rows)
+
+
+def _flat(row: Row) -> Row:
+    """A row with the ends of each interval as columns of their own."""
+    flat = {name: value for name, value in row.items() if name not in _INTERVALS}
+    for name in _INTERVALS:
+        flat[f"{name}_low"], flat[f"{name}_high"] = row[name]
+    return flat
+
+
+def _order(models: Sequence[str], conditions: Sequence[str]) -> Any:
+    """A key that sorts scores by selection, model, way of scoring, condition, task and hop."""
+    model = {name: place for place, name in enumerate(dict.fromkeys(models))}
+    condition = {name: place for place, name in enumerate(("without", "with", *dict.fromkeys(conditions)))}
+    condition |= {"without": -2, "with": -1}
+    selections = list(SELECTIONS)
+    return lambda row: (
+        selections.index(row["items"]),
+        model[row["model"]],
+        row["scoring"],
+        condition[row["condition"]],
+        TASKS.index(row["task"]),
+        row["hop"],
+    )
+
+
+def write_runs(
+    runs: Sequence[Mapping[str, Any]],
+    output: Path,
+    without: Sequence[Skipped] = (),
+    strict: bool = False,
+) -> None:
+    """Joins the descriptions of all runs, in their order, in one JSON file.
+
+    `without`: the methods that have no run. Raises CannotEdit if `strict` and a method with a run was
+    skipped, and InputError if runs of one model have different weights.
+    """
+    found = list(runs)
+    for each in found:
+        if strict and "skipped" in each:
+            raise CannotEdit(f"{each['method']} on {each['model']}: {each['skipped']}")
+    check_same_weights(
+        (run["model"], run["model_digest"], f"the run of {run['method']}")
+        for run in found
+        if "model_digest" in run
+    )
+    found += [each._asdict() for each in without]
+    with atomic_path(output) as partial:
+        partial.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,50 @@
+"""Seconds and memory of the jobs, by model and method; kept apart from results, since they vary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from factdrift.core.errors import CannotEdit
+from factdrift.core.owned import atomic_path
+from factdrift.evaluation.skipped import Skipped, skipped_methods
+
+_NOTHING = {"edits": 0, "edit_seconds": 0.0, "evaluation_seconds": 0.0, "peak_mb": 0.0}
+
+
+def write_costs(
+    jobs: Sequence[Path], output: Path, skipped: Sequence[Skipped] = (), strict: bool = False
+) -> list[Skipped]:
+    """Writes one entry for each model and method: sums over shards, and the peak of memory.
+
+    `skipped`: methods for which there was no job. Returns these and the methods whose job could not edit the
+    model; their entries have the reason under `skipped`. Raises CannotEdit with all reasons if every method
+    but `none` was skipped, or, if `strict`, any of them.
+    """
+    entries: dict[tuple[str, str], dict[str, Any]] = {}
+    for path in jobs:
+        job = json.loads(path.read_text(encoding="utf-8"))
+        batches = job.pop("batches")
+        empty = {**job, **_NOTHING}
+        entry = entries.setdefault((job["model"], job["method"]), empty)
+        for batch in batches:
+            for key in ("edits", "edit_seconds", "evaluation_seconds"):
+                entry[key] += batch[key]
+            entry["peak_mb"] = max(entry["peak_mb"], batch["peak_mb"])
+    for each in skipped:
+        entries[each.model, each.method] = {**each._asdict(), **_NOTHING}
+    found = [
+        Skipped(model, method, entry["skipped"])
+        for (model, method), entry in entries.items()
+        if "skipped" in entry
+    ]
+    reasons = "; ".join(skipped_methods(found))
+    if found and len(found) == len(entries):
+        raise CannotEdit(f"methods: none of them can edit a configured model: {reasons}")
+    if found and strict:
+        raise CannotEdit(f"methods: skipped, which `strict` forbids: {reasons}")
+    with atomic_path(output) as path:
+        path.write_text(json.dumps(list(entries.values()), indent=1) + "\n", encoding="utf-8")
+    return found

@@ -1,0 +1,308 @@
+"""Joins all runs into two tables: probes before and after each edit, and edits with their metrics.
+
+The metrics are those of the WikiFactDiff paper, computed in SQL from log-probabilities: P = exp(mean
+log-probability of an object's tokens). No model runs here.
+
+A probe after an edit that is not finite counts as the worst: S is 0, Exact is 0, and a neighbour loses all of
+its probability. What D would be is not defined, so it is left out and counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.core.errors import InputError
+from factdrift.core.tables import database, sql, write_query
+from factdrift.evaluation.ability.record import read_ability
+from factdrift.models.alignment import NOT_FINITE
+from factdrift.models.names import check_same_weights
+
+_FROM = [
+    *(
+        "model",
+        "revision",
+        "model_digest",
+        "method",
+        "hyper",
+        "moments",
+        "prefixes",
+        "mend",
+        "regime",
+        "group",
+    ),
+    *("template", "dtype", "torch", "transformers", "factdrift"),
+]
+_EDIT = ["edit", "subject", "relation", "scenario", "kind", "split"]
+_NUMBERS = [
+    *("p_new_before", "p_obsolete_before", "p_new", "p_obsolete"),
+    *("efficacy_d", "efficacy_s", "generalization_d", "generalization_s"),
+    *("bleedover_random", "bleedover_nearest", "fluency", "fluency_full"),
+    *("exact", "greedy", "generalization_exact", "generalization_greedy"),
+    *("random_exact_before", "random_exact", "nearest_exact_before", "nearest_exact"),
+]
+SCORES = pa.schema(
+    [
+        *((name, pa.int32() if name == "group" else pa.string()) for name in (*_FROM, "source", *_EDIT)),
+        ("subject_popularity", pa.float64()),
+        ("known_before", pa.bool_()),
+        ("failed", pa.string()),
+        ("steps", pa.int32()),
+        ("loss", pa.float64()),
+        *((name, pa.float64()) for name in _NUMBERS),
+        *((name, pa.int32()) for name in ("generalizations", "randoms", "nearests", NOT_FINITE)),
+        ("said", pa.string()),
+        ("state", pa.int32()),
+        ("text", pa.string()),
+        ("perplexity_before", pa.float64()),
+        ("perplexity", pa.float64()),
+        ("tasks_before", pa.string()),
+        ("tasks", pa.string()),
+    ]
+)
+"""One row for each edit, method and model, in the order of the configuration and the dataset."""
+
+ABILITIES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "text")),
+        ("perplexity_before", pa.float64()),
+        ("tasks_before", pa.string()),
+    ]
+)
+"""One row for each model whose general ability is measured: the text, and the numbers without any edit."""
+
+PROBES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "method", "edit")),
+        ("number", pa.int16()),
+        ("role", pa.string()),
+        ("place", pa.int16()),
+        *((name, pa.string()) for name in ("object", "prompt", "target")),
+        ("dist", pa.float64()),
+        ("popularity", pa.float64()),
+        ("tokens", pa.int32()),
+        ("logprob_before", pa.float64()),
+        ("exact_before", pa.bool_()),
+        ("logprob", pa.float64()),
+        ("exact", pa.bool_()),
+        ("reason", pa.string()),
+    ]
+)
+"""One row for each probe of an edit that did not fail, by method and model."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The tables that the jobs of all models and methods have written."""
+
+    edits: Path
+    unaligned: Sequence[Path]
+    base_probes: Sequence[Path]
+    base_clozes: Sequence[Path]
+    run_probes: Sequence[Path]
+    run_edits: Sequence[Path]
+    models: Sequence[str]
+    """As their rows name them, in the order of the tables."""
+    methods: Sequence[str]
+    abilities: Sequence[Path] = ()
+    """Of each model, where its general ability is measured."""
+
+
+def write_scores(runs: Runs, out_scores: Path, out_probes: Path, memory_mb: int = 3000) -> int:
+    """Writes SCORES and PROBES; returns the number of scores.
+
+    Raises InputError if a table lacks a provenance column.
+    """
+    with database(memory_mb) as db:
+        _read(db, runs)
+        db.execute(f"CREATE TEMP TABLE probes AS {_PROBES}")
+        order = "ORDER BY m, k, e"
+        write_query(db, f"SELECT {typed(PROBES)} FROM probes {order}, number", out_probes)
+        return write_query(db, f"SELECT {typed(SCORES)} FROM ({_SCORES}) {order}", out_scores)
+
+
+def typed(schema: pa.Schema) -> str:
+    """SQL: the columns of a schema in their types."""
+    kinds = {
+        "string": "VARCHAR",
+        "double": "DOUBLE",
+        "bool": "BOOLEAN",
+        "int16": "SMALLINT",
+        "int32": "INTEGER",
+    }
+    return ", ".join(f'"{field.name}"::{kinds[str(field.type)]} AS "{field.name}"' for field in schema)
+
+
+def _read(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
+    """`models`, `methods`: names with their places. `edits`: in their order.
+
+    `asked`: the probes of each edit. `clozes`: its own prompts, counted from 1, the update cloze first.
+    `base`, `base_said`, `abilities`: the model without edits. `made`: an edit by model and method. `after`:
+    its probes.
+    """
+    db.register("abilities", _abilities(runs.abilities))
+    for name, values in (("models", runs.models), ("methods", runs.methods)):
+        table = pa.table({"name": list(values), "place": range(len(values))})
+        db.register(f"{name}_given", table)
+        db.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {name}_given")
+    edits = pq.read_table(runs.edits)
+    db.register("edits", edits.append_column("e", pa.array(range(len(edits)), pa.int32())))
+    tables = {
+        "unaligned": runs.unaligned,
+        "base": runs.base_probes,
+        "base_said": runs.base_clozes,
+        "after": runs.run_probes,
+        "run_edits": runs.run_edits,
+    }
+    for path in (*runs.base_clozes, *runs.run_edits):
+        if lacking := [column for column in _FROM if column not in pq.read_schema(path).names]:
+            raise InputError(
+                f"{path}: no column {', '.join(lacking)}, as a former version of factdrift wrote it; make it "
+                "again with `factdrift edit baseline` or `edit run`"
+            )
+    for name, paths in tables.items():
+        db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
+    check_same_weights(weights_of(runs.base_clozes, runs.run_edits))
+    db.execute(
+        f"""CREATE TEMP TABLE asked AS
+            SELECT edit, e, generate_subscripts(probes, 1) - 1 AS number,
+                unnest(probes, max_depth := 2) FROM edits;
+        CREATE TEMP TABLE clozes AS
+            SELECT edit, role, prompt, row_number() OVER (PARTITION BY edit ORDER BY min(number)) AS c
+            FROM asked WHERE role IN ('update', 'generalization') GROUP BY edit, role, prompt;
+        CREATE TEMP TABLE made AS SELECT m.place AS m, k.place AS k, r.* FROM (
+            SELECT * FROM run_edits UNION ALL BY NAME ({_UNEDITED})) r
+            JOIN models m ON r.model = m.name JOIN methods k ON r.method = k.name"""
+    )
+
+
+def weights_of(base_clozes: Sequence[Path], run_edits: Sequence[Path]) -> Iterator[tuple[str, str, str]]:
+    """Model, `model_digest` and file of each job, for `check_same_weights`.
+
+    A checkpoint made elsewhere has weights of its own under the name of the model that it was made from.
+    """
+    for path in (*base_clozes, *run_edits):
+        table = pq.read_table(path, columns=["model", "model_digest", "regime"])
+        for row in table.group_by(["model", "model_digest", "regime"]).aggregate([]).to_pylist():
+            if row["regime"] != "checkpoint":
+                yield row["model"], row["model_digest"], str(path)
+
+
+def _abilities(paths: Sequence[Path]) -> pa.Table:
+    """The rows of ABILITIES."""
+    rows = []
+    for found in map(read_ability, paths):
+        tasks = json.dumps(found.results, sort_keys=True) if found.results else None
+        text = f"{found.text}, {found.tokens:,} tokens" if found.text else None
+        numbers = {"perplexity_before": found.perplexity, "tasks_before": tasks}
+        rows.append({"model": found.name, "text": text, **numbers})
+    return pa.Table.from_pylist(rows, schema=ABILITIES)
+
+
+_META = ", ".join(f'b."{name}"' for name in _FROM)
+_UNEDITED = f"""
+    SELECT {_META}, c.edit, list(said ORDER BY c) AS said,
+        favg(entropy) FILTER (c > 1 AND d.fluency) / 2 AS fluency,
+        favg(entropy) FILTER (c > 1 AND d.fluency) AS fluency_full,
+        0 AS state, max(perplexity_before) AS perplexity, max(tasks_before) AS tasks
+    FROM base_said b JOIN clozes c USING (prompt) JOIN edits d USING (edit)
+    LEFT JOIN abilities USING (model)
+    ANTI JOIN (FROM unaligned WHERE excludes) USING (model, edit)
+    GROUP BY {_META}, c.edit"""
+"""Rows of RUN_EDITS for the method `none`: continuations of the unedited model."""
+
+_PROBES = f"""
+    SELECT m, k, e, made.model, made.method, edit, number, role, asked.place, object, prompt, target, dist,
+        popularity, base.tokens, base.logprob AS logprob_before, base.exact AS exact_before,
+        CASE made.method WHEN 'none' THEN base.logprob ELSE after.logprob END AS logprob,
+        CASE made.method WHEN 'none' THEN base.exact ELSE after.exact END AS exact,
+        CASE WHEN base.tokens IS NULL THEN 'unaligned'
+            WHEN made.method <> 'none' THEN after.reason
+            WHEN base.logprob IS NULL THEN '{NOT_FINITE}' END AS reason
+    FROM made JOIN asked USING (edit)
+    LEFT JOIN base USING (model, prompt, target)
+    LEFT JOIN after USING (model, method, edit, number)
+    WHERE failed IS NULL"""
+
+LOST = f"exp(logprob_before) - CASE reason WHEN '{NOT_FINITE}' THEN 0 ELSE exp(logprob) END"
+BLEEDOVER = f"CASE WHEN {LOST} < 0 THEN 0 ELSE {LOST} END"
+"""SQL: what a neighbour's fact has lost of its probability, of a row of probes; null if that is unknown."""
+
+_GOES_ON = r"^([\p{L}\p{M}\p{N}_]|[-\x{2010}\x{2011}][\p{L}\p{N}]|[.,]\p{N})"
+"""Matches what goes on with the last word or number of an object: the rest of a double name, decimals."""
+
+_SCORES = f"""
+    WITH known AS (
+        SELECT model, edit, bool_or(exact) AS known_before FROM asked JOIN base USING (prompt, target)
+        WHERE role = 'update' AND object = 'obsolete' GROUP BY model, edit
+    ), pairs AS (
+        SELECT model, method, edit, role, place,
+            max(logprob) FILTER (object = 'new') AS new,
+            max(logprob) FILTER (object = 'obsolete') AS obsolete,
+            max(logprob_before) FILTER (object = 'new') AS new_before,
+            max(logprob_before) FILTER (object = 'obsolete') AS obsolete_before,
+            bool_or(exact) FILTER (object = 'new') AS exact,
+            coalesce(bool_or(reason = '{NOT_FINITE}'), false) AS lost
+        FROM probes WHERE role IN ('update', 'generalization') GROUP BY model, method, edit, role, place
+    ), judged AS (
+        SELECT pairs.*,
+            CASE kind WHEN 'replace' THEN exp(pairs.new) - exp(pairs.obsolete)
+                WHEN 'add' THEN exp(pairs.new) - exp(new_before)
+                ELSE exp(obsolete_before) - exp(pairs.obsolete) END AS d,
+            CASE WHEN lost THEN false
+                WHEN kind = 'replace' THEN pairs.new > pairs.obsolete
+                WHEN kind = 'add' THEN pairs.new > new_before
+                ELSE pairs.obsolete < obsolete_before END::INTEGER AS s
+        FROM pairs JOIN edits USING (edit)
+    ), own AS (
+        SELECT model, method, edit,
+            max(exp(new_before)) FILTER (role = 'update') AS p_new_before,
+            max(exp(obsolete_before)) FILTER (role = 'update') AS p_obsolete_before,
+            max(exp(new)) FILTER (role = 'update') AS p_new,
+            max(exp(obsolete)) FILTER (role = 'update') AS p_obsolete,
+            max(d) FILTER (role = 'update') AS efficacy_d,
+            max(s) FILTER (role = 'update') AS efficacy_s,
+            favg(d) FILTER (role = 'generalization') AS generalization_d,
+            favg(s) FILTER (role = 'generalization') AS generalization_s,
+            max(exact::INTEGER) FILTER (role = 'update') AS exact,
+            favg(exact::INTEGER) FILTER (role = 'generalization') AS generalization_exact,
+            count(s) FILTER (role = 'generalization') AS generalizations
+        FROM judged GROUP BY model, method, edit
+    ), others AS (
+        SELECT model, method, edit, role, favg(bleedover) AS bleedover,
+            favg(exact_before::INTEGER) AS exact_before, favg(exact::INTEGER) AS exact, count(bleedover) AS n
+        FROM (SELECT *, {BLEEDOVER} AS bleedover FROM probes)
+        WHERE role IN ('nearest', 'random') AND exact IS NOT NULL
+        GROUP BY model, method, edit, role
+    ), lost AS (
+        SELECT model, method, edit, (count(*) FILTER (reason = '{NOT_FINITE}'))::INTEGER AS {NOT_FINITE}
+        FROM probes GROUP BY model, method, edit
+    ), says AS (
+        SELECT model, method, edit, role, starts_with(text, new)
+            AND NOT regexp_matches(substr(text, length(new) + 1), '{_GOES_ON}') AS said_new
+        FROM (SELECT model, method, edit, generate_subscripts(said, 1) AS c, ltrim(unnest(said)) AS text
+            FROM made)
+        JOIN clozes USING (edit, c) JOIN edits USING (edit)
+    ), greedy AS (
+        SELECT model, method, edit, max(said_new::INTEGER) FILTER (role = 'update') AS greedy,
+            favg(said_new::INTEGER) FILTER (role = 'generalization') AS generalization_greedy
+        FROM says GROUP BY model, method, edit
+    )
+    SELECT made.* EXCLUDE (said), edits.* EXCLUDE (edit, fluency), known_before,
+        own.* EXCLUDE (model, method, edit),
+        greedy, generalization_greedy, r.bleedover AS bleedover_random, r.exact AS random_exact,
+        r.exact_before AS random_exact_before, coalesce(r.n, 0) AS randoms, n.bleedover AS bleedover_nearest,
+        n.exact AS nearest_exact, n.exact_before AS nearest_exact_before, coalesce(n.n, 0) AS nearests,
+        lost.{NOT_FINITE},
+        said[1] AS said, text, perplexity_before, tasks_before
+    FROM made JOIN edits USING (edit) LEFT JOIN known USING (model, edit) LEFT JOIN abilities USING (model)
+    LEFT JOIN own USING (model, method, edit) LEFT JOIN greedy USING (model, method, edit)
+    LEFT JOIN lost USING (model, method, edit)
+    LEFT JOIN (FROM others WHERE role = 'random') r USING (model, method, edit)
+    LEFT JOIN (FROM others WHERE role = 'nearest') n USING (model, method, edit)"""

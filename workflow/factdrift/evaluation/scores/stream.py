@@ -1,0 +1,193 @@
+"""Metrics of a stream: a row for each update, interval in which it is asked, method, model and kind of probe.
+
+They are those of `metrics.py`, in SQL from log-probabilities, with the same rule for output that is not
+finite; S of a superseded fact, which should be low, is then 1. No model runs here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.core.tables import database, sql, write_parquet, write_query
+from factdrift.evaluation.questions.intervals import PLAN, plan_table
+from factdrift.evaluation.scores.metrics import BLEEDOVER, typed, weights_of
+from factdrift.models.alignment import NOT_FINITE
+from factdrift.models.names import check_same_weights
+
+_FROM = [
+    *("revision", "model_digest", "hyper", "moments", "prefixes", "mend"),
+    *("template", "dtype", "torch", "transformers", "factdrift", "source"),
+]
+_NUMBERS = [
+    *("p_own", "p_other", "d", "s", "exact"),
+    *("generalization_d", "generalization_s", "generalization_exact"),
+    *("bleedover_random", "bleedover_nearest"),
+    *("random_exact_before", "random_exact", "nearest_exact_before", "nearest_exact"),
+]
+STREAM_SCORES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "method")),
+        ("interval", pa.int32()),
+        *((name, pa.string()) for name in ("old_date", "new_date", "probe", "edit", "chain")),
+        ("link", pa.int32()),
+        ("made_in", pa.int32()),
+        ("superseded_in", pa.int32()),
+        *((name, pa.string()) for name in ("subject", "relation", "scenario", "kind", "split")),
+        ("failed", pa.string()),
+        *((name, pa.float64()) for name in _NUMBERS),
+        (NOT_FINITE, pa.int32()),
+        *((name, pa.string()) for name in _FROM),
+    ]
+)
+"""In the order of the configuration, the intervals, the kinds of probes and the edits."""
+
+
+@dataclass(frozen=True)
+class StreamRuns:
+    """The tables of the jobs of all models and methods; those of models are in the order of `models`."""
+
+    edits: Path
+    models: Sequence[str]
+    methods: Sequence[str]
+    unaligned: Sequence[Path]
+    base_probes: Sequence[Path]
+    base_clozes: Sequence[Path]
+    run_probes: Sequence[Path]
+    run_edits: Sequence[Path]
+    run_intervals: Sequence[Path]
+    most: int
+    seed: int
+
+
+def write_stream_scores(
+    runs: StreamRuns, out_scores: Path, out_intervals: Path, memory_mb: int = 3000
+) -> int:
+    """Writes STREAM_SCORES, and INTERVALS of all jobs; returns the number of scores."""
+    edits = pq.read_table(runs.edits)
+    with database(memory_mb) as db:
+        db.register("edits", edits.append_column("e", pa.array(range(len(edits)), pa.int32())))
+        for name, values in (("models", runs.models), ("methods", runs.methods)):
+            db.register(name, pa.table({"name": list(values), "place": range(len(values))}))
+        tables = {
+            "unaligned": runs.unaligned,
+            "base": runs.base_probes,
+            "base_said": runs.base_clozes,
+            "after": runs.run_probes,
+            "run_edits": runs.run_edits,
+        }
+        check_same_weights(weights_of(runs.base_clozes, runs.run_edits))
+        for name, paths in tables.items():
+            db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
+        db.register("plan", _plans(runs, edits))
+        db.execute(_PREPARED)
+        query = f"SELECT {typed(STREAM_SCORES)} FROM ({_SCORES}) ORDER BY m, k, interval, probe, e"
+        rows = write_query(db, query, out_scores)
+    parts = [pq.read_table(path) for path in runs.run_intervals]
+    write_parquet(pa.concat_tables(parts).combine_chunks(), out_intervals)
+    return rows
+
+
+def _plans(runs: StreamRuns, edits: pa.Table) -> pa.Table:
+    """PLAN of each model, with its name: what is asked of the unedited one."""
+    found = [pa.schema([("model", pa.string()), *PLAN]).empty_table()]
+    for model, path in zip(runs.models, runs.unaligned, strict=True):
+        out = {row["edit"] for row in pq.read_table(path).to_pylist() if row["excludes"]}
+        rows = [row for row in edits.to_pylist() if row["edit"] not in out]
+        plan = plan_table(rows, runs.most, runs.seed)
+        found.append(plan.add_column(0, "model", pa.array([model] * len(plan), pa.string())))
+    return pa.concat_tables(found)
+
+
+_META = ", ".join(f'"{name}"' for name in _FROM if name != "source")
+_PREPARED = f"""
+    CREATE TEMP TABLE asked AS
+        SELECT edit, e, generate_subscripts(probes, 1) - 1 AS number,
+            unnest(probes, max_depth := 2) FROM edits;
+    CREATE TEMP TABLE dates AS SELECT DISTINCT interval, old_date, new_date FROM edits;
+    CREATE TEMP TABLE jobs AS
+        SELECT DISTINCT model, method, {_META}, source FROM run_edits
+        UNION ALL BY NAME SELECT DISTINCT model, 'none' AS method, {_META} FROM base_said
+        WHERE 'none' IN (SELECT name FROM methods);
+    CREATE TEMP TABLE failures AS
+        SELECT model, method, edit, chain, link, failed FROM run_edits JOIN edits USING (edit)
+        WHERE failed IS NOT NULL;
+    CREATE TEMP TABLE probes AS
+        SELECT r.model, r.method, interval, edit, r.kind AS probe, number, role, place, object,
+            base.logprob AS logprob_before, base.exact AS exact_before, r.logprob, r.exact, r.reason
+        FROM (
+            SELECT model, method, interval, edit, kind, number, logprob, exact, reason FROM after
+            UNION ALL BY NAME
+            SELECT plan.model, 'none' AS method, interval, edit, kind, number, base.logprob, base.exact,
+                CASE WHEN base.tokens IS NOT NULL AND base.logprob IS NULL THEN '{NOT_FINITE}' END AS reason
+            FROM plan JOIN asked USING (edit, number) LEFT JOIN base USING (model, prompt, target)
+            WHERE 'none' IN (SELECT name FROM methods)
+        ) r JOIN asked USING (edit, number) LEFT JOIN base USING (model, prompt, target)"""
+
+_SCORES = f"""
+    WITH pairs AS (
+        SELECT model, method, interval, edit, probe, role IN ('update', 'later') AS own,
+            CASE role WHEN 'later' THEN 0 ELSE place END AS cloze,
+            max(logprob) FILTER (object = 'new') AS new,
+            max(logprob) FILTER (object IN ('obsolete', 'later')) AS other,
+            max(logprob_before) FILTER (object = 'new') AS new_before,
+            max(logprob_before) FILTER (object = 'obsolete') AS other_before,
+            bool_or(exact) FILTER (object = 'new') AS exact,
+            coalesce(bool_or(reason = '{NOT_FINITE}'), false) AS lost,
+            max(place) FILTER (object = 'later') AS later_link
+        FROM probes WHERE probe <> 'neighbors' GROUP BY ALL
+    ), judged AS (
+        SELECT pairs.*,
+            CASE WHEN probe = 'staleness' OR kind = 'replace' THEN exp(pairs.new) - exp(other)
+                WHEN kind = 'add' THEN exp(pairs.new) - exp(new_before)
+                ELSE exp(other_before) - exp(other) END AS d,
+            CASE WHEN lost THEN probe = 'staleness'
+                WHEN probe = 'staleness' OR kind = 'replace' THEN pairs.new > other
+                WHEN kind = 'add' THEN pairs.new > new_before
+                ELSE other < other_before END::INTEGER AS s
+        FROM pairs JOIN edits USING (edit)
+    ), facts AS (
+        SELECT model, method, interval, edit, probe, max(later_link) AS later_link,
+            max(exp(new)) FILTER (own) AS p_own, max(exp(other)) FILTER (own) AS p_other,
+            max(d) FILTER (own) AS d, max(s) FILTER (own) AS s, max(exact::INTEGER) FILTER (own) AS exact,
+            favg(d) FILTER (NOT own) AS generalization_d, favg(s) FILTER (NOT own) AS generalization_s,
+            favg(exact::INTEGER) FILTER (NOT own) AS generalization_exact
+        FROM judged GROUP BY ALL
+    ), others AS (
+        SELECT model, method, interval, edit, probe,
+            favg(bleedover) FILTER (role = 'random') AS bleedover_random,
+            favg(bleedover) FILTER (role = 'nearest') AS bleedover_nearest,
+            favg(exact_before::INTEGER) FILTER (role = 'random') AS random_exact_before,
+            favg(exact::INTEGER) FILTER (role = 'random') AS random_exact,
+            favg(exact_before::INTEGER) FILTER (role = 'nearest') AS nearest_exact_before,
+            favg(exact::INTEGER) FILTER (role = 'nearest') AS nearest_exact
+        FROM (SELECT *, {BLEEDOVER} AS bleedover FROM probes)
+        WHERE probe = 'neighbors' AND exact IS NOT NULL GROUP BY ALL
+    ), lost AS (
+        SELECT model, method, interval, edit, probe, count(*) FILTER (reason = '{NOT_FINITE}') AS {NOT_FINITE}
+        FROM probes GROUP BY ALL
+    ), numbers AS (
+        SELECT * FROM (SELECT * FROM facts UNION ALL BY NAME SELECT * FROM others)
+        JOIN lost USING (model, method, interval, edit, probe)
+    ), asking AS (
+        -- A superseded fact has failed, too, if the edit has failed that should have replaced it.
+        SELECT n.model, n.method, n.interval, n.probe, n.edit, coalesce(f.failed, l.failed) AS failed
+        FROM numbers n JOIN edits USING (edit)
+        LEFT JOIN failures f ON (f.model, f.method, f.edit) = (n.model, n.method, n.edit)
+        LEFT JOIN (SELECT model, method, chain, link, min(failed) AS failed FROM failures GROUP BY ALL) l
+            ON (l.model, l.method, l.chain, l.link) = (n.model, n.method, edits.chain, n.later_link)
+    )
+    SELECT m.place AS m, k.place AS k, a.interval, dates.old_date, dates.new_date, a.probe, e, a.edit,
+        a.failed, edits.interval AS made_in,
+        edits.* EXCLUDE (edit, interval, old_date, new_date, e), a.model, a.method,
+        jobs.* EXCLUDE (model, method), n.* EXCLUDE (model, method, interval, edit, probe)
+    FROM asking a JOIN models m ON a.model = m.name JOIN methods k ON a.method = k.name
+    JOIN edits USING (edit) JOIN dates ON dates.interval = a.interval
+    JOIN jobs ON (jobs.model, jobs.method) = (a.model, a.method)
+    LEFT JOIN numbers n ON a.failed IS NULL
+        AND (n.model, n.method, n.interval) = (a.model, a.method, a.interval)
+        AND (n.edit, n.probe) = (a.edit, a.probe)"""

@@ -1,0 +1,208 @@
+"""Prints the scores of a stream by interval, in the way of the WikiFactDiff paper's Table 6."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from factdrift.core.owned import atomic_path
+from factdrift.evaluation.ability.record import read_ability
+from factdrift.evaluation.methods.record import title_of
+from factdrift.evaluation.scores.intervals import Interval, grid, interval
+from factdrift.evaluation.scores.table import skipped_lines
+from factdrift.evaluation.skipped import Skipped
+from factdrift.models.alignment import NOT_FINITE
+from factdrift.models.bundled.known import recall_lines
+
+COLUMNS = {
+    "efficacy_d": ("Efficacy D", "current", "d"),
+    "efficacy_s": ("S", "current", "s"),
+    "efficacy_exact": ("Exact", "current", "exact"),
+    "generalization_d": ("General. D", "current", "generalization_d"),
+    "generalization_s": ("S", "current", "generalization_s"),
+    "retention_s": ("Retention S", "retention", "s"),
+    "retention_exact": ("Exact", "retention", "exact"),
+    "staleness_s": ("Stale S", "staleness", "s"),
+    "staleness_exact": ("Exact", "staleness", "exact"),
+    "bleedover_random": ("Bleed. random", "neighbors", "bleedover_random"),
+    "bleedover_nearest": ("nearest", "neighbors", "bleedover_nearest"),
+    "nearest_exact": ("Nearest", "neighbors", "nearest_exact"),
+}
+"""Name -> title, kind of probe, and column of STREAM_SCORES; shares times 100."""
+
+PROBES = ("current", "retention", "staleness", "neighbors")
+_SHARES = ("s", "exact", "generalization_s", "nearest_exact")
+"""Columns whose values are shares, from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The scores of all models and methods, by interval."""
+
+    scores: dict[tuple[str, str, int], list[dict[str, Any]]]
+    """(model, method, interval) -> rows of STREAM_SCORES."""
+    dates: dict[int, tuple[str, str]]
+    made: dict[tuple[str, str, int], dict[str, Any]]
+    """(model, method, interval) -> row of INTERVALS."""
+    seconds: dict[tuple[str, str, int], float]
+    """(model, method, interval) -> seconds for each edit, without evaluation."""
+    perplexity: dict[str, float]
+    """Model -> perplexity without any edit, where it is measured."""
+    texts: dict[str, str]
+    """Model -> the text of the perplexity."""
+    skipped: list[Skipped]
+    sources: dict[tuple[str, str], str]
+    """(model, method) -> where hyper-parameters come from, if some were derived."""
+    below: list[str]
+
+    @classmethod
+    def read(
+        cls, scores: Path, intervals: Path, costs: Path, ability: Sequence[Path], bundled: Sequence[Path]
+    ) -> Stream:
+        rows: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+        dates: dict[int, tuple[str, str]] = {}
+        columns = [*dict.fromkeys(column for _, _, column in COLUMNS.values()), "probe", "failed", "edit"]
+        columns.append(NOT_FINITE)
+        named = ["model", "method", "interval", "old_date", "new_date"]
+        for row in pq.read_table(scores, columns=[*named, *columns]).to_pylist():
+            rows.setdefault((row["model"], row["method"], row["interval"]), []).append(row)
+            dates[row["interval"]] = (row["old_date"], row["new_date"])
+        told = pq.read_table(intervals).to_pylist()
+        made = {(row["model"], row["method"], row["interval"]): row for row in told}
+        spent = json.loads(costs.read_text(encoding="utf-8"))
+        measured = [read_ability(path) for path in ability]
+        return cls(
+            scores=rows,
+            dates=dict(sorted(dates.items())),
+            made=made,
+            seconds={
+                (job["model"], job["method"], part["interval"]): part["edit_seconds"] / part["edits"]
+                for job in spent
+                for part in job.get("intervals", ())
+            },
+            perplexity={each.name: each.perplexity for each in measured if each.perplexity is not None},
+            texts={each.name: f"{each.text}, {each.tokens:,} tokens" for each in measured if each.text},
+            skipped=[Skipped(*(job[key] for key in Skipped._fields)) for job in spent if "skipped" in job],
+            sources={(job["model"], job["method"]): job["source"] for job in spent if job.get("derived")},
+            below=list(recall_lines(bundled)),
+        )
+
+    @property
+    def groups(self) -> list[tuple[str, str]]:
+        """(model, method), in the order of the configuration."""
+        return list(dict.fromkeys(key[:2] for key in self.scores))
+
+    def title(self, model: str, method: str) -> str:
+        return title_of(method) + ("*" if (model, method) in self.sources else "")
+
+    def value(self, model: str, method: str, number: int, name: str) -> Interval | None:
+        """The mean of a column of COLUMNS over the edits that did not fail, times 100."""
+        _, probe, column = COLUMNS[name]
+        rows = self.scores.get((model, method, number), [])
+        values = [100 * row[column] for row in rows if row["probe"] == probe and row[column] is not None]
+        return interval(values, top=100 if column in _SHARES else None)
+
+    def asked(self, model: str, method: str, number: int) -> str:
+        """The edits whose probes of each kind are scored after an interval, in the order of PROBES."""
+        rows = self.scores.get((model, method, number), [])
+        kinds = [row["probe"] for row in rows if row["failed"] is None]
+        return "/".join(f"{kinds.count(kind):,}" for kind in PROBES)
+
+    def not_finite(self, model: str, method: str, number: int) -> int:
+        """Of these, those with a probe for which the output is not finite."""
+        return sum(bool(row[NOT_FINITE]) for row in self.scores.get((model, method, number), []))
+
+    def surprise(self, model: str, method: str, number: int) -> float | None:
+        """The perplexity after an interval."""
+        if method == "none":
+            return self.perplexity.get(model)
+        found: float | None = self.made.get((model, method, number), {}).get("perplexity")
+        return found
+
+    def edits(self, model: str, number: int) -> int:
+        """The edits that have been made after an interval, failed ones too."""
+        found = [self.made[key]["so_far"] for key in self.made if (key[0], key[2]) == (model, number)]
+        return max(found, default=0)
+
+
+def write_report(stream: Stream, text: Path, table: Path) -> list[str]:
+    """Writes the table as text and as comma-separated values; returns the lines of the text."""
+    said = [*lines(stream), *stream.below]
+    with atomic_path(text) as path:
+        path.write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
+    with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        bounds = [name for column in COLUMNS for name in (column, f"{column}_ci95", f"{column}_n")]
+        last = ("perplexity", "tasks", "failed", NOT_FINITE, "entries", "state_bytes", "seconds_per_edit")
+        writer.writerow(["model", "method", "interval", "old_date", "new_date", "so_far", *bounds, *last])
+        for model, method in stream.groups:
+            for number, dates in stream.dates.items():
+                found = [stream.value(model, method, number, name) for name in COLUMNS]
+                numbers = [cell for one in found for cell in _cells(one)]
+                made = stream.made.get((model, method, number), {})
+                surprise = stream.surprise(model, method, number)
+                seconds = stream.seconds.get((model, method, number))
+                writer.writerow(
+                    [
+                        *(model, method, number, *dates, stream.edits(model, number), *numbers),
+                        "" if surprise is None else f"{surprise:.6g}",
+                        *(_given(made.get(name)) for name in ("tasks", "failed")),
+                        stream.not_finite(model, method, number),
+                        *(_given(made.get(name)) for name in ("entries", "state_bytes")),
+                        "" if seconds is None else f"{seconds:.6g}",
+                    ]
+                )
+    return said
+
+
+def lines(stream: Stream) -> Iterator[str]:
+    """The table as text: for each model a block for each method, in it a line for each interval."""
+    yield "Edits of a stream, interval by interval, each on top of all earlier ones"
+    yield "Means with 95 % confidence intervals (1.96 sd / sqrt(n)), times 100; Kept: bytes beside the model."
+    yield "n: facts asked: new/earlier/superseded/with neighbours; intervals are over the facts of one model."
+    yield "Not finite: of these, those for which the output of the model is not finite."
+    header = ["", "Edits", "n", *(title for title, _, _ in COLUMNS.values())]
+    header += ["Perplexity", "Kept", "Failed", "Not finite"]
+    for model in dict.fromkeys(model for model, _ in stream.groups):
+        for method in [method for one, method in stream.groups if one == model]:
+            yield ""
+            yield f"{model}, {stream.title(model, method)}"
+            yield from grid(header, [_line(stream, model, method, number) for number in stream.dates])
+        yield ""
+        if model in stream.texts:
+            yield f"Perplexity on {stream.texts[model]}"
+        yield from skipped_lines(stream.skipped, model)
+        for (named, method), source in stream.sources.items():
+            if named == model:
+                yield f"{stream.title(model, method)} {source}"
+
+
+def _line(stream: Stream, model: str, method: str, number: int) -> list[str]:
+    surprise = stream.surprise(model, method, number)
+    made = stream.made.get((model, method, number), {})
+    return [
+        stream.dates[number][1],
+        f"{stream.edits(model, number):,}",
+        stream.asked(model, method, number),
+        *(str(stream.value(model, method, number, name) or "-") for name in COLUMNS),
+        "-" if surprise is None else f"{surprise:.4g}",
+        "-" if made.get("state_bytes") is None else f"{made['state_bytes']:,}",
+        str(made.get("failed", 0)),
+        str(stream.not_finite(model, method, number)),
+    ]
+
+
+def _cells(found: Interval | None) -> tuple[str, str, str]:
+    if found is None:
+        return "", "", ""
+    return f"{found.mean:.6g}", "" if found.half != found.half else f"{found.half:.6g}", str(found.n)
+
+
+def _given(value: Any) -> str:
+    return "" if value is None else str(value)

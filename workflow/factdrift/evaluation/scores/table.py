@@ -1,0 +1,295 @@
+"""Prints scores as the WikiFactDiff paper's Table 6, and as Table 7 for facts that the model knew before."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+
+from factdrift.core.owned import atomic_path, claim
+from factdrift.evaluation.methods.record import title_of
+from factdrift.evaluation.scores.general import measured_lines, measured_values
+from factdrift.evaluation.scores.intervals import Interval, grid, interval
+from factdrift.evaluation.skipped import Skipped
+from factdrift.models.bundled.known import recall_lines
+
+COLUMNS = {
+    "efficacy_d": "Efficacy D",
+    "efficacy_s": "Efficacy S",
+    "generalization_d": "General. D",
+    "generalization_s": "General. S",
+    "bleedover_random": "Bleed. random",
+    "bleedover_nearest": "Bleed. nearest",
+    "fluency": "Fluency",
+}
+"""Columns of Table 6, in its order; all but fluency are multiplied by 100."""
+
+ACCURACIES = {
+    "exact": "Exact",
+    "greedy": "Greedy",
+    "generalization_exact": "Gen. exact",
+    "generalization_greedy": "Gen. greedy",
+    "nearest_exact_before": "Nearest before",
+    "nearest_exact": "Nearest after",
+    "fluency_full": "Fluency, full",
+}
+_PLAIN = ("fluency", "fluency_full")
+_SHARES = ("efficacy_s", "generalization_s", *(name for name in ACCURACIES if name not in _PLAIN))
+"""Columns whose values are shares, from 0 to 1."""
+
+
+class Group(NamedTuple):
+    """The scores of one method on one model for one kind of edit."""
+
+    model: str
+    kind: str
+    method: str
+    rows: list[dict[str, Any]]
+    cost: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The method as tables name it, with an asterisk if values of it were derived and not tuned."""
+        return title_of(self.method) + ("*" if self.cost.get("derived") else "")
+
+    @property
+    def lasting(self) -> list[dict[str, Any]]:
+        """The rows of edits that did not fail."""
+        return [row for row in self.rows if row["failed"] is None]
+
+    @property
+    def failed(self) -> int:
+        return sum(row["failed"] is not None for row in self.rows)
+
+    @property
+    def not_finite(self) -> int:
+        """The edits that did not fail, but after which the output for a probe is not finite."""
+        return sum(bool(row.get("not_finite")) for row in self.lasting)
+
+    @property
+    def models(self) -> int:
+        """The number of edited models; 1 for the unedited one."""
+        return len({row.get("state") for row in self.lasting})
+
+    def seconds(self) -> float | None:
+        """Seconds for each edit, without evaluation."""
+        edits = self.cost.get("edits", 0)
+        return self.cost["edit_seconds"] / edits if edits else None
+
+    def value(self, column: str) -> Interval | None:
+        """The interval of a column over the edits that did not fail, which allows for edits in one model."""
+        factor = 1 if column in _PLAIN else 100
+        found = [row for row in self.lasting if row[column] is not None]
+        top = 100 if column in _SHARES else None
+        return interval([factor * row[column] for row in found], [row.get("state") for row in found], top)
+
+    def fewer(self) -> str:
+        """The columns whose means are over fewer edits than did not fail, with their number."""
+        titles: dict[int, list[str]] = {}
+        for column, title in {**COLUMNS, **ACCURACIES}.items():
+            found = self.value(column)
+            if found is not None and found.n < len(self.lasting):
+                titles.setdefault(found.n, []).append(title)
+        return "; ".join(f"{n:,} edits in {', '.join(named)}" for n, named in titles.items())
+
+
+def read_groups(scores: Path, costs: Path, known_only: bool = False) -> list[Group]:
+    """Scores grouped by model, kind of edit and method, in the order of the table.
+
+    `known_only`: only edits whose obsolete object the unedited model writes.
+    """
+    spent = {(each["model"], each["method"]): each for each in json.loads(costs.read_text(encoding="utf-8"))}
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in pq.read_table(scores).to_pylist():
+        rows = groups.setdefault((row["model"], row["kind"], row["method"]), [])
+        if row["known_before"] or not known_only:
+            rows.append(row)
+    ordered = sorted(groups, key=lambda key: list(dict.fromkeys(one[:2] for one in groups)).index(key[:2]))
+    return [Group(*key, groups[key], spent.get((key[0], key[2]), {})) for key in ordered]
+
+
+def read_skipped(costs: Path) -> list[Skipped]:
+    """The methods that could not edit a model, with the reason."""
+    return skipped_among(json.loads(costs.read_text(encoding="utf-8")))
+
+
+def skipped_among(entries: Iterable[Mapping[str, Any]]) -> list[Skipped]:
+    """Those of the descriptions of runs that say why a method was skipped."""
+    return [Skipped(*(each[key] for key in Skipped._fields)) for each in entries if "skipped" in each]
+
+
+KINDS = {
+    "replace": "replacements",
+    "add": "additions: D and S compare the new object's probability with that before the edit",
+    "archive": "archives: D and S compare the obsolete object's probability with that before the edit",
+}
+
+
+CHAT = "prompts are turns of a user in the model's chat template"
+
+UNKNOWN = {
+    "replace": "No edit is in this table: the unedited model writes the obsolete object of none of them.",
+    "add": "No edit is in this table: an addition has no obsolete object that the model could know.",
+    "archive": "No edit is in this table: the unedited model writes the obsolete object of none of them.",
+}
+"""Why a table of facts that the model knew has no row, by kind of edit."""
+
+
+def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) -> Iterator[str]:
+    """The table as text, with the methods that could not edit a model."""
+    yield title
+    yield "Means with 95 % confidence intervals (1.96 sd / sqrt(n)); all but fluency and seconds times 100."
+    yield "n: edits that did not fail. Not finite: of these, edits after which the output for a probe is not."
+    for model, kind in dict.fromkeys((group.model, group.kind) for group in groups):
+        mine = [group for group in groups if (group.model, group.kind) == (model, kind)]
+        edits = max(len(group.rows) for group in mine)
+        yield ""
+        asked = any(row["template"] == "chat" for group in mine for row in group.rows)
+        yield f"{model}, {edits:,} {KINDS[kind]}" + (f"; {CHAT}" if asked else "")
+        if not edits:
+            yield UNKNOWN[kind]
+            yield from skipped_lines(skipped, model)
+            continue
+        yield from grid(["", "n", *COLUMNS.values(), "Seconds"], [_cells(group, COLUMNS) for group in mine])
+        yield ""
+        yield from grid(["", *ACCURACIES.values(), "Failed", "Not finite"], [_more(group) for group in mine])
+        yield from _about(mine)
+        yield from measured_lines({group.title: group.lasting for group in mine})
+        yield from skipped_lines(skipped, model)
+        for group in mine:
+            if group.cost.get("derived"):
+                yield f"{group.title} {group.cost['source']}"
+        for texts in dict.fromkeys(group.cost.get("moments") for group in mine):
+            if texts:
+                named = ", ".join(group.title for group in mine if group.cost.get("moments") == texts)
+                yield f"{named}: second moments over {texts}"
+    for model in dict.fromkeys(each.model for each in skipped):
+        if model not in {group.model for group in groups}:
+            yield ""
+            yield f"{model}, no method"
+            yield from skipped_lines(skipped, model)
+
+
+def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
+    """A line for each reason why methods do not run on a model."""
+    mine = [each for each in skipped if each.model == model]
+    for reason in dict.fromkeys(each.skipped for each in mine):
+        named = [title_of(each.method) for each in mine if each.skipped == reason]
+        yield f"{', '.join(named)} skipped: {reason}"
+
+
+def _cells(group: Group, columns: Sequence[str] | dict[str, str]) -> list[str]:
+    seconds = group.seconds()
+    values = [str(group.value(column) or "-") for column in columns]
+    last = "-" if seconds is None else f"{seconds:.3g}"
+    return [group.title, f"{len(group.lasting):,}", *values, last]
+
+
+def _more(group: Group) -> list[str]:
+    values = [str(group.value(column) or "-") for column in ACCURACIES]
+    return [group.title, *values, str(group.failed), str(group.not_finite)]
+
+
+def _about(groups: Sequence[Group]) -> Iterator[str]:
+    """Lines on means over fewer edits, and on intervals of edits that are in one model together."""
+    for text in dict.fromkeys(group.fewer() for group in groups):
+        if text:
+            yield f"{', '.join(group.title for group in groups if group.fewer() == text)}: {text}"
+    for group in groups:
+        if group.method == "none" or group.models == len(group.lasting) or len(group.lasting) < 2:
+            continue
+        if group.models == 1:
+            yield f"{group.title}: all edits are in one model, and intervals are over its edits only"
+        else:
+            yield f"{group.title}: intervals are by edited model, of which there are {group.models:,}"
+
+
+def write_table(
+    groups: Sequence[Group],
+    title: str,
+    text: Path,
+    table: Path,
+    skipped: Sequence[Skipped] = (),
+    below: Sequence[str] = (),
+) -> None:
+    """Writes the table as text, with the lines `below` it, and the same numbers as comma-separated values."""
+    said = [*lines(groups, title, skipped), *below]
+    with atomic_path(text) as path:
+        path.write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
+    columns = [*COLUMNS, *ACCURACIES]
+    with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        bounds = [name for column in columns for name in (column, f"{column}_ci95", f"{column}_n")]
+        writer.writerow(["model", "kind", "method", "edits", "failed", "not_finite", *bounds, *_LAST])
+        for group in groups:
+            found = [group.value(column) for column in columns]
+            numbers = [
+                number for one in found for number in (*(_number(one, place) for place in (0, 1)), _n(one))
+            ]
+            seconds = group.seconds()
+            end: list[Any] = ["" if seconds is None else f"{seconds:.6g}", group.cost.get("peak_mb", "")]
+            named = [group.model, group.kind, group.method, len(group.rows), group.failed, group.not_finite]
+            general = measured_values(group.lasting)
+            perplexity = general.pop("Perplexity", None)
+            tasks = json.dumps({name: each.mean for name, each in general.items()}) if general else ""
+            end += [_number(perplexity, 0), _number(perplexity, 1), tasks]
+            writer.writerow([*named, *numbers, *end, group.cost.get("source", ""), ""])
+        for each in skipped:
+            row = [each.model, "", each.method, 0, 0, 0, *[""] * (len(bounds) + len(_LAST) - 1), each.skipped]
+            writer.writerow(row)
+
+
+_LAST = (
+    *("seconds_per_edit", "peak_mb", "perplexity", "perplexity_ci95", "tasks"),
+    *("source", "skipped"),
+)
+"""The last columns of the table as comma-separated values."""
+
+
+def _number(found: Interval | None, place: int) -> str:
+    return "" if found is None or math.isnan(found[place]) else f"{found[place]:.6g}"
+
+
+def _n(found: Interval | None) -> int:
+    return 0 if found is None else found.n
+
+
+def unaligned_lines(paths: Sequence[Path]) -> Iterator[str]:
+    """Lines with the numbers of unaligned probes by reason, and of edits that were left out."""
+    for path in paths:
+        rows = pq.read_table(path).to_pylist()
+        reasons = ", ".join(
+            f"{count:,} {reason}" for reason, count in Counter(row["reason"] for row in rows).items()
+        )
+        if rows:
+            edits = len({row["edit"] for row in rows if row["excludes"]})
+            left = f"{edits:,} edits are left out"
+            yield f"{rows[0]['model']}: {len(rows):,} probes are not aligned ({reasons}); {left}"
+
+
+def write_tables(
+    scores: Path, costs: Path, unaligned: Sequence[Path], output: Path, bundled: Sequence[Path] = ()
+) -> None:
+    """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them.
+
+    `bundled`: folders of bundled models, whose recall is printed below the tables.
+    """
+    claim(output, (f"{name}.{form}" for name in ("table6", "table7") for form in ("txt", "csv")))
+    skipped = read_skipped(costs)
+    for name, title, known in (
+        ("table6", "All edits (Table 6 of the WikiFactDiff paper)", False),
+        ("table7", "Edits of facts that the model knew before (Table 7)", True),
+    ):
+        groups = read_groups(scores, costs, known)
+        text, table = output / f"{name}.txt", output / f"{name}.csv"
+        known_lines = list(recall_lines(bundled))
+        write_table(groups, title, text, table, skipped, known_lines)
+        print("\n".join([*lines(groups, title, skipped), *known_lines]), end="\n\n")
+    for line in unaligned_lines(unaligned):
+        print(f"skipped: {line}")

@@ -1,0 +1,224 @@
+"""Makes edits independently, sequentially, or in one batch change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import torch
+
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.methods.record import Record, records
+from factdrift.evaluation.methods.refusals import blocks_of, check
+from factdrift.evaluation.methods.registry import method_of, named
+from factdrift.evaluation.states.plain import InPlace
+from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
+from factdrift.models.families import shape_of
+from factdrift.models.loaded import Loaded
+from factdrift.models.memory import free_bytes
+from factdrift.models.precise import is_quantized
+
+FT_COPIES = 4
+"""Matrices for each one that fine-tuning trains: the change, its gradient, and the two moments of Adam."""
+ROUNDED_COPIES = 2
+"""Matrices for each one whose change is rounded to the weights: before and after all are put together."""
+SHARE = 0.6
+"""Share of the free memory that these matrices may use, by estimate."""
+CPU_BYTES = 1 << 32
+"""Memory for them on the CPU."""
+
+
+def _listed(wanted: Callable[[Record], bool]) -> str:
+    """The names of some of factdrift's methods."""
+    return ", ".join(name for name, record in records().items() if wanted(record))
+
+
+def edited(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts, regime: str = "independent"
+) -> Edited:
+    """The changes that a method makes for `edits`.
+
+    `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
+    all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
+    for all facts together, by methods that can. Those that change no weight have one index or codebook for
+    all facts in both. `stream`: as `sequential`, after earlier calls, whose `deltas` and
+    `memory` are `artefacts.before` and `artefacts.memory`; returns all that is then in place. Raises
+    CannotEdit if the method does not support the regime, and InputError if it changes a block that the model
+    does not have.
+    """
+    check_layers(loaded, hyper)
+    record = hyper.record
+    if regime == "independent" and record.alone:
+        result = method_of(hyper)(loaded, edits, hyper, artefacts)
+    elif record.together and (regime == "batch" or record.in_order):
+        result = named(record.together)(loaded, edits, hyper, artefacts)
+    elif record.in_stream and regime == "stream":
+        result = named(record.in_stream)(loaded, edits, hyper, artefacts)
+    elif regime in ("sequential", "stream") and record.changes == "weights":
+        result = _in_turn(loaded, edits, hyper, artefacts, regime)
+    else:
+        raise CannotEdit(
+            f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for "
+            f"{_listed(lambda each: bool(each.together))}, sequential for methods that change weights, "
+            f"stream for all but none, independent for all but {_listed(lambda each: not each.alone)}"
+        )
+    if hyper.get("precision") == "weights":
+        result.deltas = rounded(loaded.model, result.deltas)
+    return result
+
+
+class Maker(Protocol):
+    """Makes edits of one method, and applies them while they are probed."""
+
+    def made(self, edits: Sequence[Edit]) -> AbstractContextManager[tuple[Loaded, Edited]]:
+        """The model to probe, with the changes to apply to it, until the end of the `with` block."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """A Maker of the methods that return changes of weights, or a text before each probe."""
+
+    loaded: Loaded
+    hyper: Hyper
+    artefacts: Artefacts
+    regime: str = "independent"
+
+    def made(self, edits: Sequence[Edit]) -> AbstractContextManager[tuple[Loaded, Edited]]:
+        found = edited(self.loaded, edits, self.hyper, self.artefacts, self.regime)
+        return nullcontext((self.loaded, found))
+
+
+def maker(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "independent") -> Maker:
+    """What makes the edits of a method; raises InputError if the method does not support the regime."""
+    if hyper.own is None or not hyper.own.plain:
+        return Changes(loaded, hyper, artefacts, regime)
+    if regime == "batch":
+        raise CannotEdit(
+            f"edit.regime: batch: {hyper.method} takes one update at a time; choose independent or sequential"
+        )
+    check_layers(loaded, hyper)
+    return InPlace(loaded, hyper)
+
+
+def at_a_time(loaded: Loaded, hyper: Hyper, regime: str, edits: int) -> int:
+    """How many of `edits` edits are made and probed at a time.
+
+    One, if each changes the model in place; fewer than all if their full matrices, with what the optimiser
+    keeps for each, would by estimate not fit into the memory.
+    """
+    if regime != "independent":
+        return edits
+    if hyper.own and hyper.own.plain:
+        return 1
+    if not hyper:
+        return edits  # nothing is changed here, as with `none` or in a checkpoint that was made elsewhere
+    check_layers(loaded, hyper)
+    need = matrix_bytes(loaded, hyper)
+    room = SHARE * free_bytes(loaded.device, CPU_BYTES)
+    return edits if need * edits <= room else max(1, int(room / need))
+
+
+def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
+    """Bytes of the full matrices that one edit needs at a time; 0 for changes that are kept as factors."""
+    spec = loaded.spec
+    itemsize: int = loaded.change_dtype.itemsize
+    record = hyper.record
+    if hyper.own is not None or record.changes != "weights" or not record.alone:
+        return 0
+    if record.edits == "trained":
+        names = [spec.trained(layer) for layer in hyper.layers]
+        each = FT_COPIES + int(hyper["precision"] == "weights")
+    elif hyper.get("precision") == "weights":
+        each = ROUNDED_COPIES
+        if record.matrices:
+            names = named(record.matrices)(loaded, hyper)
+        else:
+            parts = spec.mlp_matrices if record.edits == "all" else (spec.down,)
+            names = [spec.module(layer, part) for layer in blocks_of(spec, hyper) for part in parts]
+    else:
+        return 0
+    shapes = [shape_of(loaded.model.get_submodule(name)) for name in names]
+    numbers = sum(out * into for out, into in shapes)
+    return each * itemsize * numbers
+
+
+def check_layers(loaded: Loaded, hyper: Hyper) -> None:
+    """Raises InputError if the method changes a block that the model does not have, or cannot edit it."""
+    for layer in hyper.layers:
+        if not 0 <= layer < loaded.spec.layers:
+            key = "layer" if "layer" in hyper else "layers"
+            raise InputError(
+                f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
+                f"{loaded.spec.layers - 1}"
+            )
+    if hyper.own is None and hyper.record.changes == "weights" and is_quantized(loaded.model.config):
+        raise CannotEdit(
+            f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no matrices "
+            "that could be changed; give the model without quantization, or use "
+            f"{_listed(lambda each: each.changes != 'weights')}"
+        )
+    check(loaded.spec, hyper, loaded.name)
+
+
+def _in_turn(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts, regime: str
+) -> Edited:
+    """Makes edits one after another, or `turn` of them at a time; those of a turn are made together.
+
+    They come after the edits of `artefacts.before` and `artefacts.memory`, whose changes are in the result.
+    In the regime `stream` the factors of many edits become one matrix, where that is smaller.
+    """
+    total: Deltas = dict(artefacts.before)
+    failed: dict[int, str] = {}
+    memory = artefacts.memory
+    make, turn = method_of(hyper), 1
+    if hyper.own is None and "turn" in hyper:
+        make, turn = named(hyper.record.together), hyper["turn"]
+    for start in range(0, len(edits), turn):
+        some = edits[start : start + turn]
+        with applied(loaded.model, total, 0):
+            now = replace(artefacts, before=total, memory=memory)
+            one = make(loaded, some, hyper, now)
+        if one.contexts is not None:
+            raise CannotEdit(
+                f"edit.regime: {regime}: {hyper.method} puts texts before prompts, which no others follow; "
+                "choose independent"
+            )
+        failed |= {start + place: reason for place, reason in one.failed.items()}
+        if len(one.failed) < len(some):
+            total |= {name: _sum(total.get(name), delta) for name, delta in one.deltas.items()}
+            memory = one.memory
+        if regime == "stream":
+            total = {name: folded(delta) for name, delta in total.items()}
+    owner = [-1 if place in failed else 0 for place in range(len(edits))]
+    return Edited(total, failed=failed, owner=owner, memory=memory)
+
+
+def _sum(before: LowRank | Dense | None, more: LowRank | Dense) -> LowRank | Dense:
+    """The sum of two changes of one matrix, each with a single edit."""
+    match before, more:
+        case None, _:
+            return more
+        case LowRank(), LowRank():
+            return LowRank(torch.cat([before.read, more.read], 2), torch.cat([before.write, more.write], 2))
+        case Dense(), Dense():
+            bias = more.bias if before.bias is None or more.bias is None else before.bias + more.bias
+            return Dense(before.weight + more.weight, bias)
+        case _, _:
+            return _sum(_dense(before), _dense(more))
+
+
+def folded(delta: LowRank | Dense) -> LowRank | Dense:
+    """A change as one matrix, if its factors have more numbers."""
+    if isinstance(delta, Dense):
+        return delta
+    (_, into, rank), out = delta.read.shape, delta.write.shape[1]
+    return _dense(delta) if rank * (into + out) > into * out else delta
+
+
+def _dense(delta: LowRank | Dense) -> Dense:
+    return Dense(delta.write @ delta.read.transpose(1, 2)) if isinstance(delta, LowRank) else delta

@@ -1,0 +1,188 @@
+"""Methods of the user's own that change a model in place or wrap it, one edit at a time. Imports torch."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import random
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Edit, Edited
+from factdrift.evaluation.methods.own import DOCUMENT
+from factdrift.evaluation.methods.registry import own_function
+from factdrift.models.leaks import tokenizer_state
+from factdrift.models.loaded import Loaded
+from factdrift.models.snapshot import Snapshot
+from factdrift.models.templated import untemplated
+
+Making = Callable[[Sequence[Edit]], tuple[Loaded, Edited]]
+"""Makes edits in turn; returns the model to probe, and which of them failed."""
+
+MOST = 200
+"""Characters of the reason why an edit has failed."""
+
+
+class InPlace:
+    """Calls a plain method on a model, and restores the model after its edits have been probed.
+
+    The function is called as `edit(model, tokenizer, update, **hyper)` with the model itself, in evaluation
+    mode, whose parameters require gradients; a copy of the tokenizer, which is restored with the model; and
+    an `Edit`. Random numbers are seeded by the id of the edit. `changes`, an attribute of the function, may
+    name the parameters that it changes, so that only these are copied.
+    """
+
+    def __init__(self, loaded: Loaded, hyper: Hyper):
+        assert hyper.own is not None
+        self._loaded, self._hyper, self._given = loaded, hyper, hyper.own.given
+        self._function = own_function(hyper.own)
+        self._tokenizer = copy.deepcopy(untemplated(loaded.tokenizer))
+        self._tokens = tokenizer_state(self._tokenizer)
+        self._patterns = self._named()
+        self._start = Snapshot(loaded.model, self._patterns)
+        self._said = False
+
+    @contextlib.contextmanager
+    def made(self, edits: Sequence[Edit]) -> Iterator[tuple[Loaded, Edited]]:
+        """The model with all edits in place, made in turn, until the end of the `with` block.
+
+        An edit fails if the function raises an exception; the model is then as before it. Raises InputError
+        if the function returns what is no model, or changed a parameter that `changes` does not name.
+        """
+        with self.begun() as make:
+            yield make(edits)
+
+    @contextlib.contextmanager
+    def begun(self) -> Iterator[Making]:
+        """A function that makes more edits; all stay in place until the end of the `with` block."""
+        model: Any = self._loaded.model
+        untouched = True
+
+        def make(edits: Sequence[Edit]) -> tuple[Loaded, Edited]:
+            nonlocal model, untouched
+            failed: dict[int, str] = {}
+            for place, edit in enumerate(edits):
+                before = self._start
+                if not untouched and isinstance(model, nn.Module):
+                    before = Snapshot(model, self._patterns if model is self._loaded.model else ("*",))
+                untouched = False
+                try:
+                    model = self._called(model, edit)
+                except InputError:
+                    raise
+                except Exception as error:
+                    self._report(edit)
+                    failed[place] = f"{type(error).__name__}: {error}".partition("\n")[0][:MOST]
+                    self._check(before.restore())
+            alone = model is not self._loaded.model or not self._start.only_weights()
+            if isinstance(model, nn.Module):
+                model.eval()
+            if alone and len(failed) < len(edits):
+                self._check_logits(model, edits[0].prompt)
+            return replace(self._loaded, model=model, alone=alone), Edited(failed=failed)
+
+        try:
+            yield make
+        finally:
+            lost = self._start.restore()
+            if tokenizer_state(self._tokenizer) != self._tokens:
+                self._tokenizer = copy.deepcopy(untemplated(self._loaded.tokenizer))
+        self._check(lost)
+
+    def _called(self, model: Any, edit: Edit) -> Any:
+        """The model after one edit: the same one, or a wrapper that the function has returned."""
+        if isinstance(model, nn.Module):
+            for parameter in model.parameters():
+                parameter.requires_grad_(parameter.is_floating_point())
+        with seeded(edit.id, self._loaded.device), torch.enable_grad():
+            given = self._function(model, self._tokenizer, edit, **copy.deepcopy(dict(self._hyper)))
+        if given is None:
+            return model
+        if not callable(given):
+            raise InputError(
+                f"methods: {self._given}: it returned {type(given).__name__}; a plain method returns None "
+                f"or a model that is probed instead of the one it was given ({DOCUMENT})"
+            )
+        return given
+
+    @torch.no_grad()
+    def _check_logits(self, model: Any, prompt: str) -> None:
+        """Raises InputError if the model cannot be probed, since it does not give logits for each token."""
+        ids = torch.tensor([self._tokenizer(prompt).input_ids], device=self._loaded.device)
+        try:
+            found = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+            shape = tuple(found.shape)
+        except Exception as error:
+            raise InputError(
+                f"methods: {self._given}: the model that it left or returned cannot be run as it is probed, "
+                f"model(input_ids=..., attention_mask=..., use_cache=False).logits: {type(error).__name__}: "
+                f"{error} ({DOCUMENT})"
+            ) from error
+        tokens, vocabulary = ids.shape[1], min(len(self._tokenizer), self._loaded.spec.vocabulary)
+        if shape[:2] != (1, tokens) or len(shape) != 3 or shape[2] < vocabulary:
+            raise InputError(
+                f"methods: {self._given}: the model that it left or returned gives logits of shape {shape} "
+                f"for a text of {tokens} tokens; (1, {tokens}, {self._loaded.spec.vocabulary}) is expected "
+                f"({DOCUMENT})"
+            )
+
+    def _named(self) -> list[str]:
+        """The patterns of `changes`, with hyper-parameters filled in; all names if there are none."""
+        given = getattr(self._function, "changes", ("*",))
+        names = [name for name, _ in self._loaded.model.named_parameters()]
+        try:
+            patterns = [pattern.format(**self._hyper) for pattern in given]
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"methods: {self._given}: changes must be a list of patterns of names of parameters, such as "
+                f"'*.{{layer}}.mlp.*' for a hyper-parameter `layer`: {type(error).__name__}: {error}"
+            ) from None
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in names):
+                raise InputError(
+                    f"methods: {self._given}: changes: {self._loaded.name} has no parameter {pattern}; it "
+                    f"has {names[0]}, ..., {names[-1]}"
+                )
+        return patterns
+
+    def _check(self, lost: Sequence[str]) -> None:
+        if lost:
+            raise InputError(
+                f"methods: {self._given}: it changed {lost[0]}"
+                + (f" and {len(lost) - 1} others" if lost[1:] else "")
+                + f", which its attribute `changes` does not name, so that it cannot be restored ({DOCUMENT})"
+            )
+
+    def _report(self, edit: Edit) -> None:
+        """Prints where the function failed, the first time; tables have only the reason."""
+        if not self._said:
+            print(f"{self._given}: the edit {edit.id} failed; others are not reported here", file=sys.stderr)
+            traceback.print_exc()
+        self._said = True
+
+
+@contextlib.contextmanager
+def seeded(text: str, device: torch.device) -> Iterator[None]:
+    """Seeds the generators of torch, numpy and Python by a text, and restores their states at the end."""
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+    states = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        random.seed(seed)
+        np.random.seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])

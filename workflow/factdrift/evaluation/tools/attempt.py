@@ -1,0 +1,171 @@
+"""Shows one edit: a model before and after it, on the edited prompt, its paraphrases and neighbours. Imports
+torch.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.methods.record import title_of
+from factdrift.evaluation.questions.updates import BLANK
+from factdrift.evaluation.states.edited import maker
+from factdrift.models.alignment import AlignmentError, align
+from factdrift.models.loaded import Loaded
+from factdrift.models.scoring import generate, next_tokens, score
+
+TOP = 5
+"""The number of continuations that are shown."""
+
+WORDS = 8
+"""The number of tokens of a continuation."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """Probes around an edit: prompts that end before the object, and their objects."""
+
+    obsolete: str = ""
+    paraphrases: Sequence[str] = ()
+    neighbors: Sequence[tuple[str, str]] = ()
+
+
+def find_around(dataset: Path, prompt: str, subject: str, most: int = 6) -> Around:
+    """Finds the fact that a prompt asks for in a dataset, with its neighbours or facts of other subjects.
+
+    The prompt must be one of the dataset's, apart from an article before the subject; otherwise nothing is
+    found. `most`: the number of neighbours at most.
+    """
+    if not dataset.is_file():
+        return Around()
+    columns = ["subject", "update_prompt", "generalization_prompts", "objects", "neighborhood"]
+    rows = pq.read_table(dataset, columns=columns).to_pylist()
+    wanted = _template(prompt, subject)
+    alike = [
+        (row, cloze)
+        for row in rows
+        for cloze in (row["update_prompt"], *row["generalization_prompts"])
+        if _template(_before(cloze), row["subject"]["label"]) == wanted
+    ]
+    own = [row for row, _ in alike if row["subject"]["label"] == subject]
+    if own:
+        others = [
+            (fact["objects"][0]["prompt"], fact["objects"][0]["object"]) for fact in own[0]["neighborhood"]
+        ]
+        clozes = [own[0]["update_prompt"], *own[0]["generalization_prompts"]]
+    else:
+        others = [
+            (cloze, each) for row, cloze in alike for each in row["objects"] if each["decision"] == "obsolete"
+        ]
+        clozes = []
+    gone = [each["label"] for row in own for each in row["objects"] if each["decision"] == "obsolete"]
+    return Around(
+        obsolete=gone[0] if gone else "",
+        paraphrases=[_before(cloze) for cloze in clozes if _template(_before(cloze), subject) != wanted],
+        neighbors=[(_before(cloze), each["label"]) for cloze, each in others if each["label"]][:most],
+    )
+
+
+def _before(cloze: str) -> str:
+    return cloze.rpartition(BLANK)[0].rstrip()
+
+
+def _template(prompt: str, subject: str) -> str:
+    """A prompt with `{}` in place of the subject and of an article before it."""
+    blank = prompt.replace(subject, "{}") if subject in prompt else ""
+    return blank.replace("the {}", "{}").replace("The {}", "{}")
+
+
+def attempt(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, around: Around) -> Iterator[str]:
+    """Makes the edit and yields the lines to print; raises InputError if the edit fails."""
+    try:
+        align(loaded.tokenizer, edit.prompt, edit.target, subject=edit.subject)
+    except AlignmentError as error:
+        raise InputError(
+            f"the tokenizer of {loaded.name} does not split at the border of subject or target: {error}"
+        ) from None
+    wanted = [("new", edit.target), *([("old", around.obsolete)] if around.obsolete else [])]
+    parts = [
+        ("", [(f"{what} object", edit.prompt, label) for what, label in wanted]),
+        ("In other words", [(f"{prompt} ...", prompt, edit.target) for prompt in around.paraphrases]),
+        (
+            "Neighbours, which should stay",
+            [(f"{prompt} ...", prompt, label) for prompt, label in around.neighbors],
+        ),
+    ]
+    before = _Seen(_View(loaded), edit.prompt, parts)
+    start = time.perf_counter()
+    with maker(loaded, hyper, artefacts).made([edit]) as (model, made):
+        seconds = time.perf_counter() - start
+        if made.failed:
+            raise InputError(f"{hyper.method}: the edit failed: {made.failed[0]}")
+        after = _Seen(_View(model, made), edit.prompt, parts)
+    yield f"{title_of(hyper.method)} on {loaded.name}, {seconds:.2f} s"
+    yield ""
+    yield f"{edit.prompt} ..."
+    yield f"  {'before':<38}after"
+    for one, other in zip(before.continuations, after.continuations, strict=True):
+        yield f"  {one:<38}{other}".rstrip()
+    for (heading, asked), *chances in zip(parts, before.chances, after.chances, strict=True):
+        if asked:
+            yield from ("", heading) if heading else ("",)
+            width, named = (max(len(each[place]) for each in asked) for place in (0, 2))
+            for (title, _, label), one, other in zip(asked, *chances, strict=True):
+                yield f"  {title:<{width}}  {label:<{named}}  {one:>7} -> {other:>7}"
+
+
+class _Seen:
+    """What is shown of a model: continuations of a prompt, and chances of objects, by part of the text."""
+
+    def __init__(self, view: _View, prompt: str, parts: Sequence[tuple[str, list[tuple[str, str, str]]]]):
+        self.continuations = view.continuations(prompt)
+        self.chances = [[view.chance(asked, label) for _, asked, label in part] for _, part in parts]
+
+
+class _View:
+    """A model with one edit, or without any."""
+
+    def __init__(self, loaded: Loaded, edited: Edited | None = None):
+        self._loaded = loaded
+        self._edited = edited
+        self._changes = edited.changes if edited else None
+        self._owner = 0 if edited else -1
+
+    def _context(self, prompt: str) -> str:
+        """The text before a prompt."""
+        return self._edited.before(0, [prompt])[0] if self._edited else ""
+
+    def continuations(self, prompt: str) -> list[str]:
+        """The most probable continuations: the probability of the first token, and the greedy rest."""
+        ids = align(self._loaded.tokenizer, prompt, context=self._context(prompt)).ids
+        first = next_tokens(self._loaded, ids, TOP, self._changes, self._owner)
+        prompts = [[*ids, token] for token, _ in first]
+        rest = generate(self._loaded, prompts, [WORDS - 1] * TOP, self._changes, [self._owner] * TOP)
+        return [
+            f"{chance:7.2%}  {self._text([token, *more])}"
+            for (token, chance), more in zip(first, rest, strict=True)
+        ]
+
+    def _text(self, ids: list[int]) -> str:
+        """A continuation up to the end of its sentence, line or text."""
+        end = self._loaded.tokenizer.eos_token_id
+        said: str = self._loaded.tokenizer.decode(ids[: ids.index(end)] if end in ids else ids)
+        line = said.strip().split("\n")[0]
+        return line.split(". ")[0].removesuffix(".")[:26]
+
+    def chance(self, prompt: str, label: str) -> str:
+        """The geometric mean of the probabilities of an object's tokens, or why they cannot be aligned."""
+        try:
+            sentence = align(self._loaded.tokenizer, prompt, label, context=self._context(prompt))
+        except AlignmentError as error:
+            return error.reason
+        found = score(self._loaded, [sentence], self._changes, [self._owner])
+        return f"{math.exp(found.logprob[0]):.2%}"

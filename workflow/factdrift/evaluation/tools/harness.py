@@ -1,0 +1,184 @@
+"""Task files for EleutherAI's lm-evaluation-harness (package `lm_eval`), docs/answering.md: the questions of
+`answer run` and the clozes of `answer clozes`, with the same prompts, options and blanks.
+
+A folder of tasks is complete in itself and can be moved: a YAML file and a Parquet table for each task, and
+the function that reads the table beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from factdrift.core.errors import InputError
+from factdrift.core.owned import new_folder
+from factdrift.core.tables import write_parquet
+from factdrift.evaluation.ways.prompts import filled
+from factdrift.tempripple.schemas import TASKS
+from factdrift.tempripple.score import CONDITIONS
+
+Row = dict[str, Any]
+
+TAG = "factdrift"
+"""`--tasks` with this name runs all of them."""
+
+QUESTIONS = pa.schema(
+    [
+        ("id", pa.string()),
+        ("prompt", pa.string()),
+        ("choices", pa.list_(pa.string())),
+        ("answer", pa.int32()),
+    ]
+)
+"""The table of a task with options; `answer` is the place of the right one, from 0."""
+CLOZES = pa.schema([(name, pa.string()) for name in ("id", "prompt", "target")])
+"""The table of a task in which a model continues a text; `target` begins with the blank."""
+
+_COLUMNS = ("item_id", "question", "options", "answer_index")
+_TYPES = {
+    QUESTIONS: {
+        "output_type": "multiple_choice",
+        "doc_to_choice": "choices",
+        "doc_to_target": "answer",
+        "metric_list": [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
+    },
+    CLOZES: {
+        "output_type": "loglikelihood",
+        "doc_to_target": "target",
+        "metric_list": [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}],
+    },
+}
+_READER = "tables.py"
+_READ = '''"""Reads the table of a task, which is beside this file."""
+
+from pathlib import Path
+
+import datasets
+import pyarrow.parquet as pq
+
+
+def read(table, **_):
+    return {"test": datasets.Dataset(pq.read_table(Path(__file__).with_name(f"{table}.parquet")))}
+'''
+
+
+class Task(NamedTuple):
+    """One task of the harness: its name, the group that averages it, and the table of its documents."""
+
+    name: str
+    group: str
+    table: pa.Table
+
+
+def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
+    """Tasks from a table of questions with options, asked as by `answer run` with the scoring `loglik`.
+
+    `prompt`: the configuration's `answer.prompts.loglik`. The table has the columns item_id, question,
+    options and answer_index; questions without options are left out. With a column `context` there is a
+    group for each condition, else one; with TempRIPPLE's column `task` a task for each of its four, else one.
+    Raises InputError if a column is missing or no question has options.
+    """
+    schema = pq.read_schema(path)
+    lacking = [column for column in _COLUMNS if column not in schema.names]
+    if lacking:
+        raise InputError(f"{path}: no column {', '.join(lacking)}; give a table such as tempripple.parquet")
+    columns = [*_COLUMNS, *(column for column in ("context", "task") if column in schema.names)]
+    rows: list[Row] = pq.read_table(path, columns=columns).to_pylist()
+    rows = sorted((row for row in rows if row["options"]), key=lambda row: str(row["item_id"]))
+    if not rows:
+        raise InputError(f"{path}: no question has options, so there is nothing to choose from")
+    kinds: dict[str, list[Row]] = {}
+    for row in rows:
+        kind = f"_{TASKS[row['task'] - 1].replace(' ', '_')}" if "task" in row else ""
+        kinds.setdefault(kind, []).append(row)
+    for condition in CONDITIONS if "context" in columns else ("",):
+        group = f"{name}_{condition}" if condition else name
+        for kind, chosen in kinds.items():
+            docs = [
+                {
+                    "id": row["item_id"],
+                    "prompt": filled(prompt, row, row["context"] if condition == "with" else ""),
+                    "choices": row["options"],
+                    "answer": row["answer_index"],
+                }
+                for row in chosen
+            ]
+            yield Task(f"{group}{kind}", group, pa.Table.from_pylist(docs, schema=QUESTIONS))
+
+
+def cloze_tasks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
+    """A task for each benchmark and role of the cloze tests of `items.read_clozes`, to be continued."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        # The harness puts its `target_delimiter` before options only.
+        doc = {"id": row["fact"], "prompt": row["prompt"], "target": f" {row['object']}"}
+        found.setdefault((row["benchmark"], row["role"]), []).append(doc)
+    for (benchmark, role), docs in found.items():
+        name = "_".join([benchmark, *re.findall(r"\w+", role)])
+        yield Task(name, benchmark, pa.Table.from_pylist(docs, schema=CLOZES))
+
+
+def write_tasks(tasks: Iterable[Task], output: Path) -> list[Task]:
+    """Writes the folder of the tasks, in the place of one written before; returns the tasks.
+
+    Raises InputError if two tasks have the same name, if there is none, or if the folder has other files.
+    """
+    found = list(tasks)
+    _check(found)
+    groups: dict[str, list[Task]] = {}
+    for task in found:
+        groups.setdefault(task.group, []).append(task)
+    with new_folder(output) as folder:
+        (folder / _READER).write_text(_READ, encoding="utf-8")
+        for task in found:
+            write_parquet(task.table, folder / f"{task.name}.parquet")
+            (folder / f"{task.name}.yaml").write_text(_yaml(task), encoding="utf-8")
+        for group, members in groups.items():
+            if [task.name for task in members] != [group]:
+                (folder / f"{group}.yaml").write_text(_group_yaml(group, members), encoding="utf-8")
+    return found
+
+
+def _check(tasks: Sequence[Task]) -> None:
+    names = [task.name for task in tasks]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"two tasks are called {twice[0]}; give the tables different names")
+    if not tasks:
+        raise InputError("no task to write; give --questions or --edits")
+
+
+def _yaml(task: Task) -> str:
+    described = {
+        "task": task.name,
+        "tag": [TAG],
+        "dataset_kwargs": {"table": task.name},
+        "test_split": "test",
+        "num_fewshot": 0,
+        "doc_to_text": "prompt",
+        "target_delimiter": " ",
+        **_TYPES[task.table.schema],
+        "metadata": {"version": 1},
+    }
+    return f"custom_dataset: !function tables.read\n{_dumped(described)}"
+
+
+def _group_yaml(group: str, members: Sequence[Task]) -> str:
+    """The group's accuracy is that of all its documents together."""
+    described = {
+        "group": group,
+        "task": [task.name for task in members],
+        "aggregate_metric_list": [{"metric": "acc", "weight_by_size": True}],
+        "metadata": {"version": 1},
+    }
+    return _dumped(described)
+
+
+def _dumped(value: Mapping[str, Any]) -> str:
+    return str(yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True))

@@ -1,0 +1,1 @@
+"""How a model is asked: for likelihoods, for a letter, in writing."""

@@ -1,1 +1,0 @@
-"""Locating methods: which units of a language model give the answer to a sentence (docs/locating.md)."""
