@@ -1,10 +1,10 @@
 """Locating methods on language models: which units give an answer, judged on KLoB (docs/locating.md).
 
-Inputs: KLoB's subtasks; the models; config/locators/; the user's functions and folders of scores; of edit.smk the edits,
-their probes as tokens, the model without edits, and prefixes.
+Inputs: KLoB's subtasks; the models; config/locators/; the user's functions and folders of scores; of edit.smk the edits; answers to
+`updates` and `blocks`.
 Outputs: results/{pair}/locate/: klob_c.parquet, klob_r.parquet, klob_u.parquet, klob.sentences.parquet;
 results/{pair}/locate/{model}/{locator}/: klob.{shard}.parquet and .json, scores/ (a folder of scores), and
-edits.{shard}.parquet and .json; results/{pair}/locate/{model}/: moments/, edit/{method}.{shard}.{probes,edits}.parquet;
+edits.{shard}.parquet and .json; results/{pair}/locate/{model}/moments/;
 results/{pair}/locate/: table_{c,r,u}.txt, figure_{c,r,u}.svg (and .png);
 results/{pair}/locate/: edits.parquet, edits.sentences.parquet, vs_edit.txt, vs_edit.svg (and .png);
 results/{pair}/locate_scores.parquet, results/{pair}/locate_vs_edit.parquet, and both in results/.
@@ -171,48 +171,12 @@ rule locate_moments:
         job("models moments")
 
 
-rule locate_edit_layers:
-    """Makes and probes the edits of one method at every block; a killed job continues where it was."""
-    input:
-        **artefacts(layer_needs),
-        edits="results/{pair}/locate/edits.parquet",
-        aligned="results/{pair}/edit/{edited}/aligned.parquet",
-        unaligned="results/{pair}/edit/{edited}/unaligned.parquet",
-        model=edited_model,
-        values=method_file,
-    output:
-        out_probes="results/{pair}/locate/{edited}/edit/{method}.{shard}.probes.parquet",
-        out_edits="results/{pair}/locate/{edited}/edit/{method}.{shard}.edits.parquet",
-    log:
-        "logs/{pair}/locate/{edited}/edit/{method}.{shard}.txt",
-    benchmark:
-        "logs/{pair}/locate/{edited}/edit/{method}.{shard}.tsv"
-    threads: config["edit"]["threads"]
-    resources:
-        **of_a_model(),
-        strict=config["strict"],
-    params:
-        **given(
-            "locate edit-layers",
-            **MODEL_PARAMS,
-            method="{method}",
-            set=method_values(),
-            shard="{shard}",
-            parts=subpath(output.out_probes, strip_suffix=".probes.parquet"),
-        ),
-    shell:
-        job("locate edit-layers")
-
-
 rule locate_vs_edit:
     """Whether blocks with high scores are blocks at which edits succeed: rank correlations, a table and a figure."""
     input:
-        models=some_models,
+        **layer_answers(),
+        models_=some_models,
         edits="results/{pair}/locate/edits.parquet",
-        unaligned=of_models("unaligned.parquet"),
-        base_probes=of_models("baseline.parquet"),
-        base_clozes=of_models("clozes.parquet"),
-        runs=of_layer_runs(),
         located=of_edit_facts(),
     output:
         out_table="results/{pair}/locate_vs_edit.parquet",
@@ -229,7 +193,6 @@ rule locate_vs_edit:
             "locate against-edits",
             models=edited_names(),
             folders=[f"results/{{pair}}/locate/{folder}" for folder in edited_models()],
-            bases=lambda wildcards, input: [str(Path(path).parent) for path in input.unaligned],
             locators=locators_run(),
         ),
     shell:

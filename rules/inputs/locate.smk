@@ -1,12 +1,8 @@
 """The locators, the sentences that they are run on, and the files of all models and locators."""
 
 import json
-from functools import partial
 
-from factdrift.evaluation.methods.plan import needs
-from factdrift.evaluation.blocks import hyper_at
 from factdrift.evaluation.locators.plan import Plan as LocatePlan, function_of
-from factdrift.models.sizes import read_sizes
 
 # Every locator and hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
 try:
@@ -70,26 +66,12 @@ def of_shards(form):
     ]
 
 
-def layer_needs(wildcards):
-    """Field -> file or folder of what a method needs at any block besides the model."""
-    folder = f"results/{wildcards.pair}/edit/{wildcards.edited}"
-    name, revision = edited_models()[wildcards.edited]
-    sizes = partial(read_sizes, name, revision)
-    needed = needs(hyper_at(wildcards.method, name, config.get(wildcards.method, {}), 0, sizes))
-    own = {"moments": f"results/{wildcards.pair}/locate/{wildcards.edited}/moments"}
-    return {field: own.get(field, f"{folder}/{file}") for field, file in needed.items()}
-
-
-def of_layer_runs():
-    """The probes and edits of each method at every block of each model, in shards like those of `edit`."""
-    count = config["edit"]["shards"]
-    return [
-        f"results/{{pair}}/locate/{folder}/edit/{method}.{place}-of-{count}.{kind}.parquet"
-        for folder in edited_models()
-        for method in config["locate"]["edit_methods"]
-        for kind in ("probes", "edits")
-        for place in range(count)
-    ]
+def layer_answers():
+    """The answers to `blocks` of each method on each model, and to `updates` of the unedited models."""
+    unedited_, edited = scored("updates", unedited), scored(
+        "blocks", lambda name: config["locate"]["edit_methods"]
+    )
+    return {field: unedited_[field] + edited[field] for field in edited}
 
 
 def of_edit_facts():

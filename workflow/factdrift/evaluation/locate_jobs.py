@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
-from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place, Places
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place, Places
 from factdrift.evaluation.locators.settings import Settings
-from factdrift.evaluation.probing import ProbesModel, Recall, RunsMethod, Strict, read_shard
+from factdrift.evaluation.probing import Recall, read_shard
 from factdrift.models.running import OfModel, loaded
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.methods.hyperparameters import Hyper
 
 Examples = Annotated[Place, "of klob_c, _r, _u.parquet", Flag("FOLDER")]
 Limit = Annotated[int, "examples of each subtask (default: all)"]
@@ -168,116 +165,3 @@ class EditFacts(Job, command="locate edit-facts"):
 
         number = write_edit_facts(self.edits, self.limit, self.seed, self.out_edits, self.out_sentences)
         return f"{self.out_edits}: {number:,} edits"
-
-
-class EditLayers(ProbesModel, RunsMethod, command="locate edit-layers"):
-    """Make the edits of one method at every block of a model."""
-
-    strict: Strict = False
-    shard: Shard = "0-of-1"
-    out_probes: Annotated[Output, Flag("PARQUET")]
-    out_edits: Annotated[Output, Flag("PARQUET")]
-
-    def run(self) -> None:
-        from factdrift.evaluation.run import write_nothing
-
-        try:
-            with self.probing() as job:
-                from factdrift.evaluation.layers import write_layers
-                from factdrift.evaluation.methods.interface import Prepared
-                from factdrift.evaluation.questions.probes import read_updates
-
-                def prepared(hyper: Hyper) -> Prepared:
-                    return Prepared(hyper, *self.artefacts(hyper, job.loaded))
-
-                write_layers(self, job, read_updates(self.edits, self.unaligned), prepared)
-        except Unsupported as error:
-            if self.strict:
-                raise
-            print(f"{self.out_edits}: skipped: {error}")
-            write_nothing(self.out_probes, self.out_edits)
-
-
-class AgainstEdits(
-    Job, command="locate against-edits", beside="models unaligned base_probes base_clozes runs located"
-):
-    """Compare blocks' scores with the success of edits there."""
-
-    edits: Annotated[Path, Flag("PARQUET")]
-    models: Annotated[tuple[str, ...], "names, in the order of the tables"]
-    folders: Annotated[Places, "of each model, as the workflow fills them"]
-    bases: Annotated[Places, "of each model's unedited probes"]
-    locators: Annotated[tuple[str, ...], "names, in the order of the tables"]
-    methods: Annotated[tuple[str, ...], Key("locate.edit_methods")]
-    seed: Seed
-    out_table: Annotated[Output, Flag("PARQUET")]
-    out_text: Annotated[Output, Flag("TXT")]
-    out_figures: Annotated[Outputs, Flag("SVG|PNG")]
-
-    def run(self) -> str:
-        from factdrift.core.owned import atomic_path
-        from factdrift.evaluation.blocks import named
-        from factdrift.evaluation.locators.gather import skipped
-        from factdrift.evaluation.scores.against_edits import (
-            compare,
-            draw,
-            lines,
-            read_edited,
-            read_located,
-            unedited,
-            write_against,
-        )
-        from factdrift.evaluation.scores.metrics import Runs, weights_of
-        from factdrift.models.names import check_same_weights
-
-        rows = []
-        notes: list[str] = []
-        for model, folder, base in zip(self.models, self.folders, self.bases, strict=True):
-            located = []
-            for name in self.locators:
-                tables = sorted((folder / name).glob("edits.*.parquet"))
-                about = [path.with_suffix(".json") for path in tables]
-                if reason := skipped(about[0]):
-                    notes.append(reason)
-                    continue
-                found = read_located(tables, about)
-                if found is None:
-                    print(f"{name} on {model}: its units are not numbered block by block; it is left out")
-                else:
-                    located.append(found)
-            if not located:
-                continue
-            layers = max(len(values) for one in located for values in one.scores.values())
-            runs = {
-                kind: [
-                    path
-                    for method in self.methods
-                    for path in sorted((folder / "edit").glob(f"{method}.*.{kind}.parquet"))
-                ]
-                for kind in ("probes", "edits")
-            }
-            weights = [(model, one.weights, one.locator) for one in located]
-            check_same_weights([*weights, *weights_of([base / "clozes.parquet"], runs["edits"])])
-            edited = read_edited(
-                Runs(
-                    edits=self.edits,
-                    unaligned=[base / "unaligned.parquet"],
-                    base_probes=[base / "baseline.parquet"],
-                    base_clozes=[base / "clozes.parquet"],
-                    run_probes=runs["probes"],
-                    run_edits=runs["edits"],
-                    models=[model],
-                    methods=[named(method, layer) for method in self.methods for layer in range(layers)],
-                ),
-                layers,
-            )
-            rows += list(compare(model, located, edited, self.seed))
-            notes += unedited(model, edited, self.methods, layers)
-        if not rows:
-            raise InputError("\n".join(["locate against-edits: nothing could be compared", *notes]))
-        number = write_against(rows, self.out_table)
-        text = "\n".join([*lines(rows), *notes]) + "\n"
-        with atomic_path(self.out_text) as path:
-            path.write_text(text, encoding="utf-8")
-        draw(rows, self.out_figures)
-        return f"{text}\n{self.out_table}: {number:,} rows"

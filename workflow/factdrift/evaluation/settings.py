@@ -1,4 +1,4 @@
-"""Settings of the jobs that probe a model: the keys of the part `edit` of the configuration that they use."""
+"""Settings of the jobs that ask a model: part `edit` says how it is run, part `answer` how it is asked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from factdrift.core.errors import InputError
+from factdrift.evaluation.questions.question import OF_ITEMS, Way
+from factdrift.evaluation.ways.prompts import check_prompt
 from factdrift.models.running import Computing
 
 SCENARIOS = {
@@ -23,36 +25,45 @@ SCENARIOS = {
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
-class Probing(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a model is run and probed."""
-
-    batch: Positive
-    budget: Positive | Literal["auto"]
-    length: Positive
-
-
-class Settings(Probing, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a model is run and probed, and which edits are made together."""
-
-    regime: Literal["independent", "sequential", "batch", "stream"]
-    group: Positive
-
-    @property
-    def edits(self) -> int:
-        """Edits that are made and probed together."""
-        return self.batch if self.regime == "independent" else self.group
-
-
 class StreamKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is asked of earlier edits of a stream: the keys of `edit.stream`."""
 
     probes: int
 
 
-class StreamSettings(Probing, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a model is run and probed on a stream."""
+class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a model is run, which edits are made together, and how questions are put."""
 
+    batch: Positive
+    budget: Positive | Literal["auto"]
+    length: Positive
+    regime: Literal["independent", "sequential", "batch", "stream"]
+    group: Positive
     stream: StreamKeys
+    answer_scoring: tuple[Way, ...]
+    answer_normalise: Literal["mean", "sum"]
+    answer_tokens: Positive
+    answer_chat_template: Literal["auto", "none"]
+    answer_prompts_letter: str
+    answer_prompts_loglik: str
+
+    def __post_init__(self) -> None:
+        """Raises ValueError that names the prompt and what it lacks."""
+        check_prompt("letter", self.answer_prompts_letter)
+        check_prompt("loglik", self.answer_prompts_loglik)
+
+    @property
+    def edits(self) -> int:
+        """Edits that are made and asked about together."""
+        return self.batch if self.regime == "independent" else self.group
+
+
+def fields_of(benchmark: str) -> str:
+    """The fields of Settings on which the answers to a benchmark depend."""
+    prompts = [each for each in Settings.__struct_fields__ if each.startswith("answer_")]
+    of_stream = ["stream"]
+    unused = of_stream if benchmark in OF_ITEMS else prompts + (of_stream if benchmark != "stream" else [])
+    return " ".join(each for each in Settings.__struct_fields__ if each not in unused)
 
 
 def check_regime(settings: Settings) -> None:

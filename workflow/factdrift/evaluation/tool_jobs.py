@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,13 +16,14 @@ from factdrift.models.alignment import find_subject
 from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
+    from factdrift.evaluation.tools.harness import Task
     from factdrift.models.describe import Lines
     from factdrift.models.families import ModelSpec
 
 DATASET = Path("results/wfd_repl.parquet")
 
 
-class TriesMethod(RunsModel, RunsMethod):
+class TriesMethod(RunsMethod):
     """A command that makes edits with files of the workflow."""
 
     template: Template
@@ -201,3 +204,52 @@ class Describe(Job, command="models describe"):
             return [*anywhere(), *(("not supported", reason) for reason in refused(spec))]
 
         return describe(self.model, role, more, self.revision, self.folder, self.trust_remote_code)
+
+
+class LmEval(Job, command="answer lm-eval", beside="questions"):
+    """Write tasks for EleutherAI's lm-evaluation-harness."""
+
+    questions: Annotated[
+        tuple[str, ...],
+        "questions with options, such as tempripple=results/tempripple.parquet",
+        Flag("NAME=PARQUET"),
+    ] = ()
+    edits: Annotated[Path | None, "of `edit dataset`: WikiFactDiff's clozes", Flag("PARQUET")] = None
+    prompt: Annotated[str, Key("answer.prompts.loglik")]
+    output: Annotated[Output, Flag("FOLDER")]
+
+    def run(self) -> str | None:
+        from factdrift.evaluation.scores.clozes import cloze_tests
+        from factdrift.evaluation.tools.harness import cloze_tasks, question_tasks, write_tasks
+        from factdrift.evaluation.ways.prompts import check_prompt
+
+        try:
+            check_prompt("loglik", self.prompt)
+        except ValueError as error:
+            raise InputError(f"--prompt: {error}") from None
+        tasks: list[Task] = []
+        for given in self.questions:
+            name, _, path = given.partition("=")
+            if not re.fullmatch(r"\w+", name) or not path:
+                raise InputError(f"--questions: {given!r} is not of the form tempripple=FILE.parquet")
+            tasks += question_tasks(name, Path(path), self.prompt)
+        if self.edits is not None:
+            tasks += cloze_tasks(row for _, row in cloze_tests([], self.edits))
+        written = write_tasks(tasks, self.output)
+        return "\n".join(f"{task.name}: {len(task.table):,}" for task in written) or None
+
+
+class Taught(Job, command="answer taught"):
+    """Write what TempRIPPLE asks, for a bundled model to learn."""
+
+    facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
+    related: Annotated[Path, "tr_related", Flag("PARQUET")]
+    wikifactdiff: Annotated[Path, "changes", Flag("PARQUET")]
+    old: Annotated[datetime.date, "T_old", Flag("DAY")]
+    output: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.questions.taught_tempripple import write_taught
+
+        facts = write_taught(self.facts, self.related, self.wikifactdiff, self.old, self.output)
+        return f"{self.output}: {facts:,} facts"

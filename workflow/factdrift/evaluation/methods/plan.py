@@ -11,6 +11,7 @@ from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, read_given
 from factdrift.evaluation.methods.own import entries
+from factdrift.evaluation.methods.record import CONTEXT
 from factdrift.evaluation.skipped import Skipped
 from factdrift.models.names import model_files, split_name
 from factdrift.models.sizes import read_sizes
@@ -99,6 +100,8 @@ class Plan:
 
     def files(self, method: str) -> list[str]:
         """The files that a method depends on: hyper-parameters, the user's own code, models that it loads."""
+        if method == CONTEXT:
+            return []
         own = self._entries.get(method)
         own_files = own.files() if own and own.path else [self._folder / f"{method}.yaml"]
         loaded = [path for model in self.loads(method) for path in model_files(model)]
@@ -118,6 +121,8 @@ class Plan:
         for each in self.skipped:
             if (each.model, each.method) == (model, method):
                 raise CannotEdit(each.skipped)
+        if method == CONTEXT:
+            return {}
         return needs(self._hypers[model, method])
 
     def layers(self, model: str) -> Sequence[int]:

@@ -14,6 +14,11 @@ import msgspec
 from factdrift.core.paths import METHODS
 from factdrift.core.yaml_files import read_yaml
 
+CONTEXT = "context"
+"""The state of a model that has the new fact before each question, in the words of the benchmark."""
+UNEDITED = ("none", CONTEXT)
+"""States without any editing method."""
+
 DOWN = ("values", "states", "all", "named")
 """What of a block methods edit that need its down projection."""
 
@@ -48,8 +53,6 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What is computed for it once a model: option of `edit run` -> file in the model's folder."""
     says: str = ""
     """What it edits, for those that `factdrift models describe` cannot name beside a matrix."""
-    not_asked: str = ""
-    """Why models are not asked questions after its edits; empty if they are."""
 
     @property
     def in_order(self) -> bool:
@@ -63,7 +66,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return sorted(f"{__package__}.{name}" for name in names)
 
 
-OWN = Record(not_asked="methods of your own are not asked about")
+OWN = Record()
 """The record of the methods of users, and of checkpoints that were made elsewhere."""
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import torch
 
@@ -15,6 +14,7 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.record import Record, records
 from factdrift.evaluation.methods.refusals import blocks_of, check
 from factdrift.evaluation.methods.registry import method_of, named
+from factdrift.evaluation.states.placed import Placed, State
 from factdrift.evaluation.states.plain import InPlace
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.families import shape_of
@@ -71,31 +71,25 @@ def edited(
     return result
 
 
-class Maker(Protocol):
-    """Makes edits of one method, and applies them while they are probed."""
-
-    def made(self, edits: Sequence[Edit]) -> AbstractContextManager[tuple[Loaded, Edited]]:
-        """The model to probe, with the changes to apply to it, until the end of the `with` block."""
-
-
 @dataclass(frozen=True)
-class Changes:
-    """A Maker of the methods that return changes of weights, or a text before each probe."""
+class Fresh:
+    """A State of the methods that return changes of weights, or texts: each time of the unedited model."""
 
     loaded: Loaded
     hyper: Hyper
     artefacts: Artefacts
     regime: str = "independent"
 
-    def made(self, edits: Sequence[Edit]) -> AbstractContextManager[tuple[Loaded, Edited]]:
-        found = edited(self.loaded, edits, self.hyper, self.artefacts, self.regime)
-        return nullcontext((self.loaded, found))
+    @contextmanager
+    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
+        made = edited(self.loaded, edits, self.hyper, self.artefacts, self.regime)
+        yield Placed(self.loaded, made, [edit.id for edit in edits])
 
 
-def maker(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "independent") -> Maker:
-    """What makes the edits of a method; raises InputError if the method does not support the regime."""
+def fresh(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "independent") -> State:
+    """What makes the edits of a method; raises CannotEdit if the method does not support the regime."""
     if hyper.own is None or not hyper.own.plain:
-        return Changes(loaded, hyper, artefacts, regime)
+        return Fresh(loaded, hyper, artefacts, regime)
     if regime == "batch":
         raise CannotEdit(
             f"edit.regime: batch: {hyper.method} takes one update at a time; choose independent or sequential"
@@ -104,14 +98,12 @@ def maker(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "ind
     return InPlace(loaded, hyper)
 
 
-def at_a_time(loaded: Loaded, hyper: Hyper, regime: str, edits: int) -> int:
-    """How many of `edits` edits are made and probed at a time.
+def at_a_time(loaded: Loaded, hyper: Hyper, edits: int) -> int:
+    """How many of `edits` edits that are alone in a model are made and asked about at a time.
 
     One, if each changes the model in place; fewer than all if their full matrices, with what the optimiser
     keeps for each, would by estimate not fit into the memory.
     """
-    if regime != "independent":
-        return edits
     if hyper.own and hyper.own.plain:
         return 1
     if not hyper:

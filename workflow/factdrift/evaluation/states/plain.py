@@ -22,6 +22,7 @@ from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Edit, Edited
 from factdrift.evaluation.methods.own import DOCUMENT
 from factdrift.evaluation.methods.registry import own_function
+from factdrift.evaluation.states.placed import Placed
 from factdrift.models.leaks import tokenizer_state
 from factdrift.models.loaded import Loaded
 from factdrift.models.snapshot import Snapshot
@@ -54,14 +55,15 @@ class InPlace:
         self._said = False
 
     @contextlib.contextmanager
-    def made(self, edits: Sequence[Edit]) -> Iterator[tuple[Loaded, Edited]]:
+    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
         """The model with all edits in place, made in turn, until the end of the `with` block.
 
         An edit fails if the function raises an exception; the model is then as before it. Raises InputError
         if the function returns what is no model, or changed a parameter that `changes` does not name.
         """
         with self.begun() as make:
-            yield make(edits)
+            loaded, made = make(edits)
+            yield Placed(loaded, made, [edit.id for edit in edits])
 
     @contextlib.contextmanager
     def begun(self) -> Iterator[Making]:

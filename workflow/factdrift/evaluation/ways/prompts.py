@@ -1,14 +1,17 @@
-"""Prompts for the items of TempRIPPLE, and reading a letter from what a model has written."""
+"""Prompts for questions in words, and reading a letter from what a model has written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from factdrift.core.errors import InputError
+from factdrift.evaluation.questions.question import Question
 from factdrift.words.templates import BLANK
 
 LETTERS = "ABCD"
+
+SLOTS = ("context", "question", "cloze", "options")
 
 _SLOT = re.compile(r"\{context\}\s*|\{(\w+)\}")
 _QUESTION = re.compile(r"(As of [^,]+, )?(\w+) (is|was) (.+)\?", re.DOTALL)
@@ -18,8 +21,8 @@ _LETTER = re.compile(
 )
 
 
-def filled(prompt: str, item: Mapping[str, object], context: str = "") -> str:
-    """The prompt for one item. Without a context, the slot vanishes with the white space that follows it.
+def filled(prompt: str, question: Question, context: str = "") -> str:
+    """The prompt for one question. Without a context, the slot vanishes with the white space that follows it.
 
     Slots: `context`, `question`, `cloze` (`cloze_of`), `options` (one a line, `A. ...`). Labels may contain
     anything, even what looks like a slot.
@@ -30,11 +33,11 @@ def filled(prompt: str, item: Mapping[str, object], context: str = "") -> str:
             case None:
                 return context + slot[0].removeprefix("{context}") if context else ""
             case "question":
-                return str(item["question"])
+                return question.words
             case "cloze":
-                return cloze_of(str(item["question"]))
+                return cloze_of(question.words)
             case "options":
-                return listed(item["options"])  # type: ignore[arg-type]
+                return listed(question.targets)
         return slot[0]
 
     return _SLOT.sub(value, prompt)
@@ -76,3 +79,15 @@ def parsed(output: str, options: Sequence[str]) -> int | None:
         )
     found = _LETTER.search(output)
     return LETTERS.index(found[1]) if found else None
+
+
+def check_prompt(name: str, prompt: str) -> None:
+    """Raises ValueError if a prompt has an unknown slot, or lacks one that it needs."""
+    slots = re.findall(r"\{(\w*)\}", prompt)
+    unknown = [slot for slot in slots if slot not in SLOTS]
+    if unknown:
+        raise ValueError(f"answer.prompts.{name}: {{{unknown[0]}}} is no slot; there are {', '.join(SLOTS)}")
+    if "context" not in slots or not {"question", "cloze"} & set(slots):
+        raise ValueError(f"answer.prompts.{name}: it must have {{context}}, and {{question}} or {{cloze}}")
+    if name == "letter" and "options" not in slots:
+        raise ValueError("answer.prompts.letter: it must have {options}, or no letter could be chosen")
