@@ -56,6 +56,7 @@ COMMANDS = {
     "answer lm-eval": ("evaluation.tool_jobs", ""),
     "answer taught": ("evaluation.tool_jobs", ""),
     "evaluate": ("evaluation.jobs", ""),
+    "ask": ("evaluation.tool_jobs", ""),
     "chat": ("chat.jobs", "ask a chat model; keep, export and import its answers"),
     "estimate": ("runs.jobs", ""),
     "audit": ("audit.jobs", ""),

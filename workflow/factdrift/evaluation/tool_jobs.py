@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.evaluation.probing import Adjusted, RunsMethod
+from factdrift.evaluation.questions.question import Way
 from factdrift.evaluation.settings import Settings
 from factdrift.models.alignment import find_subject
 from factdrift.models.running import RunsModel, Template
@@ -81,6 +82,32 @@ class Try(TriesMethod, command="edit try"):
             edit = Edit("try", self.prompt, self.subject, self.new_object, around.obsolete)
             for line in attempt(model, edit, hyper, artefacts, around):
                 print(line)
+
+
+class Ask(TriesMethod, command="ask"):
+    """Ask a model some questions of a benchmark, before and after it is told something, and show the answers.
+
+    factdrift ask sample --benchmark tempripple --state rome --limit 20
+    factdrift ask Qwen/Qwen3-4B --benchmark updates --state context --way written
+    """
+
+    model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(by_place=True)]
+    method: Annotated[str, Flag(by_hand=True)] = "none"
+    benchmark: Literal["updates", "tempripple", "asof", "klob"] = "updates"
+    state: Annotated[str, "none, context, or an editing method"] = "none"
+    way: Annotated[Way, "likelihoods, a letter, or what the model writes"] = "loglik"
+    limit: Annotated[int, "questions, drawn with the seed; 0 for all"] = 20
+    seed: Annotated[int, Key("seed")]
+    dataset: Annotated[Path, "of updates, if no edits have been made of any", Flag("PARQUET")] = DATASET
+    settings: Annotated[Settings, Key("edit")]
+
+    def run(self) -> None:
+        from factdrift.evaluation.settings import check_regime
+        from factdrift.evaluation.tools.cell import cell
+
+        check_regime(self.settings)
+        for line in cell(self):
+            print(line)
 
 
 class ExportAdapter(TriesMethod, command="edit export-adapter"):
