@@ -175,8 +175,5 @@ def _answer(question: Question, row: Row) -> str:
         return f"no answer: {row['reason']}"
     if row["way"] != "loglik":
         return repr(row["output"])
-    chances = [
-        f"{target} {math.exp(value):.2%}"
-        for target, value in zip(question.targets, row["logprobs"], strict=True)
-    ]
-    return ", ".join(chances)
+    pairs = zip(question.targets, row["logprobs"], strict=True)
+    return ", ".join(f"{target} {math.exp(value):.2%}" for target, value in pairs)
