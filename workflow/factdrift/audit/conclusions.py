@@ -19,7 +19,7 @@ class Triple:
     change: str
     old: Statement | None
     new: Statement | None
-    row: str = ""
+    rule: str = ""
     label: str = ""
     dropped_by: str | None = None
     scenario: str | None = None

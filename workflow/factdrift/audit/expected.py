@@ -16,7 +16,6 @@ from factdrift.audit.filters import Dump, How, Span, Statement, filtered, tempor
 
 CREATION = {571, 569, 580, 575, 1619, 6949, 585, 577}
 DEATH = {570, 4602}
-BLANK = "____"
 
 
 # --- the difference -------------------------------------------------------------------------------------
@@ -165,80 +164,80 @@ def measured(triple: Triple) -> bool:
 
 
 def decide(case: Case) -> tuple[str, str]:
-    """(row of the table, label) of the first rule that holds."""
+    """(rule, label) of the first rule that holds."""
     change, start, end = case.triple.change, case.start, case.end
     changes = [each.change for each in case.group]
     swap = sorted(changes) == ["F+", "F-"]
     reference, revised = case.how.variant == "reference", case.how.variant == "revised"
     stands = change in ("F0", "F+")
     if case.born:
-        return "1", "new"
+        return "new_subject", "new"
     if case.only_removed:
-        return "2", "unknown"
+        return "subject_gone", "unknown"
     if case.triple.any.property in DEATH:
         if change == "F+" and len(case.group) == 1 and case.inside(case.triple.any.time):
-            return "3", "new"
-        return "4", "unknown"
+            return "death", "new"
+        return "death_unclear", "unknown"
     if case.merged:
-        return "4m", "unknown"
+        return "merged_or_deleted", "unknown"
     if start is not None and end is not None and start.low > end.high:
-        return "5", "unknown"
+        return "ends_before_start", "unknown"
     if case.functional and swap and change == "F+":
         if case.inside(case.pit):
-            return "6", "new"
+            return "replaced_at", "new"
         if case.inside(start) and (not case.ended or case.after(end)):
-            return "7", "new"
+            return "replaced_from", "new"
     if reference and case.single_value:
-        return "20", "unknown"
+        return "undecided", "unknown"
     if revised and measured(case.triple):
         series = [each.any.pit for each in case.group if measured(each)]
         later = [each for each in series if each and case.pit and each.low > case.pit.high]
         if case.before(case.pit):
             if any(case.before(each) for each in later):
-                return "8a", "ignore"
+                return "outdated", "ignore"
             if any(case.inside(each) for each in series):
-                return "8b", "obsolete"
+                return "superseded", "obsolete"
         elif case.inside(case.pit) and any(case.inside(each) for each in later):
-            return "8a", "ignore"
+            return "outdated", "ignore"
     if change == "F+" and case.inside(case.pit):
-        return "8", "new"
+        return "measured_inside", "new"
     if case.before(end):
-        return "9", "ignore"
+        return "ended_before", "ignore"
     if not case.ended and case.before(start) and stands:
-        return "10", "static"
+        return "still_holds", "static"
     if not case.ended and case.inside(start) and stands:
-        return "11", "new"
+        return "began_inside", "new"
     if revised and case.after(end) and case.inside(start) and stands:
-        return "11", "new"
+        return "began_inside", "new"
     if case.after(start):
-        return "12", "ignore"
+        return "begins_after", "ignore"
     if case.inside(start) and case.inside(end):
-        return "13", "ignore"
+        return "began_and_ended", "ignore"
     if case.before(start) and case.inside(end):
-        return "14", "obsolete"
+        return "ended_inside", "obsolete"
     if case.before(start) and case.after(end) and stands:
-        return "15", "static"
+        return "planned_end", "static"
     if case.inside(end):
-        return "16", "obsolete"
+        return "end_inside", "obsolete"
     if case.after(end) and stands:
-        return "17", "static"
+        return "end_after", "static"
     if reference and change == "F-":
         assert case.triple.old is not None
         if not case.triple.old.end_unknown and case.before(case.triple.old.end):
-            return "18", "ignore"
+            return "removed_after_end", "ignore"
     if change == "F+" and case.object_born:
-        return "19", "new"
-    return "20", "unknown"
+        return "new_object", "new"
+    return "undecided", "unknown"
 
 
 def second_pass(group: Group, functional: bool, how: How) -> None:
     if len(group) != 2 or not functional:
         return
     for one, other in (group, reversed(group)):
-        if one.label != "new" or other.change != "F-" or other.row == "4m":
+        if one.label != "new" or other.change != "F-" or other.rule == "merged_or_deleted":
             continue
         if other.label == "unknown" or (how.variant != "reference" and other.label != "obsolete"):
-            other.row, other.label = "replaced", "obsolete"
+            other.rule, other.label = "replaced", "obsolete"
 
 
 def updates(
@@ -288,8 +287,8 @@ def updates(
                 functional=functional,
                 single_value=new.relation(property_).single_value,
             )
-            triple.row, triple.label = decide(case)
-            triple.announced = triple.row == "11" and triple.change == "F0"
+            triple.rule, triple.label = decide(case)
+            triple.announced = triple.rule == "began_inside" and triple.change == "F0"
             triple.leaks = leaks(triple.any, label_of)
             triple.subject_is_ph_new = subject in born
             triple.relation_is_temp_func = functional

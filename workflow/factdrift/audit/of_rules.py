@@ -20,34 +20,6 @@ Finding = tuple[str, str, str]
 Key = tuple[str, str]
 """Subject and relation."""
 
-RULES = {
-    **{
-        "1": "new_subject",
-        "2": "subject_gone",
-        "3": "death",
-        "4": "death_unclear",
-        "4m": "merged_or_deleted",
-    },
-    **{
-        "5": "ends_before_start",
-        "6": "replaced_at",
-        "7": "replaced_from",
-        "8a": "outdated",
-        "8b": "superseded",
-    },
-    **{"8": "measured_inside", "9": "ended_before", "10": "still_holds", "11": "began_inside"},
-    **{"12": "begins_after", "13": "began_and_ended", "14": "ended_inside", "15": "planned_end"},
-    **{
-        "16": "end_inside",
-        "17": "end_after",
-        "18": "removed_after_end",
-        "19": "new_object",
-        "20": "undecided",
-    },
-    "replaced": "replaced",
-}
-"""Row of the paper's Table 4, as docs/decisions.md numbers them -> the name in the column `rule`."""
-
 
 class Groups(NamedTuple):
     """`due`: what must be in the dataset; `dropped`: why other groups are not; `open`: not decided here."""
@@ -77,14 +49,16 @@ def groups_of(
         by_key[f"Q{each.any.subject}", f"P{each.any.property}"].append(each)
     due = {key: [each for each in group if each.dropped_by is None] for key, group in by_key.items()}
     dropped = {
-        key: "; ".join(sorted({f"{each.dropped_by} ({RULES[each.row]})" for each in by_key[key]}))
+        key: "; ".join(sorted({f"{each.dropped_by} ({each.rule})" for each in by_key[key]}))
         for key, left in due.items()
         if not left
     }
     unclear = {
         key
         for key, group in by_key.items()
-        if any(each.change == "F+" and each.row == "20" and each.any.object in unsure for each in group)
+        if any(
+            each.change == "F+" and each.rule == "undecided" and each.any.object in unsure for each in group
+        )
     }
     return Groups({key: left for key, left in due.items() if left}, dropped, unclear)
 
@@ -140,7 +114,7 @@ def missing(groups: Groups, drawn: Set[str], rows: Set[Key], narrowed: bool) -> 
         elif narrowed:
             yield key, ("missing", UNCHECKED, "the build was asked for some groups only (`only`)")
         else:
-            labels = ", ".join(f"{each.label} by {RULES[each.row]}" for each in groups.due[key])
+            labels = ", ".join(f"{each.label} by {each.rule}" for each in groups.due[key])
             yield key, ("missing", FAILED, f"the rules make it an update ({labels}), but there is no row")
 
 
@@ -197,7 +171,7 @@ def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
         seen.append(own)
         for field, given, due in (
             ("decision", value["decision"], triple.label),
-            ("rule", value["rule"], RULES[triple.row]),
+            ("rule", value["rule"], triple.rule),
             ("announced", value["announced"], triple.announced),
             ("leaks", value["leaks"], triple.leaks),
         ):
