@@ -73,39 +73,45 @@ def difference(old: list[Statement], new: list[Statement], how: How) -> dict[tup
 # --- new entities ---------------------------------------------------------------------------------------
 
 
+Dates = list[tuple[int, Span, int]]
+"""The dates of an entity, in the order of its statements: property, days, precision."""
+
+
+def is_new(dates: Dates, how: How) -> bool:
+    """Whether the dates of an entity, of the properties CREATION, make it one that began after T_old."""
+    coarse: list[int] = []  # the last days of publications whose dates say less than a year
+    if how.variant == "revised":
+        coarse = [time.high for property_, time, precision in dates if precision < 9 and property_ == 577]
+        dates = [each for each in dates if each[2] >= 9]
+    if how.variant == "reference" and dates:
+        first = dates[0][0]
+        dates = [each for each in dates if each[0] == first] if first == 577 else dates[:1]
+    days = [time.low for property_, time, _ in dates if property_ != 577]
+    published = [time.low for property_, time, _ in dates if property_ == 577]
+    # A later edition of an older work is no new one.
+    if published and not any(last < min(published) for last in coarse):
+        days.append(min(published))
+    return any(day > how.t_old for day in days)
+
+
 def new_entities(old: Dump, new: Dump, groups: Mapping[tuple[int, int], Group], how: How) -> set[int]:
     known = {t.any.subject for group in groups.values() for t in group if t.change in ("F-", "F0")}
-    found = set()
-    for subject in {each.subject for each in new.statements}:
-        if subject in known:
-            continue
-        if how.variant == "revised" and subject in old.entities:
-            continue
-        dated = [
-            each
-            for each in new.statements
-            if each.subject == subject and each.rank != "deprecated" and each.property in CREATION
-        ]
-        coarse: list[int] = []  # the last days of publications whose dates say less than a year
-        if how.variant == "revised":
-            vague = [each for each in dated if each.precision is not None and each.precision < 9]
-            coarse = [
-                each.time.high
-                for each in vague
-                if each.snak == "value" and each.time and each.property == 577
-            ]
-            dated = [each for each in dated if each not in vague]
-        values = [(each.property, each.time) for each in dated if each.snak == "value" and each.time]
-        if how.variant == "reference" and values:
-            first = values[0][0]
-            values = [each for each in values if each[0] == first] if first == 577 else values[:1]
-        days = [time.low for property_, time in values if property_ != 577]
-        published = [time.low for property_, time in values if property_ == 577]
-        if published and not any(last < min(published) for last in coarse):
-            days.append(min(published))
-        if any(day > how.t_old for day in days):
-            found.add(subject)
-    return found
+    dates: dict[int, Dates] = {}
+    for each in new.statements:
+        if (
+            each.property in CREATION
+            and each.rank != "deprecated"
+            and each.time
+            and each.precision is not None
+        ):
+            dates.setdefault(each.subject, []).append((each.property, each.time, each.precision))
+    return {
+        subject
+        for subject, found in dates.items()
+        if subject not in known
+        and not (how.variant == "revised" and subject in old.entities)
+        and is_new(found, how)
+    }
 
 
 # --- the rules ------------------------------------------------------------------------------------------

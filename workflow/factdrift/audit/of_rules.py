@@ -7,16 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from factdrift.audit.conclusions import Triple
-from factdrift.audit.expected import CREATION, updates
+from factdrift.audit.expected import is_new, updates
 from factdrift.audit.filters import Dump, How, relevant_in
 from factdrift.audit.kinds import FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
+from factdrift.audit.of_updates import Finding, outcomes
 from factdrift.audit.world import read
 
 Row = Mapping[str, Any]
-Finding = tuple[str, str, str]
-"""Kind, outcome and reason."""
-
 Key = tuple[str, str]
 """Subject and relation."""
 
@@ -75,23 +73,13 @@ def _born(
         number = int(name[1:])
         if how.variant == "revised" and name in before:
             continue
-        dates: dict[int, list[int]] = defaultdict(list)
-        coarse: list[int] = []  # the last days of publications whose dates say less than a year
-        for property_ in CREATION:
-            for value in entity.born.get(f"P{property_}", ()):
-                date = read(value, how)
-                if date and (how.variant != "revised" or value["precision"] >= 9):
-                    dates[property_].append(date.low)
-                elif date and property_ == 577:
-                    coarse.append(date.high)
-        if how.variant == "reference" and dates:
-            first = next(int(each[1:]) for each in entity.born if int(each[1:]) in dates)
-            dates = {first: dates[first] if first == 577 else dates[first][:1]}
-        oldest = [min(found) for property_, found in dates.items() if property_ == 577]
-        # A later edition of an older work is no new one.
-        oldest = [day for day in oldest if not any(last < day for last in coarse)]
-        days = [day for property_, found in dates.items() if property_ != 577 for day in found]
-        if not any(day > how.t_old for day in (*oldest, *days)):
+        dates = [
+            (int(property_[1:]), date, value["precision"])
+            for property_, values in entity.born.items()
+            for value in values
+            if (date := read(value, how))
+        ]
+        if not is_new(dates, how):
             continue
         line = before.get(name)
         if line is None or not relevant_in(old, number, how) or not line.says_anything:
@@ -130,24 +118,14 @@ def against_rules(row: Row, groups: Groups) -> Iterator[Finding]:
         why = groups.dropped.get(key, "no statement passes the filters")
         yield "rules", FAILED, f"the rules make no update of it: {why}"
         return
-    wrong = list(_objects(row, triples))
-    yield from (("rules", FAILED, reason) for reason in wrong)
-    if not wrong:
-        yield "rules", PASSED, ""
+    yield from outcomes("rules", _objects(row, triples))
     first = triples[0]
-    wrong = [
-        f"{name} is {row[name]}, by the rules {value}"
-        for name, value in (
-            ("scenario", first.scenario),
-            ("is_replace", first.is_replace),
-            ("subject_is_ph_new", first.subject_is_ph_new),
-            ("relation_is_temp_func", first.relation_is_temp_func),
-        )
-        if row[name] != value
-    ]
-    yield from (("scenario", FAILED, reason) for reason in wrong)
-    if not wrong:
-        yield "scenario", PASSED, ""
+    wrong = (
+        f"{name} is {row[name]}, by the rules {getattr(first, name)}"
+        for name in ("scenario", "is_replace", "subject_is_ph_new", "relation_is_temp_func")
+        if row[name] != getattr(first, name)
+    )
+    yield from outcomes("scenario", wrong)
 
 
 def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
