@@ -33,7 +33,7 @@ from factdrift.audit import (
     of_updates,
 )
 from factdrift.audit.account import AUDIT
-from factdrift.audit.build import Samples, Source, audit, samples_of
+from factdrift.audit.build import Samples, audit, samples_of
 from factdrift.audit.columns import CHECKED, UNCHECKED, columns_of
 from factdrift.audit.kinds import (
     ASOF,
@@ -47,7 +47,7 @@ from factdrift.audit.kinds import (
     STREAM,
     UPDATES,
 )
-from factdrift.audit.reading import Reading, read
+from factdrift.audit.reading import Reading, Source, read
 from factdrift.audit.surface import guess, questions_of_items, questions_of_updates
 from factdrift.audit.texts import Shared
 from factdrift.cli import main
@@ -240,6 +240,9 @@ def test_every_column_of_the_tables_is_checked_or_named(dataset: str, audited: P
     whole = {name.rpartition(".")[0] for name in columns}
     beyond = {"rows that are missing", "words of KLoB-u", "tr_facts", "tr_related"}
     assert named - columns - whole <= beyond
+    kinds = {kind for names in CHECKED[dataset].values() for kind in names.split()}
+    assert kinds <= {kind for kind, each in KINDS.items() if dataset in each.datasets}
+    assert not set(CHECKED[dataset]) & set(UNCHECKED[dataset])
 
 
 # --- what is planted into whole tables ------------------------------------------------------------------

@@ -64,25 +64,6 @@ def test_every_scenario_and_enough_replacements(built, rows):
     assert set(replacements["scenario"].to_pylist()) == {"ReplaceObject"}
 
 
-def test_columns_of_the_published_dataset_are_there(rows):
-    row = rows[0]
-    assert {
-        *("subject", "relation", "update_prompt", "generalization_prompts", "subject_is_ph_new"),
-        *("relation_is_temp_func", "is_replace", "subject_popularity", "objects", "neighborhood"),
-        *("random_neighborhood", "scenario", "split"),
-    } <= set(row)
-    assert all(row["update_prompt"].endswith("____") for row in rows)
-
-
-def test_splits_share_no_subject(rows):
-    splits = {
-        name: {row["subject"]["id"] for row in rows if row["split"] == name} for name in ("train", "test")
-    }
-    assert splits["train"]
-    assert splits["test"]
-    assert not splits["train"] & splits["test"]
-
-
 def counted(rows):
     """The statistics of a dataset once more, counted in plain Python."""
     objects = [each for row in rows for each in row["objects"]]

@@ -71,8 +71,3 @@ def test_the_dictionary_names_every_column_of_the_dataset(built):
     for column in ("objects", "neighborhood"):
         fields |= {field.name for field in schema.field(column).type.value_type}
     assert fields <= named
-
-
-def test_every_file_that_the_readme_links_to_exists():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert target.startswith("https://") or (ROOT / target).exists(), target

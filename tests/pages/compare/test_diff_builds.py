@@ -149,13 +149,6 @@ def test_neighbour_facts_in_other_words_are_sentences(tmp_path: Path) -> None:
     ]
 
 
-def test_an_equal_value_twice_in_a_group_is_paired_by_place(tmp_path: Path) -> None:
-    twice = update("Q1")
-    twice["objects"].append(copy.deepcopy(twice["objects"][1]))
-    found = compared(build(tmp_path / "a", [update("Q1")]), build(tmp_path / "b", [twice]))
-    assert [row["change"] for row in found] == ["object added"]
-
-
 def test_causes(tmp_path: Path) -> None:
     other = copy.deepcopy(MANIFEST)
     other["configuration"] |= {"grammar": "plain", "shards": 64, "method": {"start": "P571"}, "seed": 1}

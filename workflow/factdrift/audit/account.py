@@ -16,15 +16,7 @@ from factdrift.audit.kinds import DATASETS, DECLARED, FAILED, KINDS, UNCHECKED
 from factdrift.core.errors import InputError
 
 AUDIT = pa.schema(
-    [
-        ("dataset", pa.string()),
-        ("row", pa.string()),
-        ("relation", pa.string()),
-        ("rule", pa.string()),
-        ("kind", pa.string()),
-        ("outcome", pa.string()),
-        ("reason", pa.string()),
-    ]
+    [(name, pa.string()) for name in ("dataset", "row", "relation", "rule", "kind", "outcome", "reason")]
 )
 """One row per audited row and kind of check; of a kind that fails, one per failure."""
 

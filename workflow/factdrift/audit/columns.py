@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 import pyarrow as pa
 
 from factdrift.audit.kinds import ASOF, KLOB, LAYOUTS, QUESTIONS, REPLACEMENTS, STREAM, UPDATES
+from factdrift.audit.reading import Reading
 
 _NAMES = ("id", "label", "description")
 
@@ -185,26 +185,15 @@ UNCHECKED: Mapping[str, Mapping[str, str]] = {
 """Dataset -> what no kind sees -> why."""
 
 
-class Read(Protocol):
-    """What could be read for the checks."""
-
-    @property
-    def has_popularity(self) -> bool: ...
-    @property
-    def has_documents(self) -> bool: ...
-    @property
-    def has_templates(self) -> bool: ...
-
-
-def unchecked(datasets: Iterable[str], read: Read) -> dict[str, dict[str, str]]:
+def unchecked(datasets: Iterable[str], reading: Reading) -> dict[str, dict[str, str]]:
     """Of these datasets what is not checked in this build, and why."""
     found = {name: dict(UNCHECKED[name]) for name in datasets if UNCHECKED.get(name) is not None}
     updates = found[UPDATES]
-    if not read.has_popularity:
+    if reading.configuration["pageviews"] != "none":
         updates["subject_popularity"] = "the page views are not read"
-    if not read.has_documents:
+    if reading.nearby.documents is None:
         updates["neighborhood.dist, nearest"] = "the old dump has too many articles to compare all of them"
-    if not read.has_templates:
+    if not reading.dumps.templates.are_known:
         updates["prompts"] = (
             "only the subject and the blank are checked: the templates are not the bundled ones"
         )

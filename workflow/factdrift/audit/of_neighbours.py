@@ -10,7 +10,7 @@ import numpy as np
 
 from factdrift.audit.dates import Day
 from factdrift.audit.documents import MOST, Documents
-from factdrift.audit.kinds import FAILED, PASSED, UNCHECKED
+from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import (
     Dumps,
@@ -147,18 +147,16 @@ def _random(row: Row, pool: Pool, reach: tuple[int, int, int]) -> Iterator[str]:
 
 
 def _nearest(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding]:
-    if nearby.documents is None:
+    documents, name = nearby.documents, row["subject"]["id"]
+    if documents is None:
         for kind in ("distance", "nearest"):
             yield kind, UNCHECKED, f"the old dump has more than {MOST:,} articles"
         return
-    documents, name = nearby.documents, row["subject"]["id"]
     found = documents.similarities(name, dumps.lines.get(name))
     if found is None:
-        for kind in ("distance", "nearest"):
-            if row["neighborhood"]:
-                yield kind, FAILED, "the subject is no document, and yet has neighbours"
-            else:
-                yield kind, PASSED, ""
+        wrong = ["the subject is no document, and yet has neighbours"] if row["neighborhood"] else []
+        yield from outcomes("distance", iter(wrong))
+        yield from outcomes("nearest", iter(wrong))
         return
     yield from outcomes("distance", _distances(row, documents, found))
     yield from outcomes("nearest", _closer(row, documents, found, nearby.reach))

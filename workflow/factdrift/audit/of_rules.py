@@ -11,7 +11,7 @@ from factdrift.audit.expected import is_new, updates
 from factdrift.audit.filters import Dump, How, relevant_in
 from factdrift.audit.kinds import FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Finding, outcomes
+from factdrift.audit.of_updates import Finding, differing, outcomes
 from factdrift.audit.world import read
 
 Row = Mapping[str, Any]
@@ -120,12 +120,9 @@ def against_rules(row: Row, groups: Groups) -> Iterator[Finding]:
         return
     yield from outcomes("rules", _objects(row, triples))
     first = triples[0]
-    wrong = (
-        f"{name} is {row[name]}, by the rules {getattr(first, name)}"
-        for name in ("scenario", "is_replace", "subject_is_ph_new", "relation_is_temp_func")
-        if row[name] != getattr(first, name)
-    )
-    yield from outcomes("scenario", wrong)
+    columns = ("scenario", "is_replace", "subject_is_ph_new", "relation_is_temp_func")
+    due = {name: getattr(first, name) for name in columns}
+    yield from outcomes("scenario", differing(row, due, "rules"))
 
 
 def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
