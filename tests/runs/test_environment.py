@@ -11,8 +11,7 @@ import pytest
 
 from factdrift import cli
 from factdrift.core.errors import InputError
-from factdrift.runs.environment import prepare
-from factdrift.runs.image import link_image
+from factdrift.runs.environment import link_image, prepare
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
