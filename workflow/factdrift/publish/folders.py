@@ -129,8 +129,8 @@ def _write(
 
 
 def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> Table:
-    own = [read_page(DICTIONARY, name) for name in config.pages]
-    inner = {column: read_page(DICTIONARY, name) for column, name in config.nested.items()}
+    own = [read_page(name) for name in config.pages]
+    inner = {column: read_page(name) for column, name in config.nested.items()}
     (schema, *_) = (pq.read_schema(path) for path in sorted(folder.glob(pattern.format(split="*"))))
     meanings: dict[str, str] = {}
     nested: dict[str, dict[str, str]] = {}

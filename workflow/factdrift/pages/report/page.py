@@ -15,7 +15,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.manifests import warnings
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import database
-from factdrift.pages import environment, palette, shown
+from factdrift.pages import environment, packaged, palette, shown
 from factdrift.pages.report import models, world
 from factdrift.pages.report.audit import audit
 from factdrift.pages.report.blocks import Build, Section, Source
@@ -52,7 +52,7 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000, stream: Path |
 
 def render(template: str, sections: Sequence[Section], **values: Any) -> str:
     """A page as HTML that loads nothing: a template that extends `base.html`, with these sections."""
-    script, style = (_packaged(name) for name in ("page.js", "page.css"))
+    script, style = (packaged("report", name) for name in ("page.js", "page.css"))
     return (
         _environment()
         .get_template(template)
@@ -102,10 +102,6 @@ def _environment() -> jinja2.Environment:
     made = environment("factdrift.pages.report")
     made.filters |= {"figure": figure, "raw_svg": _raw_svg}
     return made
-
-
-def _packaged(name: str) -> str:
-    return Path(__file__).with_name("templates").joinpath(name).read_text(encoding="utf-8")
 
 
 def figure(value: Any, kind: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from factdrift.core.errors import InputError
 from factdrift.core.settings import scope
 from factdrift.core.switches import switches
-from factdrift.publish.releases.release import sha256
+from factdrift.publish.checksums import sha256
 
 WHOLE = ("buckets", "seed", "test_share", "undersample", "variant", "verbalizer")
 """Keys that are compared as they are. Results do not depend on `buckets`, but names of files do."""
