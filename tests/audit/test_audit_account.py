@@ -1,7 +1,5 @@
 """The sample, guesses from the surface, rates with intervals, and judgements by people."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The checks of an update against two small dumps: what is right passes, and each fault fails its kind."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 from pathlib import Path

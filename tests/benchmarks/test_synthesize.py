@@ -1,7 +1,5 @@
 """The generator of synthetic pairs of dumps, and the workflow's labels of the changes that it planted."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

@@ -3,8 +3,6 @@
 Namespaces of the kernel make the machines: each has its own host name, process numbers and scratch.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """The configuration: what is accepted, what is refused, and the messages."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math

@@ -1,7 +1,5 @@
 """What a folder holds besides its tables, that it is whole or absent, and what is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

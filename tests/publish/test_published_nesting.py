@@ -3,8 +3,6 @@
 FACTDRIFT_WIKIFACTDIFF may name a checkout of the authors' code (Orange-OpenSource/WikiFactDiff).
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """What a run does before its first job: the working directory, an interruption."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -92,12 +92,12 @@ def put(**values: Any) -> Change:
     return lambda row: row.update(values)
 
 
-def put_first(name: str, **values: Any) -> Change:
+def put_first(name: str, /, **values: Any) -> Change:
     """Sets fields of the first struct in a list."""
     return lambda row: row[name][0].update(values)
 
 
-def decide(decision: str, **values: Any) -> Change:
+def decide(decision: str, /, **values: Any) -> Change:
     """Sets fields of the first object of a decision."""
     return lambda row: decided(row, decision).update(values)
 

@@ -4,8 +4,6 @@ Each plant changes a copy of one row, or of one table, in memory; the checks the
 it with, the lines of both dumps, is read once.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The default build of the bundled sample: its tables, and what later runs make again."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """KLoB built from the bundled sample by the real workflow."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rows and the session that the README shows are those of a build; its links are not broken."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re

@@ -6,8 +6,6 @@ derived old dump. The expected updates were checked by hand against the entities
 (docs/real-data.md).
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

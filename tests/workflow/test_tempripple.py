@@ -1,7 +1,5 @@
 """TempRIPPLE of the bundled sample, from the facts to results/tempripple.parquet."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

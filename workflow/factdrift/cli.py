@@ -4,8 +4,6 @@ The modules of COMMANDS declare them (`factdrift.core.jobs`); what a command nee
 runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import sys

@@ -1,7 +1,5 @@
 """Two builds compared: nothing if they are the same, else every difference with its cause."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections import Counter

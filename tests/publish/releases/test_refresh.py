@@ -1,7 +1,5 @@
 """`factdrift refresh` with a stand-in for Snakemake: what it asks for, makes, refuses, skips and removes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

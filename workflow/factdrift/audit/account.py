@@ -1,7 +1,5 @@
 """Error rates of an audit: by kind of check, of all kinds together, and as people judge them."""
 
-from __future__ import annotations
-
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

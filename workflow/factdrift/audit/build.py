@@ -1,7 +1,5 @@
 """The audit of a build: what is sampled and drawn, what is read from the dumps, and which checks run."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

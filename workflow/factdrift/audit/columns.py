@@ -1,7 +1,5 @@
 """Which columns of the audited tables are checked, by which kinds, and which are not, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """What becomes of a labelled group once more: what is dropped, its scenario, what its name tells."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

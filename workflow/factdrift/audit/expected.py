@@ -5,8 +5,6 @@ time by if and else, with the constants written here again; nothing comes from t
 decides about sampled subjects with it, and the tests compare it with the stage on random small worlds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ A dump is a `Dump` of dataclasses. Everything is decided by if and else, with th
 again; nothing comes from the stage. The audit reads dumps into it (`world.py`), the tests the build's tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

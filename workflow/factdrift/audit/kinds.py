@@ -1,7 +1,5 @@
 """The kinds of check: what each asks of a row, of which dataset, and of which columns."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 UPDATES, REPLACEMENTS, QUESTIONS, KLOB = "wikifactdiff", "wfd_repl", "tempripple", "klob"

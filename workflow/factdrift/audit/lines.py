@@ -1,7 +1,5 @@
 """The lines of some entities of a dump, as qwikidata reads them."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

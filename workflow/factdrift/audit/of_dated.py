@@ -1,7 +1,5 @@
 """Checks of one question with a date against all statements of both dumps, those that have ended included."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Mapping

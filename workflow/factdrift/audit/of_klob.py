@@ -1,7 +1,5 @@
 """Checks of one example of KLoB: its facts against the dump, its sentences against the templates."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Checks of the neighbour facts of one update: that they hold, whose they are, that they are the nearest."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Checks of TempRIPPLE's items against the timelines and chains that the dump of T_new gives."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What the rules make of sampled subjects, worked out from the dumps, and how the dataset differs from it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple

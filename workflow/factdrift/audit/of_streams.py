@@ -1,7 +1,5 @@
 """Checks of a stream against the datasets of its pairs: rows, links, dates, and what supersedes what."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import zlib

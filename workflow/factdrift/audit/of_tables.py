@@ -1,7 +1,5 @@
 """Checks of whole tables: rows that occur twice, splits that share a subject, what WFD_repl takes over."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Checks of one update of `wikifactdiff.parquet` against both dumps."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

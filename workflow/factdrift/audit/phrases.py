@@ -1,7 +1,5 @@
 """How TempRIPPLE asks: its settings and tables, its phrases, and names compared as words."""
 
-from __future__ import annotations
-
 import datetime
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """What an audit reads from both dumps: the lines that the sampled rows and the drawn subjects need."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Cloze prompts against the sentence templates of the relation, and literals as English writes them."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

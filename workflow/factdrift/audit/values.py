@@ -1,7 +1,5 @@
 """Values of statements: which are equal, how the datasets write them, when a statement holds."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """A full disk: recognising the errors that mean it, and the message for the user."""
 
-from __future__ import annotations
-
 import errno
 import re
 import shutil

@@ -7,8 +7,6 @@ field `quota`. A key elsewhere in the configuration is the field of its full nam
 Values must be within the limits that the schema sets.
 """
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections import Counter

@@ -5,8 +5,6 @@ process that made it (WRITER), and an unfinished file has a name that nobody els
 other module removes or replaces a folder that a user can name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fnmatch

@@ -1,7 +1,5 @@
 """How the threads of torch wait for each other. Does not import torch."""
 
-from __future__ import annotations
-
 import os
 
 WAITING = {"OMP_WAIT_POLICY": "PASSIVE"}

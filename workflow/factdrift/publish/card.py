@@ -1,7 +1,5 @@
 """The card of a data set: README.md with the YAML header that the Hugging Face hub and `datasets` read."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The field dictionary of a table, read from its page in docs/tables, where alone columns are described."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Writes one folder for each data set that was built, all of them or none."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence

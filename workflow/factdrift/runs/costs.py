@@ -1,7 +1,5 @@
 """What jobs cost, as measured: resources/costs/*.tsv."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import itertools

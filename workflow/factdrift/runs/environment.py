@@ -1,7 +1,5 @@
 """What the jobs of a run find: the working directory, environment variables, the container image."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

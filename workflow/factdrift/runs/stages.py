@@ -5,8 +5,6 @@ read: a job that has begun has a new log, with lines of progress, and one that h
 file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import re

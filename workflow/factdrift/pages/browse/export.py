@@ -1,7 +1,5 @@
 """The explorer as files: pages that work from a folder or any web server, without factdrift."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

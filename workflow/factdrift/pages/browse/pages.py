@@ -1,7 +1,5 @@
 """The pages of the explorer as HTML: the same for the server and for files."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The explorer's server: pages of a build for the browsers of one machine (Starlette)."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

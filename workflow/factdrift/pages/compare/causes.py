@@ -1,7 +1,5 @@
 """Why two builds differ, as far as their manifests tell."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

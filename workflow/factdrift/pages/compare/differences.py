@@ -1,7 +1,5 @@
 """The differences between two tables of updates, as one table; empty if the builds are the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Puts the sections of a build together and writes them as one page that needs no other file."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`factdrift refresh`: finds new dumps, makes a release of each new date, and removes old snapshots."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

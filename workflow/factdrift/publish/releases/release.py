@@ -1,7 +1,5 @@
 """One release: a folder named by the newest date, with copies of the products and an account of them."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

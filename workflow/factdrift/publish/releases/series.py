@@ -1,7 +1,5 @@
 """What all releases of a series have in common: the configuration on which their contents depend."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
