@@ -14,13 +14,12 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import klob
 import mutants
 import neighbors
 import numpy as np
-import pat_questions
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -291,31 +290,6 @@ def test_pat_questions(tmp_path: Path) -> None:
     for date, holders in least.items():
         for which, answers in holders.items():
             assert answers <= agreed[date, which] <= asked[date, which]
-
-
-def test_holders_by_their_dates() -> None:
-    def claim(item: str, start: str, end: str = "", rank: str = "normal") -> dict[str, Any]:
-        times = {"P580": start, "P582": end}
-        qualifiers = {
-            name: [{"datavalue": {"value": {"time": f"+{time}T00:00:00Z"}}}]
-            for name, time in times.items()
-            if time
-        }
-        snak = {"snaktype": "value", "datavalue": {"value": {"id": item}}}
-        return {"rank": rank, "mainsnak": snak, "qualifiers": qualifiers}
-
-    claims = [
-        claim("Q1", "2010-01-01", "2015-05-01"),
-        claim("Q2", "2015-05-01", "2018-01-01"),
-        claim("Q3", "2018-01-01", "2019-01-01"),
-        claim("Q3", "2019-01-01"),
-        claim("Q4", "2020-01-01", rank="deprecated"),
-        {"rank": "normal", "mainsnak": {"snaktype": "somevalue"}},
-    ]
-    assert pat_questions.holder(claims, "current") == "Q3"
-    assert pat_questions.holder(claims, "previous") == "Q2"
-    assert pat_questions.holder(claims[:1], "current") == ""
-    assert pat_questions.holder([], "previous") == ""
 
 
 def test_other_similarities_are_an_error() -> None:

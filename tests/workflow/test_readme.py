@@ -57,15 +57,3 @@ def test_the_ids_of_the_terminal_session_are_wikidatas():
             }
     assert len(named) == 3
     assert named == {item: known.get(item) for item in named}
-
-
-def test_the_dictionary_names_every_column_of_the_dataset(built):
-    page = (ROOT / "docs" / "tables" / "wikifactdiff.md").read_text(encoding="utf-8")
-    named = {
-        name for line in page.splitlines() if line.startswith("|") for name in re.findall(r"`(\w+)`", line)
-    }
-    schema = pq.read_schema(built / "results" / "wikifactdiff.parquet")
-    fields = set(schema.names)
-    for column in ("objects", "neighborhood"):
-        fields |= {field.name for field in schema.field(column).type.value_type}
-    assert fields <= named
