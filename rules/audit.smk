@@ -33,6 +33,7 @@ rule audit:
         old_dump=dump_file(OLD),
         new_dump=dump_file(NEW),
         manifest="results/{pair}/manifest.json",
+        kinds=resource("audit.tsv"),
         tables=expand("results/{{pair}}/{name}", name=datasets()),
         built=audited_tables,
         beside_=audited_beside,
