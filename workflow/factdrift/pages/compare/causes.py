@@ -18,12 +18,13 @@ class Cause(NamedTuple):
     changes: frozenset[str]
 
 
-def causes(before: Path, after: Path, table: Path = RESOURCES / "causes.tsv") -> list[Cause] | None:
+def causes(before: Path, after: Path) -> list[Cause] | None:
     """What differs between two manifests and can change the dataset; None if a manifest is missing."""
     if not (before.is_file() and after.is_file()):
         return None
     flat = [dict(_leaves(json.loads(path.read_text(encoding="utf-8")))) for path in (before, after)]
-    acting = {key: frozenset(changes.split()) for _, (key, changes) in rows_of(table, ("key", "changes"))}
+    rows = rows_of(RESOURCES / "causes.tsv", ("key", "changes"))
+    acting = {key: frozenset(changes.split()) for _, (key, changes) in rows}
     found = []
     for key in sorted(flat[0].keys() | flat[1].keys()):
         values = [_text(each.get(key)) for each in flat]
