@@ -114,7 +114,12 @@ class Sheet(OfAudit, command="audit sheet"):
         ):
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
-            writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+            # Labels come from dumps that anybody can edit.
+            cells = [
+                {name: sheet_cell("" if value is None else str(value)) for name, value in row.items()}
+                for row in rows
+            ]
+            writer.writerows(cells)
         return f"{self.output}: {len(rows)} rows; write valid, invalid or unsure into the column judgement"
 
 
@@ -139,11 +144,6 @@ def _write(text: str, output: Path) -> None:
 
     with atomic_path(output) as path:
         path.write_text(f"{text}\n", encoding="utf-8")
-
-
-def _cell(value: Any) -> str:
-    """A value as a cell: labels come from dumps that anybody can edit."""
-    return "" if value is None else sheet_cell(str(value))
 
 
 def _beside(results: Path) -> list[Path]:

@@ -198,11 +198,13 @@ def named(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
                 yield value["object"]["id"], frozenset()
 
 
-def sitelinks(old: Mapping[str, Entity], new: Mapping[str, Entity]) -> Callable[[str], float | None]:
-    """The popularity without page views: ln(1 + sitelinks) in the new dump, else in the old one."""
+def sitelinks(
+    old: Mapping[str, Entity], new: Mapping[str, Entity], count: bool
+) -> Callable[[str], float | None]:
+    """The popularity: ln(1 + sitelinks) in the new dump, else in the old one; None unless they `count`."""
 
     def popular(name: str) -> float | None:
         line = new.get(name) or old.get(name)
-        return None if line is None else math.log1p(line.sitelinks)
+        return math.log1p(line.sitelinks) if line and count else None
 
     return popular

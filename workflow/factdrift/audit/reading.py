@@ -209,9 +209,7 @@ def read(
     ]
     both = [{**side, **known} for side, known in zip(lines, subjects, strict=True)]
     groups = of_rules.groups_of(worlds[0], worlds[1], how, (both[0], both[1]), supplied)
-    popular = of_neighbours.sitelinks(both[0], both[1])
-    if configuration["pageviews"] != "none":
-        popular = _unknown
+    popular = of_neighbours.sitelinks(both[0], both[1], configuration["pageviews"] == "none")
     templates = Templates(
         RESOURCES / "templates" / "templates.tsv",
         RESOURCES / "words" / "grammar.tsv",
@@ -250,10 +248,6 @@ def read(
         nearby,
         samples.get(QUESTIONS, []),
     )
-
-
-def _unknown(name: str) -> float | None:
-    return None
 
 
 def _objects(line: Entity) -> Iterator[str]:

@@ -27,7 +27,10 @@ def causes(before: Path, after: Path) -> list[Cause] | None:
     acting = {key: frozenset(changes.split()) for _, (key, changes) in rows}
     found = []
     for key in sorted(flat[0].keys() | flat[1].keys()):
-        values = [_text(each.get(key)) for each in flat]
+        found_in = (each.get(key) for each in flat)
+        values = [
+            each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in found_in
+        ]
         changes = next((acting[part] for part in _above(key) if part in acting), None)
         if values[0] != values[1] and changes:
             found.append(Cause(key, values[0], values[1], changes))
@@ -54,7 +57,3 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(inner, f"{name}.{key}" if name else str(key))
     else:
         yield name, value
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -16,7 +16,7 @@ from factdrift.core.tables import database
 from factdrift.pages import environment, packaged, palette, shown
 from factdrift.pages.report import models, world
 from factdrift.pages.report.audit import audit
-from factdrift.pages.report.blocks import Build, Section, Source
+from factdrift.pages.report.blocks import Build, Section
 from factdrift.pages.report.context import neighbours, popularity, run_times, templates
 from factdrift.pages.report.streams import streams
 
@@ -57,7 +57,7 @@ def render(template: str, sections: Sequence[Section], **values: Any) -> str:
         .render(
             **values,
             sections=sections,
-            sources=_sources(sections),
+            sources=dict.fromkeys(block.source for section in sections for block in section.blocks),
             script=Markup(script),
             style=Markup(palette() + style),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -89,11 +89,6 @@ def _sections(
         run_times(build),
     ]
     return [section for section in found if section is not None]
-
-
-def _sources(sections: Sequence[Section]) -> list[Source]:
-    """The files behind the page, each once, in the order of the page."""
-    return list(dict.fromkeys(block.source for section in sections for block in section.blocks))
 
 
 def _environment() -> jinja2.Environment:
