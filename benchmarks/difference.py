@@ -11,8 +11,6 @@ found must be those that were made. Each measurement is a process of its own, on
 take is not counted. `--folder` keeps the tables, to be measured again without being made.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -10,8 +10,6 @@ matrix products over those of such a pass. Weights are random; no search ends ea
 passes to a model of 7 billion parameters, with 2 operations a parameter and token.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from typing import Any

@@ -10,8 +10,6 @@ programs are built (`plain_locating.py`). All must find the same scores. Causal 
 all blocks. Weights are random, so the facts mean nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Sequence

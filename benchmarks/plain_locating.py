@@ -6,8 +6,6 @@ each block, integrated gradients run the whole prompt once for every step. What 
 `factdrift.evaluation` computes, from the same noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -10,8 +10,6 @@ of hidden states, MLP and attention. The table gives the largest difference of t
 largest effect of the fact, and the seconds a fact of both programs.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -6,8 +6,6 @@ Wikidata have none. Properties are written once. Nothing but the size and that s
     python benchmarks/replicate.py --text-mb 500 -o dump.json.gz tests/data/real-excerpt.json.bz2
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -7,8 +7,6 @@ texts do not. tests/core/test_layout.py holds the numbers to their bars.
     .venv/bin/python benchmarks/structure.py
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence

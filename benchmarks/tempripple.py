@@ -9,8 +9,6 @@ best rank, of each date its value node, each label. Each source runs in a proces
 its own, on one core; the SPARQL server in the process that asks it.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import tempfile

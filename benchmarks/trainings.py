@@ -9,8 +9,6 @@ of Table 6 is given as its mean over the trainings, with the least and the great
 FOLDER` the numbers of each training are kept there, and an interrupted run goes on with the next training.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import csv

@@ -6,7 +6,25 @@ Outputs: results/{pair}/audit/; the configured pair's findings as results/audit.
 """
 
 
-include: "inputs/audit.smk"
+def audited_tables(wildcards):
+    """TempRIPPLE's tables and the parts of KLoB, if they have been built or are asked for."""
+    folder = Path("results", wildcards.pair)
+    parts = {f"klob_{part}.parquet": [f"klob_{part}.parquet"] for part in "cru"}
+    ripple = [f"tempripple/{name}.parquet" for name in ("tr_items", "tr_facts", "tr_related")]
+    return [
+        str(folder / file)
+        for product, files in {"tempripple.parquet": ripple, **parts}.items()
+        if built_or_asked([product]) or (folder / files[0]).is_file()
+        for file in files
+    ]
+
+
+def audited_beside(wildcards):
+    """The stream, its questions and the files in other layouts, of the configured pair."""
+    names = ["stream.parquet", "asof.parquet"]
+    names += [f"layouts/{name}.json" for name in (*LAYOUT_TABLES, "mquake")]
+    names += [f"{name}.jsonl" for name in ("wikifactdiff", "wfd_repl", "KLoB-c", "KLoB-r", "KLoB-u")]
+    return built_or_asked(names) if f"results/{wildcards.pair}" == PAIR else []
 
 
 rule audit:
@@ -15,9 +33,9 @@ rule audit:
         old_dump=dump_file(OLD),
         new_dump=dump_file(NEW),
         manifest="results/{pair}/manifest.json",
+        kinds=resource("audit.tsv"),
         tables=expand("results/{{pair}}/{name}", name=datasets()),
-        questions=audited_items,
-        examples=audited_examples,
+        built=audited_tables,
         beside_=audited_beside,
         labels=config["labels"],
     output:

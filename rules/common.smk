@@ -2,8 +2,7 @@
 
 from factdrift.cli import job_of
 from factdrift.core.fingerprint import of_jobs
-from factdrift.core.jobs import is_struct
-from factdrift.core.keys import settings_of
+from factdrift.core.keys import is_struct, settings_of
 from factdrift.core.paths import RESOURCES
 from factdrift.core.settings import dump_source
 from factdrift.core.shell import ShellLine, check_keywords, keys_of, parameter_of, shell_line

@@ -1,7 +1,5 @@
 """What every job pays at its start: the command line is there before what its commands need is imported."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The installed package: a wheel in an environment of its own, outside the checkout and without its files."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

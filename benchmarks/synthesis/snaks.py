@@ -1,7 +1,5 @@
 """Snaks, statements and references as text, in the key order and escaping of Wikidata's dumps."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Fingerprints of code: what changes them, what does not, and that every rule passes its commands' own."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The layout of the package: few rooms, whose imports run one way (benchmarks/structure.py counts them)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -191,9 +191,3 @@ def test_every_page_is_in_the_index() -> None:
     index = (TABLES / "README.md").read_text(encoding="utf-8")
     pages = sorted(path.name for path in TABLES.glob("*.md") if path.name != "README.md")
     assert sorted(set(re.findall(r"\]\((\w+\.md)\)", index))) == pages
-
-
-def test_links_between_pages_are_not_broken() -> None:
-    for page in TABLES.glob("*.md"):
-        for target in re.findall(r"\]\(([\w./]+)\)", page.read_text(encoding="utf-8")):
-            assert (TABLES / target).is_file(), f"{page.name}: {target}"

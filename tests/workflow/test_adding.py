@@ -1,7 +1,5 @@
 """What docs/adding.md names is enough to add a path, a key, an editing method and a product to a checkout."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Answering in the real workflow: the jobs of a plan, and the scores of a bundled model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow.parquet as pq

@@ -1,7 +1,5 @@
 """Editing in the real workflow: the jobs of a plan, and the results on the bundled models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

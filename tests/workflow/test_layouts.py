@@ -1,7 +1,5 @@
 """The layouts of other projects in the real workflow, and the facts that share an object in the sample."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

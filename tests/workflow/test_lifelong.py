@@ -1,7 +1,5 @@
 """A stream edited interval by interval in the real workflow: the jobs of a plan, and the bundled model."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

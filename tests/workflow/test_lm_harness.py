@@ -1,7 +1,5 @@
 """lm-evaluation-harness on the bundled model and TempRIPPLE of the sample."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

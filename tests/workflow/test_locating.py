@@ -1,7 +1,5 @@
 """Locating in the real workflow: the jobs of a plan, and a locator from outside of the package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Editing methods of the user's own in the real workflow, on a random model that needs no training."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

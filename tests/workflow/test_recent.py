@@ -3,8 +3,6 @@
 The Query Service knows the sample as of its later date; the API has two revisions of each of its entities.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """A sequence of dates of the sample, as the real workflow builds it, and what it makes again."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from pathlib import Path

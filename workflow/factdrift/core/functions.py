@@ -1,7 +1,5 @@
 """Functions that users write and name as `PATH.py:FUNCTION`: editing methods and locators of their own."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib.util

@@ -4,8 +4,6 @@ A checkout holds both folders at its top, a wheel inside the package. Nothing el
 data file of its own, so that no command depends on the working directory.
 """
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 

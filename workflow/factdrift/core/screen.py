@@ -1,7 +1,5 @@
 """Colours and a changing last line, only where a stream is a terminal."""
 
-from __future__ import annotations
-
 import os
 from typing import TextIO
 

@@ -1,7 +1,5 @@
 """Switches that each variant of the method sets for itself, unless the configuration sets them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ A file appears under its final name only when it is complete. Its bytes depend o
 timestamps, no random order of rows, the same writer settings for all tables.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

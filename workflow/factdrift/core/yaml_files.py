@@ -1,7 +1,5 @@
 """YAML files of the project, parsed by libyaml where PyYAML has it: every run begins with the schema."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
