@@ -218,6 +218,8 @@ class _Loop:
         tables = self._tables(state, step, keeping)
         if number == 0 and not step.edits:
             tables["edits"] = self._untold()
+        if number and step.state == self._run.steps[number - 1].state:
+            tables["states"] = TABLES["states"].empty_table()  # the model is that of the step before
         if isinstance(state, Lasting):
             state.save(self._saved(number))
         costs = {**session.costs, "edits": len(step.edits), "peak_mb": session.peak_mb()}
