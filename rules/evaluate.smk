@@ -7,6 +7,7 @@ and .json, with edit.keep .adapters/; the same for streams in results/streams/{n
 results/{pair}/evaluation/chat/tempripple/: requests.parquet, answers.parquet and .json, run.json.
 """
 
+import json
 import re
 
 
@@ -94,3 +95,25 @@ use rule evaluate as evaluate_stream with:
             shard="{shard}",
             parts=subpath(output.out_run, strip_suffix=".json"),
         ),
+
+
+rule answer_grid:
+    """Each benchmark in each state and way: how many questions are answered right, and why some are not."""
+    input:
+        models_=some_models,
+        answers=grid_files("answers.parquet"),
+        made=grid_files("edits.parquet"),
+        runs=grid_files("json"),
+    output:
+        output="results/{pair}/answer_grid.parquet",
+        out_text="results/{pair}/answer/grid.txt",
+    log:
+        "logs/{pair}/answer/grid.txt",
+    benchmark:
+        "logs/{pair}/answer/grid.tsv"
+    resources:
+        **request("answer grid"),
+    params:
+        **given("answer grid", skipped=json.dumps(PLAN.skipped)),
+    shell:
+        job("answer grid")

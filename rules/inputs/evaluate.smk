@@ -36,6 +36,7 @@ STREAM_QUESTIONS = {
 }
 """Benchmark -> fields of `evaluate`, of a stream."""
 
+
 def answer_methods():
     """The methods whose edits are in the place of the context, where TempRIPPLE's items are asked."""
     configured = [method for method in PLAN.names() if method != "none"]
@@ -168,3 +169,14 @@ def scored(benchmark, states, root="results/{pair}"):
     """Field -> files, of a command that computes scores from all jobs."""
     forms = {"answers": "answers", "made": "edits", "states": "states"}
     return {field: answered(benchmark, states, f"{form}.parquet", root) for field, form in forms.items()}
+
+
+def grid_files(form):
+    """A file of each job of `answer.benchmarks`, in all states."""
+    chosen = config["answer"]["benchmarks"]
+    states = lambda name: [*UNEDITED, *(method for method in PLAN.methods(name) if method not in UNEDITED)]
+    of_pair_ = [
+        file for benchmark in chosen if benchmark in QUESTIONS for file in answered(benchmark, states, form)
+    ]
+    of_stream = [name for name in chosen if name in STREAM_QUESTIONS and name not in QUESTIONS]
+    return of_pair_ + [file for name in of_stream for file in answered(name, states, form, STREAM)]

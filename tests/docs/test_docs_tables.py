@@ -16,6 +16,7 @@ from factdrift.evaluation.scores.against_edits import VS_EDIT
 from factdrift.evaluation.scores.answers import PREDICTIONS as ANSWER_PREDICTIONS
 from factdrift.evaluation.scores.answers import SCORES as ANSWER_SCORES
 from factdrift.evaluation.scores.clozes import CLOZES as ANSWER_CLOZES
+from factdrift.evaluation.scores.grid import GRID
 from factdrift.evaluation.scores.metrics import PROBES as EDIT_PROBES
 from factdrift.evaluation.scores.metrics import SCORES as EDIT_SCORES
 from factdrift.evaluation.scores.stream import INTERVALS, STREAM_SCORES
@@ -108,6 +109,7 @@ SCHEMAS = {
     "locate_vs_edit": VS_EDIT,
     "answer_predictions": ANSWER_PREDICTIONS,
     "answer_scores": ANSWER_SCORES,
+    "answer_grid": GRID,
     "flat_updates": FLAT,
     "audit": AUDIT,
     "differences": DIFFERENCES,

@@ -21,6 +21,7 @@ from factdrift.evaluation.settings import AbilitySettings, Settings, check_regim
 from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
+    from factdrift.evaluation.methods.hyperparameters import Hyper
     from factdrift.evaluation.plan import Step
     from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.run import Telling
@@ -256,12 +257,22 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
         if not self.blocks:
             hyper = self.hyper(model)
             print(f"{hyper.method} on {model.name}: {hyper.source}", flush=True)
-            return [Telling(self.prepared(hyper, model), regime)]
+            return [Telling(self.prepared(hyper, model), regime, trained=self._trained(hyper))]
         tellings = []
         for layer in range(model.spec.layers):
             hyper = hyper_at(self.method, model.name, self.set, layer, lambda: model.spec)
             tellings.append(Telling(self.prepared(hyper, model), regime, named(self.method, layer)))
         return tellings
+
+    def _trained(self, hyper: Hyper) -> frozenset[str] | None:
+        """The subjects on which a method was trained, if the file beside what it was trained to says so."""
+        if not hyper.record.trained_on or self.mend is None:
+            return None
+        path = self.mend.with_name(hyper.record.trained_on)
+        if not path.is_file():
+            return None
+        subjects = json.loads(path.read_text(encoding="utf-8"))
+        return frozenset(map(str, (*subjects["train"], *subjects["validation"])))
 
     def _steps(self, asked: Benchmark, unedited: bool, left_out: Mapping[str, str]) -> list[Step]:
         """Which questions are asked in which state."""

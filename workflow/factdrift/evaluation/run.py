@@ -83,6 +83,8 @@ class Telling:
     """As tables have it, if it is not the method's."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Provenance columns that differ from the settings."""
+    trained: frozenset[str] | None = None
+    """The ids of subjects on which the method was trained."""
 
     @property
     def method(self) -> str:
@@ -305,6 +307,8 @@ class _Loop:
         steps, losses = _list(placed.made.steps), _list(placed.made.losses)
         for place, edit in enumerate(edits):
             row = {**self._meta, "edit": edit.id, "failed": placed.failed(edit.id)}
+            if (trained := self._telling.trained) is not None:
+                row["trained"] = edit.id.partition("-")[0] in trained
             if row["failed"] is None and not self._telling.lasting:
                 row["steps"] = int(steps[place]) if steps else None
                 row["loss"] = float(losses[place]) if losses else None

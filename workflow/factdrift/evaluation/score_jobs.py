@@ -337,6 +337,31 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
         return f"{text}\n{self.out_table}: {number:,} rows"
 
 
+class Grid(Job, command="answer grid", beside="models_"):
+    """Print how many questions of each benchmark are answered right in each state and way."""
+
+    answers: Annotated[Paths, "of each job"]
+    made: Annotated[Paths, "edits, likewise"]
+    runs: Annotated[Paths, "what each job was", Flag("JSON")]
+    skipped: Annotated[str, f"[model, method, reason] of methods without a job; {OR_FILE}", Flag("JSON")] = (
+        "[]"
+    )
+    out_text: Annotated[Output, Flag("TXT")]
+    output: Output
+
+    def run(self) -> str:
+        from factdrift.core.owned import atomic_path
+        from factdrift.evaluation.scores.grid import lines, skipped_runs, write_grid
+        from factdrift.evaluation.skipped import Skipped
+
+        table = write_grid(self.answers, self.made, self.output)
+        without = [Skipped(*each) for each in _json(self.skipped, "--skipped", "[]")]
+        text = "\n".join(lines(table, skipped_runs(self.runs), without))
+        with atomic_path(self.out_text) as path:
+            path.write_text(f"{text}\n", encoding="utf-8")
+        return text
+
+
 def _json(text: str, option: str, form: str) -> Any:
     """What a flag gives: JSON, or a file that holds it, with `@` before its name or without."""
     return read_json(text if text[:1] in ("{", "[", "@") else f"@{text}", option, form)

@@ -51,6 +51,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """The hyper-parameter that names the block of an edit that can be made at any block."""
     needs: dict[str, str] = {}
     """What is computed for it once a model: option of `edit run` -> file in the model's folder."""
+    trained_on: str = ""
+    """The file beside what it was trained to, with the subjects of its training."""
     says: str = ""
     """What it edits, for those that `factdrift models describe` cannot name beside a matrix."""
 
