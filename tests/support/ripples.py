@@ -17,14 +17,12 @@ from factdrift.tempripple.dates import Date
 from factdrift.tempripple.facts import find_facts
 from factdrift.tempripple.items import make_items
 from factdrift.tempripple.method import ItemMethod
-from factdrift.tempripple.names import Names
 from factdrift.tempripple.related import find_related
-from factdrift.tempripple.resources import Resources
+from factdrift.tempripple.relations import read_relations
 from factdrift.tempripple.rows import make_rows
+from factdrift.tempripple.search import search_of
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.table_source import TableSource
-from factdrift.tempripple.types import Types
-from factdrift.words.names import read_names
 from support.worlds import Fact, World
 
 METHOD = msgspec.convert(
@@ -66,8 +64,7 @@ def method_with(**switches: Any) -> ItemMethod:
     return msgspec.convert({**msgspec.to_builtins(METHOD), **switches}, ItemMethod)
 
 
-RESOURCES = Resources(Path(__file__).resolve().parents[2] / "resources" / "tempripple")
-RELATIONS = RESOURCES.relations()
+RELATIONS = read_relations()
 HUMAN, COUNTRY, CITY, TEAM = 5, 6256, 515, 12973014
 
 
@@ -99,7 +96,7 @@ def source_of(world: World, directory: Path) -> Iterator[TableSource]:
     folder = directory / "new"
     rows, classes = directory / "rows.parquet", directory / "edges.parquet"
     entities = folder / "entities.parquet"
-    make_rows(folder / "statements.parquet", entities, RESOURCES.properties(), rows, classes)
+    make_rows(folder / "statements.parquet", entities, RELATIONS.properties(), rows, classes)
     with database() as db:
         yield TableSource(db, [rows], [classes], [entities], folder / "properties.parquet")
 
@@ -113,12 +110,11 @@ def ripple(world: World, directory: Path, **switches: Any) -> Ripple:
 def ripple_of(source: Source, **switches: Any) -> Ripple:
     """The whole stage on a source."""
     method = method_with(**switches)
-    types = Types(source, RELATIONS.types, method.type_depth)
-    names = Names(source, {}, read_names() if method.grammar == "fitted" else None)
-    facts = find_facts(source, RELATIONS, method, types, names)
-    related = find_related(source, RELATIONS, method, types, names, facts.facts)
-    items = make_items(facts.facts, related.related, method)
-    return Ripple(facts.facts, related.related, items, [*facts.dropped, *related.dropped])
+    search = search_of(source, method, RELATIONS)
+    facts = find_facts(search)
+    related = find_related(search, facts.rows)
+    items = make_items(facts.rows, related.rows, method)
+    return Ripple(facts.rows, related.rows, items, [*facts.dropped, *related.dropped])
 
 
 def kinds(**items: tuple[int, ...]) -> list[Fact]:

@@ -19,7 +19,7 @@ from factdrift.sparql.client import Client
 from factdrift.sparql.server import load, serving
 from factdrift.tempripple.rdf import write_rdf
 from factdrift.tempripple.sparql_source import SparqlSource
-from support.ripples import RELATIONS, RESOURCES
+from support.ripples import RELATIONS
 
 
 def database_of(statements: Sequence[Path], entities: Sequence[Path], properties: Path, folder: Path) -> Path:
@@ -27,7 +27,7 @@ def database_of(statements: Sequence[Path], entities: Sequence[Path], properties
     rdf, database = folder / "rdf.nt.gz", folder / "database"
     classes = [entry.number for entry in RELATIONS.types]
     with tables.database() as db:
-        write_rdf(db, statements, entities, properties, RESOURCES.properties(), classes, rdf)
+        write_rdf(db, statements, entities, properties, RELATIONS.properties(), classes, rdf)
     load([rdf], database)
     return database
 
