@@ -18,7 +18,7 @@ from factdrift.core.tables import as_written, database
 from factdrift.klob.relations import Method, check_properties
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
 
-from .conftest import Build, Built, Snapshot, Switches
+from .conftest import Build, Built, Snapshot
 
 CHAIN = [Fact(1, 17, 2), Fact(2, 36, 3)]
 NAMES = {1: "Kinkaku-ji", 2: "Japan", 3: "Tokyo"}
@@ -238,7 +238,7 @@ def test_other_labels_are_named(method: Method, tmp_path: Path, capsys: pytest.C
 
 def test_quotas_take_the_first_by_the_hash_of_seed_and_fact(built: Build) -> None:
     facts = [Fact(number, 17, 99) for number in range(1, 30)]
-    found = built(Snapshot(facts), Switches(seed=5), quotas={17: 10})
+    found = built(Snapshot(facts), seed=5, quotas={17: 10})
     order = sorted(range(1, 30), key=lambda s: hashlib.sha256(f"5|Q{s}|P17|Q99".encode()).hexdigest())
     assert sorted(row["s"] for row in found.subtask("c")) == sorted(f"Q{s}" for s in order[:10])
     assert Counter(found.reasons("facts").values()) == {None: 29}

@@ -12,13 +12,12 @@ import yaml
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings, settings_of
+from factdrift.core.paths import KLOB, NOUN_PHRASES
 from factdrift.core.settings import check_files, configure
 from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.klob.settings import Settings
 
-from .conftest import PHRASES, RESOURCES
-
-TABLES = ["--resources", str(RESOURCES), "--phrases", str(PHRASES)]
+TABLES = ["--resources", str(KLOB), "--phrases", str(NOUN_PHRASES)]
 
 
 def settled(**klob: Any) -> dict[str, Any]:
@@ -165,7 +164,7 @@ def test_missing_files_are_named_when_the_configuration_is_read(klob: dict[str, 
 
 
 def test_our_templates_pass(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["klob", "templates", str(RESOURCES / "klob_templates.tsv"), *TABLES]) == 0
+    assert main(["klob", "templates", str(KLOB / "klob_templates.tsv"), *TABLES]) == 0
     assert capsys.readouterr().out == "96 templates, 0 defects, 0 warnings\n"
 
 

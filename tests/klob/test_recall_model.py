@@ -11,9 +11,8 @@ from support.worlds import Fact
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.klob.recall import NEW_TOKENS, Model, write_recall
-from factdrift.klob.relations import Method
 
-from .conftest import Build, Snapshot, Switches, choice, rows
+from .conftest import Build, Snapshot, rows
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 transformers = pytest.importorskip("transformers")
@@ -92,12 +91,11 @@ def model_of(folder: Path, budget: int) -> Model:
     return CausalModel(load(str(folder), dtype="float32", device="cpu"), budget)
 
 
-def test_what_the_model_was_taught_stays(folder: Path, built: Build, method: Method) -> None:
-    switches = Switches(min_sitelinks=0)
-    plain = built(WORLD, switches, folder="plain")
+def test_what_the_model_was_taught_stays(folder: Path, built: Build) -> None:
+    plain = built(WORLD, min_sitelinks=0, folder="plain")
     outputs = (plain.folder / "klob_recall.parquet", plain.folder / "passes.parquet")
-    write_recall(plain.plan(choice(method)), "all", {36: ""}, model_of(folder, budget=150), outputs)
-    filtered = built(WORLD, switches, folder="filtered", passes=outputs[1])
+    write_recall(plain.plan, {36: ""}, model_of(folder, budget=150), outputs)
+    filtered = built(WORLD, min_sitelinks=0, folder="filtered", passes=outputs[1])
     assert sorted(row["s_label"] for row in filtered.subtask("c")) == [f"Land{n}" for n in range(1, KNOWN)]
     known = {row["sentence_id"]: row["target_label"] for row in plain.sentences}
     table = rows(outputs[0])
@@ -130,7 +128,7 @@ def test_a_prompt_beyond_the_models_context_is_refused(folder: Path) -> None:
 
 
 def test_the_command_asks_a_model_by_its_settings(folder: Path, built: Build, tmp_path: Path) -> None:
-    plain = built(WORLD, Switches(min_sitelinks=0))
+    plain = built(WORLD, min_sitelinks=0)
     outputs = [tmp_path / f"{name}.parquet" for name in ("klob_recall", "passes")]
     demos = tmp_path / "demos.json"
     demos.write_text('{"P36": ""}', encoding="utf-8")
