@@ -22,14 +22,6 @@ WORST = len('{"max_completion_tokens":50,"messages":[{"content":"r0","role":"use
 """The most dollars that a request of these tests can cost: a token for two bytes, a dollar per token."""
 
 
-@pytest.fixture
-def prices(tmp_path: Path) -> Path:
-    """One dollar per token (a million dollars per million tokens); half of it by batch."""
-    path = tmp_path / "prices.yaml"
-    path.write_text("models:\n  tiny: {input: 1000000, output: 1000000, batch: 0.5}\n")
-    return path
-
-
 def answer(**usage: Any) -> Fault:
     """An answer with this `usage`, or with none."""
     choice = {"message": {"content": "yes"}, "finish_reason": "stop"}

@@ -111,11 +111,7 @@ def test_the_account(built: Build) -> None:
     facts = [*CHAIN, Fact(4, 17, 2), Fact(5, 17, 2), Fact(6, 17, 2, rank="deprecated")]
     found = built(Snapshot(facts, labels=NAMES, sitelinks={5: 0}), quotas={17: 1, 36: 9})
     meta = found.meta
-    assert meta["dropped"] == {
-        "statements": {"deprecated": 1},
-        "c": {"quota": 1, "sitelinks": 1},
-        "r": {},
-    }
+    assert meta["dropped"] == {"statements": {"deprecated": 1}, "c": {"quota": 1, "sitelinks": 1}, "r": {}}
     assert meta["dropped_by_relation"]["c"] == {"P17": {"quota": 1, "sitelinks": 1}}
     table2 = {row["pid"]: row for row in meta["table2"]}
     assert len(table2) == 32

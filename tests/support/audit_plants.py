@@ -12,6 +12,29 @@ Row = dict[str, Any]
 Change = Callable[[Row], object]
 
 
+NO_ID = "0" * 16
+
+
+def is_(**values: Any) -> Callable[[Row], bool]:
+    """Rows with these values."""
+    return lambda row: all(row[name] == value for name, value in values.items())
+
+
+def has(name: str) -> Callable[[Row], bool]:
+    """Rows with a value in a column that is neither empty nor false."""
+    return lambda row: bool(row[name])
+
+
+def put(to: str | None = None, sentence: int | None = None, **values: Any) -> Change:
+    """Sets fields of a row, of its first object with the decision `to`, or of one of its sentences."""
+
+    def change(row: Row) -> None:
+        place = decided(row, to) if to else row if sentence is None else row["sentences"][sentence]
+        place.update(copy.deepcopy(values))
+
+    return change
+
+
 def decided(row: Row, decision: str) -> Row:
     value: Row = next(value for value in row["objects"] if value["decision"] == decision)
     return value
@@ -50,6 +73,30 @@ def swap(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
+def millions(row: Row) -> bool:
+    return any((value["short"] or "").endswith("M") for value in row["objects"])
+
+
+def dated_by(kind: str) -> Callable[[Row], bool]:
+    return lambda row: bool(row["changes"][0]["dated_by"] == kind)
+
+
+def undated(row: Row) -> None:
+    row["changes"][0].update(date=None, dated_by="interval")
+
+
+def other_key(row: Row) -> None:
+    row["answer_index"] = (row["answer_index"] + 1) % 4
+
+
+def other_option(row: Row, text: str = "Utopia") -> None:
+    row["options"][(row["answer_index"] + 1) % 4] = text
+
+
+def option_is_answer(row: Row) -> None:
+    other_option(row, row["answer_label"])
+
+
 def neighbour(field: str, value: Any, part: str = "neighborhood") -> Change:
     """Sets a field of the first neighbour fact; the field may be one of a struct."""
 
@@ -86,45 +133,37 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("rules", dated, lambda row: row["objects"].remove(decided(row, "obsolete"))),
         ("rules", dated, lambda row: row["objects"].append(copy.deepcopy(row["objects"][0]))),
         ("rules", dated, lambda row: row["objects"].reverse()),
-        ("rules", dated, lambda row: decided(row, "new").update(rule="new_object")),
-        ("rules", dated, lambda row: decided(row, "new").update(announced=True)),
-        ("rules", dated, lambda row: decided(row, "new").update(leaks=True)),
-        ("rules", dated, lambda row: decided(row, "new").update(decision="static")),
+        ("rules", dated, put(rule="new_object", to="new")),
+        ("rules", dated, put(announced=True, to="new")),
+        ("rules", dated, put(leaks=True, to="new")),
+        ("rules", dated, put(decision="static", to="new")),
         ("rules", dated, lambda row: row["relation"].update(id="P1376")),
         (
             "rules",
             lambda row: any(value["announced"] for value in row["objects"]),
             lambda row: next(v for v in row["objects"] if v["announced"]).update(announced=False),
         ),
-        ("scenario", dated, lambda row: row.update(scenario="Other")),
-        ("scenario", dated, lambda row: row.update(is_replace=False)),
-        ("scenario", dated, lambda row: row.update(subject_is_ph_new=True)),
+        ("scenario", dated, put(scenario="Other")),
+        ("scenario", dated, put(is_replace=False)),
+        ("scenario", dated, put(subject_is_ph_new=True)),
         ("scenario", dated, lambda row: row.update(relation_is_temp_func=not row["relation_is_temp_func"])),
-        ("statement", dated, lambda row: decided(row, "new").update(new_statement="Q1$0")),
-        ("statement", dated, lambda row: decided(row, "new").update(new_revision=1)),
-        ("main_snak", dated, lambda row: decided(row, "new").update(id="Q2", raw="Q2")),
-        ("main_snak", dated, lambda row: decided(row, "new").update(datatype="string")),
-        ("dates", dated, lambda row: decided(row, "new").update(start="2021-06-30")),
-        ("dates", dated, lambda row: decided(row, "new").update(point_in_time="2021")),
-        ("labels", dated, lambda row: decided(row, "obsolete").update(label="Nobody in particular")),
+        ("statement", dated, put(new_statement="Q1$0", to="new")),
+        ("statement", dated, put(new_revision=1, to="new")),
+        ("main_snak", dated, put(id="Q2", raw="Q2", to="new")),
+        ("main_snak", dated, put(datatype="string", to="new")),
+        ("dates", dated, put(start="2021-06-30", to="new")),
+        ("dates", dated, put(point_in_time="2021", to="new")),
+        ("labels", dated, put(label="Nobody in particular", to="obsolete")),
         ("labels", dated, lambda row: row["subject"].update(description="an island")),
         ("labels", dated, lambda row: row["relation"].update(label="owner")),
-        ("gone", dated, lambda row: decided(row, "new").update(decision="obsolete")),
-        ("static", dated, lambda row: decided(row, "obsolete").update(decision="static")),
+        ("gone", dated, put(decision="obsolete", to="new")),
+        ("static", dated, put(decision="static", to="obsolete")),
         ("labels", literal("time", "30, 20"), relabel("time", "30, 20", "29, 20")),
         ("labels", literal("time", "November"), relabel("time", "November", "October")),
         ("labels", literal("quantity", "$"), relabel("quantity", "$", "€")),
         ("labels", literal("quantity", ","), relabel("quantity", ",", "")),
-        (
-            "labels",
-            lambda row: any((v["short"] or "").endswith("M") for v in row["objects"]),
-            relabel("quantity", "M", "B", "short"),
-        ),
-        (
-            "labels",
-            lambda row: any((v["short"] or "").endswith("M") for v in row["objects"]),
-            relabel("quantity", "M", " kilograms", "short"),
-        ),
+        ("labels", millions, relabel("quantity", "M", "B", "short")),
+        ("labels", millions, relabel("quantity", "M", " kilograms", "short")),
         ("prompt", dated, other_prompt),
         ("prompt", dated, lambda row: row["generalization_prompts"].pop()),
         ("prompt", dated, lambda row: row["generalization_prompts"].reverse()),
@@ -134,21 +173,13 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
             lambda row: dated(row) and not any(value["leaks"] for value in row["objects"]),
             lambda row: row.update(update_prompt=f"{decided(row, 'new')['label']}: {row['update_prompt']}"),
         ),
-        (
-            "drawn",
-            dated,
-            lambda row: row.update(split="train" if row["split"] == "test" else "test"),
-        ),
+        ("drawn", dated, lambda row: row.update(split="train" if row["split"] == "test" else "test")),
         ("popularity", dated, lambda row: row.update(subject_popularity=row["subject_popularity"] + 0.1)),
-        ("popularity", dated, lambda row: row.update(popularity_source="pageviews")),
-        ("prompt", dated, lambda row: row.update(template_source="chat")),
+        ("popularity", dated, put(popularity_source="pageviews")),
+        ("prompt", dated, put(template_source="chat")),
         ("neighbour", dated, neighbour("relation.id", "P1376")),
         ("neighbour", dated, lambda row: row["neighborhood"].append(row["neighborhood"][0])),
-        (
-            "neighbour",
-            dated,
-            lambda row: row["neighborhood"][0]["subject"].update(id=row["subject"]["id"]),
-        ),
+        ("neighbour", dated, lambda row: row["neighborhood"][0]["subject"].update(id=row["subject"]["id"])),
         ("neighbour_fact", dated, neighbour("objects.raw", "Q2")),
         ("neighbour_fact", dated, neighbour("objects.statement", "Q1$0")),
         ("neighbour_words", dated, neighbour("subject.label", "Utopia")),
@@ -181,27 +212,23 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
             lambda row: next(v for v in row["objects"] if not v["old_statement"]).update(old_revision=1),
         ),
         ("prompt", dated, lambda row: row.update(update_prompt=f"As of 2023, {row['update_prompt']}")),
-        ("new", dated, lambda row: decided(row, "obsolete").update(decision="new")),
-        ("single", dated, lambda row: decided(row, "obsolete").update(decision="new")),
+        ("new", dated, put(decision="new", to="obsolete")),
+        ("single", dated, put(decision="new", to="obsolete")),
         (
             "single",
             lambda row: (
                 not row["is_replace"] and {value["decision"] for value in row["objects"]} == {"new", "static"}
             ),
-            lambda row: row.update(is_replace=True),
+            put(is_replace=True),
         ),
-        (
-            "random",
-            dated,
-            lambda row: row["random_neighborhood"][0]["objects"][0].update(statement="Q1$0"),
-        ),
+        ("random", dated, lambda row: row["random_neighborhood"][0]["objects"][0].update(statement="Q1$0")),
     ],
     QUESTIONS: [
-        ("order", lambda row: row["hop"] == 0, lambda row: row.update(item_id="0" * 16)),
-        ("chain", lambda row: row["hop"] == 2, lambda row: row.update(item_id="0" * 16)),
-        ("answer", lambda row: row["open_only"], lambda row: row.update(answer_label="Utopia")),
-        ("answer", lambda row: row["answer_aliases"], lambda row: row.update(answer_aliases=[])),
-        ("answer", lambda row: row["hop"] == 3, lambda row: row.update(answer_aliases=["Utopia"])),
+        ("order", is_(hop=0), put(item_id=NO_ID)),
+        ("chain", is_(hop=2), put(item_id=NO_ID)),
+        ("answer", has("open_only"), put(answer_label="Utopia")),
+        ("answer", has("answer_aliases"), put(answer_aliases=[])),
+        ("answer", is_(hop=3), put(answer_aliases=["Utopia"])),
         ("answer", lambda row: len(row["answer_aliases"]) > 1, lambda row: row["answer_aliases"].pop()),
         (
             "labels",
@@ -213,21 +240,17 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
             lambda row: row["hop"] == 2 and row["options"],
             lambda row: row.update(answer_label=row["context"].partition(" is ")[2].removesuffix(".")),
         ),
-        ("wording", lambda row: row["hop"] == 0, lambda row: row.update(context="Utopia is an island.")),
-        ("wording", lambda row: row["hop"] == 2, lambda row: row.update(question="Who is it?")),
-        (
-            "wording",
-            lambda row: row["hop"] == 0,
-            lambda row: row.update(question=row["question"].upper()[:-9]),
-        ),
-        ("marks", lambda row: row["hop"] == 0, lambda row: row.update(as_of=row["as_of"].replace(day=30))),
-        ("marks", lambda row: row["hop"] == 1, lambda row: row.update(task=row["task"] ^ 7)),
-        ("marks", lambda row: row["hop"] == 1, lambda row: row.update(hop=2)),
-        ("marks", lambda row: row["discriminates"], lambda row: row.update(discriminates=False)),
-        ("marks", lambda row: row["discriminates"] is None, lambda row: row.update(discriminates=True)),
-        ("marks", lambda row: row["hop"] == 1, lambda row: row.update(asked_s="Q2")),
-        ("marks", lambda row: row["hop"] == 1, lambda row: row.update(rel_id="0" * 16)),
-        ("marks", lambda row: not row["open_only"], lambda row: row.update(open_only=True)),
+        ("wording", is_(hop=0), put(context="Utopia is an island.")),
+        ("wording", is_(hop=2), put(question="Who is it?")),
+        ("wording", is_(hop=0), lambda row: row.update(question=row["question"].upper()[:-9])),
+        ("marks", is_(hop=0), lambda row: row.update(as_of=row["as_of"].replace(day=30))),
+        ("marks", is_(hop=1), lambda row: row.update(task=row["task"] ^ 7)),
+        ("marks", is_(hop=1), put(hop=2)),
+        ("marks", has("discriminates"), put(discriminates=False)),
+        ("marks", lambda row: row["discriminates"] is None, put(discriminates=True)),
+        ("marks", is_(hop=1), put(asked_s="Q2")),
+        ("marks", is_(hop=1), put(rel_id=NO_ID)),
+        ("marks", lambda row: not row["open_only"], put(open_only=True)),
         ("marks", lambda row: "returning" not in row["flags"], lambda row: row["flags"].append("returning")),
         ("marks", lambda row: "year_only" in row["flags"], lambda row: row["flags"].remove("year_only")),
         (
@@ -235,21 +258,9 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
             lambda row: "answer_in_context" not in row["flags"],
             lambda row: row["flags"].append("answer_in_context"),
         ),
-        (
-            "options",
-            lambda row: row["options"] and row["task"] == 2,
-            lambda row: row["options"].__setitem__((row["answer_index"] + 1) % 4, "Utopia"),
-        ),
-        (
-            "options",
-            lambda row: row["options"],
-            lambda row: row["options"].__setitem__((row["answer_index"] + 1) % 4, row["answer_label"]),
-        ),
-        (
-            "key",
-            lambda row: row["options"],
-            lambda row: row.update(answer_index=(row["answer_index"] + 1) % 4),
-        ),
+        ("options", lambda row: row["options"] and row["task"] == 2, other_option),
+        ("options", has("options"), option_is_answer),
+        ("key", has("options"), other_key),
         (
             "labels",
             lambda row: row["options"] and row["option_ids"][0][0] == "Q",
@@ -257,122 +268,78 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ),
     ],
     KLOB: [
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(o1="Q2")),
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(stmt1_id="Q1$0")),
-        ("fact", lambda row: row["subtask"] == "r", lambda row: row.update(stmt2_id=row["stmt1_id"])),
-        ("fact", lambda row: row["subtask"] == "r", lambda row: row.update(p2="P2")),
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(s_label="Utopia")),
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(o1_aliases=["Utopia"])),
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(rev_s=1)),
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(pop_o=-1)),
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(snapshot_id="2021-01-04")),
-        ("sentence", lambda row: row["subtask"] == "c", lambda row: row.update(example_id="0" * 16)),
-        ("sentence", lambda row: row["subtask"] == "c", lambda row: row["sentences"].reverse()),
-        ("sentence", lambda row: row["subtask"] == "c", lambda row: row["sentences"][0].update(n_tokens=99)),
+        ("fact", is_(subtask="c"), put(o1="Q2")),
+        ("fact", is_(subtask="c"), put(stmt1_id="Q1$0")),
+        ("fact", is_(subtask="r"), lambda row: row.update(stmt2_id=row["stmt1_id"])),
+        ("fact", is_(subtask="r"), put(p2="P2")),
+        ("fact", is_(subtask="c"), put(s_label="Utopia")),
+        ("fact", is_(subtask="c"), put(o1_aliases=["Utopia"])),
+        ("fact", is_(subtask="c"), put(rev_s=1)),
+        ("fact", is_(subtask="c"), put(pop_o=-1)),
+        ("fact", is_(subtask="c"), put(snapshot_id="2021-01-04")),
+        ("sentence", is_(subtask="c"), put(example_id=NO_ID)),
+        ("sentence", is_(subtask="c"), lambda row: row["sentences"].reverse()),
+        ("sentence", is_(subtask="c"), put(n_tokens=99, sentence=0)),
+        ("sentence", is_(subtask="c"), put(target_label="Utopia", sentence=0)),
+        ("sentence", is_(subtask="c"), put(stmt2_id="Q2$0")),
+        ("sentence", is_(subtask="u"), put(s="Q2")),
+        ("sentence", is_(subtask="u"), put(target_id="Q2", sentence=0)),
+        ("sentence", is_(subtask="u"), put(source_sentence_id=None, sentence=0)),
+        ("sentence", is_(subtask="r"), put(text="It is", text_blank="It is _", n_tokens=3, sentence=3)),
         (
             "sentence",
-            lambda row: row["subtask"] == "c",
-            lambda row: row["sentences"][0].update(target_label="Utopia"),
-        ),
-        ("sentence", lambda row: row["subtask"] == "c", lambda row: row.update(stmt2_id="Q2$0")),
-        ("sentence", lambda row: row["subtask"] == "u", lambda row: row.update(s="Q2")),
-        (
-            "sentence",
-            lambda row: row["subtask"] == "u",
-            lambda row: row["sentences"][0].update(target_id="Q2"),
-        ),
-        (
-            "sentence",
-            lambda row: row["subtask"] == "u",
-            lambda row: row["sentences"][0].update(source_sentence_id=None),
-        ),
-        (
-            "sentence",
-            lambda row: row["subtask"] == "r",
-            lambda row: row["sentences"][3].update(text="It is", text_blank="It is _", n_tokens=3),
-        ),
-        (
-            "sentence",
-            lambda row: row["subtask"] == "c",
+            is_(subtask="c"),
             lambda row: row["sentences"][1].update(template_id=row["sentences"][0]["template_id"]),
         ),
+        ("words", is_(subtask="u"), put(source_sentence_id=NO_ID, sentence=0)),
         (
             "words",
-            lambda row: row["subtask"] == "u",
-            lambda row: row["sentences"][0].update(source_sentence_id="0" * 16),
-        ),
-        (
-            "words",
-            lambda row: row["subtask"] == "u",
+            is_(subtask="u"),
             lambda row: row["sentences"][0].update(n_tokens=row["sentences"][0]["n_tokens"] + 1),
         ),
     ],
     STREAM: [
-        ("dated", lambda row: row["date"], lambda row: row.update(date="2022-02-30")),
-        ("dated", lambda row: row["date"], lambda row: row.update(first_day=20200101)),
-        (
-            "dated",
-            lambda row: row["changes"][0]["dated_by"] == "start",
-            lambda row: row["changes"][0].update(date="2022"),
-        ),
+        ("dated", has("date"), put(date="2022-02-30")),
+        ("dated", has("date"), put(first_day=20200101)),
+        ("dated", dated_by("start"), lambda row: row["changes"][0].update(date="2022")),
         (
             "dated",
             lambda row: any(change["lag_min"] is not None for change in row["changes"]),
             lambda row: next(c for c in row["changes"] if c["lag_min"] is not None).update(lag_min=10**6),
         ),
-        (
-            "dated",
-            lambda row: row["lag_min"] is not None,
-            lambda row: row.update(lag_min=row["lag_min"] - 1),
-        ),
+        ("dated", lambda row: row["lag_min"] is not None, lambda row: row.update(lag_min=row["lag_min"] - 1)),
         (
             "dated",
             lambda row: any(value["decision"] == "static" for value in row["objects"]),
             lambda row: first(row, "static", date="2022", first_day=20220101, last_day=20221231),
         ),
-        ("dated", lambda row: row["dated_by"] == "start", lambda row: row.update(dated_by="end")),
+        ("dated", is_(dated_by="start"), put(dated_by="end")),
+        ("dated", dated_by("start"), undated),
+        ("dated", dated_by("created"), undated),
         (
             "dated",
-            lambda row: row["changes"][0]["dated_by"] == "start",
-            lambda row: row["changes"][0].update(date=None, dated_by="interval"),
-        ),
-        (
-            "dated",
-            lambda row: row["changes"][0]["dated_by"] == "created",
-            lambda row: row["changes"][0].update(date=None, dated_by="interval"),
-        ),
-        (
-            "dated",
-            lambda row: row["changes"][0]["dated_by"] == "value",
+            dated_by("value"),
             lambda row: row["changes"][0].update(date=row["changes"][0]["date"][:-1] + "x"),
         ),
-        ("dated", lambda row: row["dated_by"], lambda row: row.update(dated_by="guess")),
+        ("dated", has("dated_by"), put(dated_by="guess")),
     ],
     ASOF: [
-        (
-            "held",
-            lambda row: row["options"],
-            lambda row: row.update(answer_index=(row["answer_index"] + 1) % 4),
-        ),
-        ("held", lambda row: row["open_only"], lambda row: row.update(answer_label="Utopia")),
-        ("asked", lambda row: row["precision"] == "day", lambda row: row.update(question="Who is it?")),
-        ("asked", lambda row: row["context"], lambda row: row.update(context="Utopia is an island.")),
-        ("asked", lambda row: row["context"], lambda row: row.update(context=None)),
-        ("asked", lambda row: row["context"], lambda row: row.update(question=f"Yes: {row['question']}")),
-        ("asked", lambda row: row["discriminates"], lambda row: row.update(discriminates=False)),
-        ("asked", lambda row: row["answer_aliases"], lambda row: row["answer_aliases"].pop()),
-        ("marks", lambda row: row["precision"], lambda row: row["flags"].append("returning")),
-        ("marks", lambda row: row["precision"] == "day", lambda row: row.update(precision="month")),
-        ("marks", lambda row: row["precision"] == "month", lambda row: row.update(first_day=20000101)),
-        ("marks", lambda row: row["options"], lambda row: row.update(as_of=row["as_of"].replace(year=1999))),
-        ("marks", lambda row: row["holds"] == "now", lambda row: row.update(holds="before")),
-        ("marks", lambda row: row["options"], lambda row: row.update(s="Q2")),
-        ("options", lambda row: row["options"], lambda row: row["option_verdicts"].reverse()),
-        (
-            "options",
-            lambda row: row["options"],
-            lambda row: row["options"].__setitem__((row["answer_index"] + 1) % 4, row["answer_label"]),
-        ),
+        ("held", has("options"), other_key),
+        ("held", has("open_only"), put(answer_label="Utopia")),
+        ("asked", is_(precision="day"), put(question="Who is it?")),
+        ("asked", has("context"), put(context="Utopia is an island.")),
+        ("asked", has("context"), put(context=None)),
+        ("asked", has("context"), lambda row: row.update(question=f"Yes: {row['question']}")),
+        ("asked", has("discriminates"), put(discriminates=False)),
+        ("asked", has("answer_aliases"), lambda row: row["answer_aliases"].pop()),
+        ("marks", has("precision"), lambda row: row["flags"].append("returning")),
+        ("marks", is_(precision="day"), put(precision="month")),
+        ("marks", is_(precision="month"), put(first_day=20000101)),
+        ("marks", has("options"), lambda row: row.update(as_of=row["as_of"].replace(year=1999))),
+        ("marks", is_(holds="now"), put(holds="before")),
+        ("marks", has("options"), put(s="Q2")),
+        ("options", has("options"), lambda row: row["option_verdicts"].reverse()),
+        ("options", has("options"), option_is_answer),
     ],
 }
 """Dataset -> kind that must see it, rows that have the place for it, the change."""
@@ -413,11 +380,11 @@ FROM_OTHERS: list[tuple[str, str, Callable[[Row], object], Pair]] = [
     (
         KLOB,
         "sentence",
-        lambda row: row["subtask"] == "r",
+        is_(subtask="r"),
         lambda row, other: row["sentences"][3].update(
             {name: other["sentences"][3][name] for name in ("text", "text_blank", "n_tokens")}
         ),
     ),
-    (KLOB, "fact", lambda row: row["subtask"] == "c", lambda row, other: row.update(s=other["s"])),
+    (KLOB, "fact", is_(subtask="c"), lambda row, other: row.update(s=other["s"])),
 ]
 """Dataset, kind that must see it, rows that have the place for it, the change by another relation's row."""

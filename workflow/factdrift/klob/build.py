@@ -15,7 +15,6 @@ from factdrift.core.owned import atomic_path
 from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.klob.candidates import Inputs, create_names
 from factdrift.klob.choice import choose_chains, choose_facts
-from factdrift.klob.facts import DEATH
 from factdrift.klob.meta import account
 from factdrift.klob.random_words import Source, random_sentences, stratified
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
@@ -71,12 +70,7 @@ def build(
         _add_random(db, words, plan)
         write_query(db, f"SELECT {columns_of(EXAMPLES)} FROM examples ORDER BY example_id", out_examples)
         write_query(db, f"SELECT {columns_of(SENTENCES)} FROM sentences ORDER BY sentence_id", out_sentences)
-        statements = db.sql(
-            f"SELECT property, dropped_by, count(*) FROM read_parquet({sql(inputs.facts)}) "
-            f"WHERE property <> {DEATH} "
-            "AND dropped_by IS NOT NULL GROUP BY ALL ORDER BY ALL"
-        ).fetchall()
-        counts = account(db, plan.wording, drops, statements, plan.quotas, settings.r_quota)
+        counts = account(db, plan, drops)
     with atomic_path(out_meta) as temporary:
         temporary.write_text(json.dumps({**origin, **counts}, indent=2, ensure_ascii=False) + "\n")
 

@@ -9,6 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from factdrift.core.tables import table_of
 from factdrift.wikidata.ids import property_id
 
 _LIMITS = pa.schema([("p1", pa.int32()), ("p2", pa.int32()), ("size", pa.int64()), ("of_answer", pa.int64())])
@@ -64,10 +65,7 @@ def chain_limits(
 
 
 def choose_facts(
-    db: duckdb.DuckDBPyConnection,
-    candidates: str,
-    quotas: Mapping[int, int | None],
-    answer_share: float = 1,
+    db: duckdb.DuckDBPyConnection, candidates: str, quotas: Mapping[int, int | None], answer_share: float = 1
 ) -> Drops:
     """TEMP TABLE chosen_facts: of each relation the first candidates by `draw`, up to its quota (None: all).
 
@@ -134,8 +132,7 @@ def _choose(
 ) -> None:
     """Makes a TEMP TABLE of the first candidates by `draw` within the limits, `size` of them at most."""
     rows = [(*key, None)[:2] + limit for key, limit in limits.items()]
-    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[]] * 4
-    db.register("limits", pa.table(columns, schema=_LIMITS))
+    db.register("limits", table_of(rows, _LIMITS))
     order = "ORDER BY draw, s, o1, o2"
     db.execute(
         f"""CREATE OR REPLACE TEMP TABLE {table} AS
