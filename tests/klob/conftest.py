@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from msgspec import structs
-from support.worlds import Fact
+from support.worlds import SCHEMAS, Fact, World
 
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import KLOB, KLOB_TEMPLATES, NOUN_PHRASES
@@ -25,7 +25,6 @@ from factdrift.klob.sentences import Wording
 from factdrift.klob.settings import Settings
 from factdrift.klob.templates import read_templates
 from factdrift.klob.word_lists import WordList
-from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.words.names import read_names
 
 DAY = 20230227
@@ -67,28 +66,14 @@ class Snapshot:
     renamed: Mapping[int, str] = field(default_factory=dict)
 
     def write(self, folder: Path, method: Method) -> None:
-        items = {fact.s for fact in self.facts} | {
-            fact.o for fact in self.facts if isinstance(fact.o, int) and fact.o > 0
-        }
-        statements = [fact.row(place, place, 7) for place, fact in enumerate(self.facts)]
-        statements.sort(key=lambda row: (row["subject"], row["position"]))
-        entities = [
-            dict.fromkeys(ENTITIES.names)
-            | {
-                "id": item,
-                "label": self.labels.get(item, f"item {item}"),
-                "aliases": self.aliases.get(item, []),
-                "sitelinks": self.sitelinks.get(item, 50),
-                "revision": 1000 + item,
-                "classes": self.classes.get(item, []),
-                "superclasses": [],
-                "whole": True,
-            }
-            for item in sorted(items - self.absent)
-        ]
-        properties = [
-            dict.fromkeys(PROPERTIES.names)
-            | {
+        world = World(new=[*self.facts], absent_new=self.absent, superclasses=self.superclasses)
+        tables = world.tables("new")
+        for row in tables["entities"]:
+            item = row["id"]
+            row |= {"label": self.labels.get(item, row["label"]), "aliases": self.aliases.get(item, [])}
+            row |= {"sitelinks": self.sitelinks.get(item, 50), "classes": self.classes.get(item, [])}
+        tables["properties"] = [
+            {
                 "id": number,
                 "label": self.renamed.get(number, method.label(number)),
                 "datatype": "wikibase-item",
@@ -96,20 +81,8 @@ class Snapshot:
             }
             for number in sorted({*method.relations, *method.second_hops} - self.lacks)
         ]
-        class_schema = pa.schema(
-            [("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))]
-        )
-        classes = [
-            {"id": item, "label": None, "superclasses": parents}
-            for item, parents in self.superclasses.items()
-        ]
-        for name, schema, table in (
-            ("statements", STATEMENTS, statements),
-            ("entities", ENTITIES, entities),
-            ("properties", PROPERTIES, properties),
-            ("classes", class_schema, classes),
-        ):
-            write_parquet(pa.Table.from_pylist(table, schema=schema), folder / f"{name}.parquet")
+        for name, rows in tables.items():
+            write_parquet(pa.Table.from_pylist(rows, SCHEMAS[name]), folder / f"{name}.parquet")
 
 
 @dataclass

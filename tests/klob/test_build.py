@@ -35,7 +35,7 @@ def test_an_example_of_each_subtask(built: Build) -> None:
         **{"example_id": short("c|Q1|P17|Q2||"), "subtask": "c", "s": "Q1", "p1": "P17", "o1": "Q2"},
         **{"p2": None, "o2": None, "s_label": "Kinkaku-ji", "o1_label": "Japan", "o2_label": None},
         **{"o1_aliases": ["Nippon"], "o2_aliases": None, "stmt1_id": "Q1$P17-Q2-0", "stmt2_id": None},
-        **{"rev_s": 7, "rev_o1": 1002, "pop_s": 40, "pop_o": 300, "recall_pass": None, "origin": "snapshot"},
+        **{"rev_s": 2, "rev_o1": 1, "pop_s": 40, "pop_o": 300, "recall_pass": None, "origin": "snapshot"},
         **{"snapshot_id": "2023-02-27", "p1_name": "is-located", "p2_name": None, "line": None},
     }
     assert [sentence["text"] for sentence in kyoto["sentences"]] == [
@@ -51,7 +51,7 @@ def test_an_example_of_each_subtask(built: Build) -> None:
 
     (chain,) = found.subtask("r")
     assert chain["example_id"] == short("r|Q1|P17|Q2|P36|Q3")
-    assert (chain["p1_name"], chain["p2_name"], chain["stmt2_id"]) == ("country", "capital", "Q2$P36-Q3-1")
+    assert (chain["p1_name"], chain["p2_name"], chain["stmt2_id"]) == ("country", "capital", "Q2$P36-Q3-0")
     assert [sentence["role"] for sentence in chain["sentences"]] == ["single"] * 3 + ["chain"]
     last = chain["sentences"][-1]
     assert last["text_blank"] == "The capital of the country of Kinkaku-ji is _"

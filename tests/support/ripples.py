@@ -4,6 +4,7 @@ vectors."""
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from factdrift.core.keys import read_settings
 from factdrift.core.tables import database
 from factdrift.tempripple.claims import Claim
 from factdrift.tempripple.dates import Date
 from factdrift.tempripple.facts import find_facts
 from factdrift.tempripple.items import make_items
-from factdrift.tempripple.method import ItemMethod
+from factdrift.tempripple.method import PART, ItemMethod
 from factdrift.tempripple.related import find_related
 from factdrift.tempripple.relations import read_relations
 from factdrift.tempripple.rows import make_rows
@@ -25,37 +27,8 @@ from factdrift.tempripple.sources import Source
 from factdrift.tempripple.table_source import TableSource
 from support.worlds import Fact, World
 
-METHOD = msgspec.convert(
-    {
-        "snapshots_new": "2026-01-05",
-        "window_start": "2015-01-01",
-        "change_start": "2025-01-01",
-        "change_end": "2026-01-01",
-        "immutable_from": "2015-01-01",
-        "immutable_until": "2025-12-31",
-        "gap_days": 365,
-        "cap_per_property": 1_000_000,
-        "type_depth": 5,
-        "unite_same_object": True,
-        "on_ambiguous": "drop",
-        "coverage": "gap",
-        "new_rule": "start",
-        "infer_end_from_next": False,
-        "restrictive_qualifiers": [],
-        "exclude_object_classes": [],
-        "immutable_set": "full53",
-        "require_start": False,
-        "cap_per_fact": None,
-        "cap_per_asked_fact": None,
-        "leak_check": True,
-        "as_of": "off",
-        "same_timeline": "exclude",
-        "alike": [],
-        "grammar": "plain",
-        "slice": False,
-    },
-    ItemMethod,
-)
+PAPER = {"snapshots_new": "2026-01-05", "as_of": "off", "alike": [], "grammar": "plain"}
+METHOD = read_settings(json.dumps(PAPER), ItemMethod, PART)
 """The settings of the paper."""
 
 

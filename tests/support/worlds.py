@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.tables import write_parquet
+from factdrift.statements.gather import CLASSES
 from factdrift.updates.dumps import Dump
 from factdrift.updates.jobs import Classify, Context, Difference, NewEntities, Preprocess
 from factdrift.updates.method import PART, Method, MethodSettings, method_of
@@ -33,6 +34,7 @@ GREGORIAN = "http://www.wikidata.org/entity/Q1985727"
 JULIAN = "http://www.wikidata.org/entity/Q1985786"
 UNKNOWN = "unknown"
 """A start or an end that is `somevalue`."""
+SCHEMAS = {"statements": STATEMENTS, "entities": ENTITIES, "properties": PROPERTIES, "classes": CLASSES}
 
 
 @dataclass(frozen=True)
@@ -260,19 +262,10 @@ class World:
         }
 
     def write(self, directory: Path) -> None:
-        class_schema = pa.schema(
-            [("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))]
-        )
-        schemas = {
-            "statements": STATEMENTS,
-            "entities": ENTITIES,
-            "properties": PROPERTIES,
-            "classes": class_schema,
-        }
         for which in ("old", "new"):
             for name, rows in self.tables(which).items():
                 path = directory / which / f"{name}.parquet"
-                write_parquet(pa.Table.from_pylist(rows, schemas[name]), path)
+                write_parquet(pa.Table.from_pylist(rows, SCHEMAS[name]), path)
 
     def updates(
         self,

@@ -90,12 +90,6 @@ def test_settings_of_tempripple_that_are_wrong_are_named(given, said):
         read_settings(given, ItemMethod, "tempripple")
 
 
-def test_settings_of_tempripple_need_no_configuration():
-    ripple = read_settings('{"snapshots_new": "2026-01-05"}', ItemMethod, "tempripple")
-    assert days(ripple.immutable_span) == ["2015-01-01", "2025-12-31"]
-    assert ripple.dated
-
-
 @pytest.mark.parametrize(
     ("as_of", "snapshot", "dated"),
     [

@@ -81,11 +81,11 @@ def choose_facts(
         limits[key] = largest_output(counts, sum(counts) if quota is None else quota, answer_share)
     _choose(db, "chosen_facts", open_, limits, "o1")
     drops = _dropped(db, candidates, ("p1",))
-    chosen = _counts(db, "chosen_facts", ("p1",))
+    chosen = dict(db.sql("SELECT p1, count(*) FROM chosen_facts GROUP BY ALL").fetchall())
     for key, counts in answers.items():
         spread, _ = largest_output(counts, sum(counts), answer_share)
         _add(drops, key, "answer_share", sum(counts) - spread)
-        _add(drops, key, "quota", spread - chosen.get(key, 0))
+        _add(drops, key, "quota", spread - chosen.get(key[0], 0))
     _report_empty(answers, answer_share)
     return _named(drops)
 
@@ -160,11 +160,6 @@ def _answers(
     return {tuple(key): counts for *key, counts in sorted(rows)}
 
 
-def _counts(db: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str]) -> dict[Key, int]:
-    rows = db.sql(f"SELECT {', '.join(columns)}, count(*) FROM {table} GROUP BY ALL").fetchall()
-    return {tuple(key): number for *key, number in rows}
-
-
 def _dropped(
     db: duckdb.DuckDBPyConnection, candidates: str, columns: Sequence[str]
 ) -> dict[Key, dict[str, int]]:
@@ -213,8 +208,5 @@ def _name(key: Key) -> str:
 
 def _named(drops: dict[Key, dict[str, int]]) -> Drops:
     """With the ids of the relations, in their order."""
-    return {_name(key): dict(sorted(drops[key].items())) for key in sorted(drops, key=_order)}
-
-
-def _order(key: Key) -> tuple[int, ...]:
-    return tuple(number or 0 for number in key)
+    keys = sorted(drops, key=lambda key: tuple(number or 0 for number in key))
+    return {_name(key): dict(sorted(drops[key].items())) for key in keys}

@@ -18,7 +18,7 @@ from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Immutable
 from factdrift.tempripple.schemas import Row, row_id
 from factdrift.tempripple.search import Found, Search
 from factdrift.tempripple.types import Match, ids
-from factdrift.wikidata.ids import entity_id, entity_number, property_id
+from factdrift.wikidata.ids import entity_id, property_id
 
 HOPS = 3
 
@@ -152,14 +152,8 @@ class _Expansion:
 
 
 def _start(fact: Row) -> _Path:
-    nodes = tuple(_item(fact[key]) for key in ("s", "o"))
+    nodes = int(fact["s"][1:]), int(fact["o"][1:])
     return _Path(fact, (), nodes, fact["phrase"], f"[0 {fact['phrase']}]")
-
-
-def _item(name: str) -> int:
-    number = entity_number(name)
-    assert number is not None
-    return number
 
 
 def _extended(path: _Path, edge: _Edge, method: Method, found: Found) -> Iterator[_Path]:
