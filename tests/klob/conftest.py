@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from msgspec import structs
+from support.rows import Row, rows
 from support.worlds import SCHEMAS, Fact, World
 
 from factdrift.core.keys import read_settings
@@ -35,13 +35,6 @@ SETTINGS = read_settings(
 )
 
 WORDS = WordList("file", [f"word{number}" for number in range(3000)], "0" * 64, "test")
-
-Row = dict[str, Any]
-
-
-def rows(path: Path) -> list[Row]:
-    found: list[Row] = pq.read_table(path).to_pylist()
-    return found
 
 
 @pytest.fixture(scope="session")
@@ -81,8 +74,8 @@ class Snapshot:
             }
             for number in sorted({*method.relations, *method.second_hops} - self.lacks)
         ]
-        for name, rows in tables.items():
-            write_parquet(pa.Table.from_pylist(rows, SCHEMAS[name]), folder / f"{name}.parquet")
+        for name, table in tables.items():
+            write_parquet(pa.Table.from_pylist(table, SCHEMAS[name]), folder / f"{name}.parquet")
 
 
 @dataclass

@@ -8,19 +8,13 @@ from typing import Any
 
 import pytest
 import yaml
+from support.configured import configured
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings, settings_of
-from factdrift.core.settings import check_files, configure
-from factdrift.evaluation.methods.own import keys_of_methods
+from factdrift.core.settings import check_files
 from factdrift.klob.settings import Settings
-
-
-def settled(**klob: Any) -> dict[str, Any]:
-    config: dict[str, Any] = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, "klob": klob}
-    configure(config, keys_of_methods)
-    return config
 
 
 def test_defaults_are_those_of_the_specification() -> None:
@@ -42,13 +36,14 @@ def test_defaults_are_those_of_the_specification() -> None:
     ],
 )
 def test_revised_limits_the_share_of_an_answer(variant: str, klob: dict[str, Any], share: float) -> None:
-    config = settled(**klob)
+    config = configured(klob=klob)
     text = settings_of(config | {"variant": variant}, Settings, "klob")
     assert read_settings(text, Settings, "klob").answer_share == share
 
 
 def test_settings_hold_the_configuration_and_what_all_stages_share() -> None:
-    config = settled(c={"quota": 3}, r={"quota": 7}, u={"size": 5}, recall={"budget": 100})
+    klob = {"c": {"quota": 3}, "r": {"quota": 7}, "u": {"size": 5}, "recall": {"budget": 100}}
+    config = configured(klob=klob)
     settings = read_settings(
         settings_of(config | {"seed": 4, "slice": True}, Settings, "klob"), Settings, "klob"
     )
@@ -80,13 +75,13 @@ def test_a_model_must_be_named_in_full(capsys: pytest.CaptureFixture[str]) -> No
 )
 def test_wrong_values_are_named(klob: dict[str, Any], named: str) -> None:
     with pytest.raises(InputError) as error:
-        settled(**klob)
+        configured(klob=klob)
     assert named in str(error.value)
 
 
 def test_on_and_off_are_truth_values_in_yaml() -> None:
     written = yaml.safe_load("recall: {filter: off, need: any}")
-    assert settled(**written)["klob"]["recall"]["filter"] == "off"
+    assert configured(klob=written)["klob"]["recall"]["filter"] == "off"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +95,7 @@ def test_on_and_off_are_truth_values_in_yaml() -> None:
 )
 def test_missing_files_are_named_when_the_configuration_is_read(klob: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"klob\.[a-z.]+: none\.\w+ does not exist"):
-        check_files(settled(**klob))
+        check_files(configured(klob=klob))
 
 
 def test_templates_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

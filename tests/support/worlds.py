@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.keys import read_settings, settings_of
 from factdrift.core.tables import write_parquet
 from factdrift.statements.gather import CLASSES
 from factdrift.updates.dumps import Dump
@@ -25,6 +26,7 @@ from factdrift.updates.jobs import Classify, Context, Difference, NewEntities, P
 from factdrift.updates.method import PART, Method, MethodSettings, method_of
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.wikidata.time import parse_time
+from support.configured import configured
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "resources" / "rules.tsv"
@@ -366,11 +368,6 @@ def method(variant: str = "paper", **switches: Any) -> Method:
 
 def settings(variant: str = "paper", **switches: Any) -> MethodSettings:
     """The settings with these defaults."""
-    from factdrift.core.keys import read_settings, settings_of
-    from factdrift.core.settings import configure
-    from factdrift.evaluation.methods.own import keys_of_methods
-
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
-    config: dict[str, Any] = {"snapshots": days, "variant": variant, **switches}
-    configure(config, keys_of_methods)
+    config = configured(snapshots=days, variant=variant, **switches)
     return read_settings(settings_of(config, MethodSettings, PART), MethodSettings, PART)

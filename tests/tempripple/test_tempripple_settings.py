@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
-from typing import Any
 
 import pytest
+from support.configured import configured
 
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings, settings_of
-from factdrift.core.settings import configure
-from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.tempripple.method import PART, ItemMethod
-
-
-def configured(**keys: Any) -> dict[str, Any]:
-    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config, keys_of_methods)
-    return config
 
 
 def days(numbers):
