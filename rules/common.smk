@@ -63,6 +63,11 @@ def word_tables():
     return sorted(str(path) for path in Path(resource("words")).glob("*.tsv"))
 
 
+def resources(folder):
+    """The tables of a folder of resources/ and those of words, which its commands read by themselves."""
+    return [*sorted(str(path) for path in Path(resource(folder)).glob("*.tsv")), *word_tables()]
+
+
 def buckets(pattern):
     """The files of all buckets; other wildcards of the pattern stay."""
     return expand(pattern, bucket=[f"{k}-of-{BUCKETS}" for k in range(BUCKETS)], allow_missing=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support.configured import configured
 
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings, settings_of
@@ -30,12 +31,6 @@ from factdrift.updates.method import PART, MethodSettings, method_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "config" / "config.schema.yaml"
-
-
-def configured(**keys):
-    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config, keys_of_methods)
-    return config
 
 
 def text_of(config):

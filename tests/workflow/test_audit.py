@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.audit_plants import FROM_OTHERS, PLANTS, Change, Pair, Row, dated, swap
+from support.rows import rows
 from support.workflow import Once, copied, run_here, snakemake
 
 from factdrift.audit import (
@@ -68,11 +69,6 @@ def audited(tempripple: Path, once: Once) -> Path:
         run_here(copied(tempripple, directory), "klob", *products, stream=PAIR.split("_"))
 
     return once("audited", make) / "results"
-
-
-def rows(path: Path) -> list[Row]:
-    found: list[Row] = pq.read_table(path).to_pylist()
-    return found
 
 
 def source(results: Path) -> Source:

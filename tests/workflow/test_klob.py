@@ -8,16 +8,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from support.digests import Check, Product
+from support.rows import rows
 from support.workflow import copied, run_here, snakemake
 
 from factdrift.klob.published import export, import_published
 
 PAIR = "2021-01-04_2023-02-27"
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    return found
 
 
 def test_every_relation_has_twenty_facts_and_there_are_two_hundred_chains(klob: Path) -> None:

@@ -9,6 +9,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 from support.digests import Check
+from support.rows import rows
 from support.sequences import check_chains, check_composition
 from support.workflow import Once, copied, jobs, joined, run_here, snakemake
 
@@ -34,11 +35,6 @@ def stream(built: Path, once: Once) -> Path:
         snakemake(copied(built, directory), "results/stream.parquet", *buckets, stream=STREAM)
 
     return once("stream", make)
-
-
-def rows(path: Path, *columns: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pq.read_table(path, columns=list(columns) or None).to_pylist()
-    return found
 
 
 def triples(directory: Path, old: str, new: str) -> list[dict[str, Any]]:

@@ -100,6 +100,13 @@ def _whole(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
+def table_of(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
+    """Rows of values, each in the order of the schema, as a table."""
+    columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
+    arrays = [pa.array([*column], field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
+
+
 @contextlib.contextmanager
 def database(memory_mb: int = 1000, threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
     """An in-memory DuckDB that spills to a folder of its own under TMPDIR above `memory_mb` megabytes.
