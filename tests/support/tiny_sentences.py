@@ -41,12 +41,7 @@ def row(name: str, group: str, text: str, subject: str, answer: str) -> dict[str
 
 
 def sentences() -> list[Sentence]:
-    found = []
-    for fact in FACTS:
-        one = tokenized(tiny_tokenizer(), row(*fact), 96)
-        assert isinstance(one, Sentence), one
-        found.append(one)
-    return found
+    return [tokenized(tiny_tokenizer(), row(*fact), 96) for fact in FACTS]
 
 
 def targets(of: list[Sentence]) -> list[int]:

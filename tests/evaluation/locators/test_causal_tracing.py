@@ -12,7 +12,7 @@ from support.tiny_sentences import context, sentences, targets  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.locators.methods.causal_tracing import (  # noqa: E402
+from factdrift.evaluation.locators.causal_tracing import (  # noqa: E402
     KINDS,
     Restored,
     Traced,

@@ -12,15 +12,15 @@ from support.tiny_sentences import context, sentences, targets  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.locators.interface import at, positions  # noqa: E402
-from factdrift.evaluation.locators.methods.causal_tracing import noise_of, trace  # noqa: E402
-from factdrift.evaluation.locators.methods.gradients import (  # noqa: E402
+from factdrift.evaluation.locators.causal_tracing import noise_of, trace  # noqa: E402
+from factdrift.evaluation.locators.gradients import (  # noqa: E402
     activation,
     attribution_patching,
     gradient_x_input,
     gradients,
 )
-from factdrift.evaluation.locators.methods.knowledge_neurons import (  # noqa: E402
+from factdrift.evaluation.locators.interface import at, positions  # noqa: E402
+from factdrift.evaluation.locators.knowledge_neurons import (  # noqa: E402
     integrated_gradients,
     knowledge_neurons,
     nodes,

@@ -18,16 +18,19 @@ from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
 from factdrift.core.paths import LOCATORS as FILES  # noqa: E402
+from factdrift.evaluation.locate_jobs import Settings  # noqa: E402
 from factdrift.evaluation.locators import run as running  # noqa: E402
 from factdrift.evaluation.locators.choose import write_examples  # noqa: E402
-from factdrift.evaluation.locators.gather import gather, skipped  # noqa: E402
-from factdrift.evaluation.locators.methods.registry import locator_of  # noqa: E402
+from factdrift.evaluation.locators.gather import (  # noqa: E402
+    LOCATED,
+    gather,
+    skipped,
+)
 from factdrift.evaluation.locators.plan import Entry, entry  # noqa: E402
 from factdrift.evaluation.locators.prompts import SENTENCES, read_sentences  # noqa: E402
+from factdrift.evaluation.locators.record import locator_of  # noqa: E402
 from factdrift.evaluation.locators.report import draw, lines  # noqa: E402
 from factdrift.evaluation.locators.run import make_job, write_located  # noqa: E402
-from factdrift.evaluation.locators.schemas import LOCATED  # noqa: E402
-from factdrift.evaluation.locators.settings import PART, Settings  # noqa: E402
 from factdrift.evaluation.locators.table import SCORES, compare, groups_of, write_table  # noqa: E402
 from factdrift.klob.scoring.examples import read_examples  # noqa: E402
 from factdrift.klob.scoring.locator import read_scores  # noqa: E402
@@ -77,7 +80,9 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 def settings(**given: Any) -> Settings:
-    return read_settings(json.dumps({"edit_device": "cpu", "k": [1, 20], "seed": 1} | given), Settings, PART)
+    return read_settings(
+        json.dumps({"edit_device": "cpu", "k": [1, 20], "seed": 1} | given), Settings, "locate"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -303,11 +308,11 @@ def test_what_an_own_function_leaves_behind_is_refused(sentences: Path, tmp_path
 
 
 def test_what_is_no_locator_is_refused(tmp_path: Path) -> None:
-    assert entry("activation") == Entry("activation", "activation", "built-in")
+    assert entry("activation") == Entry("activation", "activation")
     (tmp_path / "mine.py").write_text("def f(): pass", encoding="utf-8")
     assert entry(f"{tmp_path}/mine.py:f").name == "mine.f"
     (tmp_path / "scores.json").write_text("{}", encoding="utf-8")
-    assert entry(str(tmp_path)).kind == "folder"
+    assert not entry(str(tmp_path)).is_run
     for given, said in (
         ("magic", "no such locator; there are activation, "),
         (f"{tmp_path}/none.py:f", "there is no file"),

@@ -16,13 +16,10 @@ from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.klob.scoring.evaluate import MEASURES, Choices, Evaluation, evaluate, lexical
 from factdrift.klob.scoring.examples import Examples
-from factdrift.klob.scoring.locator import Scores, read_scores
+from factdrift.klob.scoring.locator import GRANULARITIES, Scores, read_scores
 from factdrift.klob.scoring.reference import REFERENCES, reference
 from factdrift.models.names import check_same_weights
 
-GRANULARITIES = ("weight", "neuron", "column", "head", "module", "layer")
-
-_ABOUT = ("model", "revision", "granularity", "units", "kind")
 SCORES = pa.schema(
     [
         ("model", pa.string()),

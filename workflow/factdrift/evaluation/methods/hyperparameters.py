@@ -3,8 +3,9 @@
 Such a file has `keys`, a JSON Schema for each hyper-parameter with its default, and `models`: entries with
 `names` (patterns of model names), `source`, and values that differ from the defaults. The first entry that
 matches counts. A model without entry gets the values that the rules in `derived` give (`derived.py`). A key
-without default needs a value from an entry, a rule or the user. Where functions take a `folder`, it may also
-be one such file, or `PATH.py:FUNCTION`, whose parameters are the keys (`own.py`).
+without default needs a value from an entry, a rule or the user. `like: OTHER` lays a file over OTHER.yaml.
+Where functions take a `folder`, it may also be one such file, or `PATH.py:FUNCTION`, whose parameters are the
+keys (`own.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.paths import LOCATORS, METHODS
-from factdrift.core.yaml_files import read_yaml
+from factdrift.core.yaml_files import read_alike, read_yaml
 from factdrift.evaluation.methods.derived import MARK, derive, described, needs_sizes
 from factdrift.evaluation.methods.own import Entry, entry, read_description
 from factdrift.evaluation.methods.record import OWN, Record, record_of
@@ -204,7 +205,7 @@ def _file(method: str, folder: Path) -> dict[str, Any]:
         known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
         kind = "locators" if folder == LOCATORS else "methods"
         raise InputError(f"{kind}: {method}: no such {kind[:-1]}; there are {known} (files in {folder})")
-    return read_yaml(path)
+    return read_alike(path)
 
 
 def _matches(model: str, patterns: list[str]) -> bool:

@@ -11,6 +11,7 @@ behind the restored place (`models/branches.py`), all places and samples in one 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.locators.interface import Context, generator, positions, probability
+from factdrift.evaluation.locators.interface import Context, positions, probability
 from factdrift.evaluation.locators.prompts import Sentence
 from factdrift.models.branches import Branches, Whole
 from factdrift.models.hooks import After, hooked
@@ -77,7 +78,9 @@ def noise_of(loaded: Loaded, sentences: Sequence[Sentence], context: Context) ->
     for one in sentences:
         first, behind = one.subject or (0, len(one.ids))
         shape = (samples, behind - first, loaded.spec.hidden)
-        drawn = torch.randn(shape, generator=generator(context.seed, one.fact or one.id))
+        digest = hashlib.sha256(f"{context.seed}:{one.fact or one.id}".encode()).digest()
+        generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+        drawn = torch.randn(shape, generator=generator)
         found.append((drawn * scale).to(loaded.device, loaded.dtype))
     return found
 
@@ -191,7 +194,8 @@ class _Run:
             for value in (row, token, torch.arange(layers, device=device)[:, None, None])
         )
         keep = self._moved(runs, sentence, start, level, enter).nonzero()[:, 0]
-        found = torch.full((len(runs),), torch.nan, dtype=_wide(self.whole.inputs[0].dtype), device=device)
+        kind = torch.promote_types(self.whole.inputs[0].dtype, torch.float32)
+        found = torch.full((len(runs),), torch.nan, dtype=kind, device=device)
         if len(keep):
             runs, sentence, start, level = (value[keep] for value in (runs, sentence, start, level))
             branches = Branches(self.whole, runs, start, enter[level])
@@ -243,7 +247,3 @@ def windows(layers: int, window: int, device: torch.device) -> tuple[Tensor, Ten
     """First block, and block behind the last one, of the window around each block (as released)."""
     centre = torch.arange(layers, device=device)
     return (centre - window // 2).clamp(min=0), (centre + (window + 1) // 2).clamp(max=layers)
-
-
-def _wide(kind: torch.dtype) -> torch.dtype:
-    return torch.float64 if kind == torch.float64 else torch.float32

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from factdrift.evaluation.locators.causal_tracing import noise_of
 from factdrift.evaluation.locators.interface import Context, at, last_logits, positions, probability
-from factdrift.evaluation.locators.methods.causal_tracing import noise_of
 from factdrift.evaluation.locators.prompts import Sentence
 from factdrift.evaluation.locators.units import seen, summed
 from factdrift.models.hooks import After, hooked
