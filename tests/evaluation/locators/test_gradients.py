@@ -91,10 +91,9 @@ def test_units_that_not_all_blocks_have_are_refused(family: str, granularity: st
 def test_units_are_numbered_block_by_block(family: str, granularity: str) -> None:
     loaded = tiny_model(family)
     of = sentences()[:2]
-    values: dict[int, Tensor] = {}
-    with seen(loaded, granularity, values.__setitem__):
+    with seen(loaded, granularity) as values:
         loaded.model(torch.tensor([of[0].ids]))
-    flat = summed(loaded, granularity, [values[index][:, -1] for index in range(len(values))])
+    flat = summed(loaded, granularity, [value[:, -1] for value in values])
     assert flat.shape == (1, number_of_units(loaded, granularity))
     each = flat.shape[1] // loaded.spec.layers
     spec, layer = loaded.spec, 2

@@ -10,9 +10,8 @@ from typing import Any
 from factdrift.core.errors import InputError
 from factdrift.core.functions import check_names, code_files, split_function
 from factdrift.core.paths import LOCATORS
-from factdrift.core.yaml_files import files_like
 from factdrift.evaluation.locators.record import Record, records
-from factdrift.evaluation.methods.hyperparameters import check_values, default_values, read_hyper
+from factdrift.evaluation.methods.hyperparameters import check_values, default_values, files_of, read_hyper
 from factdrift.models.names import split_name
 
 HYPER = "locate.hyper."
@@ -44,7 +43,7 @@ class Entry:
         """What its scores depend on besides the model and the configuration; none for a folder of scores."""
         if self.function:
             return code_files(self.function[0])
-        return files_like(LOCATORS / f"{self.name}.yaml") if self.record else []
+        return files_of(self.name, LOCATORS) if self.record else []
 
     def modules(self) -> list[str]:
         """The module of the package that has its function, if it is one of factdrift's."""

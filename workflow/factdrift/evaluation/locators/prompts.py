@@ -57,6 +57,11 @@ class Sentence:
         """The index of the last token, which predicts the answer's first one."""
         return len(self.ids) - 1
 
+    @property
+    def noisy(self) -> tuple[int, int]:
+        """The tokens that noise corrupts, like `subject`: the subject's, or all without one."""
+        return self.subject or (0, len(self.ids))
+
 
 def read_sentences(path: Path) -> list[dict[str, Any]]:
     """Rows of SENTENCES; raises InputError if the file is missing or is no such table."""

@@ -12,7 +12,8 @@ import msgspec
 
 from factdrift.core.functions import named_function
 from factdrift.core.paths import LOCATORS
-from factdrift.core.yaml_files import read_alike
+from factdrift.core.yaml_files import read_yaml
+from factdrift.evaluation.methods.hyperparameters import files_of
 
 if TYPE_CHECKING:
     from factdrift.evaluation.locators.interface import Locator
@@ -35,12 +36,14 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 @cache
 def records() -> dict[str, Record]:
-    """Name -> record of each locator of factdrift."""
-    files = {path.stem: read_alike(path) for path in sorted(LOCATORS.glob("*.yaml"))}
-    return {
-        name: msgspec.convert({**file["record"], "units": file["keys"]["granularity"]["enum"]}, Record)
-        for name, file in files.items()
-    }
+    """Name -> record of each locator of factdrift; what one that is like another leaves out is as there."""
+    found = {}
+    for name in sorted(path.stem for path in LOCATORS.glob("*.yaml")):
+        files = [read_yaml(path) for path in reversed(files_of(name, LOCATORS))]
+        said = {key: value for file in files for key, value in file["record"].items()}
+        units = files[0]["keys"]["granularity"]["enum"]
+        found[name] = msgspec.convert({**said, "units": units}, Record)
+    return found
 
 
 def locator_of(name: str) -> Locator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -100,7 +100,9 @@ def compare(
     words = lexical(subtasks, seed=seed)
     parts = list(subtasks.values())
     for group in groups:
-        group.found = [evaluate(scores, subtasks, choices) for scores, _ in group.methods]
+        for scores, folder in group.methods:
+            found = evaluate(scores, subtasks, choices)
+            group.found.append(found._replace(measures=[*found.measures, *recalled(folder, scores.name)]))
         for kind in REFERENCES:
             drawn = reference(kind, parts, group.units, seed, like=group.methods[0][0])
             group.references.append(evaluate(drawn, subtasks, choices))
@@ -110,44 +112,37 @@ def compare(
 
 def write_table(groups: Sequence[Group], output: Path) -> int:
     """Writes SCORES; returns the number of rows."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for group in groups:
-        common = {"model": group.model, "revision": group.revision, "granularity": group.granularity}
+        common = {name: getattr(group, name) for name in ("model", "revision", "granularity", "units")}
         for (_, folder), found in zip(group.methods, group.found, strict=True):
             about = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
-            own = {
-                "units": group.units,
+            own = common | {
                 "kind": "method",
                 "token": about.get("token") or None,
                 "hyper": json.dumps(about["hyper"], sort_keys=True) if "hyper" in about else None,
                 "source": about.get("source"),
             }
-            rows += [{**common, **own, **row} for row in (*found.measures, *recalled(folder, found))]
-        for found in group.references:
-            own = {"units": group.units, "kind": "reference"}
-            rows += [{**common, **own, **row} for row in found.measures]
+            rows += [own | row for row in found.measures]
+        rows += [common | {"kind": "reference"} | row for found in group.references for row in found.measures]
     return write_parquet(pa.Table.from_pylist(rows, schema=SCORES), output)
 
 
-def recalled(folder: Path, found: Evaluation) -> list[dict[str, Any]]:
+def recalled(folder: Path, locator: str) -> Iterator[dict[str, Any]]:
     """Rows of MEASURES: how often the answer's first token is the likeliest one, and its mean probability.
 
-    The mean is over the sentences for which the model's output is finite; the others count as not known.
-
-    Of folders that others have written nothing is known.
+    The mean is over the sentences for which the model's output is finite; the others count as not known. Of
+    folders that others have written nothing is known.
     """
     path = folder / "known.parquet"
     if not path.is_file():
-        return []
-    table = pq.read_table(path, columns=["subtask", "known", "probability"]).to_pylist()
-    rows = []
+        return
+    columns = ("known", "probability")
+    table = pq.read_table(path, columns=["subtask", *columns]).to_pylist()
     for subtask in ("c", "r"):
-        mine = [row for row in table if row["subtask"] == subtask and row["known"] is not None]
-        for measure, values in (
-            ("known", [float(row["known"]) for row in mine]),
-            ("probability", [row["probability"] for row in mine if row["probability"] is not None]),
-        ):
+        asked = [row for row in table if row["subtask"] == subtask and row["known"] is not None]
+        for measure in columns:
+            values = [float(row[measure]) for row in asked if row[measure] is not None]
             value = sum(values) / len(values) if values else None
-            named = {"locator": found.measures[0]["locator"], "subtask": subtask, "measure": measure}
-            rows.append(dict.fromkeys(MEASURES.names) | named | {"value": value, "n": len(values)})
-    return rows
+            named = {"locator": locator, "subtask": subtask, "measure": measure}
+            yield dict.fromkeys(MEASURES.names) | named | {"value": value, "n": len(values)}

@@ -6,17 +6,19 @@ Units are numbered block by block: neuron n of block l is unit `l * inner + n`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from factdrift.core.errors import InputError
+from factdrift.evaluation.locators.interface import last_logits
 from factdrift.models.hooks import After, hooked
 
 if TYPE_CHECKING:
+    from factdrift.evaluation.locators.prompts import Sentence
     from factdrift.models.loaded import Loaded
 
 GRANULARITIES = ("neuron", "head", "module", "layer")
@@ -50,10 +52,9 @@ def number_of_units(loaded: Loaded, granularity: str) -> int:
     return loaded.spec.layers * per_layer(loaded, granularity)
 
 
-def seen(
-    loaded: Loaded, granularity: str, see: Callable[[int, Tensor], None]
-) -> AbstractContextManager[None]:
-    """Calls `see(index, value)` in each forward pass, with values [rows, tokens, width] of all units.
+@contextmanager
+def seen(loaded: Loaded, granularity: str) -> Iterator[list[Tensor]]:
+    """Keeps the values [rows, tokens, width] of all units in the latest forward pass, in a list.
 
     There is one value for each block, or two for modules, in the order of the units: the input of the down
     projection (neurons: one channel each), the input of attention's output projection (heads: equal shares
@@ -69,16 +70,26 @@ def seen(
         "layer": [""],
     }[granularity]
 
+    names = [spec.module(layer, part) for layer in range(spec.layers) for part in parts]
+    values = [torch.empty(0)] * len(names)
+
     def seeing(index: int) -> After:
         def look(taken: Tensor, given: Tensor) -> Tensor | None:
-            see(index, taken if inside else given)
+            values[index] = taken if inside else given
             # Falcon adds to the MLP's output in place, which must not change the value that was seen.
             return None if inside else given.clone()
 
         return look
 
-    names = [spec.module(layer, part) for layer in range(spec.layers) for part in parts]
-    return hooked(loaded.model, {name: seeing(index) for index, name in enumerate(names)})
+    with hooked(loaded.model, {name: seeing(index) for index, name in enumerate(names)}):
+        yield values
+
+
+def values_of(loaded: Loaded, granularity: str, sentences: Sequence[Sentence]) -> list[Tensor]:
+    """The values of all units in a pass of the sentences, as in `seen`."""
+    with torch.no_grad(), seen(loaded, granularity) as values:
+        last_logits(loaded, sentences)
+    return values
 
 
 def summed(loaded: Loaded, granularity: str, values: list[Tensor]) -> Tensor:
