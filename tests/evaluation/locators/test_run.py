@@ -26,6 +26,7 @@ from factdrift.evaluation.locators.gather import (  # noqa: E402
     gather,
     skipped,
 )
+from factdrift.evaluation.locators.own import found_of  # noqa: E402
 from factdrift.evaluation.locators.plan import Entry, entry  # noqa: E402
 from factdrift.evaluation.locators.prompts import SENTENCES, read_sentences  # noqa: E402
 from factdrift.evaluation.locators.record import locator_of  # noqa: E402
@@ -52,25 +53,6 @@ def listed(model, sentences, targets):
         "granularity": "layer", "units": 3, "top": (-full).argsort(1, kind="stable"),
         "mean": full.mean(1), "sd": full.std(1),
     }
-
-def wrong(model, sentences, targets):
-    return {"granularity": "layer", "scores": torch.zeros(1, 3)}
-
-def words(model, sentences, targets):
-    return {"granularity": "layer", "scores": [["high", "low", "low"]] * len(sentences)}
-
-def ragged(model, sentences, targets):
-    return {"granularity": "layer", "scores": [[1.0]] + [[1.0, 2.0]] * (len(sentences) - 1)}
-
-def fractions(model, sentences, targets):
-    rows = len(sentences)
-    return {
-        "granularity": "layer", "units": 3, "top": [[0.5, 1.0, 2.0]] * rows,
-        "mean": [0.0] * rows, "sd": [1.0] * rows,
-    }
-
-def no_dict(model, sentences, targets):
-    return torch.zeros(len(sentences), 3)
 '''
 CHANGES: dict[str, dict[str, Any]] = {
     "causal_tracing": {"samples": 2},
@@ -125,19 +107,6 @@ def test_shards_and_checkpoints_change_no_byte(
     assert set(bytes_of(whole)) == {
         "scores.json", "sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"
     }  # fmt: skip
-
-
-def test_another_budget_gives_the_same_units(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
-    first, second = (
-        read_scores(made(loaded, sentences, tmp_path / str(budget), "attribution_patching", budget=budget))
-        for budget in (1, 8192)
-    )
-    assert first.top is not None
-    assert first.mean is not None
-    # RMSNorm computes in float32, so near ties may swap.
-    same = np.mean([len(set(a) & set(b)) / len(a) for a, b in zip(first.top, second.top, strict=True)])
-    assert same > 0.95
-    assert np.allclose(first.mean, second.mean, rtol=1e-3, atol=1e-9)
 
 
 def test_every_locator_gives_a_folder_that_the_scorer_takes(
@@ -242,16 +211,35 @@ def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
     known = pq.read_table(found[0] / "known.parquet").to_pylist()
     assert len(known[0]["layers"]) == 3
     assert pq.read_table(found[1] / "known.parquet")["layers"].null_count == len(known)
-    for name, said in (
-        ("wrong", "scores have shape"),
-        ("words", r"scores has the type <U4; numbers are expected"),
-        ("ragged", "scores cannot be read as an array"),
-        ("fractions", "top has the type float64; numbers of units are expected"),
-        ("no_dict", "must return a dict"),
-        ("none", "no function"),
-    ):
-        with pytest.raises(InputError, match=said):
-            made(loaded, sentences, tmp_path / name, f"{own}:{name}")
+    with pytest.raises(InputError, match="no function none"):
+        made(loaded, sentences, tmp_path / "none", f"{own}:none")
+
+
+LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1.0], "sd": [0.0, 0.5]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (np.zeros((2, 3)), "must return a dict with .*; it returned ndarray"),
+        ({}, "it returned dict"),
+        ({"scores": [[1.0]] * 2}, "it returned a dict with scores"),
+        ({"granularity": "word", "scores": [[1.0]] * 2}, "granularity: 'word' is none of weight, neuron"),
+        ({"granularity": "layer", "scores": [[1.0]]}, r"scores have shape \(1, 1\); 2 sentences x units"),
+        ({"granularity": "layer", "scores": [["high"]] * 2}, "scores has the type <U4; numbers are expected"),
+        ({"granularity": "layer", "scores": [[1.0], [1.0, 2.0]]}, "scores cannot be read as an array"),
+        ({"granularity": "layer", "units": 3}, "top, mean, sd are missing"),
+        (LISTED | {"units": True}, "units is True; the number of units"),
+        (LISTED | {"top": [[0.5], [1.0]]}, "top has the type float64; numbers of units are expected"),
+        (LISTED | {"top": [[0]]}, r"top has shape \(1, 1\); 2 sentences x at least 1 units"),
+        (LISTED | {"top": [[0], [3]]}, "top lists a unit twice, or one that is not from 0 to 2"),
+        (LISTED | {"sd": [0.0]}, r"mean and sd have shapes \(2,\) and \(1,\)"),
+    ],
+)
+def test_what_is_no_result_is_refused(answer: Any, said: str) -> None:
+    assert found_of("f", LISTED, 2, 3, lambda units: 1).top.tolist() == [[0], [2]]
+    with pytest.raises(InputError, match=said):
+        found_of("f", answer, 2, 3, lambda units: 1)
 
 
 def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:

@@ -19,15 +19,12 @@ from factdrift.models.names import split_name
 
 LOCATED = pa.schema(
     [
-        ("sentence", pa.string()),
-        ("subtask", pa.string()),
-        ("reason", pa.string()),
+        *((name, pa.string()) for name in ("sentence", "subtask", "reason")),
         ("target", pa.int32()),
         ("target_text", pa.string()),
         ("probability", pa.float64()),
         ("known", pa.bool_()),
-        ("mean", pa.float64()),
-        ("sd", pa.float64()),
+        *((name, pa.float64()) for name in ("mean", "sd")),
         ("layers", pa.list_(pa.float64())),
         ("top", pa.list_(pa.int32())),
     ]
@@ -83,7 +80,7 @@ def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folde
     _write_units(shards, {name: place for place, name in enumerate(order)}, folder / "units.npy")
     with atomic_path(folder / "sentences.txt") as path:
         path.write_text("".join(f"{name}\n" for name in order), encoding="utf-8")
-    write_parquet(known.select(KNOWN.names), folder / "known.parquet")
+    write_parquet(known.select(KNOWN.names).cast(KNOWN), folder / "known.parquet")
     _write_json(folder / "scores.json", described)
     return len(order)
 

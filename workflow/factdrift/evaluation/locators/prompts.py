@@ -19,13 +19,8 @@ from factdrift.models.alignment import AlignmentError, align, find_subject, toke
 
 SENTENCES = pa.schema(
     [
-        ("sentence", pa.string()),
-        ("subtask", pa.string()),
-        ("group", pa.string()),
-        ("fact", pa.string()),
-        ("text", pa.string()),
-        ("start", pa.int32()),
-        ("end", pa.int32()),
+        *((name, pa.string()) for name in ("sentence", "subtask", "group", "fact", "text")),
+        *((name, pa.int32()) for name in ("start", "end")),
         ("answer", pa.string()),
     ]
 )

@@ -22,15 +22,9 @@ from factdrift.models.names import check_same_weights
 
 SCORES = pa.schema(
     [
-        ("model", pa.string()),
-        ("revision", pa.string()),
-        ("granularity", pa.string()),
+        *((name, pa.string()) for name in ("model", "revision", "granularity")),
         ("units", pa.int64()),
-        ("kind", pa.string()),
-        ("locator", pa.string()),
-        ("token", pa.string()),
-        ("hyper", pa.string()),
-        ("source", pa.string()),
+        *((name, pa.string()) for name in ("kind", "locator", "token", "hyper", "source")),
         *(field for field in MEASURES if field.name != "locator"),
     ]
 )
@@ -75,8 +69,6 @@ def groups_of(folders: Sequence[Path]) -> list[Group]:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"locators: two of {group.title} are called {twice}; rename one in scores.json")
-        for scores, _ in group.methods[1:]:
-            group.methods[0][0].comparable(scores)
     return sorted(
         groups.values(),
         key=lambda group: (
