@@ -27,10 +27,12 @@ from factdrift.evaluation.locators.knowledge_neurons import (  # noqa: E402
     refined,
 )
 from factdrift.evaluation.locators.prompts import Sentence  # noqa: E402
-from factdrift.evaluation.locators.units import GRANULARITIES, number_of_units, seen, summed  # noqa: E402
+from factdrift.evaluation.locators.record import records  # noqa: E402
+from factdrift.evaluation.locators.units import per_layer, seen, summed  # noqa: E402
 from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
+GRANULARITIES = records()["activation"].units
 EXACT = ("gpt2", "gpt_neox")
 """Families that compute in float64 throughout; RMSNorm of transformers computes in float32."""
 
@@ -94,7 +96,7 @@ def test_units_are_numbered_block_by_block(family: str, granularity: str) -> Non
     with seen(loaded, granularity) as values:
         loaded.model(torch.tensor([of[0].ids]))
     flat = summed(loaded, granularity, [value[:, -1] for value in values])
-    assert flat.shape == (1, number_of_units(loaded, granularity))
+    assert flat.shape == (1, loaded.spec.layers * per_layer(loaded, granularity))
     each = flat.shape[1] // loaded.spec.layers
     spec, layer = loaded.spec, 2
     wanted: dict[str, Tensor] = {}
@@ -130,7 +132,7 @@ def test_one_by_one_is_as_batched(method, granularity: str) -> None:  # type: ig
         given = context(name, **changes)
         together = method(loaded, of, targets(of), given)
         alone = [method(loaded, [one], one.answer[:1], given)[0] for one in of]
-        assert together.shape == (len(of), number_of_units(loaded, granularity))
+        assert together.shape == (len(of), loaded.spec.layers * per_layer(loaded, granularity))
         assert torch.allclose(together, torch.stack(alone), rtol=1e-9, atol=1e-15)
         assert together.abs().sum() > 0
 

@@ -65,15 +65,13 @@ def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folde
     """
     claim(folder, ("scores.json", "sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"))
     if skipped(about[0]):
-        order, known = [], LOCATED.empty_table()
-        described = json.loads(about[0].read_text(encoding="utf-8"))
+        described, order = json.loads(about[0].read_text(encoding="utf-8")), []
     else:
-        order = [row["sentence"] for row in read_sentences(sentences)]
-        columns = [name for name in LOCATED.names if name != "top"]
-        known = _in_order(
-            pa.concat_tables(pq.read_table(path, columns=columns) for path in shards), order, folder
-        )
         described = {**read_about(about), "sign": "as_given"}
+        order = [row["sentence"] for row in read_sentences(sentences)]
+    columns = [name for name in LOCATED.names if name != "top"]
+    rows = pa.concat_tables(pq.read_table(path, columns=columns) for path in shards)
+    known = _in_order(rows, order, folder)
     for name in ("mean", "sd"):
         with atomic_path(folder / f"{name}.npy") as path, path.open("wb") as file:
             np.save(file, known[name].to_numpy())
@@ -99,17 +97,16 @@ def _in_order(rows: pa.Table, order: Sequence[str], folder: Path) -> pa.Table:
         raise InputError(f"{folder}: the shards name {strange[0]} twice, or it is unknown")
     if missing := [name for name in order if name not in places]:
         raise InputError(f"{folder}: {len(missing):,} sentences are in no shard, the first is {missing[0]}")
-    return rows.take([places[name] for name in order])
+    return rows.take(pa.array([places[name] for name in order], pa.int64()))
 
 
 def _write_units(shards: Sequence[Path], order: Mapping[str, int], output: Path) -> None:
     """Writes the best units of all sentences; mapped into memory, which may hold fewer than all of them."""
-    width = next((len(top) for batch in _tops(shards) for top in batch["top"].to_pylist() if top), 0)
+    width = next((len(top) for _, top in _tops(shards) if top), 0)
     with atomic_path(output) as path:
         units: Any = np.lib.format.open_memmap(path, "w+", np.int32, shape=(len(order), width))
-        for batch in _tops(shards):
-            for name, top in zip(batch["sentence"].to_pylist(), batch["top"].to_pylist(), strict=True):
-                units[order[name]] = top or np.arange(width)
+        for name, top in _tops(shards):
+            units[order[name]] = top or np.arange(width)
         units.flush()
         del units
 
@@ -123,10 +120,9 @@ def read_about(paths: Sequence[Path]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in paths:
         given = json.loads(path.read_text(encoding="utf-8"))
-        mine = {key: value for key, value in given.items() if key not in _PER_JOB}
-        for key, value in mine.items():
+        for key, value in given.items():
             # A shard without sentences does not know its units.
-            if found.setdefault(key, value) != value:
+            if key not in _PER_JOB and found.setdefault(key, value) != value:
                 raise InputError(
                     f"{path}: {key} is {value!r}, and {found[key]!r} in another shard; run all shards with "
                     "the same model and settings"
@@ -136,7 +132,9 @@ def read_about(paths: Sequence[Path]) -> dict[str, Any]:
     return found
 
 
-def _tops(shards: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+def _tops(shards: Sequence[Path]) -> Iterator[tuple[str, list[int] | None]]:
+    """Each sentence with its best units; None for one that is not scored."""
     for path in shards:
         with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(_BATCH, columns=["sentence", "top"])
+            for batch in file.iter_batches(_BATCH, columns=["sentence", "top"]):
+                yield from zip(batch["sentence"].to_pylist(), batch["top"].to_pylist(), strict=True)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from factdrift.evaluation.locators.prompts import Sentence
     from factdrift.models.loaded import Loaded
 
-GRANULARITIES = ("neuron", "head", "module", "layer")
-
 
 def per_layer(loaded: Loaded, granularity: str) -> int:
     """The number of units of each block.
@@ -46,10 +44,6 @@ def per_layer(loaded: Loaded, granularity: str) -> int:
     if granularity == "head":
         return int(loaded.model.config.get_text_config().num_attention_heads)
     return {"neuron": spec.inner, "module": 2, "layer": 1}[granularity]
-
-
-def number_of_units(loaded: Loaded, granularity: str) -> int:
-    return loaded.spec.layers * per_layer(loaded, granularity)
 
 
 @contextmanager
