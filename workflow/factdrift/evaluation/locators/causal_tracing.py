@@ -113,10 +113,11 @@ def trace(
     sites = [(row, token) for row, mine in enumerate(tokens) for token in mine]
     effects = chances.new_zeros(len(sites), loaded.spec.layers)
     for part in _parts(run, sites, restored.budget):
-        mine = [sites[place] for place in part]
-        found = run.restored(mine, wanted, restored.window)  # [samples, places, blocks]
-        gained = found - noisy[:, [row for row, _ in mine], None]
-        effects[part] = torch.where(found.isnan(), 0.0, gained).mean(0)
+        found = run.restored([sites[place] for place in part], wanted, restored.window)
+        # One by one: a mean of many places at once may differ in the last digits.
+        for place, mine in zip(part, found.unbind(1), strict=True):  # [samples, blocks]
+            gained = mine - noisy[:, sites[place][0], None]
+            effects[place] = torch.where(mine.isnan(), 0.0, gained).mean(0)
     return Traced(clean, noisy.mean(0), list(torch.split(effects, list(map(len, tokens)))))
 
 
