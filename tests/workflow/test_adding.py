@@ -1,4 +1,4 @@
-"""What docs/adding.md names is enough to add a path, a key, an editing method and a product to a checkout."""
+"""What docs/adding.md names is enough to add a path, a key, a method, a locator and a product."""
 
 import os
 import re
@@ -72,6 +72,22 @@ METHOD = [
     ),
 ]
 
+LOCATOR = [
+    Place(
+        "config/locators/warm.yaml",
+        "record: {title: warmth of each block, function: warm.warm}\n"
+        "keys:\n"
+        "  granularity: {description: The units., enum: [layer], default: layer}\n"
+        "  warmth: {description: How warm., type: integer, minimum: 1, default: 7}\n",
+    ),
+    Place(
+        "workflow/factdrift/evaluation/locators/warm.py",
+        "import torch\n\n\n"
+        "def warm(loaded, sentences, targets, context):\n"
+        "    return torch.ones(len(sentences), loaded.spec.layers)\n",
+    ),
+]
+
 PRODUCT = [
     Place(
         "rules/neighbors.smk",
@@ -98,7 +114,7 @@ rule far_neighbors:
     ),
 ]
 
-ADDED = [(PATH, 3, 2), (KEY, 3, 2), (METHOD, 2, 2), (PRODUCT, 2, 2)]
+ADDED = [(PATH, 3, 2), (KEY, 3, 2), (METHOD, 2, 2), (LOCATOR, 2, 2), (PRODUCT, 2, 2)]
 """What is added, in how many places and files at most."""
 
 PAIR = "results/2021-01-04_2023-02-27"
@@ -106,6 +122,7 @@ TARGETS = [
     f"{PAIR}/preprocess_report.parquet",
     "results/far_neighbors.parquet",
     "results/edit_scores.parquet",
+    "results/locate_scores.parquet",
 ]
 
 
@@ -140,11 +157,13 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
         assert len({place.file for place in places}) <= most_files
     run = checkout.parent / "run"
     config = {"models": ["sample-llama"], "methods": ["none", "mine"], "mine": {"warmth": 8}}
+    config |= {"locators": ["warm"], "locate": {"hyper": {"warm": {"warmth": 9}}}}
     said = joined(snakemake(run, *TARGETS, "--dry-run", neighbors={"reach": 5}, **config))
     planned = (
         rf"factdrift updates report .* --relations {PAIR}/context/new/relations\.parquet ",
         r"factdrift neighbors search .* --reach=5 ",
         r"""factdrift edit run --set='{"warmth": "8"}' --method=mine """,
+        r"""factdrift locate run .* --locator=warm --set='{"warmth": "?9"?}'""",
         rf"factdrift publish file {PAIR}/far_neighbors\.parquet results/far_neighbors\.parquet$",
     )
     for line in planned:

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place, Places
-from factdrift.evaluation.locators.settings import Settings
 from factdrift.evaluation.probing import Recall, read_shard
-from factdrift.models.running import OfModel, loaded
+from factdrift.evaluation.settings import Positive
+from factdrift.models.running import Computing, OfModel, loaded
 
 Examples = Annotated[Place, "of klob_c, _r, _u.parquet", Flag("FOLDER")]
 Limit = Annotated[int, "examples of each subtask (default: all)"]
 Seed = Annotated[int, Key("seed")]
 Shard = Annotated[str, "which part of the sentences or edits", Flag("0-of-1")]
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a locating job runs: keys of the part `locate`; models are run as in the part `edit`."""
+
+    edit_device: str
+    edit_dtype: Literal["auto", "float32", "bfloat16", "float16", "float64"]
+    budget: Positive
+    batch: Positive
+    k: tuple[Annotated[float, msgspec.Meta(gt=0, le=100)], ...]
+    seed: int
+
+    @property
+    def computing(self) -> Computing:
+        return Computing(device=self.edit_device, gpus=1, dtype=self.edit_dtype)
 
 
 class Sentences(Job, command="locate sentences", beside="examples"):
@@ -56,7 +73,7 @@ class Run(OfModel, command="locate run", beside="values"):
         from factdrift.evaluation.locators.prompts import read_sentences
 
         locator, shard = entry(self.locator), read_shard(self.shard)
-        if locator.kind == "folder":
+        if not locator.is_run:
             raise InputError(f"--locator: {self.locator} is a folder of scores, which is not run")
         rows = read_sentences(self.sentences)
         try:

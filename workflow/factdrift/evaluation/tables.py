@@ -56,8 +56,8 @@ MADE = pa.schema(
 """One row for each edit, in their order. `source`: where the hyper-parameters come from.
 
 `excluded`: why no method is asked about it, since its tokens do not separate subject or object. `state`: the
-number of the edited model, the same for edits that are in place together; null if excluded. `trained`: whether
-the method was trained on facts about its subject; null if it is not trained, or not known on what.
+number of the edited model, the same for edits that are in place together; null if excluded. `trained`:
+whether the method was trained on facts about its subject; null if it is not trained, or not known on what.
 """
 
 STATES = pa.schema(

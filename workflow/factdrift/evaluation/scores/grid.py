@@ -1,4 +1,4 @@
-"""Every cell of benchmark x state x way that was asked: how many answers there are, and how many are right."""
+"""Every cell of benchmark x state x way: how many answers there are, and how many are right."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GRID = pa.schema(
 """One row for each model, benchmark, state, way, and kind of the plan (`all` without a stream).
 
 `judged`: answers that are right or wrong; of a cloze test one is right if its object is what greedy decoding
-writes. `trained`: those about subjects on which the method was trained. `share` with its 95 % Wilson interval.
+writes. `trained`: those about subjects on which the method was trained. `share` has a 95 % Wilson interval.
 `reasons` (JSON): reason -> number of questions without an answer.
 """
 
@@ -99,8 +99,8 @@ def lines(
                 yield f"{title_of(row['method'])}, {row['way']}: {number:,} of {row['asked']:,} {reason}"
             if row["trained"]:
                 yield (
-                    f"{title_of(row['method'])}, {row['way']}: {row['trained']:,} of {row['asked']:,} are about "
-                    "subjects on which the method was trained"
+                    f"{title_of(row['method'])}, {row['way']}: {row['trained']:,} of {row['asked']:,} are "
+                    "about subjects on which the method was trained"
                 )
         yield from skipped_methods(
             [each for name, each in skipped if (each.model, name) == (model, benchmark)]

@@ -11,6 +11,7 @@ behind the restored place (`models/branches.py`), all places and samples in one 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.locators.interface import Context, generator, positions, probability
+from factdrift.evaluation.locators.interface import Context, positions, probability
 from factdrift.evaluation.locators.prompts import Sentence
 from factdrift.models.branches import Branches, Whole
 from factdrift.models.hooks import After, hooked
@@ -75,11 +76,21 @@ def noise_of(loaded: Loaded, sentences: Sequence[Sentence], context: Context) ->
     samples, scale = context.hyper["samples"], context.hyper["noise"] * context.spread
     found = []
     for one in sentences:
-        first, behind = one.subject or (0, len(one.ids))
+        first, behind = one.noisy
         shape = (samples, behind - first, loaded.spec.hidden)
-        drawn = torch.randn(shape, generator=generator(context.seed, one.fact or one.id))
+        digest = hashlib.sha256(f"{context.seed}:{one.fact or one.id}".encode()).digest()
+        generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+        drawn = torch.randn(shape, generator=generator)
         found.append((drawn * scale).to(loaded.device, loaded.dtype))
     return found
+
+
+def corrupted(embedded: Tensor, sentences: Sequence[Sentence], noise: Sequence[Tensor]) -> Tensor:
+    """Embeddings [copies x sentences, tokens, hidden] with the samples of noise on the last copies."""
+    changed = embedded.reshape(-1, len(sentences), *embedded.shape[1:]).clone()
+    for row, (one, samples) in enumerate(zip(sentences, noise, strict=True)):
+        changed[-len(samples) :, row, slice(*one.noisy)] += samples
+    return changed.reshape(embedded.shape)
 
 
 def trace(
@@ -98,33 +109,29 @@ def trace(
     logits = run.whole.logits(run.whole.last())
     wanted = torch.as_tensor(targets, device=loaded.device)
     chances = probability(logits, wanted.repeat(1 + run.samples)).reshape(1 + run.samples, -1)
-    clean, corrupted = chances[0], chances[1:]
+    clean, noisy = chances[0], chances[1:]
     sites = [(row, token) for row, mine in enumerate(tokens) for token in mine]
-    effects = [
-        torch.zeros(len(mine), loaded.spec.layers, dtype=chances.dtype, device=loaded.device)
-        for mine in tokens
-    ]
-    place = {site: tokens[site[0]].index(site[1]) for site in sites}
+    effects = chances.new_zeros(len(sites), loaded.spec.layers)
     for part in _parts(run, sites, restored.budget):
-        found = run.restored(part, wanted, restored.window)  # [samples, places, blocks]
-        for index, (row, token) in enumerate(part):
-            gained = found[:, index] - corrupted[:, row, None]
-            effects[row][place[row, token]] = torch.where(found[:, index].isnan(), 0.0, gained).mean(0)
-    return Traced(clean, corrupted.mean(0), effects)
+        found = run.restored([sites[place] for place in part], wanted, restored.window)
+        # One by one: a mean of many places at once may differ in the last digits.
+        for place, mine in zip(part, found.unbind(1), strict=True):  # [samples, blocks]
+            gained = mine - noisy[:, sites[place][0], None]
+            effects[place] = torch.where(mine.isnan(), 0.0, gained).mean(0)
+    return Traced(clean, noisy.mean(0), list(torch.split(effects, list(map(len, tokens)))))
 
 
-def _parts(run: _Run, sites: Sequence[tuple[int, int]], budget: int) -> Iterator[list[tuple[int, int]]]:
-    """The places in parts that are restored together, each with places of similar length behind them."""
+def _parts(run: _Run, sites: Sequence[tuple[int, int]], budget: int) -> Iterator[list[int]]:
+    """Indices of the places that are restored together, each with places of similar length behind them."""
     each = run.samples * len(run.whole.blocks)
-    ordered = sorted(sites, key=lambda site: (run.lengths[site[0]] - site[1], site))
-    part: list[tuple[int, int]] = []
-    for row, token in ordered:
+    behind = [run.lengths[row] - token for row, token in sites]
+    part: list[int] = []
+    for place in sorted(range(len(sites)), key=lambda place: (behind[place], sites[place])):
         # Of a sweep over the blocks, half of the branches run through a block on average.
-        size = (len(part) + 1) * each * (run.lengths[row] - token) // 2
-        if part and size > budget:
+        if part and (len(part) + 1) * each * behind[place] // 2 > budget:
             yield part
             part = []
-        part.append((row, token))
+        part.append(place)
     if part:
         yield part
 
@@ -146,20 +153,12 @@ class _Run:
         self.samples = len(noise[0])
         self.number = len(sentences)
         self.lengths = [len(one.ids) for one in sentences]
-        first = [one.subject[0] if one.subject else 0 for one in sentences]
-        self.first = torch.tensor(first, device=loaded.device)
+        self.first = torch.tensor([one.noisy[0] for one in sentences], device=loaded.device)
         self.outputs: list[Tensor] = []
         """For each block what its MLP or attention puts out in the clean sentences."""
 
-        def corrupt(ids: Tensor, given: Tensor) -> Tensor:
-            changed = given.reshape(1 + self.samples, self.number, *given.shape[1:]).clone()
-            for row, (one, mine) in enumerate(zip(sentences, noise, strict=True)):
-                first, behind = one.subject or (0, len(one.ids))
-                changed[1:, row, first:behind] += mine
-            return changed.reshape(given.shape)
-
         spec = loaded.spec
-        functions: dict[str, After] = {spec.embedding: corrupt}
+        functions: dict[str, After] = {spec.embedding: lambda ids, given: corrupted(given, sentences, noise)}
         if kind != "state":
             functions |= {self._module(layer): self._keep for layer in range(spec.layers)}
         with hooked(loaded.model, functions):
@@ -191,14 +190,27 @@ class _Run:
             for value in (row, token, torch.arange(layers, device=device)[:, None, None])
         )
         keep = self._moved(runs, sentence, start, level, enter).nonzero()[:, 0]
-        found = torch.full((len(runs),), torch.nan, dtype=_wide(self.whole.inputs[0].dtype), device=device)
+        kind = torch.promote_types(self.whole.inputs[0].dtype, torch.float32)
+        found = torch.full((len(runs),), torch.nan, dtype=kind, device=device)
         if len(keep):
             runs, sentence, start, level = (value[keep] for value in (runs, sentence, start, level))
             branches = Branches(self.whole, runs, start, enter[level])
-            if self.kind == "state":
-                last = branches.run(joining=self._joining(sentence, start))
-            else:
-                last = branches.run(running=self._running(sentence, start, low[level], high[level]))
+
+            def join(number: int, new: slice, fresh: Tensor) -> Tensor:
+                fresh[:, 0] = self.whole.inputs[number][sentence[new], start[new]]
+                return fresh
+
+            def run(number: int, count: int) -> contextlib.AbstractContextManager[None]:
+                inside = ((low[level[:count]] <= number) & (number < high[level[:count]])).nonzero()[:, 0]
+
+                def restore(taken: Tensor, given: Tensor) -> Tensor:
+                    changed = given.clone()
+                    changed[inside, 0] = self.outputs[number][sentence[inside], start[inside]]
+                    return changed
+
+                return hooked(self.loaded.model, {self._module(number): restore})
+
+            last = branches.run(joining=join) if self.kind == "state" else branches.run(running=run)
             found[keep] = probability(self.whole.logits(last), targets[sentence])
         return found.reshape(shape).permute(1, 2, 0)
 
@@ -214,36 +226,12 @@ class _Run:
         if self.kind == "state":
             for layer, states in enumerate(self.whole.inputs[1:]):
                 mine = (level == layer).nonzero()[:, 0]
-                clean, corrupted = (states[rows[mine], start[mine]] for rows in (sentence, runs))
-                moved[mine] &= (clean != corrupted).any(1)
+                clean, noisy = (states[rows[mine], start[mine]] for rows in (sentence, runs))
+                moved[mine] &= (clean != noisy).any(1)
         return moved
-
-    def _joining(self, sentence: Tensor, start: Tensor):  # type: ignore[no-untyped-def]
-        def join(number: int, new: slice, fresh: Tensor) -> Tensor:
-            fresh[:, 0] = self.whole.inputs[number][sentence[new], start[new]]
-            return fresh
-
-        return join
-
-    def _running(self, sentence: Tensor, start: Tensor, low: Tensor, high: Tensor):  # type: ignore[no-untyped-def]
-        def run(number: int, count: int) -> contextlib.AbstractContextManager[None]:
-            inside = ((low[:count] <= number) & (number < high[:count])).nonzero()[:, 0]
-
-            def restore(taken: Tensor, given: Tensor) -> Tensor:
-                changed = given.clone()
-                changed[inside, 0] = self.outputs[number][sentence[inside], start[inside]]
-                return changed
-
-            return hooked(self.loaded.model, {self._module(number): restore})
-
-        return run
 
 
 def windows(layers: int, window: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """First block, and block behind the last one, of the window around each block (as released)."""
     centre = torch.arange(layers, device=device)
     return (centre - window // 2).clamp(min=0), (centre + (window + 1) // 2).clamp(max=layers)
-
-
-def _wide(kind: torch.dtype) -> torch.dtype:
-    return torch.float64 if kind == torch.float64 else torch.float32

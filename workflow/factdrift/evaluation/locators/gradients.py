@@ -5,16 +5,17 @@ A unit may have many channels (a head, a module, a layer); its score is the sum 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import reduce
 
 import torch
 from torch import Tensor
 
+from factdrift.evaluation.locators.causal_tracing import corrupted, noise_of
 from factdrift.evaluation.locators.interface import Context, at, last_logits, positions, probability
-from factdrift.evaluation.locators.methods.causal_tracing import noise_of
 from factdrift.evaluation.locators.prompts import Sentence
-from factdrift.evaluation.locators.units import seen, summed
-from factdrift.models.hooks import After, hooked
+from factdrift.evaluation.locators.units import seen, summed, values_of
+from factdrift.models.hooks import hooked
 from factdrift.models.loaded import Loaded
 
 
@@ -26,17 +27,12 @@ def activation(
     The targets play no part. With several tokens the sizes are added.
     """
     granularity = context.hyper["granularity"]
-    values: dict[int, Tensor] = {}
-    with torch.no_grad(), seen(loaded, granularity, values.__setitem__):
-        last_logits(loaded, sentences)
+    squares = [value.square() for value in values_of(loaded, granularity, sentences)]
     places = positions(sentences, context.hyper["token"])
-    squares = torch.zeros(())
-    for place in range(max(map(len, places))):
-        # One token of each sentence at a time: a norm is taken for each of them.
-        mine = [each[place : place + 1] for each in places]
-        values_at = [at(values[index].square(), mine) for index in range(len(values))]
-        squares = squares.to(values_at[0]) + summed(loaded, granularity, values_at).sqrt()
-    return squares
+    # One token of each sentence at a time: a norm is taken for each of them.
+    chosen = ([mine[place : place + 1] for mine in places] for place in range(max(map(len, places))))
+    sizes = (summed(loaded, granularity, [at(value, mine) for value in squares]).sqrt() for mine in chosen)
+    return reduce(torch.add, sizes)
 
 
 def gradient_x_input(
@@ -62,16 +58,14 @@ def attribution_patching(
     granularity = context.hyper["granularity"]
     noise = noise_of(loaded, sentences, context)
     samples = len(noise[0])
-    clean: dict[int, Tensor] = {}
-    with torch.no_grad(), seen(loaded, granularity, clean.__setitem__):
-        last_logits(loaded, sentences)
+    clean = values_of(loaded, granularity, sentences)
     values, slopes, _ = gradients(loaded, sentences, targets, granularity, noise)
     places = positions(sentences, context.hyper["token"])
     products = [
-        at((clean[index].repeat(samples, 1, 1) - value) * slope, places * samples)
+        at((quiet.repeat(samples, 1, 1) - value) * slope, places * samples)
         .reshape(samples, len(sentences), -1)
         .mean(0)
-        for index, (value, slope) in enumerate(zip(values, slopes, strict=True))
+        for quiet, value, slope in zip(clean, values, slopes, strict=True)
     ]
     return summed(loaded, granularity, products)
 
@@ -89,23 +83,14 @@ def gradients(
     is a row for each sample and sentence, row `s * B + b`, with the noise on the embeddings.
     """
     samples = len(noise[0]) if noise else 1
-    values: dict[int, Tensor] = {}
 
     def embed(ids: Tensor, given: Tensor) -> Tensor:
-        changed = given.reshape(samples, len(sentences), *given.shape[1:]).clone()
-        for row, (one, mine) in enumerate(zip(sentences, noise, strict=False)):
-            first, behind = one.subject or (0, len(one.ids))
-            changed[:, row, first:behind] += mine
         # Parameters have no gradients here, so the graph begins at the embeddings.
-        return changed.reshape(given.shape).requires_grad_(True)
+        return (corrupted(given, sentences, noise) if noise else given.clone()).requires_grad_(True)
 
-    functions: Mapping[str, After] = {loaded.spec.embedding: embed}
-    with (
-        torch.enable_grad(),
-        hooked(loaded.model, functions),
-        seen(loaded, granularity, values.__setitem__),
-    ):
-        chances = probability(last_logits(loaded, sentences, samples), list(targets) * samples)
-        ordered = [values[index] for index in range(len(values))]
-        slopes = torch.autograd.grad(chances.sum(), ordered)
-    return [value.detach() for value in ordered], list(slopes), chances.detach()
+    with torch.enable_grad(), hooked(loaded.model, {loaded.spec.embedding: embed}):
+        with seen(loaded, granularity) as values:
+            logits = last_logits(loaded, sentences, samples)
+        chances = probability(logits, list(targets) * samples)
+        slopes = torch.autograd.grad(chances.sum(), values)
+    return [value.detach() for value in values], list(slopes), chances.detach()
