@@ -1,14 +1,11 @@
-"""A few items of TempRIPPLE by hand, in words that the tiny tokenizer knows, and settings to ask them."""
+"""A few items of TempRIPPLE by hand, in words that the tiny tokenizer knows."""
 
 from __future__ import annotations
 
 import datetime
-import json
 from pathlib import Path
 from typing import Any
 
-from factdrift.core.keys import read_settings
-from factdrift.evaluation.answer_settings import Settings
 from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, write_rows
 
 PLACES = {"Q1": "Atlantis", "Q2": "America", "Q3": "New Orleans"}
@@ -82,8 +79,3 @@ def write_tables(folder: Path) -> tuple[Path, Path]:
     write_rows(items(), TR_ITEMS, paths[0])
     write_rows(facts(), TR_FACTS, paths[1])
     return paths
-
-
-def settings_with(**keys: Any) -> Settings:
-    """The default settings with small batches, and these keys."""
-    return read_settings(json.dumps({"batch": 2, **keys}), Settings, "edit")

@@ -22,14 +22,15 @@ from factdrift.core.fingerprint import of_module
 from factdrift.core.owned import check_folder
 from factdrift.core.progress import Progress
 from factdrift.core.tables import write_parquet
+from factdrift.evaluation import plan
 from factdrift.evaluation.ability.measure import measured
 from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.keeping import Keeping
 from factdrift.evaluation.methods.interface import Edit, Prepared
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.plan import Asking, Step
-from factdrift.evaluation.questions.question import OF_ITEMS, WAYS, Benchmark, Way
-from factdrift.evaluation.session import Session
+from factdrift.evaluation.questions.question import OF_ITEMS, WAYS, Benchmark, Way, ways_of
+from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import at_a_time, fresh
 from factdrift.evaluation.states.placed import ASKS_UNEDITED, Lasting, Placed, State
 from factdrift.evaluation.states.repeated import Repeated
@@ -128,6 +129,32 @@ class Run:
     excluded: Mapping[str, str] = field(default_factory=dict)
     """Edit -> why no method is asked about it; the state `none` says so in its table."""
 
+    @classmethod
+    def of(
+        cls,
+        session: Session,
+        benchmark: Benchmark,
+        tellings: Sequence[Telling],
+        seed: int,
+        told: Benchmark | None = None,
+    ) -> Run:
+        """All questions of a benchmark; of edits whose tokens show no borders only where none is made.
+
+        `told`: the stream that has the edits, if the benchmark is another one and asked after each interval.
+        """
+        left_out = excluded(session.loaded, told or benchmark)
+        ways, settings = ways_of(benchmark, session.settings.answer_scoring), session.settings
+        if tellings[0].unedited:
+            steps = plan.unedited(benchmark, settings.batch * plan.CHUNK)
+            return cls(session, benchmark, steps, tellings, ways, left_out)
+        asked = benchmark.without(left_out)
+        if tellings[0].lasting:
+            stream = told.without(left_out) if told else asked
+            steps = plan.by_interval(stream, asked, settings.stream.probes, seed)
+        else:
+            steps = plan.grouped(asked, settings.edits, settings.regime == "independent", seed)
+        return cls(session, asked, steps, tellings, ways, left_out)
+
     def described(self, telling: Telling) -> Row:
         """What the rows depend on, and an id of it."""
         settings = msgspec.to_builtins(self.session.settings)
@@ -216,8 +243,9 @@ class _Loop:
         """Takes a step and keeps its tables; of a stream also what is then in place."""
         step, session = self._run.steps[number], self._session
         tables = self._tables(state, step, keeping)
-        if number == 0 and not step.edits:
-            tables["edits"] = self._untold()
+        if not step.edits:  # the model is one and the same in all steps
+            tables["edits"] = self._untold(number)
+            tables["states"] = tables["states"][: int(number == 0)]
         if isinstance(state, Lasting):
             state.save(self._saved(number))
         costs = {**session.costs, "edits": len(step.edits), "peak_mb": session.peak_mb()}
@@ -255,10 +283,13 @@ class _Loop:
         own.check(loaded, [each.question for each in asked], first, again)
         self._session.costs.clear()
 
-    def _untold(self) -> pa.Table:
-        """MADE of a model that is told nothing: all edits, and why some are asked about by no method."""
+    def _untold(self, number: int) -> pa.Table:
+        """MADE of a model that is told nothing: all edits, and why some are asked about by no method.
+
+        They are in the tables of the first step.
+        """
         rows = []
-        for edit in self._run.benchmark.edits:
+        for edit in self._run.benchmark.edits if number == 0 else ():
             reason = self._run.excluded.get(edit.id)
             rows.append(self._meta | {"edit": edit.id, "excluded": reason, "state": None if reason else 0})
         return pa.Table.from_pylist(rows, schema=TABLES["edits"])
@@ -281,7 +312,7 @@ class _Loop:
                 with session.timed("evaluation_seconds"):
                     seen = replace(session, loaded=placed.loaded)
                     answers = list(self._answers(seen, placed, asked, step.interval))
-                    states = list(self._states(seen, state, placed, step))
+                    states = list(self._states(seen, state, placed, step, number))
             rows["answers"] += [{**row, "state": number(row["edit"])} for row in answers]
             rows["states"] += states
             rows["edits"] += [{**row, "state": number(row["edit"])} for row in self._made(placed, edits)]
@@ -335,13 +366,15 @@ class _Loop:
                 named = {"benchmark": self._run.benchmark.name, "interval": interval}
                 yield {**named, **row, "edit": each.edit, "kind": each.kind}
 
-    def _states(self, session: Session, state: State, placed: Placed, step: Step) -> Iterator[Row]:
-        """Rows of STATES of the edits that are in place."""
+    def _states(
+        self, session: Session, state: State, placed: Placed, step: Step, number: Callable[[str], int]
+    ) -> Iterator[Row]:
+        """Rows of STATES of the edits that are in place; `number`: of the state of an edit that is alone."""
         row: Row
         if step.alone:
-            for place, edit in enumerate(placed.edits):
+            for edit in placed.edits:
                 failed = placed.failed(edit) is not None
-                row = {"state": step.state + place, "edits": 1, "failed": int(failed)}
+                row = {"state": number(edit), "edits": 1, "failed": int(failed)}
                 ability = session.ability
                 if ability is not None and edit in ability.edits and not failed:
                     row |= self._measured(session, placed, edit)
