@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from factdrift.evaluation.baseline import write_baseline  # noqa: E402
+from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from support.tiny_edits import add_method  # noqa: E402
 from support.tiny_models import TEXT, tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import edits  # noqa: E402
@@ -23,10 +25,8 @@ from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.evaluation import run  # noqa: E402
 from factdrift.evaluation.ability.measure import WRITTEN, make_ability  # noqa: E402
 from factdrift.evaluation.ability.record import Ability, read_ability, write_ability  # noqa: E402
-from factdrift.evaluation.baseline import write_baseline  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared  # noqa: E402
-from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.evaluation.run import Files, write_run  # noqa: E402
 from factdrift.evaluation.scores.general import measured_lines, measured_values  # noqa: E402
 from factdrift.evaluation.scores.intervals import geometric  # noqa: E402

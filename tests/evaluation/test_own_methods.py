@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from support.own_methods import install, write_examples  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
@@ -20,7 +21,6 @@ from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
-from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.evaluation.run import Files, write_run  # noqa: E402
 from factdrift.evaluation.session import Job  # noqa: E402
 from factdrift.evaluation.settings import Settings  # noqa: E402

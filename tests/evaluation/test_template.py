@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from factdrift.evaluation.baseline import write_baseline  # noqa: E402
+from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from support.tiny_edits import tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
@@ -21,10 +23,8 @@ from factdrift.core.jobs import record  # noqa: E402
 from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.yaml_files import read_yaml  # noqa: E402
 from factdrift.evaluation import run  # noqa: E402
-from factdrift.evaluation.baseline import write_baseline  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
-from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.evaluation.scores.table import CHAT, Group, lines  # noqa: E402
 from factdrift.evaluation.session import Job  # noqa: E402
 from factdrift.evaluation.settings import Settings  # noqa: E402

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from factdrift.evaluation.answer_settings import not_asked  # noqa: E402
 from support.questions import write_tables  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import CannotEdit  # noqa: E402
-from factdrift.evaluation.answer_settings import not_asked  # noqa: E402
 from factdrift.evaluation.scores.answers import write_runs  # noqa: E402
 from factdrift.models.loading import weights_digest  # noqa: E402
 

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from factdrift.evaluation.answer_schemas import CLOZES  # noqa: E402
+from factdrift.evaluation.answer_settings import Settings  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.keys import read_settings  # noqa: E402
-from factdrift.evaluation.answer_schemas import CLOZES  # noqa: E402
-from factdrift.evaluation.answer_settings import Settings  # noqa: E402
 from factdrift.evaluation.questions.items import read_clozes  # noqa: E402
 from factdrift.evaluation.questions.updates import EDITS  # noqa: E402
 from factdrift.evaluation.scores.clozes import ask_clozes, lines, shares  # noqa: E402

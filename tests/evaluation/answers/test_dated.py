@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from factdrift.evaluation.answer_schemas import PREDICTIONS
 
 from factdrift.cli import main
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.answer_schemas import PREDICTIONS
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.ways.prompts import cloze_of
 from factdrift.streams.asof import Chain, Value, questions

@@ -164,6 +164,7 @@ def test_the_harness_gets_our_answers_on_an_untrained_model(
     pytest.importorskip("lm_eval", reason="lm-eval is installed with `pip install lm_eval`")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    from factdrift.evaluation.ways.local import Asked, answers
     from lm_eval import simple_evaluate
     from lm_eval.models.huggingface import HFLM
     from lm_eval.tasks import TaskManager
@@ -171,7 +172,6 @@ def test_the_harness_gets_our_answers_on_an_untrained_model(
 
     from factdrift.evaluation.scores.clozes import ask_clozes
     from factdrift.evaluation.session import Job
-    from factdrift.evaluation.ways.local import Asked, answers
 
     loaded = tiny_model("llama", dtype=torch.float32, positions=192)
     settings = settings_with(answer_scoring=["loglik"], answer_normalise="sum")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from factdrift.evaluation.answer_settings import Settings
 from support.questions import settings_with
 
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
-from factdrift.evaluation.answer_settings import Settings
 from factdrift.evaluation.ways.prompts import cloze_of, filled, parsed
 
 ITEM = {"question": "Who was the previous mayor of {options}?", "options": ["Ann", "Bo {cloze}", "C", "D. E"]}

@@ -11,20 +11,20 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from factdrift.evaluation.answer_jobs import Run  # noqa: E402
+from factdrift.evaluation.answer_settings import Settings  # noqa: E402
+from factdrift.evaluation.questions.statements import edits_of  # noqa: E402
+from factdrift.evaluation.ways.local import Asked, answers  # noqa: E402
 from support.questions import items, settings_with, write_tables  # noqa: E402
 from support.tiny_edits import add_method  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation import answer_run as run  # noqa: E402
-from factdrift.evaluation.answer_jobs import Run  # noqa: E402
-from factdrift.evaluation.answer_settings import Settings  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared  # noqa: E402
 from factdrift.evaluation.questions.items import read_items  # noqa: E402
-from factdrift.evaluation.questions.statements import edits_of  # noqa: E402
 from factdrift.evaluation.session import Job  # noqa: E402
-from factdrift.evaluation.ways.local import Asked, answers  # noqa: E402
 from factdrift.evaluation.ways.prompts import cloze_of, filled, parsed  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402

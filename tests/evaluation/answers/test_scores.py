@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from factdrift.evaluation.answer_jobs import Scores
+from factdrift.evaluation.answer_schemas import PREDICTIONS, SCORES
 from support.questions import facts, items
 
 from factdrift.cli import main
-from factdrift.evaluation.answer_jobs import Scores
-from factdrift.evaluation.answer_schemas import PREDICTIONS, SCORES
 from factdrift.evaluation.scores.answer_figure import draw
 from factdrift.evaluation.scores.answer_table import by_hop, by_task, p_value, read_scores, write_csv
 from factdrift.tempripple.metrics import clustered_interval, mcnemar, wilson

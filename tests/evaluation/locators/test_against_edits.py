@@ -153,12 +153,12 @@ def test_methods_that_made_no_edit_at_a_block_are_named() -> None:
 
 def write_rome_layers(loaded: Any, artefacts: Any, folder: Path, strict: bool = False) -> tuple[Any, Any]:
     """Two edits of ROME at every block, as tables in a folder; returns the updates and their sentences."""
+    from factdrift.evaluation.layers import write_layers
+    from factdrift.evaluation.questions.probes import Update
     from support.tiny_edits import EDITS, SETTINGS
 
-    from factdrift.evaluation.layers import write_layers
     from factdrift.evaluation.locate_jobs import EditLayers
     from factdrift.evaluation.methods.interface import Prepared
-    from factdrift.evaluation.questions.probes import Update
     from factdrift.evaluation.session import Job
     from factdrift.evaluation.settings import Settings
     from factdrift.models.alignment import align

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from support.tiny_edits import EDITS  # noqa: E402
 from support.tiny_models import FAMILIES, tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import edits as write_edits  # noqa: E402
@@ -23,7 +24,6 @@ from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # no
 from factdrift.evaluation.methods.interface import Artefacts, Edited  # noqa: E402
 from factdrift.evaluation.methods.plan import Plan  # noqa: E402
 from factdrift.evaluation.methods.rag import ranked  # noqa: E402
-from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
 from factdrift.evaluation.run import probe_rows  # noqa: E402
 from factdrift.evaluation.session import Job  # noqa: E402
 from factdrift.evaluation.settings import Settings  # noqa: E402

@@ -17,15 +17,16 @@ from support.stream_updates import stream
 
 pytest.importorskip("torch", reason="the schemas of runs are in modules that import torch")
 from factdrift.evaluation.baseline import BASE_CLOZES, BASE_PROBES
-from factdrift.evaluation.questions.intervals import plan_table
 from factdrift.evaluation.questions.probes import UNALIGNED
+from factdrift.evaluation.stream_run import STREAM_MADE
+from factdrift.evaluation.stream_tables import INTERVALS, STREAM_PROBES
+
+from factdrift.evaluation.questions.intervals import plan_table
 from factdrift.evaluation.questions.stream import write_stream_edits
 from factdrift.evaluation.questions.updates import Choice, draw
 from factdrift.evaluation.scores.stream import STREAM_SCORES, StreamRuns, write_stream_scores
 from factdrift.evaluation.scores.stream_figure import draw as draw_figure
 from factdrift.evaluation.scores.stream_table import Stream, write_report
-from factdrift.evaluation.stream_run import STREAM_MADE
-from factdrift.evaluation.stream_tables import INTERVALS, STREAM_PROBES
 
 Rows = list[dict[str, Any]]
 META = {"model": "tiny", "model_digest": "d", "regime": "stream", "template": "none", "dtype": "float32"}
