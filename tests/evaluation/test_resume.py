@@ -23,6 +23,7 @@ from factdrift.evaluation import plan  # noqa: E402
 from factdrift.evaluation.ability.measure import make_ability  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
 from factdrift.evaluation.methods.interface import Prepared  # noqa: E402
+from factdrift.evaluation.methods.record import UNEDITED  # noqa: E402
 from factdrift.evaluation.questions import items  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.settings import AbilitySettings  # noqa: E402
@@ -45,7 +46,7 @@ class State(NamedTuple):
 IN_TURN = {"regime": "sequential", "group": 2}
 TEXT_BEFORE = {"text": "{prompt} {target}. "}
 STATES = [
-    *(State(name, method) for name in ("updates", "tempripple") for method in ("none", "context")),
+    *(State(name, method, {}, {"batch": 1}) for name in ("updates", "tempripple") for method in UNEDITED),
     *(State("updates", "shifted"), State("updates", "shifted", {}, IN_TURN)),
     State("updates", "prompt", TEXT_BEFORE),
     State("tempripple", "shifted", {}, {"batch": 1}),
