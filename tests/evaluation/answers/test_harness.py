@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from support.lm_harness import same_answers
-from support.questions import items, settings_with, write_tables
+from support.questions import items, write_tables
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
