@@ -164,18 +164,17 @@ def test_the_harness_gets_our_answers_on_an_untrained_model(
     pytest.importorskip("lm_eval", reason="lm-eval is installed with `pip install lm_eval`")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    from factdrift.evaluation.ways.local import Asked, answers
     from lm_eval import simple_evaluate
     from lm_eval.models.huggingface import HFLM
     from lm_eval.tasks import TaskManager
+    from support.asking import ask
     from support.tiny_models import tiny_model
 
-    from factdrift.evaluation.scores.clozes import ask_clozes
-    from factdrift.evaluation.session import Job
+    from factdrift.evaluation.questions.items import of_statements, read_items
+    from factdrift.evaluation.questions.question import Benchmark, Question
+    from factdrift.evaluation.scores.answers import predictions
 
     loaded = tiny_model("llama", dtype=torch.float32, positions=192)
-    settings = settings_with(answer_scoring=["loglik"], answer_normalise="sum")
-    job = Job(loaded, {}, settings)
     rows = [dict(row) for row in CLOZES] + [completed(loaded)]
     write_tasks(
         [*question_tasks("tempripple", tmp_path / "tr_items.parquet", PROMPT), *cloze_tasks(rows)], tasks
@@ -187,12 +186,20 @@ def test_the_harness_gets_our_answers_on_an_untrained_model(
         bootstrap_iters=0,
     )
     found = {name: {row["doc"]["id"]: row for row in rows} for name, rows in done["samples"].items()}
-    chosen = [item for item in items() if not item["open_only"]]
-    for condition in ("without", "with"):
-        asked = [Asked(item, condition, item["context"] * (condition == "with")) for item in chosen]
-        assert same_answers(answers(job, settings, asked), found, condition) == len(chosen)
-    ask_clozes(job, rows, tmp_path / "clozes.parquet")
-    ours = read(tmp_path, "clozes")
+    ripple, given = of_statements(read_items(tmp_path / "tr_items.parquet")), {"answer_normalise": "sum"}
+    for condition, state in (("without", "none"), ("with", "context")):
+        told = ask(loaded, ripple, tmp_path / state, state, answer_scoring=["loglik"], **given)
+        asked = predictions([told.files.answers], [given]).to_pylist()
+        assert same_answers(asked, found, condition) == len(ripple.questions)
+    clozes = [
+        Question(str(place), prompt=row["prompt"], targets=(row["object"],)) for place, row in enumerate(rows)
+    ]
+    answers = ask(loaded, Benchmark("klob", clozes), tmp_path / "clozes").answers
+    of_place = {row["question"]: row for row in answers}
+    ours = [
+        row | {"logprob": of_place[str(place)]["logprobs"][0], "exact": of_place[str(place)]["exact"][0]}
+        for place, row in enumerate(rows)
+    ]
     assert {row["exact"] for row in ours} == {True, False}
     for row in ours:
         theirs = found["wikifactdiff_" + row["role"].replace(", ", "_")][row["fact"]]
