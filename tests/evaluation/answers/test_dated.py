@@ -8,34 +8,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.questions import write_asof
 
 from factdrift.cli import main
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.evaluation.ways.prompts import cloze_of
-from factdrift.streams.asof import Chain, Value, questions
-from factdrift.streams.schemas import ASOF
-from factdrift.streams.timelines import NEVER_ENDS, Held
-from factdrift.tempripple.distractors import Instance, Pool
-
-TIMELINE = [
-    Held(1, (20110101, 20141231), (20110101, 20150101)),
-    Held(2, (20160101, 20181231), (20160101, 20181231)),
-    Held(3, (20190101, 20210104), (20190101, NEVER_ENDS)),
-]
-NAMES = {1: "Ann", 2: "Bob", 3: "Cid"}
 
 
 @pytest.fixture
 def items(tmp_path: Path) -> Path:
-    sentences = "The mayor of Town is ____", "The mayor of Town was ____"
-    values = {item: Value(label) for item, label in NAMES.items()}
-    chain = Chain("Q9-P6", *sentences, values, frozenset(values), TIMELINE)
-    pool = Pool([Instance(("Q104", "P6"), "Q4", "Dan", None)])
-    found = list(questions(chain, pool, [20150101, 20210104], 0))
-    write_parquet(pa.Table.from_pylist(found, ASOF), tmp_path / "asof.parquet")
-    return tmp_path / "asof.parquet"
+    return write_asof(tmp_path / "asof.parquet")
 
 
 def scores(

@@ -229,7 +229,8 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
             ability = read_ability(self.ability, model) if self.ability else None
             session = Session(model, self.settings, ability=ability)
             yield {"device": session.device_name()}
-            tellings, benchmark = self._tellings(model), self.read()
+            tellings = self._tellings(model)
+            benchmark = self.read(open_="written" in self.settings.answer_scoring)
             told = read_edits(self.edits) if self.stream and self.edits else None
             run = Run.of(session, benchmark, tellings, self.seed, told)
             yield run.described(tellings[0]) | tellings[0].prepared.account()

@@ -140,6 +140,8 @@ class Run:
     ) -> Run:
         """All questions of a benchmark; of edits whose tokens show no borders only where none is made.
 
+        Raises CannotEdit if there is no edit to make.
+
         `told`: the stream that has the edits, if the benchmark is another one and asked after each interval.
         """
         left_out = excluded(session.loaded, told or benchmark)
@@ -148,6 +150,11 @@ class Run:
             steps = plan.unedited(benchmark, settings.batch * plan.CHUNK)
             return cls(session, benchmark, steps, tellings, ways, left_out)
         asked = benchmark.without(left_out)
+        if not (told or asked).edits:
+            raise CannotEdit(
+                f"{benchmark.name}: there is no edit to make: no table of edits is given (--edits, --facts), "
+                f"or the tokens of {session.loaded.name} show the borders of none"
+            )
         if tellings[0].lasting:
             stream = told.without(left_out) if told else asked
             steps = plan.by_interval(stream, asked, settings.stream.probes, seed)
