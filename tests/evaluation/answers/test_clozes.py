@@ -38,6 +38,7 @@ def tables(folder: Path) -> tuple[list[Path], Path]:
     rows = []
     for name, old in (("one", "Poseidonis"), ("two", None)):
         probes = [probe("update", "new", prompt, "New Orleans"), probe("nearest", "neighbor", "It is", "a")]
+        probes += [probe("update", "obsolete", prompt, old)] if old else []
         row = {"edit": name, "prompt": prompt, "target": "New Orleans", "new": "New Orleans"}
         row |= {"obsolete": old, "subject_label": "Atlantis", "probes": probes, "fluency": False}
         rows.append(dict.fromkeys(EDITS.names) | row)
@@ -71,9 +72,10 @@ def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
         ("klob_r", "single", "Joe Biden"),
         ("klob_r", "chain", "Joe Biden"),
         ("wikifactdiff", "update, new", "New Orleans"),
+        ("wikifactdiff", "update, old", "Poseidonis"),
         ("wikifactdiff", "update, new", "New Orleans"),
     ]
-    assert [(row["exact"], row["reason"]) for row in found[:2]] == [(True, None), (None, "too_long")]
+    assert (found[1]["exact"], found[1]["reason"]) == (None, "too_long")
     for row in [found[0], *found[2:]]:
         assert row["logprob"] == pytest.approx(chance(loaded, row["prompt"], row["object"]), abs=1e-4)
         before = loaded.tokenizer(row["prompt"]).input_ids

@@ -68,7 +68,8 @@ def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
     questions = write_tables(tmp_path)[0]
     probe = {"role": "update", "object": "new", "prompt": "The capital of X is", "target": "Y"}
     row = {"edit": "Q1-P36", "prompt": probe["prompt"], "target": "Y", "new": "Y", "obsolete": "Z"}
-    row |= {"subject_label": "X", "probes": [probe], "fluency": False}
+    old = probe | {"object": "obsolete", "target": "Z"}
+    row |= {"subject_label": "X", "probes": [probe, old], "fluency": False}
     edits = pa.Table.from_pylist([dict.fromkeys(EDITS.names) | row], schema=EDITS)
     pq.write_table(edits, tmp_path / "edits.parquet")
     code = (
