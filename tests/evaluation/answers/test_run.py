@@ -16,7 +16,6 @@ from support.tiny_edits import add_method, shifted  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
 from factdrift.evaluation.questions.items import edits_of, of_statements, read_items  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
@@ -165,7 +164,7 @@ def test_edits_in_sequence_are_asked_when_all_of_a_group_are_made(ripple: Benchm
     loaded, settings = tiny(), {"regime": "sequential", "group": 3, "answer_scoring": ["loglik"]}
     rows = told(ripple, tmp_path, SHIFTED, **settings).answers
     lasting = [edit for edit in ripple.edits if edit.id != FAILING]
-    made = shifted(loaded, lasting, Hyper("", "", "", {}), Artefacts())
+    made = shifted(loaded, lasting, SHIFTED.hyper, Artefacts())
     row = next(row for row in rows if row["edit"] == "Q1-P6")
     question = of_id(ripple)[row["question"]]
     with written(loaded.model, made.deltas, 0), written(loaded.model, made.deltas, 1):

@@ -220,5 +220,5 @@ def test_a_block_that_the_method_cannot_edit_is_skipped(
     files = at_every_block(loaded, artefacts, tmp_path)
     assert pq.read_table(files.answers)["method"].to_pylist() == ["rome@1", "rome@1"]
     said = capsys.readouterr().out
-    assert said.count("skipped: mixture of experts") == 2
+    assert said.count("tiny-qwen3_moe: mixture of experts") == 2
     assert said.count("rome@0 on tiny-qwen3_moe: skipped") == 1
