@@ -69,10 +69,6 @@ class Files(NamedTuple):
         for name, path in zip(TABLES, (self.answers, self.edits, self.states), strict=True):
             write_parquet(tables[name], path)
 
-    def write_nothing(self) -> None:
-        """Writes the tables without rows, for a method that cannot edit the model."""
-        self.write({name: schema.empty_table() for name, schema in TABLES.items()})
-
 
 @dataclass(frozen=True)
 class Telling:
