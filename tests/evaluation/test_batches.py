@@ -135,14 +135,13 @@ def test_full_matrices_of_fine_tuning_and_rounding_are_part_of_the_estimate(monk
         for room in (0, 3 * matrices * matrix + 1, 10**9):
             monkeypatch.setattr(regimes, "CPU_BYTES", room / regimes.SHARE)
             fitting = room // (matrices * matrix) if matrices else 8
-            assert at_a_time(loaded, hyper, "independent", 8) == min(8, max(1, fitting))
-            assert at_a_time(loaded, hyper, "batch", 8) == 8
+            assert at_a_time(loaded, hyper, 8) == min(8, max(1, fitting))
 
 
 def test_what_was_edited_elsewhere_needs_nothing_whatever_it_is_called():
     loaded = tiny_model("llama", quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True})
     for name in ("ft", "rome", "mine"):
-        assert at_a_time(loaded, Hyper(name, "m", "made elsewhere", {}), "independent", 8) == 8
+        assert at_a_time(loaded, Hyper(name, "m", "made elsewhere", {}), 8) == 8
 
 
 def test_an_edit_of_many_target_tokens_needs_more_memory(monkeypatch):

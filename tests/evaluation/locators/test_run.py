@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import command, scoring  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 from support.workflow import ROOT  # noqa: E402
 
@@ -323,17 +324,15 @@ def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(
     assert "activation on" in reason
     assert "is of the type 'qwen2_5_vl', for which" in reason
     # Nor can it be edited at any block, and without another model there is nothing to compare.
-    none = [f"--{name}={tmp_path / 'none'}" for name in ("edits", "aligned", "unaligned", "parts")]
-    out = [f"--out-{name}={tmp_path / name}" for name in ("probes", "edits")]
-    line = ["locate", "edit-layers", *none, *out, "--model", str(tmp_path / "vision"), "--method=rome"]
-    assert main([*line, "--set={}", "--settings", '{"device": "cpu"}']) == 0
-    assert "edits: skipped: " in capsys.readouterr().out
-    assert pq.read_metadata(tmp_path / "edits").num_rows == 0
+    job = command(tmp_path / "vision", tmp_path / "job", "updates", [tmp_path / "none"], "rome", "--blocks")
+    assert "rome on " in capsys.readouterr().out
+    assert job.rows() == []
     located = tmp_path / "located" / "activation"
     located.mkdir(parents=True)
     for form in ("parquet", "json"):
         (tmp_path / f"0.{form}").rename(located / f"edits.0-of-1.{form}")
-    given = ["--models", "v", "--folders", str(located.parent), "--bases", "b", "--locators", "activation"]
+    given = ["--models", "v", "--folders", str(located.parent), "--locators", "activation", *scoring([job])]
+    given.append(f"--edits={tmp_path / 'none'}")
     out = [f"--out-{name}={tmp_path / name}" for name in ("table", "text", "figures")]
-    assert main(["locate", "against-edits", none[0], *given, *out]) == 1
+    assert main(["locate", "against-edits", *given, *out]) == 1
     assert reason in capsys.readouterr().err

@@ -6,7 +6,7 @@ What people run by hand is in `tool_jobs`, scores and reports in `score_jobs`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,9 +22,7 @@ from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
     from factdrift.evaluation.methods.hyperparameters import Hyper
-    from factdrift.evaluation.plan import Step
-    from factdrift.evaluation.questions.question import Benchmark
-    from factdrift.evaluation.run import Telling
+    from factdrift.evaluation.states.telling import Telling
     from factdrift.models.loaded import Loaded
 
 Layout = Annotated[Literal["counterfact", "easyedit", "wikibigedit", "zsre"], "of which project"]
@@ -225,21 +223,17 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
             check_regime(self.settings)
         with self.loaded() as model:
             from factdrift.evaluation.ability.record import read_ability
-            from factdrift.evaluation.questions.question import ways_of
+            from factdrift.evaluation.questions.clozes import read_edits
             from factdrift.evaluation.run import Files, Run, evaluate
-            from factdrift.evaluation.session import Session, excluded
+            from factdrift.evaluation.session import Session
 
             ability = read_ability(self.ability, model) if self.ability else None
             session = Session(model, self.settings, ability=ability)
             yield {"device": session.device_name()}
             tellings = self._tellings(model)
-            benchmark = self.read()
-            left_out = excluded(model, benchmark)
-            unedited = tellings[0].unedited is not None
-            # What a model is not told it is asked all the same, so that the tables say why.
-            asked = benchmark if unedited else benchmark.without(left_out)
-            steps = self._steps(asked, unedited, left_out)
-            run = Run(session, asked, steps, tellings, ways_of(asked, self.settings.answer_scoring), left_out)
+            benchmark = self.read(open_="written" in self.settings.answer_scoring)
+            told = read_edits(self.edits) if self.stream and self.edits else None
+            run = Run.of(session, benchmark, tellings, self.seed, told)
             yield run.described(tellings[0]) | tellings[0].prepared.account()
             files = Files(self.parts, self.out_answers, self.out_edits, self.out_states, self.out_adapters)
             yield {"batches": evaluate(run, files, read_shard(self.shard))}
@@ -249,7 +243,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
         from factdrift.evaluation.blocks import hyper_at, named
         from factdrift.evaluation.methods.hyperparameters import Hyper
         from factdrift.evaluation.methods.interface import Prepared
-        from factdrift.evaluation.run import Telling
+        from factdrift.evaluation.states.telling import Telling
 
         regime = "stream" if self.stream else self.settings.regime
         if self.method == CONTEXT:
@@ -273,19 +267,6 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
             return None
         subjects = json.loads(path.read_text(encoding="utf-8"))
         return frozenset(map(str, (*subjects["train"], *subjects["validation"])))
-
-    def _steps(self, asked: Benchmark, unedited: bool, left_out: Mapping[str, str]) -> list[Step]:
-        """Which questions are asked in which state."""
-        from factdrift.evaluation import plan
-        from factdrift.evaluation.questions.clozes import read_edits
-
-        settings = self.settings
-        if unedited:
-            return plan.unedited(asked, settings.batch * plan.CHUNK)
-        if self.stream:
-            told = asked if self.edits is None else read_edits(self.edits).without(left_out)
-            return plan.by_interval(told, asked, settings.stream.probes, self.seed)
-        return plan.grouped(asked, settings.edits, settings.regime == "independent", self.seed)
 
 
 class AsksChat(Asks):

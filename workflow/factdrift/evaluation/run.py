@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,22 +22,21 @@ from factdrift.core.fingerprint import of_module
 from factdrift.core.owned import check_folder
 from factdrift.core.progress import Progress
 from factdrift.core.tables import write_parquet
+from factdrift.evaluation import plan
 from factdrift.evaluation.ability.measure import measured
 from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.keeping import Keeping
-from factdrift.evaluation.methods.interface import Edit, Prepared
-from factdrift.evaluation.methods.record import UNEDITED
+from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.plan import Asking, Step
-from factdrift.evaluation.questions.question import OF_ITEMS, WAYS, Benchmark, Way
-from factdrift.evaluation.session import Session
-from factdrift.evaluation.states.edited import at_a_time, fresh
-from factdrift.evaluation.states.placed import ASKS_UNEDITED, Lasting, Placed, State
+from factdrift.evaluation.questions.question import OF_ITEMS, WAYS, Benchmark, Way, ways_of
+from factdrift.evaluation.session import Session, excluded
+from factdrift.evaluation.states.edited import at_a_time
+from factdrift.evaluation.states.placed import Lasting, Placed, State
 from factdrift.evaluation.states.repeated import Repeated
-from factdrift.evaluation.states.standing import standing
+from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES, run_id
 from factdrift.evaluation.ways import letter, loglik, written
 from factdrift.evaluation.ways.asked import Asked, Row
-from factdrift.models.loaded import Loaded
 from factdrift.models.memory import in_batches
 
 ASK: Mapping[Way, Callable[[Session, Sequence[Asked], Any], Iterator[Row]]] = {
@@ -68,55 +67,6 @@ class Files(NamedTuple):
         for name, path in zip(TABLES, (self.answers, self.edits, self.states), strict=True):
             write_parquet(tables[name], path)
 
-    def write_nothing(self) -> None:
-        """Writes the tables without rows, for a method that cannot edit the model."""
-        self.write({name: schema.empty_table() for name, schema in TABLES.items()})
-
-
-@dataclass(frozen=True)
-class Telling:
-    """What a model is told, and how: an editing method with its hyper-parameters, or nothing."""
-
-    prepared: Prepared
-    regime: str
-    name: str = ""
-    """As tables have it, if it is not the method's."""
-    about: Mapping[str, Any] = field(default_factory=dict)
-    """Provenance columns that differ from the settings."""
-    trained: frozenset[str] | None = None
-    """The ids of subjects on which the method was trained."""
-
-    @property
-    def method(self) -> str:
-        return self.name or self.prepared.hyper.method
-
-    @property
-    def unedited(self) -> Callable[[Loaded], State] | None:
-        """What asks a model in which the method changes nothing."""
-        return ASKS_UNEDITED.get("none" if self.regime == "checkpoint" else self.method)
-
-    @property
-    def lasting(self) -> bool:
-        """Whether edits stay for the next steps."""
-        return self.regime == "stream" and not self.unedited
-
-    def opened(self, loaded: Loaded) -> AbstractContextManager[State]:
-        """What tells the model edits; raises CannotEdit if the method cannot edit so."""
-        if self.unedited:
-            return nullcontext(self.unedited(loaded))
-        hyper, artefacts = self.prepared.hyper, self.prepared.artefacts
-        if self.lasting:
-            return standing(loaded, hyper, artefacts)
-        return nullcontext(fresh(loaded, hyper, artefacts, self.regime))
-
-    def meta(self, session: Session) -> Row:
-        """Values of the columns META, and `source`."""
-        hyper = self.prepared.hyper
-        edits = self.method not in UNEDITED
-        digest, source = (hyper.digest(), hyper.source) if edits else ("", None)
-        found = session.meta(self.method, digest, self.prepared.digests, self.regime)
-        return {**found, "source": source, **self.about}
-
 
 @dataclass(frozen=True)
 class Run:
@@ -129,6 +79,39 @@ class Run:
     ways: Sequence[Way] = WAYS
     excluded: Mapping[str, str] = field(default_factory=dict)
     """Edit -> why no method is asked about it; the state `none` says so in its table."""
+
+    @classmethod
+    def of(
+        cls,
+        session: Session,
+        benchmark: Benchmark,
+        tellings: Sequence[Telling],
+        seed: int,
+        told: Benchmark | None = None,
+    ) -> Run:
+        """All questions of a benchmark; of edits whose tokens show no borders only where none is made.
+
+        Raises CannotEdit if there is no edit to make.
+
+        `told`: the stream that has the edits, if the benchmark is another one and asked after each interval.
+        """
+        left_out = excluded(session.loaded, told or benchmark)
+        ways, settings = ways_of(benchmark, session.settings.answer_scoring), session.settings
+        if tellings[0].unedited:
+            steps = plan.unedited(benchmark, settings.batch * plan.CHUNK)
+            return cls(session, benchmark, steps, tellings, ways, left_out)
+        asked = benchmark.without(left_out)
+        if not (told or asked).edits:
+            raise CannotEdit(
+                f"{benchmark.name}: there is no edit to make: no table of edits is given (--edits, --facts), "
+                f"or the tokens of {session.loaded.name} show the borders of none"
+            )
+        if tellings[0].lasting:
+            stream = told.without(left_out) if told else asked
+            steps = plan.by_interval(stream, asked, settings.stream.probes, seed)
+        else:
+            steps = plan.grouped(asked, settings.edits, settings.regime == "independent", seed)
+        return cls(session, asked, steps, tellings, ways, left_out)
 
     def described(self, telling: Telling) -> Row:
         """What the rows depend on, and an id of it."""
@@ -218,10 +201,9 @@ class _Loop:
         """Takes a step and keeps its tables; of a stream also what is then in place."""
         step, session = self._run.steps[number], self._session
         tables = self._tables(state, step, keeping)
-        if number == 0 and not step.edits:
-            tables["edits"] = self._untold()
-        if number and step.state == self._run.steps[number - 1].state:
-            tables["states"] = TABLES["states"].empty_table()  # the model is that of the step before
+        if not step.edits:  # the model is one and the same in all steps
+            tables["edits"] = self._untold(number)
+            tables["states"] = tables["states"][: int(number == 0)]
         if isinstance(state, Lasting):
             state.save(self._saved(number))
         costs = {**session.costs, "edits": len(step.edits), "peak_mb": session.peak_mb()}
@@ -259,10 +241,13 @@ class _Loop:
         own.check(loaded, [each.question for each in asked], first, again)
         self._session.costs.clear()
 
-    def _untold(self) -> pa.Table:
-        """MADE of a model that is told nothing: all edits, and why some are asked about by no method."""
+    def _untold(self, number: int) -> pa.Table:
+        """MADE of a model that is told nothing: all edits, and why some are asked about by no method.
+
+        They are in the tables of the first step.
+        """
         rows = []
-        for edit in self._run.benchmark.edits:
+        for edit in self._run.benchmark.edits if number == 0 else ():
             reason = self._run.excluded.get(edit.id)
             rows.append(self._meta | {"edit": edit.id, "excluded": reason, "state": None if reason else 0})
         return pa.Table.from_pylist(rows, schema=TABLES["edits"])
@@ -285,7 +270,7 @@ class _Loop:
                 with session.timed("evaluation_seconds"):
                     seen = replace(session, loaded=placed.loaded)
                     answers = list(self._answers(seen, placed, asked, step.interval))
-                    states = list(self._states(seen, state, placed, step))
+                    states = list(self._states(seen, state, placed, step, number))
             rows["answers"] += [{**row, "state": number(row["edit"])} for row in answers]
             rows["states"] += states
             rows["edits"] += [{**row, "state": number(row["edit"])} for row in self._made(placed, edits)]
@@ -341,13 +326,15 @@ class _Loop:
                 named = {"benchmark": self._run.benchmark.name, "interval": interval}
                 yield {**named, **row, "edit": each.edit, "kind": each.kind}
 
-    def _states(self, session: Session, state: State, placed: Placed, step: Step) -> Iterator[Row]:
-        """Rows of STATES of the edits that are in place."""
+    def _states(
+        self, session: Session, state: State, placed: Placed, step: Step, number: Callable[[str], int]
+    ) -> Iterator[Row]:
+        """Rows of STATES of the edits that are in place; `number`: of the state of an edit that is alone."""
         row: Row
         if step.alone:
-            for place, edit in enumerate(placed.edits):
+            for edit in placed.edits:
                 failed = placed.failed(edit) is not None
-                row = {"state": step.state + place, "edits": 1, "failed": int(failed)}
+                row = {"state": number(edit), "edits": 1, "failed": int(failed)}
                 ability = session.ability
                 if ability is not None and edit in ability.edits and not failed:
                     row |= self._measured(session, placed, edit)

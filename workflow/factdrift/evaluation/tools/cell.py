@@ -25,9 +25,10 @@ from factdrift.evaluation.plan import grouped, unedited
 from factdrift.evaluation.questions import clozes, items, klob
 from factdrift.evaluation.questions.question import Benchmark, Question
 from factdrift.evaluation.questions.updates import Choice, draw, write_edits
-from factdrift.evaluation.run import Files, Run, Telling, evaluate
+from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.intervals import grid
 from factdrift.evaluation.session import Session, excluded
+from factdrift.evaluation.states.telling import Telling
 from factdrift.models.loaded import Loaded
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +16,14 @@ from factdrift.core.owned import claim
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Prepared
-from factdrift.evaluation.plan import CHUNK, Step, grouped, unedited
 from factdrift.evaluation.questions.clozes import read_edits
-from factdrift.evaluation.questions.question import Benchmark
 from factdrift.evaluation.questions.updates import EDITS
-from factdrift.evaluation.run import Files, Run, Telling, evaluate
+from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.costs import write_costs
 from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.scores.table import unaligned_lines, write_tables
-from factdrift.evaluation.session import Session, excluded
+from factdrift.evaluation.session import Session
+from factdrift.evaluation.states.telling import Telling
 from factdrift.evaluation.tables import TABLES
 from factdrift.models.checkpoint import base_of, load_checkpoint
 from factdrift.models.devices import held
@@ -72,13 +71,11 @@ def _write_chosen(job: Probe) -> None:
     write_parquet(table, job.output / "edits.parquet")
 
 
-def _ask(job: Probe, model: Loaded, telling: Telling, steps: Callable[[Benchmark], list[Step]]) -> Files:
+def _ask(job: Probe, model: Loaded, telling: Telling) -> Files:
     """Asks a model the edits' questions; returns the files of its tables."""
-    session, benchmark = Session(model, job.settings), read_edits(job.output / "edits.parquet")
-    left_out = excluded(model, benchmark)
-    asked = benchmark if telling.method == "none" else benchmark.without(left_out)
+    benchmark = read_edits(job.output / "edits.parquet")
     files = Files.under(job.output / telling.method, "0-of-1")
-    evaluate(Run(session, asked, steps(asked), [telling], excluded=left_out), files)
+    evaluate(Run.of(Session(model, job.settings), benchmark, [telling], 0), files)
     return files
 
 
@@ -89,9 +86,8 @@ def _baseline(job: Probe) -> Files:
         _check_baseline(job, files)
         return files
     telling = Telling(Prepared(Hyper("none", job.base, "", {})), job.settings.regime)
-    size = job.settings.batch * CHUNK
     with dataclasses.replace(job, model=job.base).loaded() as model:
-        return _ask(job, model, telling, lambda asked: unedited(asked, size))
+        return _ask(job, model, telling)
 
 
 def _check_baseline(job: Probe, files: Files) -> None:
@@ -132,14 +128,8 @@ def _run(job: Probe) -> Files:
             trust_remote_code=job.trust_remote_code,
         ).with_template(job.template)
         made = Prepared(Hyper(job.name, model.name, "made elsewhere", {}))
-
-        def steps(asked: Benchmark) -> list[Step]:
-            # All edits are in place, whichever is asked about.
-            groups = grouped(asked, job.settings.batch, False, 0)
-            return [step._replace(state=0) for step in groups]
-
         edits = len(read_edits(job.output / "edits.parquet").edits)
-        return _ask(job, model, Telling(made, "checkpoint", about={"group": edits}), steps)
+        return _ask(job, model, Telling(made, "checkpoint", about={"group": edits}))
 
 
 def _report(job: Probe, files: Sequence[Files]) -> None:

@@ -1,5 +1,5 @@
 """Task files for EleutherAI's lm-evaluation-harness (package `lm_eval`), docs/answering.md: the questions of
-`answer run` and the clozes of `answer clozes`, with the same prompts, options and blanks.
+TempRIPPLE and the clozes of `answer cloze-table`, with the same prompts, options and blanks.
 
 A folder of tasks is complete in itself and can be moved: a YAML file and a Parquet table for each task, and
 the function that reads the table beside it.

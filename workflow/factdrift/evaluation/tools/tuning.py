@@ -19,11 +19,11 @@ from factdrift.evaluation.methods.derived import block_at
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Prepared
 from factdrift.evaluation.methods.plan import needs
-from factdrift.evaluation.plan import CHUNK, Step, grouped, unedited
 from factdrift.evaluation.questions.question import Benchmark
-from factdrift.evaluation.run import Files, Run, Telling, evaluate
+from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.metrics import Runs, write_scores
 from factdrift.evaluation.session import Session
+from factdrift.evaluation.states.telling import Telling
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.moments import Moments
 
@@ -71,7 +71,7 @@ class Bench:
     def prepare(self) -> None:
         """Asks the unedited model."""
         none = Prepared(Hyper("none", self.session.loaded.name, "", {}))
-        self._ask(none, "none", unedited(self.updates, self.session.settings.batch * CHUNK))
+        self._ask(none, "none")
 
     def trial(self, hyper: Hyper) -> Trial:
         """Makes and probes all edits with the hyper-parameters."""
@@ -80,9 +80,7 @@ class Bench:
             lacking = [layer for layer in hyper.layers if layer not in self._moments]
             self._moments |= self.counted(lacking) if lacking else {}
         artefacts = Artefacts(prefixes=self.prefixes, moments=self._moments)
-        settings = self.session.settings
-        steps = grouped(self.updates, settings.edits, settings.regime == "independent", 0)
-        files = [self._files("none"), self._ask(Prepared(hyper, artefacts), "trial", steps)]
+        files = [self._files("none"), self._ask(Prepared(hyper, artefacts), "trial")]
         scores, joined = (self.folder / f"{name}.parquet" for name in ("scores", "joined"))
         runs = Runs(
             edits=self.folder / "edits.parquet",
@@ -98,9 +96,9 @@ class Bench:
     def _files(self, name: str) -> Files:
         return Files.under(self.folder, name)
 
-    def _ask(self, prepared: Prepared, name: str, steps: Sequence[Step]) -> Files:
+    def _ask(self, prepared: Prepared, name: str) -> Files:
         telling = Telling(prepared, self.session.settings.regime)
-        evaluate(Run(self.session, self.updates, steps, [telling]), self._files(name))
+        evaluate(Run.of(self.session, self.updates, [telling], 0), self._files(name))
         return self._files(name)
 
 
