@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,7 @@ def statement(subject: int, property: int, object: int | None = None, **more: An
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Callable[[str, pa.Schema, list[Row]], Path]:
+def table(tmp_path):
     def write(name: str, schema: pa.Schema, rows: list[Row]) -> Path:
         path = tmp_path / f"{name}.parquet"
         pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)

@@ -76,7 +76,7 @@ def facts(rows: list[Row]) -> list[tuple[int, int, int]]:
     return [(row["subject"], row["neighbor"], row["object"]) for row in rows]
 
 
-def test_who_shares_the_old_and_the_new_object(tmp_path: Path) -> None:
+def test_who_shares_the_old_and_the_new_object(tmp_path):
     old = [
         *(statement(1, 6, 101), statement(2, 6, 101), statement(3, 6, 102)),
         statement(4, 17, 101),  # another relation
@@ -92,7 +92,7 @@ def test_who_shares_the_old_and_the_new_object(tmp_path: Path) -> None:
     assert (obsolete[0]["relation"], obsolete[0]["statement"]) == (6, "Q2-6-101")
 
 
-def test_what_still_holds_comes_first_then_the_nearest(tmp_path: Path) -> None:
+def test_what_still_holds_comes_first_then_the_nearest(tmp_path):
     near = [statement(1, 31, 500), statement(2, 31, 500), statement(3, 31, 501), statement(4, 31, 500)]
     old = [*near, *(statement(subject, 6, 101) for subject in (1, 2, 3, 4))]
     new = [*near, statement(3, 6, 101), statement(2, 6, 101), statement(4, 6, 101, end=ENDING)]
@@ -103,14 +103,14 @@ def test_what_still_holds_comes_first_then_the_nearest(tmp_path: Path) -> None:
     assert [row["neighbor"] for row in run(tmp_path, replaced(1, 101, 102), old, new, facts=1)[0]] == [2]
 
 
-def test_literals_and_other_updates_have_none(tmp_path: Path) -> None:
+def test_literals_and_other_updates_have_none(tmp_path):
     old = [statement(1, 6, 101), statement(2, 6, 101)]
     assert run(tmp_path, replaced(1, None, 102), old, old) == ([], [])
     assert run(tmp_path, replaced(1, 101, 102, is_replace=False), old, old) == ([], [])
     assert run(tmp_path, replaced(1, 101, 102, dropped_by="leak"), old, old) == ([], [])
 
 
-def test_of_many_some_are_drawn(tmp_path: Path) -> None:
+def test_of_many_some_are_drawn(tmp_path):
     old = [statement(subject, 6, 101) for subject in range(1, 40)]
     few, _ = run(tmp_path, replaced(1, 101, 102), old, old, candidates=8)
     assert 7 <= len(few) <= 8
@@ -130,7 +130,7 @@ lines = st.lists(
 
 @settings(max_examples=12, deadline=None)
 @given(lines, st.lists(st.tuples(subjects, objects, objects), max_size=3, unique_by=lambda each: each[0]))
-def test_as_a_plain_search_finds_them(lines: list[Any], updates: list[tuple[int, int, int]]) -> None:
+def test_as_a_plain_search_finds_them(lines, updates):
     changes = [each for each in updates if each[1] != each[2]]
     old = [statement(s, p, o, end=end) for s, p, o, end, _ in lines]
     new = [statement(s, p, o, end=end) for s, p, o, end, kept in lines if kept]
@@ -154,7 +154,7 @@ def test_as_a_plain_search_finds_them(lines: list[Any], updates: list[tuple[int,
             assert key == sorted(key)
 
 
-def test_what_still_holds_is_among_the_drawn_whatever_the_seed(tmp_path: Path) -> None:
+def test_what_still_holds_is_among_the_drawn_whatever_the_seed(tmp_path):
     old = [statement(subject, 6, 101) for subject in range(2, 12)]
     new = [statement(9, 6, 101)]
     for seed in range(3):
@@ -162,7 +162,7 @@ def test_what_still_holds_is_among_the_drawn_whatever_the_seed(tmp_path: Path) -
         assert row["neighbor"] == 9
 
 
-def test_of_several_statements_the_preferred_one_then_the_smallest_counts(tmp_path: Path) -> None:
+def test_of_several_statements_the_preferred_one_then_the_smallest_counts(tmp_path):
     ids = [
         (2, "normal", "a"),
         (2, "preferred", "c"),

@@ -40,7 +40,7 @@ def table(columns: str, rows: Rows) -> str:
 
 
 @pytest.fixture
-def write_tables(tmp_path: Path) -> WriteTables:
+def write_tables(tmp_path):
     """Writes tables with the facts, the named entities and properties, and those above that are not named."""
 
     def write(facts: Rows = (), entities: Rows = (), properties: Rows = ()) -> Path:
@@ -65,7 +65,7 @@ def write_tables(tmp_path: Path) -> WriteTables:
 
 
 @pytest.fixture
-def render(write_tables: WriteTables) -> Render:
+def render(write_tables):
     """The entities of a day, by id, of such tables."""
 
     def rendered(day: int, facts: Rows = (), entities: Rows = (), properties: Rows = ()) -> dict[str, Any]:

@@ -27,12 +27,12 @@ def server():
 
 
 @pytest.fixture
-def pauses() -> list[float]:
+def pauses():
     return []
 
 
 @pytest.fixture
-def client(pauses) -> Client:
+def client(pauses):
     return Client(CONTACT, RetryPolicy(tries=4), Limits(timeout=60, progress=20_000), pauses.append)
 
 

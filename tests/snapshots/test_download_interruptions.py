@@ -33,7 +33,7 @@ def server():
 
 
 @pytest.fixture
-def client() -> Client:
+def client():
     return Client(CONTACT, RetryPolicy(tries=4), Limits(timeout=60, progress=20_000), lambda seconds: None)
 
 

@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +32,7 @@ SHARDS = pytest.mark.parametrize("shards", [1, 2, 7])
 
 @SHARDS
 @pytest.mark.parametrize("kind", ["plain", "members", "bzip2"])
-def test_an_entity_on_two_lines(write_dump: Any, take_snapshot: Any, shards: int, kind: str) -> None:
+def test_an_entity_on_two_lines(write_dump, take_snapshot, shards, kind):
     filler = [item(number, str(number) * 200) for number in range(100, 400)]
     dump = write_dump(
         item(1, "newer", lastrevid=9), item(2, "a"), *filler, item(2, "b"), item(1, "older", lastrevid=5)
@@ -51,9 +50,7 @@ def test_an_entity_on_two_lines(write_dump: Any, take_snapshot: Any, shards: int
 
 
 @SHARDS
-def test_bad_lines_are_named_by_their_place_in_the_dump(
-    write_dump: Any, take_snapshot: Any, shards: int
-) -> None:
+def test_bad_lines_are_named_by_their_place_in_the_dump(write_dump, take_snapshot, shards):
     lines: list[Any] = [item(number) for number in range(1, 101)]
     lines[30], lines[77] = b'{"id":"Q31",', b'{"id":"Q78","labels":{"en":{"value":"\xff"}}}'
     dump = write_dump(*lines)
@@ -69,7 +66,7 @@ def test_bad_lines_are_named_by_their_place_in_the_dump(
 
 
 @SHARDS
-def test_empty_maps_as_lists_and_missing_datatypes(write_dump: Any, take_snapshot: Any, shards: int) -> None:
+def test_empty_maps_as_lists_and_missing_datatypes(write_dump, take_snapshot, shards):
     empty = {"labels": [], "descriptions": [], "aliases": [], "claims": [], "sitelinks": []}
     lines = [item(1), {"type": "item", "id": "Q2", **empty}, {"id": "Q3", "type": "item"}]
     lines.append({"type": "property", "id": "P9", "datatype": "external-id", **empty})
@@ -80,7 +77,7 @@ def test_empty_maps_as_lists_and_missing_datatypes(write_dump: Any, take_snapsho
 
 
 @pytest.mark.parametrize("shards", [1, 3])
-def test_a_line_of_30_megabytes(write_dump: Any, tmp_path: Path, shards: int) -> None:
+def test_a_line_of_30_megabytes(write_dump, tmp_path, shards):
     long = item(2)
     long["claims"]["P9"] *= 200_000
     dump = write_dump(item(1), long, item(3))

@@ -10,7 +10,7 @@ import gzip
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def plain_statements(entity: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["excerpt", *WHOLE_FILES])
-def test_counts_equal_those_of_plain_json(name: str, take_snapshot: Any) -> None:
+def test_counts_equal_those_of_plain_json(name, take_snapshot):
     dump = EXCERPT if name == "excerpt" else real(name)
     items, properties = {}, {}
     for entity in plain(dump):
@@ -102,7 +102,7 @@ def test_counts_equal_those_of_plain_json(name: str, take_snapshot: Any) -> None
     assert {number for number, title in rows if title is not None} == with_titles
 
 
-def test_statements_equal_those_of_plain_json_one_by_one(take_snapshot: Any) -> None:
+def test_statements_equal_those_of_plain_json_one_by_one(take_snapshot):
     snapshot = take_snapshot(EXCERPT)
     expected = []
     for entity in plain(EXCERPT):
@@ -139,7 +139,7 @@ def test_statements_equal_those_of_plain_json_one_by_one(take_snapshot: Any) -> 
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:qwikidata")
-def test_items_equal_those_of_qwikidata(take_snapshot: Any) -> None:
+def test_items_equal_those_of_qwikidata(take_snapshot):
     from qwikidata.entity import WikidataItem
 
     snapshot = take_snapshot(EXCERPT)
@@ -179,7 +179,7 @@ def _value(statement: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("scope", "names"), [("enwiki", "held"), ("enwiki", "all"), ("all", "all")])
-def test_results_depend_neither_on_shards_nor_on_buckets(take_snapshot: Any, scope: str, names: str) -> None:
+def test_results_depend_neither_on_shards_nor_on_buckets(take_snapshot, scope, names):
     expected = take_snapshot(EXCERPT, 1, 1, scope, names=names)
     for shards, buckets in ((2, 1), (7, 3), (1, 16)):
         found = take_snapshot(EXCERPT, shards, buckets, scope, names=names)
@@ -193,7 +193,7 @@ def test_results_depend_neither_on_shards_nor_on_buckets(take_snapshot: Any, sco
                 assert (found.folder / name).read_bytes() == (expected.folder / name).read_bytes(), name
 
 
-def test_results_do_not_depend_on_the_compression(take_snapshot: Any, tmp_path: Path) -> None:
+def test_results_do_not_depend_on_the_compression(take_snapshot, tmp_path):
     text = bz2.decompress(EXCERPT.read_bytes())
     expected = take_snapshot(EXCERPT, scope="enwiki", names="held")
     lines = b"\n".join(line.strip(b",") for line in text.splitlines()[1:-1])
@@ -214,7 +214,7 @@ def test_results_do_not_depend_on_the_compression(take_snapshot: Any, tmp_path: 
         assert found.summary | {"dump": None} == expected.summary | {"dump": None}
 
 
-def test_odd_entities_of_the_excerpt(take_snapshot: Any) -> None:
+def test_odd_entities_of_the_excerpt(take_snapshot):
     snapshot = take_snapshot(EXCERPT)
     assert snapshot.entity(41700)["label"] is None
     assert snapshot.rows(7290167) == []
@@ -230,7 +230,7 @@ def test_odd_entities_of_the_excerpt(take_snapshot: Any) -> None:
 
 
 @pytest.fixture
-def command() -> Callable[..., None]:
+def command():
     """Runs a command of this stage."""
 
     def run(*arguments: str | Path) -> None:
@@ -240,7 +240,7 @@ def command() -> Callable[..., None]:
     return run
 
 
-def test_command_line(command: Callable[..., None], tmp_path: Path) -> None:
+def test_command_line(command, tmp_path):
     shard_dirs = [tmp_path / f"{shard}-of-2" for shard in range(2)]
     for shard, folder in enumerate(shard_dirs):
         numbers = ["--shard", str(shard), "--shards", "2", "--buckets", "1"]

@@ -78,7 +78,7 @@ def word_by_word(chain: list[Link], place: int, value: tuple[str, str]) -> Fate:
 
 
 @given(chains)
-def test_fates_are_those_of_the_definitions(chain: list[Link]):
+def test_fates_are_those_of_the_definitions(chain):
     # A value that no earlier link mentions cannot have ended, which the definitions leave open.
     found = fates(chain)
     for place, each in enumerate(chain):

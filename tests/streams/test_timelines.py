@@ -45,9 +45,7 @@ def span(text: str | None) -> Span | None:
 def stated(start: str | None = None, end: str | None = None, **given_: Any) -> Stated:
     plain: dict[str, Any] = {"dump": 2, "statement": "a", "value": 7, "standing": "current"}
     plain |= {"starts": _spans(start), "ends": _spans(end)}
-    return Stated(
-        **plain | {"start_unknown": False, "end_unknown": False, "measured": False, **given_}  # type: ignore[arg-type]
-    )
+    return Stated(**plain | {"start_unknown": False, "end_unknown": False, "measured": False, **given_})
 
 
 def _spans(text: str | None) -> tuple[Span, ...]:
@@ -314,7 +312,7 @@ def check(timeline: list[Held], told: Plain) -> None:
 
 @settings(max_examples=examples(400), phases=[Phase.explicit, Phase.generate])
 @given(st.integers(0, 2**32))
-def test_timelines_are_those_of_all_statements_one_by_one(seed: int):
+def test_timelines_are_those_of_all_statements_one_by_one(seed):
     dice = Random(seed)
     dumps = doubtful_dumps(dice, 4)
     for group in {(fact.s, fact.p) for dump_ in dumps for fact in dump_}:
@@ -337,14 +335,14 @@ def test_timelines_are_those_of_all_statements_one_by_one(seed: int):
                 )
                 flags = fact.start == UNKNOWN, fact.end == UNKNOWN, bool(fact.pit and not fact.start)
                 standing = "current" if told.is_current(place, fact) else standing
-                rows.append(Stated(place, fact.id, fact.o, standing, *spans_, *flags))  # type: ignore[arg-type]
+                rows.append(Stated(place, fact.id, fact.o, standing, *spans_, *flags))
         days = [packed(date) for date in DATES[:4]]
         check([held(each, days) for each in follow(rows, days, obsolete)], told)
 
 
 @settings(max_examples=examples(2), phases=[Phase.explicit, Phase.generate])
 @given(st.integers(0, 2**32))
-def test_tables_give_the_timelines_of_the_dumps(seed: int):
+def test_tables_give_the_timelines_of_the_dumps(seed):
     dumps = doubtful_dumps(Random(seed), 40)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -463,7 +461,7 @@ def test_sentences_are_in_the_past_of_every_day_before_the_last_dump_and_end_wit
         ("Lyon frobnicates ____", "Lyon", "Lyon frobnicates ____"),
     ],
 )
-def test_a_cloze_test_in_the_past(prompt: str, label: str, past: str):
+def test_a_cloze_test_in_the_past(prompt, label, past):
     assert in_past(prompt, label, "sovereign state") == past
 
 

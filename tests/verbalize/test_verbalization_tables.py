@@ -100,7 +100,7 @@ def sentences(
     return rows, pq.read_table(outputs[1]).to_pylist(), outputs[2].read_text(encoding="utf-8")
 
 
-def test_every_sentence_with_its_triple_and_reason(tmp_path: Path, prompts: Path) -> None:
+def test_every_sentence_with_its_triple_and_reason(tmp_path, prompts):
     rows, _, _ = sentences(tmp_path, prompts, TRIPLES, REPLIES)
     seen = [
         (row["request"], row["answer"], row["position"], row["template"], row["dropped_by"]) for row in rows
@@ -120,7 +120,7 @@ def test_every_sentence_with_its_triple_and_reason(tmp_path: Path, prompts: Path
     assert rows[6]["sentence"] is None
 
 
-def test_the_report_accounts_for_every_sentence_that_was_asked(tmp_path: Path, prompts: Path) -> None:
+def test_the_report_accounts_for_every_sentence_that_was_asked(tmp_path, prompts):
     rows, report, text = sentences(tmp_path, prompts, TRIPLES, REPLIES)
     capital = {row["step"]: row for row in report if row["property"] == 36}
     assert tuple(capital) == STEPS
@@ -140,7 +140,7 @@ def test_the_report_accounts_for_every_sentence_that_was_asked(tmp_path: Path, p
     assert lines[4].split()[-1] == "3"
 
 
-def test_no_triples_give_empty_tables(tmp_path: Path, prompts: Path) -> None:
+def test_no_triples_give_empty_tables(tmp_path, prompts):
     rows, report, text = sentences(tmp_path, prompts, [], [])
     assert rows == report == []
     assert text.splitlines()[2:] == [f"{'relation':<44}    asked", f"{'all':<44}        0"]
@@ -159,9 +159,7 @@ def test_no_triples_give_empty_tables(tmp_path: Path, prompts: Path) -> None:
         ([REPLIES[0], REPLIES[0]], "row 2: an answer to 'en:P36:Q1' where 'en:P36:Q2' was asked"),
     ],
 )
-def test_answers_must_be_those_to_the_sample(
-    tmp_path: Path, prompts: Path, replies: list[dict[str, Any]], complaint: str
-) -> None:
+def test_answers_must_be_those_to_the_sample(tmp_path, prompts, replies, complaint):
     with pytest.raises(InputError, match=r"answers\.parquet") as error:
         sentences(tmp_path, prompts, TRIPLES, replies)
     assert complaint in str(error.value)
@@ -192,7 +190,7 @@ def ranked(
 ALL = tuple("abcdefghij")
 
 
-def test_the_most_frequent_first_and_ties_by_their_text(english: Language) -> None:
+def test_the_most_frequent_first_and_ties_by_their_text(english):
     found = ranked(
         english,
         kept("Z {subject} is {object}", *ALL[:5]),
@@ -223,19 +221,19 @@ def test_the_most_frequent_first_and_ties_by_their_text(english: Language) -> No
         ("object_kind", [kept("{subject} in metres is {object}", *ALL[:3], literal="12 metres")]),
     ],
 )
-def test_templates_that_say_too_much(english: Language, rule: str, groups: list[list[Kept]]) -> None:
+def test_templates_that_say_too_much(english, rule, groups):
     template = groups[0][0].template
     plain = kept("The city of {subject} is {object}", *ALL, described="city of all")
     assert ranked(english, plain, *groups)[template] == (None, rule)
     assert ranked(english, plain, *groups, quality="paper")[template] == (2, None)
 
 
-def test_each_rule_is_tested() -> None:
-    [mark] = test_templates_that_say_too_much.pytestmark  # type: ignore[attr-defined]
+def test_each_rule_is_tested():
+    [mark] = test_templates_that_say_too_much.pytestmark
     assert {case[0] for case in mark.args[1]} == set(RULES)
 
 
-def test_what_many_subjects_share_says_something_of_the_relation(english: Language) -> None:
+def test_what_many_subjects_share_says_something_of_the_relation(english):
     film = "The film {subject} was made by {object}"
     few, many = kept(film, *ALL[:3], described="film"), kept(film, *ALL[:4], described="film")
     plain = kept("{subject} is by {object}", *ALL)
@@ -245,7 +243,7 @@ def test_what_many_subjects_share_says_something_of_the_relation(english: Langua
     assert ranked(english, plain, few, general_subjects=3)[film] == (2, None)
 
 
-def test_a_relation_with_one_triple_still_gives_templates(english: Language) -> None:
+def test_a_relation_with_one_triple_still_gives_templates(english):
     found = ranked(
         english,
         kept("Danish {subject} is in {object}", "a", described="Danish actress"),
@@ -257,7 +255,7 @@ def test_a_relation_with_one_triple_still_gives_templates(english: Language) -> 
     assert found["The 2 kinds of {subject} are {object}"][1] is None
 
 
-def test_candidates_of_tables(tmp_path: Path, prompts: Path) -> None:
+def test_candidates_of_tables(tmp_path, prompts):
     sentences(tmp_path, prompts, TRIPLES, REPLIES)
     output = tmp_path / "candidates.parquet"
     inputs = (tmp_path / "verbalizations.parquet", tmp_path / "sample.parquet", prompts)

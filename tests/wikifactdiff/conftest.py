@@ -156,7 +156,7 @@ class Files:
 
 
 @pytest.fixture
-def build(tmp_path: Path) -> Build:
+def build(tmp_path):
     """Makes the tables; each keyword replaces the rows of one of them."""
 
     def make(**rows: list[Row]) -> Files:
@@ -229,7 +229,7 @@ def build(tmp_path: Path) -> Build:
         }
         several = {name: (paths[name],) for name in ("updates", "old_entities", "new_entities")}
         job = Assemble(
-            **(paths | several),  # type: ignore[arg-type]
+            **(paths | several),
             funnel=Path("funnel.parquet"),
             old_date="2021-01-04",
             new_date="2023-02-27",

@@ -10,7 +10,7 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.wikifactdiff.replacements import select_replacements, write_replacements
 
-from .conftest import BIDEN, GROUPS, P6, P1082, UPDATES, USA, Build, Row, number, triple, write
+from .conftest import BIDEN, GROUPS, P6, P1082, UPDATES, USA, Row, number, triple, write
 
 
 def select(
@@ -23,7 +23,7 @@ def select(
     return [(row["subject"], row["property"]) for row in pq.read_table(output).to_pylist()]
 
 
-def test_scenario_and_factor(tmp_path: Path) -> None:
+def test_scenario_and_factor(tmp_path):
     rows = [
         *(number(subject, change, "new", "1") for subject in range(1, 101) for change in ("F-", "F+")),
         *(triple(subject, P6, "F+", "new", 5) for subject in range(1, 101)),
@@ -41,7 +41,7 @@ def test_scenario_and_factor(tmp_path: Path) -> None:
     assert select(tmp_path, rows, {P1082: 14}, seed=1) != chosen
 
 
-def test_choice_hardly_depends_on_the_others(tmp_path: Path) -> None:
+def test_choice_hardly_depends_on_the_others(tmp_path):
     rows = [number(subject, "F+", "new", "1") for subject in range(1, 141)]
     whole = select(tmp_path, rows, {P1082: 14})
     fewer = select(
@@ -50,7 +50,7 @@ def test_choice_hardly_depends_on_the_others(tmp_path: Path) -> None:
     assert set(whole[5:]) <= set(fewer)
 
 
-def test_rows_of_the_dataset(build: Build, tmp_path: Path) -> None:
+def test_rows_of_the_dataset(build, tmp_path):
     dataset = build().assemble()
     groups = write(
         tmp_path / "groups.parquet",
@@ -64,7 +64,7 @@ def test_rows_of_the_dataset(build: Build, tmp_path: Path) -> None:
     assert pq.read_schema(output).equals(pq.read_schema(dataset))
 
 
-def test_subjects_without_a_popularity_come_last(build: Build, tmp_path: Path) -> None:
+def test_subjects_without_a_popularity_come_last(build, tmp_path):
     known = [{"id": 142, "popularity": 0.5, "source": "sitelinks"}]
     dataset = build(popularity=known).assemble()
     pairs = [{"subject": 142, "property": P1082}, {"subject": USA, "property": P6}]
@@ -74,7 +74,7 @@ def test_subjects_without_a_popularity_come_last(build: Build, tmp_path: Path) -
     assert rows == [row for row in pq.read_table(dataset).to_pylist() if row["is_replace"]]
 
 
-def test_no_replacement(build: Build, tmp_path: Path) -> None:
+def test_no_replacement(build, tmp_path):
     groups = write(tmp_path / "groups.parquet", GROUPS, [])
     with pytest.raises(InputError, match="no update replaces exactly one object"):
         write_replacements(build().assemble(), groups, tmp_path / "wfd_repl.parquet")

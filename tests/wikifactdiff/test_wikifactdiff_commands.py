@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow.parquet as pq
 import pytest
 
 from factdrift.cli import main
-
-from .conftest import Build
 
 
 def run(*arguments: object) -> None:
     assert main([str(argument) for argument in arguments]) == 0
 
 
-def test_from_updates_to_the_terminal(
-    build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_from_updates_to_the_terminal(build, tmp_path, capsys):
     inputs = build().job
     popularity, groups = tmp_path / "p.parquet", tmp_path / "groups.parquet"
     run("wikifactdiff", "popularity", "--new", *inputs.new_entities, "--old", *inputs.old_entities,
@@ -44,6 +38,6 @@ def test_from_updates_to_the_terminal(
 
 
 @pytest.mark.parametrize("text", ['"P1082"', '{"P1082": 0}', '{"Q1": 3}', '{"P1082": "x"}'])
-def test_undersampling_is_checked(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_undersampling_is_checked(text, capsys):
     assert main(["wikifactdiff", "select", "--updates", "u", "--undersample", text, "-o", "o"]) == 1
     assert "factdrift: --undersample: " in capsys.readouterr().err

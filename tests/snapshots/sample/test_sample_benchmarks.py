@@ -53,12 +53,12 @@ class Held(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def sample() -> Sample:
+def sample():
     return read_sample(ROOT / "resources" / "sample")
 
 
 @pytest.fixture(scope="module")
-def standing(sample: Sample) -> dict[tuple[int, int], list[Standing]]:
+def standing(sample):
     """Statements that are not deprecated, by item and property."""
     found: dict[tuple[int, int], list[Standing]] = defaultdict(list)
     for entity in sample.entities.values():
@@ -70,7 +70,7 @@ def standing(sample: Sample) -> dict[tuple[int, int], list[Standing]]:
 
 
 @pytest.fixture(scope="module")
-def single(sample: Sample, standing: dict[tuple[int, int], list[Standing]]) -> dict[tuple[int, int], int]:
+def single(sample, standing):
     """The one object of best rank that stands without end, by subject and property, if no label leaks it."""
     found = {}
     for key, statements in standing.items():
@@ -91,7 +91,7 @@ def leaks(sample: Sample, inner: int, outer: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def timelines(standing: dict[tuple[int, int], list[Standing]]) -> dict[tuple[int, int], list[Held]]:
+def timelines(standing):
     """By subject and mutable property, holders that follow each other from 2012 on, the last since 2022."""
     found = {}
     for key, statements in standing.items():
@@ -129,9 +129,7 @@ def touches_window(held: Held) -> bool:
     return held.end > WINDOW and held.start < CHANGE_END
 
 
-def test_each_relation_of_klob_has_more_facts_with_one_value_than_it_needs(
-    sample: Sample, single: dict[tuple[int, int], int]
-) -> None:
+def test_each_relation_of_klob_has_more_facts_with_one_value_than_it_needs(sample, single):
     popular = [
         (property_, sample.entities[subject].label.casefold())
         for (subject, property_), object_ in single.items()
@@ -142,9 +140,7 @@ def test_each_relation_of_klob_has_more_facts_with_one_value_than_it_needs(
     assert {number: counts[number] for number in KLOB_RELATIONS if counts[number] < 26} == {}
 
 
-def test_chains_of_klob_are_many_and_of_many_kinds(
-    sample: Sample, single: dict[tuple[int, int], int]
-) -> None:
+def test_chains_of_klob_are_many_and_of_many_kinds(sample, single):
     opposite = {(36, 1376), (1376, 36), (26, 26), (127, 1830)}
     chains: Counter[tuple[int, int]] = Counter()
     for (subject, first), middle in single.items():
@@ -161,17 +157,13 @@ def test_chains_of_klob_are_many_and_of_many_kinds(
     assert sum(min(count, 26) for count in supported) >= 520
 
 
-def test_changes_of_2022_are_enough_for_temporal_facts(timelines: dict[tuple[int, int], list[Held]]) -> None:
+def test_changes_of_2022_are_enough_for_temporal_facts(timelines):
     assert len(timelines) >= 125
     assert sum(len(held) for held in timelines.values()) >= 400
     assert {property_ for _, property_ in timelines} >= {35, 6, 488, 169, 54, 286, 551, 102, 108, 937, 159}
 
 
-def test_related_facts_reach_over_three_hops(
-    sample: Sample,
-    standing: dict[tuple[int, int], list[Standing]],
-    timelines: dict[tuple[int, int], list[Held]],
-) -> None:
+def test_related_facts_reach_over_three_hops(sample, standing, timelines):
     paths = [(key[0], each.item) for key, held in timelines.items() for each in held]
     counts = []
     for _ in range(3):

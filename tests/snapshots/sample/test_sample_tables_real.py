@@ -53,17 +53,17 @@ def tables(kind: str) -> list[tuple[str, Row]]:
 
 
 @pytest.fixture(scope="module")
-def entities() -> list[tuple[str, Row]]:
+def entities():
     return tables("entities")
 
 
 @pytest.fixture(scope="module")
-def facts() -> list[tuple[str, Row]]:
+def facts():
     return tables("facts")
 
 
 @pytest.fixture(scope="module")
-def properties() -> dict[str, Row]:
+def properties():
     return {row["id"]: row for row in table(SAMPLE / "properties.tsv")}
 
 
@@ -91,22 +91,20 @@ def items_in(datatype: str, text: str) -> list[str]:
 # Whole in themselves
 
 
-def test_there_are_enough_subjects_statements_and_properties(facts: list[tuple[str, Row]]) -> None:
+def test_there_are_enough_subjects_statements_and_properties(facts):
     assert len({row["subject"] for _, row in facts}) >= 500
     assert len(facts) >= 4_000
     assert len({row["property"] for _, row in facts}) >= 80
 
 
-def test_no_entity_stands_twice(entities: list[tuple[str, Row]]) -> None:
+def test_no_entity_stands_twice(entities):
     counts = Counter(row["id"] for _, row in entities)
     assert [item for item, count in counts.items() if count > 1] == []
     ids = [row["id"] for row in table(SAMPLE / "properties.tsv")]
     assert len(ids) == len(set(ids))
 
 
-def test_every_row_has_a_source_and_every_entity_a_label_or_a_note_why_not(
-    entities: list[tuple[str, Row]], facts: list[tuple[str, Row]], properties: dict[str, Row]
-) -> None:
+def test_every_row_has_a_source_and_every_entity_a_label_or_a_note_why_not(entities, facts, properties):
     assert [place for place, row in [*entities, *facts] if not row["source"].strip()] == []
     assert [
         place
@@ -118,9 +116,7 @@ def test_every_row_has_a_source_and_every_entity_a_label_or_a_note_why_not(
     ] == []
 
 
-def test_every_id_that_is_named_has_a_row(
-    entities: list[tuple[str, Row]], facts: list[tuple[str, Row]], properties: dict[str, Row]
-) -> None:
+def test_every_id_that_is_named_has_a_row(entities, facts, properties):
     known = {row["id"] for _, row in entities}
     missing: set[tuple[str, str]] = set()
     for place, row in facts:
@@ -140,7 +136,7 @@ def test_every_id_that_is_named_has_a_row(
     assert sorted(missing) == []
 
 
-def test_ids_are_real_or_from_the_reserved_range(entities: list[tuple[str, Row]]) -> None:
+def test_ids_are_real_or_from_the_reserved_range(entities):
     wrong = [
         place
         for place, row in entities
@@ -151,12 +147,12 @@ def test_ids_are_real_or_from_the_reserved_range(entities: list[tuple[str, Row]]
     assert [place for place, row in entities if 500_000_000 < number(row["id"]) < RESERVED_FROM] == []
 
 
-def test_nine_of_ten_subjects_have_an_id_of_wikidata(facts: list[tuple[str, Row]]) -> None:
+def test_nine_of_ten_subjects_have_an_id_of_wikidata(facts):
     subjects = {row["subject"] for _, row in facts}
     assert sum(number(subject) < RESERVED_FROM for subject in subjects) >= 0.9 * len(subjects)
 
 
-def test_every_looked_up_id_names_its_sources(entities: list[tuple[str, Row]]) -> None:
+def test_every_looked_up_id_names_its_sources(entities):
     wrong = [
         place
         for place, row in entities
@@ -166,7 +162,7 @@ def test_every_looked_up_id_names_its_sources(entities: list[tuple[str, Row]]) -
     assert wrong == []
 
 
-def test_every_kind_of_constraint_and_qualifier_class_occurs(properties: dict[str, Row]) -> None:
+def test_every_kind_of_constraint_and_qualifier_class_occurs(properties):
     dates = set(QUALIFIER_COLUMNS.values())
     single = [set(row["separators"].split()) for row in properties.values() if row["constraint"]]
     assert {row["constraint"] for row in properties.values()} == {"", "single-value", "single-best-value"}
@@ -192,7 +188,7 @@ class Real(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def real() -> Real:
+def real():
     assert REAL_DATA is not None
     labels: dict[str, set[str]] = defaultdict(set)
     statements: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -273,7 +269,7 @@ def written_time(text: str) -> tuple[int, int, int, int, bool]:
 
 
 @needs_real_data
-def test_every_real_id_has_its_real_label(entities: list[tuple[str, Row]], real: Real) -> None:
+def test_every_real_id_has_its_real_label(entities, real):
     wrong = [
         (place, row["id"], row["label"], sorted(real.labels[row["id"]]))
         for place, row in entities
@@ -286,9 +282,7 @@ def test_every_real_id_has_its_real_label(entities: list[tuple[str, Row]], real:
 
 
 @needs_real_data
-def test_every_statement_id_stands_in_the_real_data_with_that_value(
-    facts: list[tuple[str, Row]], properties: dict[str, Row], real: Real
-) -> None:
+def test_every_statement_id_stands_in_the_real_data_with_that_value(facts, properties, real):
     wrong = []
     compared = 0
     for place, row in facts:
@@ -308,7 +302,7 @@ def test_every_statement_id_stands_in_the_real_data_with_that_value(
 
 
 @needs_real_data
-def test_dates_and_ranks_were_carried_over_as_they_were(real: Real) -> None:
+def test_dates_and_ranks_were_carried_over_as_they_were(real):
     wrong = []
     for line, row in enumerate(table(SAMPLE / "facts" / "real.tsv"), 2):
         if not row["statement"]:
