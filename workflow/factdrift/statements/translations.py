@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from factdrift.core.tables import parquet_writer
+from factdrift.core.tables import parquet_writer, table_of
 from factdrift.wikidata.entity import UNREADABLE, Empty, Revision, Text, term
 from factdrift.wikidata.tables import TRANSLATIONS
 
@@ -68,9 +68,7 @@ class Translations:
         """Writes the rows, one row group per bucket that has any."""
         for writer, rows in zip(self._writers, self._rows, strict=True):
             if rows:
-                columns = zip(*rows, strict=True)
-                arrays = [pa.array(c, f.type) for c, f in zip(columns, SHARD_TRANSLATIONS, strict=True)]
-                writer.write_table(pa.table(arrays, SHARD_TRANSLATIONS))
+                writer.write_table(table_of(rows, SHARD_TRANSLATIONS))
                 rows.clear()
         self._held = 0
 

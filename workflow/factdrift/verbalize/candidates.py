@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import records, write_parquet
 from factdrift.verbalize.language import Language, read_language, words_of
 from factdrift.verbalize.settings import Quality
 from factdrift.words.templates import OBJECT
@@ -103,28 +103,21 @@ def counted(
 
 def _kept(verbalizations: Path, triples: Mapping[str, Mapping[str, Any]]) -> Iterator[Kept]:
     columns = ["request", "property", "sentence", "template", "object_label"]
-    with pq.ParquetFile(verbalizations) as file:
-        for batch in file.iter_batches(columns=columns):
-            for row in batch.to_pylist():
-                triple = triples.get(row["request"])
-                if triple is None or row["template"] is None:
-                    continue
-                yield Kept(
-                    row["property"],
-                    row["request"],
-                    row["sentence"],
-                    row["template"],
-                    words_of(
-                        [
-                            triple["subject_description"],
-                            triple["object_description"],
-                            *triple["subject_types"],
-                            *triple["object_types"],
-                        ]
-                    ),
-                    words_of([row["object_label"]] if triple["datatype"] in ("time", "quantity") else []),
-                    triple["datatype"] == "time",
-                )
+    for row in records(verbalizations, columns):
+        triple = triples.get(row["request"])
+        if triple is None or row["template"] is None:
+            continue
+        meant = [triple[f"{part}_description"] for part in ("subject", "object")]
+        is_worded = triple["datatype"] in ("time", "quantity")
+        yield Kept(
+            row["property"],
+            row["request"],
+            row["sentence"],
+            row["template"],
+            words_of([*meant, *triple["subject_types"], *triple["object_types"]]),
+            words_of([row["object_label"]] if is_worded else []),
+            triple["datatype"] == "time",
+        )
 
 
 def _count(template: _Template, sentence: Kept, own: frozenset[str], language: Language) -> None:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import records, write_parquet
 from factdrift.verbalize.answers import UNUSED, parse, sentence_key
 from factdrift.verbalize.filters import REASONS, judge
 from factdrift.verbalize.language import Language, read_language
@@ -151,7 +150,7 @@ def _judged(
 
 def _pairs(sample: Path, answers: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yields each triple of the sample with its answer."""
-    for place, (triple, answer) in enumerate(zip_longest(_rows(sample), _rows(answers)), start=1):
+    for place, (triple, answer) in enumerate(zip_longest(records(sample), records(answers)), start=1):
         asked = triple["request"] if triple else None
         answered = answer["request"] if answer else None
         if asked != answered:
@@ -162,12 +161,6 @@ def _pairs(sample: Path, answers: Path) -> Iterator[tuple[dict[str, Any], dict[s
                 + f"; ask the requests of {sample} again, the store answers what it knows"
             )
         yield triple, answer
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(_BATCH):
-            yield from batch.to_pylist()
 
 
 def _account(counts: Mapping[tuple[str, int, str], Counter[str]], sentences: int) -> list[dict[str, Any]]:

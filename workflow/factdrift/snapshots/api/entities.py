@@ -32,7 +32,7 @@ import pyarrow as pa
 
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import table_of, write_parquet
 from factdrift.snapshots.api.client import Api
 from factdrift.snapshots.api.pages import (
     Json,
@@ -119,28 +119,14 @@ def fetch_entities(
         for name in sorted(entries, key=lambda name: (name[0], int(name[1:]))):
             entry = entries[name]
             page = entry.page
-            rows.append(
-                (
-                    entity_number(name),
-                    entry.role,
-                    entry.as_of,
-                    page.revision,
-                    page.timestamp,
-                    page.note or None,
-                )
-            )
+            where = page.revision, page.timestamp, page.note or None
+            rows.append((entity_number(name), entry.role, entry.as_of, *where))
             if page.entity is None:
                 found.skipped += 1
             else:
                 writer.write(php_json(_line(name, entry, datatypes)))
                 found.written += 1
-    columns = zip(*rows, strict=True)
-    write_parquet(
-        pa.table(
-            [pa.array(column, field.type) for column, field in zip(columns, FETCHED, strict=True)], FETCHED
-        ),
-        table,
-    )
+    write_parquet(table_of(rows, FETCHED), table)
     return found
 
 
