@@ -8,11 +8,10 @@ import zlib
 from pathlib import Path
 
 import pytest
-from support.dumps import decompressed
+from support.dumps import decompressed, lines
 
 from factdrift.core.errors import InputError
 from factdrift.snapshots.compression import dump_writer
-from factdrift.wikidata.dump import lines
 
 ENTITIES = [b'{"id":"Q%d"}' % number for number in range(1, 100)]
 SUFFIXES = [".json", ".json.gz", ".json.bz2", ".json.zst"]

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.dumps import lines
 
 from factdrift.core.errors import InputError
+from factdrift.snapshots.compression import php_json
 from factdrift.snapshots.derive import CREATION, Derived, derive_dump, derive_line
-from factdrift.snapshots.php_json import php_json
-from factdrift.wikidata.dump import lines
 from factdrift.wikidata.time import parse_time
 
 REAL_DATA = os.environ.get("FACTDRIFT_REAL_DATA")

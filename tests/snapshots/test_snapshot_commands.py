@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from support.dumps import lines
 
 from factdrift.cli import main
-from factdrift.wikidata.dump import lines
 
 FACTS = [{"subject": "Q1", "property": "P6", "value": "Q2", "start": "2015-01-01"}]
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from factdrift.core.tables import write_parquet
 from factdrift.updates.dumps import Dump
 from factdrift.updates.jobs import Classify, Context, Difference, NewEntities, Preprocess
-from factdrift.updates.method import PART, Method, MethodSettings, method_of
+from factdrift.updates.method import PART, Method
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.wikidata.time import parse_time
 
@@ -285,7 +285,7 @@ class World:
         **switches: Any,
     ) -> list[dict[str, Any]]:
         """The triples of open groups as the updates stage leaves them, with `method(**switches)`."""
-        how = settings(**switches)
+        how = method(**switches)
         self.write(directory)
         old, new = (directory / which for which in ("old", "new"))
         for here, other in ((old, new), (new, old)):
@@ -368,11 +368,6 @@ def dump(directory: Path, which: str) -> Dump:
 
 def method(variant: str = "paper", **switches: Any) -> Method:
     """The method with the defaults of `config/config.schema.yaml` for a variant."""
-    return method_of(settings(variant, **switches))
-
-
-def settings(variant: str = "paper", **switches: Any) -> MethodSettings:
-    """The settings with these defaults."""
     from factdrift.core.keys import read_settings, settings_of
     from factdrift.core.settings import configure
     from factdrift.evaluation.methods.own import keys_of_methods
@@ -380,4 +375,4 @@ def settings(variant: str = "paper", **switches: Any) -> MethodSettings:
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
     config: dict[str, Any] = {"snapshots": days, "variant": variant, **switches}
     configure(config, keys_of_methods)
-    return read_settings(settings_of(config, MethodSettings, PART), MethodSettings, PART)
+    return read_settings(settings_of(config, Method, PART), Method, PART)

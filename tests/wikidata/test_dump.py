@@ -7,11 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
-from support.dumps import COMPRESS, zstd
+from support.dumps import COMPRESS, lines, zstd
 
 from factdrift.core.errors import InputError
 from factdrift.statements.prefilter import NeedlessItems
-from factdrift.wikidata.dump import lines
 from factdrift.wikidata.shares import Share
 from factdrift.wikidata.streams import compression
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.dumps import lines
 from support.waiting import wait_until
 from support.wikidata_api import LIMIT, Wiki, serving
 
@@ -25,7 +26,6 @@ from factdrift.snapshots.api.client import LIMITS, POLICY, Api
 from factdrift.snapshots.api.entities import Fetched, fetch_entities
 from factdrift.snapshots.api.store import Store
 from factdrift.snapshots.fetch import Client
-from factdrift.wikidata.dump import lines
 from factdrift.wikidata.entity import read_entity
 
 CONTACT = "tests@example.org"

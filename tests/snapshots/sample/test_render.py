@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.dumps import decompressed
+from support.dumps import decompressed, lines
 
-from factdrift.snapshots.php_json import php_json
+from factdrift.snapshots.compression import php_json
 from factdrift.snapshots.sample.render import render_dump
 from factdrift.snapshots.sample.tables import read_sample
-from factdrift.wikidata.dump import lines
 
 from ..conftest import Render
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
+
+Variant = Literal["paper", "reference", "revised"]
 
 
 def switches(config: Mapping[str, Any]) -> dict[str, str]:

@@ -36,8 +36,7 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
-from factdrift.snapshots.compression import dump_writer
-from factdrift.snapshots.php_json import php_json
+from factdrift.snapshots.compression import dump_writer, php_json
 from factdrift.wikidata.shares import Share, check_shares
 from factdrift.wikidata.time import parse_time
 

@@ -9,6 +9,7 @@ from factdrift.chat.settings import Form
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
 from factdrift.core.paths import PROMPTS, TEMPLATES
+from factdrift.core.switches import Variant
 from factdrift.verbalize.settings import Quality, SampleSettings
 
 Neighbors = Annotated[Paths, "nearest and random facts", Flag("TABLE")]
@@ -49,7 +50,7 @@ class Literals(Job, command="verbalize literals"):
     new: Annotated[Paths, "entities tables of the new dump (units)", Flag("ENTITIES")] = ()
     old: Annotated[Paths, "entities tables of the old dump (units)", Flag("ENTITIES")] = ()
     labels: Labels = ()
-    variant: Annotated[Literal["paper", "reference", "revised"], Key("variant")]
+    variant: Annotated[Variant, Key("variant")]
 
     def run(self) -> None:
         from factdrift.verbalize.literals import write_literals

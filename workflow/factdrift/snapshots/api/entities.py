@@ -45,9 +45,8 @@ from factdrift.snapshots.api.pages import (
     statements,
 )
 from factdrift.snapshots.api.store import CURRENT, Store, revision
-from factdrift.snapshots.compression import dump_writer
+from factdrift.snapshots.compression import dump_writer, php_json
 from factdrift.snapshots.derive import CREATION
-from factdrift.snapshots.php_json import php_json
 from factdrift.wikidata.ids import entity_number
 
 BATCH = 50
