@@ -12,7 +12,7 @@ import pytest
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.verbalize.candidates import CANDIDATES
-from factdrift.verbalize.jobs import WriteTemplates
+from factdrift.verbalize.jobs import Literals, WriteTemplates
 from factdrift.verbalize.literals import LITERALS, write_literals
 from factdrift.verbalize.templates import TEMPLATES, read_templates, write_templates
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES
@@ -205,11 +205,11 @@ def facts(tmp_path):
                 {"datatype": "quantity", "key": "7 4", "json": quantity("+7", 4)},
             ),
         ],
-        "entities": [
+        "new": [
             table(tmp_path / "e0.parquet", ENTITIES, {"id": 2, "label": "metre", "symbol": "m"}),
             table(tmp_path / "e1.parquet", ENTITIES, {"id": 1, "label": "euro"}, {"id": 30, "label": "USA"}),
         ],
-        "old_entities": [
+        "old": [
             table(
                 tmp_path / "o0.parquet",
                 ENTITIES,
@@ -225,7 +225,7 @@ def facts(tmp_path):
 def literals(facts: dict[str, list[Path]], tmp_path: Path, variant: str = "paper") -> list[dict[str, Any]]:
     facts["labels"][0].write_text("id\tlabel\nQ4\tdegree\nQ1\tnot needed\n")
     output = tmp_path / "literals.parquet"
-    rows = write_literals(**facts, variant=variant, output=output)
+    rows = write_literals(Literals(**facts, variant=variant, output=output))
     written = pq.read_table(output)
     assert written.schema == LITERALS
     assert written.num_rows == rows
@@ -266,7 +266,7 @@ def test_results_depend_on_no_order_of_tables(tmp_path, facts):
 
 def test_literals_need_neither_neighbours_nor_entities(tmp_path):
     updates = table(tmp_path / "0.parquet", UPDATE, {"datatype": "string", "key": "a", "new_json": '"a"'})
-    facts = {"updates": [updates], "neighbors": [], "entities": [], "old_entities": []}
+    facts = {"updates": [updates], "neighbors": [], "new": [], "old": []}
     assert [row["label"] for row in literals({**facts, "labels": [tmp_path / "l.tsv"]}, tmp_path)] == ["a"]
     empty = table(tmp_path / "1.parquet", UPDATE)
     assert literals({**facts, "updates": [empty], "labels": [tmp_path / "l.tsv"]}, tmp_path) == []

@@ -55,9 +55,7 @@ class Literals(Job, command="verbalize literals"):
     def run(self) -> None:
         from factdrift.verbalize.literals import write_literals
 
-        write_literals(
-            self.updates, self.neighbors, self.new, self.old, self.labels, self.variant, self.output
-        )
+        write_literals(self)
 
 
 class Show(Job, command="verbalize show"):

@@ -118,14 +118,11 @@ def _judged(
     counts: dict[tuple[str, int, str], Counter[str]],
 ) -> Iterator[dict[str, Any]]:
     """The rows of VERBALIZATIONS; adds the sentences that each step drops to `counts`."""
-    languages: dict[str, Language] = {}
     for triple, answer in pairs:
-        code = triple["language"]
-        if code not in languages:
-            languages[code] = read_language(prompts, code)
+        language = read_language(prompts, triple["language"])
         names = [triple["subject_label"], triple["object_label"]]
-        kind, sentences = parse(answer, names, count, languages[code])
-        dropped = counts.setdefault((code, triple["property"], triple["relation_label"]), Counter())
+        kind, sentences = parse(answer, names, count, language)
+        dropped = counts.setdefault((language.code, triple["property"], triple["relation_label"]), Counter())
         dropped["triples"] += 1
         row = {name: triple[name] for name in VERBALIZATIONS.names if name in triple}
         row |= {"model": answer["model"], "answer": kind}
@@ -134,18 +131,10 @@ def _judged(
             yield {**row, "position": None, "sentence": None, "template": None, "dropped_by": kind}
             continue
         dropped["wrong_count"] += count - len(sentences)
-        for place, (sentence, template, reason) in enumerate(
-            judged(triple, sentences, languages[code]), start=1
-        ):
+        for place, (sentence, template, reason) in enumerate(judged(triple, sentences, language), start=1):
             if reason is not None:
                 dropped[reason] += 1
-            yield {
-                **row,
-                "position": place,
-                "sentence": sentence,
-                "template": template,
-                "dropped_by": reason,
-            }
+            yield {**row, "position": place, "sentence": sentence, "template": template, "dropped_by": reason}
 
 
 def _pairs(sample: Path, answers: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
