@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.tables import written
 
 from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.neighbors.jobs import SharedObjects, Space
@@ -38,8 +39,7 @@ def run(
     folder: Path, updates: list[Row], old: list[Row], new: list[Row], **options: Any
 ) -> tuple[list[Row], list[Row]]:
     def table(name: str, schema: pa.Schema, rows: list[Row]) -> Path:
-        pq.write_table(pa.Table.from_pylist(rows, schema), folder / f"{name}.parquet")
-        return folder / f"{name}.parquet"
+        return written(folder / f"{name}.parquet", schema, rows)
 
     tables = {
         "updates": [table("updates", CHANGED, updates)],
@@ -136,20 +136,20 @@ def test_as_a_plain_search_finds_them(lines, updates):
     new = [statement(s, p, o, end=end) for s, p, o, end, kept in lines if kept]
     with tempfile.TemporaryDirectory() as folder:
         rows = [row for each in changes for row in replaced(*each)]
-        found = run(Path(folder), rows, old, new, facts=100)
+        tables = run(Path(folder), rows, old, new, facts=100)
     holding = {(s, p, o) for s, p, o, end, _ in lines if end != ENDED}
-    for role, written in enumerate(found):
+    for role, found in enumerate(tables):
         wanted = {
             (subject, s, o)
             for subject, *pair in changes
             for s, p, o in holding
             if p == 6 and o == pair[role] and s != subject and (s, 6, pair[1 - role]) not in holding
         }
-        assert set(facts(written)) == wanted
-        assert len(written) == len(wanted)
+        assert set(facts(found)) == wanted
+        assert len(found) == len(wanted)
         lasting = {(s, o) for s, p, o, end, kept in lines if p == 6 and kept and end is None}
-        for subject in {row["subject"] for row in written}:
-            mine = [row for row in written if row["subject"] == subject]
+        for subject in {row["subject"] for row in found}:
+            mine = [row for row in found if row["subject"] == subject]
             key = [((row["neighbor"], row["object"]) not in lasting, -row["similarity"]) for row in mine]
             assert key == sorted(key)
 

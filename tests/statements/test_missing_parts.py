@@ -147,13 +147,6 @@ def test_a_missing_member_of_whole_lines(read, year):
         assert re.search(r"some 1,[12]\d\d entities", warning)
 
 
-def test_a_piece_from_the_middle(read):
-    piece = b"".join(each + b",\n" for each in lines(300, 2023)[50:250])
-    for data in (piece, gzip.compress(piece)):
-        with pytest.raises(InputError, match="a piece from the middle of a dump"):
-            read(data)
-
-
 @pytest.mark.parametrize("blank", [b" " * 3_000_000, b"\n" * 200_000])
 def test_megabytes_of_blanks(read, blank):
     text = whole(lines(300, 2023))

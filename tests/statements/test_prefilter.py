@@ -15,8 +15,6 @@ from support.examples import examples
 from support.shards import extract
 from support.workflow import ROOT
 
-from factdrift.snapshots.sample.render import render_dump
-from factdrift.snapshots.sample.tables import read_sample
 from factdrift.statements.prefilter import NeedlessItems
 
 NEEDLES = (
@@ -109,21 +107,6 @@ def test_lines_that_resemble_others(tmp_path_factory, scope, entities):
 def test_the_real_excerpt(tmp_path, scope):
     report = assert_same(ROOT / "tests" / "data" / "real-excerpt.json.bz2", scope, tmp_path)
     assert report["items"] > 30
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory):
-    """The bundled sample as a dump."""
-    dump = tmp_path_factory.mktemp("sample") / "sample.json.gz"
-    render_dump(read_sample(ROOT / "resources" / "sample"), 20230227, dump)
-    return dump
-
-
-@pytest.mark.parametrize("scope", ["enwiki", "anywiki"])
-def test_the_sample(sample, tmp_path, scope):
-    report = assert_same(sample, scope, tmp_path)
-    assert report["needless"] > 10
-    assert report["lines"] == report["items"] + report["properties"] + report["rejected"]
 
 
 def test_most_lines_of_a_dump_are_rejected_unparsed(write_dump, tmp_path):

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from msgspec import structs
+from support.tables import written
 
 from factdrift.chat.settings import Chat
 from factdrift.core.keys import read_settings
-from factdrift.core.tables import write_parquet
 from factdrift.statements.gather import CLASSES
 from factdrift.verbalize.jobs import Sample
 from factdrift.verbalize.requests import messages, write_requests
@@ -37,12 +37,6 @@ FILTERED = pa.schema(
     ]
 )
 POPULARITY = pa.schema([("id", pa.int32()), ("popularity", pa.float64())])
-
-
-def table(path: Path, schema: pa.Schema, rows: list[dict[str, Any]]) -> Path:
-    full = [{name: row.get(name) for name in schema.names} for row in rows]
-    write_parquet(pa.Table.from_pylist(full, schema=schema), path)
-    return path
 
 
 def fact(subject: int, number: int, object: int | None, **others: Any) -> dict[str, Any]:
@@ -72,7 +66,7 @@ def inputs(
 ) -> Sample:
     def split(name: str, schema: pa.Schema, rows: list[dict[str, Any]], key: str) -> tuple[Path, ...]:
         return tuple(
-            table(tmp_path / f"{name}{k}.parquet", schema, [row for row in rows if row[key] % buckets == k])
+            written(tmp_path / f"{name}{k}.parquet", schema, [row for row in rows if row[key] % buckets == k])
             for k in range(buckets)
         )
 
@@ -82,10 +76,10 @@ def inputs(
     return Sample(
         filtered=split("filtered", FILTERED, facts, "subject"),
         entities=split("entities", ENTITIES, items, "id"),
-        properties=table(tmp_path / "properties.parquet", PROPERTIES, properties),
-        classes=table(tmp_path / "classes.parquet", CLASSES, [{"id": 5, "label": "human"}, {"id": 6}]),
-        popularity=table(tmp_path / "popularity.parquet", POPULARITY, popularity),
-        translations=(table(tmp_path / "translations.parquet", TRANSLATIONS, names),) if names else (),
+        properties=written(tmp_path / "properties.parquet", PROPERTIES, properties),
+        classes=written(tmp_path / "classes.parquet", CLASSES, [{"id": 5, "label": "human"}, {"id": 6}]),
+        popularity=written(tmp_path / "popularity.parquet", POPULARITY, popularity),
+        translations=(written(tmp_path / "translations.parquet", TRANSLATIONS, names),) if names else (),
         labels=(labels,),
         settings=SampleSettings(("en",), 100_000, 100, 0),
         output=tmp_path / "sample.parquet",
@@ -235,14 +229,6 @@ def test_the_draw_is_that_of_a_plain_loop_whatever_the_order_and_buckets(tmp_pat
         dice.shuffle(shuffled)
     drawn(inputs(tmp_path, facts, items, properties, buckets=3), tmp_path, **sizes)
     assert (tmp_path / "sample.parquet").read_bytes() == before
-
-
-def test_another_seed_draws_others(tmp_path):
-    facts = [fact(subject, 1, 99) for subject in range(1, 60)]
-    given = inputs(tmp_path, facts, named(*range(1, 100)), [{"id": 1, "label": "relation"}])
-    draws = [{row["subject"] for row in drawn(given, tmp_path, triples=10, seed=seed)} for seed in (0, 1)]
-    assert len(draws[0]) == len(draws[1]) == 10
-    assert draws[0] != draws[1]
 
 
 def test_other_languages_have_their_own_labels_and_no_dates(tmp_path):

@@ -10,11 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.chat.tables import ANSWERS
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
-from factdrift.verbalize.candidates import CANDIDATES, RULES, Kept, counted, write_candidates
+from factdrift.verbalize.candidates import CANDIDATES, RULES, Kept, counted
+from factdrift.verbalize.jobs import Count, Sentences
 from factdrift.verbalize.language import Language, words_of
 from factdrift.verbalize.sample import SAMPLE
 from factdrift.verbalize.sentences import REPORT, STEPS, VERBALIZATIONS, write_sentences
@@ -48,12 +49,6 @@ def answered(request: str, sentences: list[str] | str | None, **others: Any) -> 
     return {"request": request, **plain, "content": content, **others}
 
 
-def written(tmp_path: Path, name: str, schema: pa.Schema, rows: list[dict[str, Any]]) -> Path:
-    full = [{field: row.get(field) for field in schema.names} for row in rows]
-    write_parquet(pa.Table.from_pylist(full, schema=schema), tmp_path / name)
-    return tmp_path / name
-
-
 TRIPLES = [
     triple(1, "France", "Paris"),
     triple(2, "Germany", "Berlin"),
@@ -80,13 +75,16 @@ def sentences(
     tmp_path: Path, prompts: Path, triples: list[dict[str, Any]], replies: list[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
     outputs = [tmp_path / name for name in ("verbalizations.parquet", "report.parquet", "report.txt")]
-    totals = write_sentences(
-        written(tmp_path, "sample.parquet", SAMPLE, triples),
-        written(tmp_path, "answers.parquet", ANSWERS, replies),
-        prompts,
-        *outputs,
-        sentences=4,
+    job = Sentences(
+        sample=written(tmp_path / "sample.parquet", SAMPLE, triples),
+        answers=written(tmp_path / "answers.parquet", ANSWERS, replies),
+        prompts=prompts,
+        output=outputs[0],
+        report=outputs[1],
+        text=outputs[2],
+        number=4,
     )
+    totals = write_sentences(job)
     table = pq.read_table(outputs[0])
     assert table.schema == VERBALIZATIONS
     assert pq.read_schema(outputs[1]) == REPORT
@@ -98,6 +96,19 @@ def sentences(
     dropped = sum(row["sentence"] is not None and row["template"] is None for row in rows)
     assert totals.total() == unused + missing + dropped
     return rows, pq.read_table(outputs[1]).to_pylist(), outputs[2].read_text(encoding="utf-8")
+
+
+def candidates(tmp_path: Path, prompts: Path, language: str = "en") -> pa.Table:
+    job = Count(
+        verbalizations=tmp_path / "verbalizations.parquet",
+        sample=tmp_path / "sample.parquet",
+        prompts=prompts,
+        language=language,
+        settings=Quality(),
+        output=tmp_path / "candidates.parquet",
+    )
+    assert job.run().startswith(f"{pq.read_metadata(job.output).num_rows} different")
+    return pq.read_table(job.output)
 
 
 def test_every_sentence_with_its_triple_and_reason(tmp_path, prompts):
@@ -144,10 +155,8 @@ def test_no_triples_give_empty_tables(tmp_path, prompts):
     rows, report, text = sentences(tmp_path, prompts, [], [])
     assert rows == report == []
     assert text.splitlines()[2:] == [f"{'relation':<44}    asked", f"{'all':<44}        0"]
-    output = tmp_path / "candidates.parquet"
-    inputs = (tmp_path / "verbalizations.parquet", tmp_path / "sample.parquet", prompts, "en")
-    assert write_candidates(*inputs, Quality(), output) == 0
-    assert pq.read_schema(output) == CANDIDATES
+    found = candidates(tmp_path, prompts)
+    assert (found.to_pylist(), found.schema) == ([], CANDIDATES)
 
 
 @pytest.mark.parametrize(
@@ -257,10 +266,7 @@ def test_a_relation_with_one_triple_still_gives_templates(english):
 
 def test_candidates_of_tables(tmp_path, prompts):
     sentences(tmp_path, prompts, TRIPLES, REPLIES)
-    output = tmp_path / "candidates.parquet"
-    inputs = (tmp_path / "verbalizations.parquet", tmp_path / "sample.parquet", prompts)
-    assert write_candidates(*inputs, "en", Quality(), output) == 2
-    assert pq.read_table(output).to_pylist() == [
+    assert candidates(tmp_path, prompts).to_pylist() == [
         {
             "property": 36,
             "template": "The capital of {subject} is {object}",
@@ -280,4 +286,4 @@ def test_candidates_of_tables(tmp_path, prompts):
             "dropped_by": "narrow",
         },
     ]
-    assert write_candidates(*inputs, "de", Quality(), output) == 0
+    assert candidates(tmp_path, prompts, "de").to_pylist() == []

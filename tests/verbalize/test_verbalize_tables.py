@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
 from factdrift.verbalize.candidates import CANDIDATES
 from factdrift.verbalize.jobs import Literals, WriteTemplates
 from factdrift.verbalize.literals import LITERALS, write_literals
@@ -44,9 +44,7 @@ CAPITAL = [f"{number}: the capital of {{subject}} is {{object}}" for number in r
 
 
 def table(path: Path, schema: pa.Schema, *rows: dict[str, Any]) -> Path:
-    full = [{name: row.get(name) for name in schema.names} for row in rows]
-    write_parquet(pa.Table.from_pylist(full, schema=schema), path)
-    return path
+    return written(path, schema, rows)
 
 
 def quantity(amount: str, unit: int) -> str:

@@ -7,16 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from support.dumps import COMPRESS, lines, zstd
+from support.dumps import lines
 
 from factdrift.core.errors import InputError
 from factdrift.statements.prefilter import NeedlessItems
 from factdrift.wikidata.shares import Share
-from factdrift.wikidata.streams import compression
-
-ENTITIES = [b'{"id":"Q%d","x":"%s"}' % (number, b"y" * (number % 50)) for number in range(1, 400)]
-DUMP = b"[\n" + b",\n".join(ENTITIES) + b"\n]\n"
-HALF = DUMP.index(b"\n", len(DUMP) // 2) + 1
 
 
 def texts(path: Path) -> list[bytes]:
@@ -26,64 +21,6 @@ def texts(path: Path) -> list[bytes]:
 def write(path: Path, data: bytes) -> Path:
     path.write_bytes(data)
     return path
-
-
-@pytest.mark.parametrize("kind", COMPRESS)
-def test_compression_is_recognised_by_content_not_by_name(tmp_path, kind):
-    path = write(tmp_path / "dump.json", COMPRESS[kind](DUMP))
-    assert compression(path) == kind
-    assert texts(path) == ENTITIES
-
-
-@pytest.mark.parametrize("kind", ["gzip", "bzip2", "zstd"])
-def test_several_members_streams_frames(tmp_path, kind):
-    parts = [b"[\n", DUMP[2:HALF], DUMP[HALF:]]
-    path = write(tmp_path / "dump", b"".join(COMPRESS[kind](part) for part in parts))
-    assert texts(path) == ENTITIES
-
-
-def test_zstd_that_begins_with_a_skippable_frame(tmp_path):
-    path = write(tmp_path / "dump.zst", b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd" + zstd(DUMP))
-    assert texts(path) == ENTITIES
-
-
-@pytest.mark.parametrize("kind", ["gzip", "bzip2", "zstd"])
-@pytest.mark.parametrize("cut", [0.3, 0.8, -1])
-def test_truncated_archive(tmp_path, kind, cut):
-    data = COMPRESS[kind](DUMP)
-    path = write(tmp_path / "dump", data[: int(len(data) * cut) if cut > 0 else int(cut)])
-    with pytest.raises(InputError, match=r"dump: the archive is truncated or corrupt .* download it again"):
-        texts(path)
-
-
-@pytest.mark.parametrize("kind", ["gzip", "bzip2", "zstd"])
-def test_corrupt_archive(tmp_path, kind):
-    data = bytearray(COMPRESS[kind](DUMP))
-    middle = len(data) // 2
-    data[middle : middle + 40] = bytes(byte ^ 0xA5 for byte in data[middle : middle + 40])
-    path = write(tmp_path / "dump", bytes(data))
-    with pytest.raises(InputError, match="dump: the archive is truncated or corrupt"):
-        texts(path)
-
-
-@pytest.mark.parametrize("kind", COMPRESS)
-def test_archive_that_ends_before_the_bracket(tmp_path, kind):
-    path = write(tmp_path / "dump", COMPRESS[kind](DUMP[:HALF]))
-    with pytest.raises(InputError, match=r"dump, line \d+: the dump is truncated, its closing \] is missing"):
-        texts(path)
-
-
-def test_a_member_missing_at_the_end(tmp_path):
-    path = write(tmp_path / "dump", gzip.compress(DUMP[:HALF]) + gzip.compress(DUMP[HALF:])[:7])
-    with pytest.raises(InputError, match="truncated"):
-        texts(path)
-
-
-def test_numbers_and_offsets(tmp_path):
-    path = write(tmp_path / "dump", gzip.compress(DUMP))
-    for number, offset, text in lines(path):
-        assert DUMP[offset:].startswith(text)
-        assert DUMP[:offset].count(b"\n") == number - 1
 
 
 @pytest.mark.parametrize(

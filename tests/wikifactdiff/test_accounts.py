@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 import factdrift
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.updates.untouched import UNTOUCHED
 from factdrift.wikifactdiff.export import export
-from factdrift.wikifactdiff.funnel import write_funnel
-from factdrift.wikifactdiff.jobs import Manifest, Sides
+from factdrift.wikifactdiff.jobs import Funnel, Manifest, Sides
 from factdrift.wikifactdiff.show import find, lines
 from factdrift.wikifactdiff.stats import write_stats
 
@@ -39,7 +39,6 @@ from .conftest import (
     entity,
     time,
     triple,
-    write,
 )
 
 REPORT = pa.schema(
@@ -88,7 +87,7 @@ def test_equal_texts_of_two_datatypes_are_two_literals(build, tmp_path):
         for subject, datatype in ((USA, "quantity"), (FRANCE, "string"), (90, "string"))
     ]
     dataset = build(updates=rows, literals=shown, neighbors=[], random_neighbors=[]).assemble()
-    write_stats(dataset, write(tmp_path / "groups.parquet", GROUPS, []), tmp_path / "stats.json")
+    write_stats(dataset, written(tmp_path / "groups.parquet", GROUPS, []), tmp_path / "stats.json")
     counted = json.loads((tmp_path / "stats.json").read_text())["wikifactdiff"]
     assert (counted["triples"], counted["objects"]["literals"]) == (3, 2)
 
@@ -99,13 +98,13 @@ def funnel(folder: Path, updates: list[Row] = UPDATED, untouched: Sequence[Row] 
         {"dump": "old", "property": P6, "filter": "kept", "statements": 8},
     ]
     output = folder / "funnel.parquet"
-    write_funnel(
-        write(folder / "report.parquet", REPORT, report),
-        [write(folder / "labelled.parquet", UPDATES, updates)],
-        [write(folder / "untouched.parquet", UNTOUCHED, list(untouched))],
-        write(folder / "groups.parquet", GROUPS, [{"subject": USA, "property": P6}]),
-        output,
-    )
+    Funnel(
+        report=written(folder / "report.parquet", REPORT, report),
+        updates=[written(folder / "labelled.parquet", UPDATES, updates)],
+        untouched=[written(folder / "untouched.parquet", UNTOUCHED, untouched)],
+        groups=written(folder / "groups.parquet", GROUPS, [{"subject": USA, "property": P6}]),
+        output=output,
+    ).run()
     return output
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.rows import SCHEMA
@@ -29,7 +30,6 @@ from .conftest import (
     template,
     time,
     triple,
-    write,
 )
 
 
@@ -334,7 +334,7 @@ def test_buckets(build):
     whole = files.assemble("whole").read_bytes()
     table = pq.read_table(files.job.updates[0])
     parts = [
-        write(
+        written(
             files.folder / f"part{k}.parquet",
             table.schema,
             [row for row in table.to_pylist() if row["subject"] % 3 == k],

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.core.errors import InputError
 from factdrift.core.settings import month_files
 from factdrift.wikidata.tables import ENTITIES
 from factdrift.wikifactdiff.jobs import Popularity
 
-from .conftest import Row, write
+from .conftest import Row
 
 DAY = date(2023, 2, 27)
 MONTHS = [f"2022{month:02d}" for month in range(2, 13)] + ["202301"]
@@ -39,8 +40,8 @@ def run(
 ) -> dict[int, tuple[float, str]]:
     output = folder / "popularity.parquet"
     Popularity(
-        new=(write(folder / "new.parquet", ENTITIES, new),),
-        old=() if old is None else (write(folder / "old.parquet", ENTITIES, old),),
+        new=(written(folder / "new.parquet", ENTITIES, new),),
+        old=() if old is None else (written(folder / "old.parquet", ENTITIES, old),),
         pageviews=str(pageviews or "none"),
         date=DAY,
         months=12,

@@ -12,15 +12,17 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from factdrift.core.tables import records, write_parquet
 from factdrift.verbalize.language import Language, read_language, words_of
 from factdrift.verbalize.settings import Quality
 from factdrift.words.templates import OBJECT
+
+if TYPE_CHECKING:
+    from factdrift.verbalize.jobs import Count
 
 CANDIDATES = pa.schema(
     [
@@ -71,18 +73,17 @@ class _Template:
     examples: dict[str, str] = field(default_factory=dict)
 
 
-def write_candidates(
-    verbalizations: Path, sample: Path, prompts: Path, code: str, quality: Quality, output: Path
-) -> int:
-    """Writes CANDIDATES from the kept sentences in the language `code`; returns the number of rows."""
-    language = read_language(prompts, code)
-    triples = {row["request"]: row for row in pq.read_table(sample).to_pylist() if row["language"] == code}
+def write_candidates(job: Count) -> int:
+    """Writes CANDIDATES from the kept sentences in one language; returns the number of rows."""
+    language = read_language(job.prompts, job.language)
+    sampled = records(job.sample)
+    triples = {row["request"]: row for row in sampled if row["language"] == job.language}
     relations = {
         row["property"]: f"{row['relation_label']} {row['relation_description'] or ''}"
         for row in triples.values()
     }
-    rows = counted(_kept(verbalizations, triples), relations, language, quality)
-    return write_parquet(pa.Table.from_pylist(list(rows), schema=CANDIDATES), output)
+    rows = counted(_kept(job.verbalizations, triples), relations, language, job.settings)
+    return write_parquet(pa.Table.from_pylist(list(rows), schema=CANDIDATES), job.output)
 
 
 def counted(

@@ -151,9 +151,7 @@ class Sentences(OfSentences, command="verbalize sentences", beside="words"):
     def run(self) -> str:
         from factdrift.verbalize.sentences import write_sentences
 
-        totals = write_sentences(
-            self.sample, self.answers, self.prompts, self.output, self.report, self.text, self.number
-        )
+        totals = write_sentences(self)
         kept = f"{totals.pop('kept'):,} of {totals.pop('asked'):,} sentences kept ({self.text})"
         return "\n".join([kept, *(f"{n:,} dropped: {step}" for step, n in totals.items() if n)])
 
@@ -169,10 +167,7 @@ class Count(OfPrompts, command="verbalize count"):
     def run(self) -> str:
         from factdrift.verbalize.candidates import write_candidates
 
-        rows = write_candidates(
-            self.verbalizations, self.sample, self.prompts, self.language, self.settings, self.output
-        )
-        return f"{rows:,} different templates"
+        return f"{write_candidates(self):,} different templates"
 
 
 class Published(OfPrompts, command="verbalize published", beside="words"):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from factdrift.verbalize.answers import UNUSED, parse, sentence_key
 from factdrift.verbalize.filters import REASONS, judge
 from factdrift.verbalize.language import Language, read_language
 from factdrift.wikidata.ids import property_id
+
+if TYPE_CHECKING:
+    from factdrift.verbalize.jobs import Sentences
 
 VERBALIZATIONS = pa.schema(
     [
@@ -60,9 +63,7 @@ dropped and that were left after it. `dropped` is null in the step `asked`."""
 _BATCH = 4096
 
 
-def write_sentences(
-    sample: Path, answers: Path, prompts: Path, output: Path, report: Path, text: Path, sentences: int = 10
-) -> Counter[str]:
+def write_sentences(job: Sentences) -> Counter[str]:
     """Writes VERBALIZATIONS, REPORT and the report for reading.
 
     Returns the number of sentences that were `asked` for, that are `kept`, and that each other step dropped.
@@ -74,7 +75,7 @@ def write_sentences(
 
     def batches() -> Iterator[pa.RecordBatch]:
         rows: list[dict[str, Any]] = []
-        for row in _judged(_pairs(sample, answers), prompts, sentences, counts):
+        for row in _judged(job, counts):
             rows.append(row)
             totals["kept"] += row["template"] is not None
             if len(rows) >= _BATCH:
@@ -82,10 +83,10 @@ def write_sentences(
                 rows = []
         yield pa.RecordBatch.from_pylist(rows, schema=VERBALIZATIONS)
 
-    write_parquet(pa.RecordBatchReader.from_batches(VERBALIZATIONS, batches()), output)
-    lines = _account(counts, sentences)
-    write_parquet(pa.Table.from_pylist(lines, schema=REPORT), report)
-    with atomic_path(text) as temporary:
+    write_parquet(pa.RecordBatchReader.from_batches(VERBALIZATIONS, batches()), job.output)
+    lines = _account(counts, job.number)
+    write_parquet(pa.Table.from_pylist(lines, schema=REPORT), job.report)
+    with atomic_path(job.text) as temporary:
         temporary.write_text(_readable(lines), encoding="utf-8")
     for line in lines:
         totals[line["step"]] += line["left"] if line["step"] == "asked" else line["dropped"]
@@ -111,26 +112,21 @@ def judged(
         )
 
 
-def _judged(
-    pairs: Iterator[tuple[dict[str, Any], dict[str, Any]]],
-    prompts: Path,
-    count: int,
-    counts: dict[tuple[str, int, str], Counter[str]],
-) -> Iterator[dict[str, Any]]:
+def _judged(job: Sentences, counts: dict[tuple[str, int, str], Counter[str]]) -> Iterator[dict[str, Any]]:
     """The rows of VERBALIZATIONS; adds the sentences that each step drops to `counts`."""
-    for triple, answer in pairs:
-        language = read_language(prompts, triple["language"])
+    for triple, answer in _pairs(job.sample, job.answers):
+        language = read_language(job.prompts, triple["language"])
         names = [triple["subject_label"], triple["object_label"]]
-        kind, sentences = parse(answer, names, count, language)
+        kind, sentences = parse(answer, names, job.number, language)
         dropped = counts.setdefault((language.code, triple["property"], triple["relation_label"]), Counter())
         dropped["triples"] += 1
         row = {name: triple[name] for name in VERBALIZATIONS.names if name in triple}
         row |= {"model": answer["model"], "answer": kind}
         if kind in UNUSED:
-            dropped[kind] += count
+            dropped[kind] += job.number
             yield {**row, "position": None, "sentence": None, "template": None, "dropped_by": kind}
             continue
-        dropped["wrong_count"] += count - len(sentences)
+        dropped["wrong_count"] += job.number - len(sentences)
         for place, (sentence, template, reason) in enumerate(judged(triple, sentences, language), start=1):
             if reason is not None:
                 dropped[reason] += 1

@@ -121,7 +121,7 @@ class Funnel(Job, command="wikifactdiff funnel"):
     def run(self) -> None:
         from factdrift.wikifactdiff.funnel import write_funnel
 
-        write_funnel(self.report, self.updates, self.untouched, self.groups, self.output)
+        write_funnel(self)
 
 
 class Export(Job, command="wikifactdiff export"):
