@@ -131,25 +131,6 @@ def test_old_and_unknown_dates_stand_from_the_beginning(render):
         assert len(standing(render, 20121029, FACT | {"start": start})) == 1
 
 
-def test_an_end_stands_from_its_own_day_or_from_the_one_stated(render):
-    fact = FACT | {"start": "2010", "end": "2018-05-01"}
-    assert standing(render, 20180430, fact) == ["Q2 normal P580=2010"]
-    assert standing(render, 20180501, fact) == ["Q2 normal P580=2010 P582=2018"]
-    announced = fact | {"end_stated": "2016-01-01"}
-    assert standing(render, 20151231, announced) == ["Q2 normal P580=2010"]
-    assert standing(render, 20160101, announced) == ["Q2 normal P580=2010 P582=2018"]
-    late = fact | {"end_stated": "2019-01-01"}
-    assert standing(render, 20181231, late) == ["Q2 normal P580=2010"]
-    assert standing(render, 20190101, late) == ["Q2 normal P580=2010 P582=2018"]
-
-
-def test_ends_without_a_date(render):
-    for kind in ("somevalue", "novalue"):
-        assert standing(render, 20130101, FACT | {"end": kind}) == [f"Q2 normal P582={kind}"]
-    fact = FACT | {"end": "somevalue", "end_stated": "2015-01-01"}
-    assert standing(render, 20141231, fact) == ["Q2 normal"]
-
-
 def test_a_removed_fact_is_gone(render):
     fact = FACT | {"stated": "2015-01-01", "removed": "2016-01-01"}
     days = (20141231, 20150101, 20151231, 20160101)

@@ -1,6 +1,7 @@
 """The bundled sample's tables are whole in themselves and true to the real data that they were taken from.
 
 They are read here with `csv` alone, so that a mistake of the package's reader cannot hide one of the tables.
+That no id stands twice or without a row is what that reader checks, in test_sample_tables.py.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import gzip
 import json
 import os
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,23 +72,6 @@ def number(item: str) -> int:
     return int(item[1:])
 
 
-def texts_of(row: Row) -> Iterator[tuple[str, str]]:
-    """The property and the text of the value and of every qualifier of a fact."""
-    yield row["property"], row["value"]
-    for column, property_ in QUALIFIER_COLUMNS.items():
-        yield from ((property_, text) for text in row[column].split("|") if text)
-    for part in filter(None, row["qualifiers"].split(";")):
-        property_, _, text = part.partition("=")
-        yield property_, text
-
-
-def items_in(datatype: str, text: str) -> list[str]:
-    """The items that a text names: the value itself, or the unit of a quantity."""
-    if datatype == "wikibase-item":
-        return [] if text in ("somevalue", "novalue") else [text]
-    return text.split(" ")[1:] if datatype == "quantity" else []
-
-
 # Whole in themselves
 
 
@@ -95,13 +79,6 @@ def test_there_are_enough_subjects_statements_and_properties(facts):
     assert len({row["subject"] for _, row in facts}) >= 500
     assert len(facts) >= 4_000
     assert len({row["property"] for _, row in facts}) >= 80
-
-
-def test_no_entity_stands_twice(entities):
-    counts = Counter(row["id"] for _, row in entities)
-    assert [item for item, count in counts.items() if count > 1] == []
-    ids = [row["id"] for row in table(SAMPLE / "properties.tsv")]
-    assert len(ids) == len(set(ids))
 
 
 def test_every_row_has_a_source_and_every_entity_a_label_or_a_note_why_not(entities, facts, properties):
@@ -114,26 +91,6 @@ def test_every_row_has_a_source_and_every_entity_a_label_or_a_note_why_not(entit
     assert [
         key for key, row in properties.items() if not (row["source"] and row["label"] and row["description"])
     ] == []
-
-
-def test_every_id_that_is_named_has_a_row(entities, facts, properties):
-    known = {row["id"] for _, row in entities}
-    missing: set[tuple[str, str]] = set()
-    for place, row in facts:
-        missing |= {(place, row["subject"])} if row["subject"] not in known else set()
-        for property_, text in texts_of(row):
-            if property_ not in properties:
-                missing.add((place, property_))
-            else:
-                named = items_in(properties[property_]["datatype"], text)
-                missing |= {(place, item) for item in named if item not in known}
-    for place, row in entities:
-        named = row["classes"].split() + ([row["merged"].split(">")[1]] if row["merged"] else [])
-        missing |= {(place, item) for item in named if item not in known}
-    for key, row in properties.items():
-        missing |= {(key, item) for item in row["types"].split() if item not in known}
-        missing |= {(key, other) for other in row["separators"].split() if other not in properties}
-    assert sorted(missing) == []
 
 
 def test_ids_are_real_or_from_the_reserved_range(entities):
