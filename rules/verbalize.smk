@@ -152,7 +152,7 @@ rule templates:
         old=side("properties.parquet", "old"),
         labels=config["labels"],
         templates=resource("templates/templates.tsv"),
-        candidates=candidates(),
+        candidates=CANDIDATES.get(config["verbalizer"], []),
     output:
         "results/{pair}/templates.parquet",
     log:

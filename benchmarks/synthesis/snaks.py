@@ -4,7 +4,7 @@ import hashlib
 import random
 from collections.abc import Iterable
 
-from factdrift.snapshots.php_json import php_json
+from factdrift.snapshots.compression import php_json
 from synthesis.vocabulary import PROPERTIES
 
 VALUE_TYPES = {

@@ -21,7 +21,7 @@ from synthesis.check import Comparison, compare
 from synthesis.days import check_window
 from synthesis.events import LABELS, SCENARIOS, VARIANTS, read_events
 
-from factdrift.snapshots.php_json import php_json
+from factdrift.snapshots.compression import php_json
 
 OLD, NEW = "2021-01-04", "2023-02-27"
 PAIR = f"{OLD}_{NEW}"

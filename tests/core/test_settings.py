@@ -27,18 +27,18 @@ from factdrift.core.settings import (
 )
 from factdrift.core.switches import switches
 from factdrift.evaluation.methods.own import keys_of_methods
-from factdrift.updates.method import PART, MethodSettings, method_of
+from factdrift.updates.method import PART, Method, number
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "config" / "config.schema.yaml"
 
 
 def text_of(config):
-    return settings_of(config, MethodSettings, PART)
+    return settings_of(config, Method, PART)
 
 
 def settings_in(config):
-    return read_settings(text_of(config), MethodSettings, PART)
+    return read_settings(text_of(config), Method, PART)
 
 
 @pytest.mark.parametrize("date", [datetime.date(2021, 1, 4), "2021-01-04", 20210104, "20210104"])
@@ -57,7 +57,7 @@ def test_presets_are_valid_over_the_default(path):
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
     config.update(yaml.safe_load(path.read_text(encoding="utf-8")))
     configure(config, keys_of_methods)
-    chosen = method_of(settings_in(config))
+    chosen = settings_in(config)
     assert chosen.t_old < chosen.t_new
 
 
@@ -174,10 +174,9 @@ def test_which_items_get_a_row(keys, wanted):
 
 
 def test_the_reference_drops_fewer_datatypes():
-    paper, reference = (method_of(settings_in(configured(variant=v))) for v in ("paper", "reference"))
+    paper, reference = (settings_in(configured(variant=v)) for v in ("paper", "reference"))
     assert set(reference.dropped_datatypes) < set(paper.dropped_datatypes)
-    assert paper.start == 580
-    assert 4167836 in paper.page_classes
+    assert number(paper.start) == 580
 
 
 @pytest.mark.parametrize(
@@ -194,13 +193,13 @@ def test_the_reference_drops_fewer_datatypes():
 def test_a_wrong_key_of_the_method_is_named(key, value, message):
     text = json.dumps({**json.loads(text_of(configured())), key: value})
     with pytest.raises(InputError, match=re.escape(message)):
-        method_of(read_settings(text, MethodSettings, PART))
+        assert read_settings(text, Method, PART).t_old
 
 
 def test_a_method_needs_no_more_than_its_dates():
     days = {"snapshots_old": "2021-01-04", "snapshots_new": "2023-02-27"}
-    given = read_settings(json.dumps(days), MethodSettings, PART)
-    assert method_of(given) == method_of(settings_in(configured()))
+    given = read_settings(json.dumps(days), Method, PART)
+    assert given == settings_in(configured())
 
 
 def test_files_to_be_downloaded_need_not_exist(tmp_path, monkeypatch):

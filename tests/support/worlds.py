@@ -23,7 +23,7 @@ from factdrift.core.tables import write_parquet
 from factdrift.statements.gather import CLASSES
 from factdrift.updates.dumps import Dump
 from factdrift.updates.jobs import Classify, Context, Difference, NewEntities, Preprocess
-from factdrift.updates.method import PART, Method, MethodSettings, method_of
+from factdrift.updates.method import PART, Method
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.wikidata.time import parse_time
 from support.configured import configured
@@ -280,7 +280,7 @@ class World:
         **switches: Any,
     ) -> list[dict[str, Any]]:
         """The triples of open groups as the updates stage leaves them, with `method(**switches)`."""
-        how = settings(**switches)
+        how = method(**switches)
         self.write(directory)
         old, new = (directory / which for which in ("old", "new"))
         for here, other in ((old, new), (new, old)):
@@ -363,11 +363,6 @@ def dump(directory: Path, which: str) -> Dump:
 
 def method(variant: str = "paper", **switches: Any) -> Method:
     """The method with the defaults of `config/config.schema.yaml` for a variant."""
-    return method_of(settings(variant, **switches))
-
-
-def settings(variant: str = "paper", **switches: Any) -> MethodSettings:
-    """The settings with these defaults."""
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
     config = configured(snapshots=days, variant=variant, **switches)
-    return read_settings(settings_of(config, MethodSettings, PART), MethodSettings, PART)
+    return read_settings(settings_of(config, Method, PART), Method, PART)

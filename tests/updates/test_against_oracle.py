@@ -20,18 +20,7 @@ from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 from support import oracle_dumps
 from support.examples import examples
-from support.worlds import (
-    UNKNOWN,
-    Amount,
-    Date,
-    Fact,
-    Moment,
-    Property,
-    Text,
-    World,
-    dump,
-    method,
-)
+from support.worlds import UNKNOWN, Amount, Date, Fact, Moment, Property, Text, World, dump, method
 
 from factdrift.audit import conclusions, filters
 from factdrift.audit import expected as oracle

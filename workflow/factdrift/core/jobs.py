@@ -7,7 +7,7 @@ A stage declares its commands in its module `jobs`, each as a class:
 
         old: Dump
         new: Annotated[Dump, "the two tables of the new dump"]
-        settings: Annotated[MethodSettings, Key("method")]
+        settings: Annotated[Method, Key("method")]
         output: Output
 
         def run(self) -> str:

@@ -124,6 +124,27 @@ def database(memory_mb: int = 1000, threads: int = 1) -> Iterator[duckdb.DuckDBP
             connection.close()
 
 
+def fetched(rows: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    """Yields the rows of a query that has been executed, a part of them in memory at a time."""
+    while part := rows.fetchmany(10_000):
+        yield from part
+
+
+def records(path: Path, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a Parquet file with these columns or all, a part of them in memory at a time."""
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(1024, columns=columns):
+            yield from batch.to_pylist()
+
+
+def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    """Rows, one or more, with their fields in the order of the schema, as a table."""
+    columns = zip(*rows, strict=True)
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema
+    )
+
+
 def write_query(connection: duckdb.DuckDBPyConnection, query: str, path: str | Path) -> int:
     """Writes the rows of a query in its order, atomically; returns their number."""
     return write_parquet(connection.sql(query).to_arrow_reader(ROW_GROUP), path)

@@ -7,14 +7,14 @@ from typing import Any, Literal
 from msgspec import Struct, field, structs
 
 from factdrift.core.errors import InputError
-from factdrift.core.switches import switches
+from factdrift.core.switches import Variant, switches
 from factdrift.wikidata.ids import entity_number
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys under `klob` that a command needs; `config/config.schema.yaml` describes each."""
 
-    variant: Literal["paper", "reference", "revised"]
+    variant: Variant
     max_answer_share_revised: float
     min_sitelinks: int
     max_answer_share: Literal["variant"] | float

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from factdrift.core.figures import save, subplots
 from factdrift.core.tables import database, sql
+from factdrift.updates.after_rules import SCENARIOS
 
-SCENARIOS = ("ReplaceObject", "Archive", "AddObject", "AddRelation", "AddEntity", "Other")
 _COLORS = ("#0b6e99", "#c44e52", "#55a868", "#8172b2", "#ccb974", "#999999")
 
 
