@@ -137,14 +137,6 @@ def records(path: Path, columns: list[str] | None = None) -> Iterator[dict[str, 
             yield from batch.to_pylist()
 
 
-def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    """Rows, one or more, with their fields in the order of the schema, as a table."""
-    columns = zip(*rows, strict=True)
-    return pa.table(
-        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema
-    )
-
-
 def write_query(connection: duckdb.DuckDBPyConnection, query: str, path: str | Path) -> int:
     """Writes the rows of a query in its order, atomically; returns their number."""
     return write_parquet(connection.sql(query).to_arrow_reader(ROW_GROUP), path)
