@@ -76,7 +76,7 @@ class Carried:
         owner = [0] * len(names) if made.changes else None
         found = Edited(made.deltas, codebooks=made.codebooks, owner=owner)
         if recalled := self._hyper.record.recalled:
-            found.contexts = named(recalled)(made.memory, names, self._hyper, self._loaded.device)
+            found.contexts = named(recalled)(made.memory, names, self._hyper, self._loaded)
         return self._loaded, found
 
     def held(self) -> tuple[int | None, int | None]:
