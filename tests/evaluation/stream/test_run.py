@@ -32,6 +32,7 @@ from factdrift.evaluation.states.edited import edited, folded  # noqa: E402
 from factdrift.evaluation.states.standing import Carried, size_of, standing  # noqa: E402
 from factdrift.evaluation.stream_run import write_stream  # noqa: E402
 from factdrift.models.deltas import Dense, LowRank  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 VALUES: dict[str, dict[str, Any]] = {
@@ -41,6 +42,9 @@ VALUES: dict[str, dict[str, Any]] = {
     "grace": {"layer": 1, "steps": 3, "lr": 0.1},
     "rag": {"k": 1},
     "prompt": {},
+    "merge": {"rank": 2, "alpha": 4, "steps": 3, "combination": "dare_ties", "density": 0.5},
+    "replay": {"rank": 2, "alpha": 4, "steps": 3, "replayed": 2},
+    "context_all": {"room": 24},
 }
 ROUNDS = {"ft": 3, "lora": 9, "ultraedit": 9, "alphaedit": 20}
 """Of five edits each, until what is kept does not grow any more."""
@@ -65,6 +69,10 @@ def hyper_of(method: str) -> Hyper:
     return tiny_hyper(method) if method == "alphaedit" else read_hyper(method, "tiny", VALUES[method])
 
 
+def artefacts_of(loaded: Loaded, method: str) -> Artefacts:
+    return tiny_artefacts(loaded) if method in ("alphaedit", "replay") else Artefacts()
+
+
 def job_of(world: Path, regime: str = "stream", group: int = 10) -> Job:
     given = f'{{"batch": 2, "length": 24, "regime": "{regime}", "group": {group}}}'
     settings = read_settings(given, Settings, "edit")
@@ -74,7 +82,7 @@ def job_of(world: Path, regime: str = "stream", group: int = 10) -> Job:
 def made(world: Path, out: Path, hyper: Hyper, most: int = 100) -> tuple[Rows, Rows, Rows]:
     """The rows of the three tables of a stream."""
     job = job_of(world)
-    artefacts = tiny_artefacts(job.loaded) if hyper.method == "alphaedit" else Artefacts()
+    artefacts = artefacts_of(job.loaded, hyper.method)
     updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
     files = [out / f"{name}.parquet" for name in ("probes", "edits", "intervals")]
     costs = write_stream(job, updates, Prepared(hyper, artefacts), run.Files(out / "parts", *files), most, 0)
@@ -88,13 +96,15 @@ def in_sequence(world: Path, out: Path, hyper: Hyper) -> dict[tuple[str, int], f
     """(edit, number) -> log-probability with all edits of the world in place, by the regime `sequential`."""
     updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
     job = job_of(world, "sequential", len(updates))
-    artefacts = tiny_artefacts(job.loaded) if hyper.method == "alphaedit" else Artefacts()
+    artefacts = artefacts_of(job.loaded, hyper.method)
     files = (out / "run.probes.parquet", out / "run.edits.parquet")
     write_run(job, updates, Prepared(hyper, artefacts), Files(out / "run", *files))
     return {(row["edit"], row["number"]): row["logprob"] for row in pq.read_table(files[0]).to_pylist()}
 
 
-@pytest.mark.parametrize("method", ["ft", "lora", "ultraedit", "alphaedit", "grace", "rag"])
+@pytest.mark.parametrize(
+    "method", ["ft", "lora", "ultraedit", "alphaedit", "grace", "rag", "merge", "replay", "context_all"]
+)
 def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
     """The law: a stream of two dates gives what the regime `sequential` gives for the same edits."""
     subjects = ("Atlantis", "New Orleans", "Poseidonis")
@@ -134,7 +144,9 @@ def test_what_is_in_place_after_all_intervals_is_one_sequence(
         assert row["logprob"] == pytest.approx(expected[row["edit"], row["number"]], abs=1e-8)
 
 
-@pytest.mark.parametrize("method", ["ft", "alphaedit", "ultraedit", "grace", "rag", "prompt"])
+@pytest.mark.parametrize(
+    "method", ["ft", "alphaedit", "ultraedit", "grace", "rag", "prompt", "merge", "replay", "context_all"]
+)
 def test_a_killed_job_continues_with_the_next_interval(
     method: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,7 +208,7 @@ def test_a_plain_method_is_made_again_to_resume(
 
 def test_what_is_superseded_leaves_codebook_and_index(world: Path, tmp_path: Path) -> None:
     entries = {1: 2, 2: 3, 3: 4, 4: 4}
-    for method in ("grace", "rag"):
+    for method in ("grace", "rag", "context_all"):
         *_, intervals = made(world, tmp_path / method, hyper_of(method))
         assert {row["interval"]: row["entries"] for row in intervals} == entries
     loaded = tiny_model("llama")
