@@ -87,6 +87,7 @@ def ask_edited(
                     owner = made.owner[place] if made.owner else place if made.changes else -1
                     (context,) = made.before(place, [item["question"]])
                     asked.append(Asked(item, condition, context.strip(), owner))
+            job.count_left_out(made)
             with job.timed("answer_seconds"):
                 rows = answers(job, settings, asked, made)
             left_out = {"condition": condition, "reason": "edit_failed"}
@@ -144,12 +145,14 @@ def _run(
     return {"run_id": name, **described, "device": job.device_name(), "costs": _summed(costs)}
 
 
+GREATEST = ("peak_mb", "left_out")
+"""Costs of which that of the chunks together is the greatest one."""
+
+
 def _summed(costs: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Seconds of all chunks, and the greatest memory of any."""
+    """Seconds of all chunks, and the greatest memory and number of texts left out of any."""
     seconds: dict[str, float] = {}
     for each in costs:
         for key, value in each.items():
-            seconds[key] = (
-                max(seconds.get(key, 0), value) if key == "peak_mb" else seconds.get(key, 0) + value
-            )
+            seconds[key] = max(seconds.get(key, 0), value) if key in GREATEST else seconds.get(key, 0) + value
     return seconds

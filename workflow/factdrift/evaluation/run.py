@@ -187,6 +187,7 @@ def _batch(
                 seen = replace(job, loaded=loaded)
                 found = [{**named, **row} for row in probe_rows(seen, chosen, made)]
                 said = list(_edit_rows(seen, chosen, made))
+            job.count_left_out(made)
         if keeping:
             keeping.keep(edits, made)
         probes.extend(found)

@@ -80,6 +80,11 @@ class Job:
                 torch.cuda.synchronize(device)
         self.costs[what] = self.costs.get(what, 0.0) + time.perf_counter() - start
 
+    def count_left_out(self, edited: Edited) -> None:
+        """Keeps in `costs` how many texts, at most, did not fit before a prompt; nothing if all did."""
+        if edited.left_out:
+            self.costs["left_out"] = max(self.costs.get("left_out", 0), edited.left_out)
+
     def peak_mb(self) -> float:
         return peak_mb(*self.loaded.devices)
 

@@ -146,6 +146,7 @@ def _probed(
         for number in each.numbers
     ]
     probed = [{**row, **name} for row, name in zip(probe_rows(seen, asked, made), named, strict=True)]
+    job.count_left_out(made)
     # As with edits that meet, a text before a prompt, and what acts at its end, change no text.
     if job.ability is None or made.contexts is not None or made.codebooks:
         return probed, {}

@@ -33,7 +33,10 @@ class Edit:
 
 
 Context = str | Callable[[Sequence[str]], list[str]]
-"""The text before every probe of an edit, or a function that gives the text before each prompt."""
+"""The text before every probe of an edit, or a function that gives the text before each prompt.
+
+A function that leaves texts out for lack of positions has `left_out`, the greatest number of them so far.
+"""
 
 
 @dataclass
@@ -60,6 +63,11 @@ class Edited:
     def changes(self) -> Changes:
         """What hooks apply while a model is probed."""
         return {**self.deltas, **self.codebooks}
+
+    @property
+    def left_out(self) -> int:
+        """The most texts that did not fit before a prompt, of those that `before` was asked for."""
+        return max((getattr(each, "left_out", 0) for each in self.contexts or ()), default=0)
 
     def before(self, edit: int, prompts: Sequence[str]) -> list[str]:
         """The text that the method puts before each prompt of a probe of an edit."""
