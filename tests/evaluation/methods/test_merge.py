@@ -26,11 +26,12 @@ from factdrift.models.families import transposed  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*checkpointing.*:FutureWarning")
 TRAINED = {"rank": 3, "alpha": 6, "steps": 3, "dropout": 0, "layers": [0, 2]}
+"""Of each adapter."""
 GROUPS = (EDITS[:2], EDITS[2:4], EDITS[4:])
 
 
 def hyper_of(**changes: Any) -> Hyper:
-    return read_hyper("merge", "tiny", {**TRAINED, **changes})
+    return read_hyper("merge", "tiny", {**TRAINED, "combination": "linear", **changes})
 
 
 def adapters() -> list[Edited]:
@@ -189,11 +190,11 @@ def test_one_edit_alone_and_adapters_of_full_matrices_are_refused(tmp_path: Path
     with pytest.raises(CannotEdit, match=r"independent: merge cannot edit so \(the merge of one adapter is"):
         edited(loaded, EDITS[:1], hyper_of(), Artefacts())
     kept = {"methods": ["merge"], "models": ["sample"], "edit": {"keep": "adapters"}}
-    Plan(kept)
+    Plan({**kept, "merge": {"combination": "linear"}})
     with pytest.raises(
         InputError, match=r"edit\.keep: adapters: merge on sample-llama changes full matrices"
     ):
-        Plan({**kept, "merge": {"combination": "ties"}})
+        Plan(kept)
     with pytest.raises(InputError, match=r"merge\.targets: tiny-llama has no matrix"):
         edited(loaded, EDITS, hyper_of(targets=["mlp.nothing"]), Artefacts(), "batch")
 

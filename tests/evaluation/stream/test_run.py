@@ -45,6 +45,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "merge": {"rank": 2, "alpha": 4, "steps": 3, "combination": "dare_ties", "density": 0.5},
     "replay": {"rank": 2, "alpha": 4, "steps": 3, "replayed": 2},
     "context_all": {"room": 24},
+    "wise": {"layer": 1, "steps": 3, "contexts": 1, "margins": [0.1, 0.5, 0.3], "shard": 2, "lr": 0.5},
 }
 ROUNDS = {"ft": 3, "lora": 9, "ultraedit": 9, "alphaedit": 20}
 """Of five edits each, until what is kept does not grow any more."""
@@ -70,7 +71,7 @@ def hyper_of(method: str) -> Hyper:
 
 
 def artefacts_of(loaded: Loaded, method: str) -> Artefacts:
-    return tiny_artefacts(loaded) if method in ("alphaedit", "replay") else Artefacts()
+    return tiny_artefacts(loaded) if method in ("alphaedit", "replay", "wise") else Artefacts()
 
 
 def job_of(world: Path, regime: str = "stream", group: int = 10) -> Job:
@@ -103,7 +104,8 @@ def in_sequence(world: Path, out: Path, hyper: Hyper) -> dict[tuple[str, int], f
 
 
 @pytest.mark.parametrize(
-    "method", ["ft", "lora", "ultraedit", "alphaedit", "grace", "rag", "merge", "replay", "context_all"]
+    "method",
+    ["ft", "lora", "ultraedit", "alphaedit", "grace", "rag", "merge", "replay", "context_all", "wise"],
 )
 def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
     """The law: a stream of two dates gives what the regime `sequential` gives for the same edits."""
@@ -145,7 +147,8 @@ def test_what_is_in_place_after_all_intervals_is_one_sequence(
 
 
 @pytest.mark.parametrize(
-    "method", ["ft", "alphaedit", "ultraedit", "grace", "rag", "prompt", "merge", "replay", "context_all"]
+    "method",
+    ["ft", "alphaedit", "ultraedit", "grace", "rag", "prompt", "merge", "replay", "context_all", "wise"],
 )
 def test_a_killed_job_continues_with_the_next_interval(
     method: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

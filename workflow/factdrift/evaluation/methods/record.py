@@ -44,6 +44,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Whether what it makes for further edits takes the place of what it had made, instead of being added."""
     not_alone: str = ""
     """Why one edit by itself is not made; empty if it is."""
+    copies: int = 0
+    """Full matrices that one edit needs at a time, if its changes are full and none of the weights."""
     block: Literal["layer", "layers", ""] = ""
     """The hyper-parameter that names the block of an edit that can be made at any block."""
     needs: dict[str, str] = {}

@@ -128,13 +128,13 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
     spec = loaded.spec
     itemsize: int = loaded.change_dtype.itemsize
     record = hyper.record
-    if hyper.own is not None or record.changes != "weights" or record.not_alone:
+    if hyper.own is not None or record.not_alone or (record.changes != "weights" and not record.copies):
         return 0
     if record.edits == "trained":
         names = [spec.trained(layer) for layer in hyper.layers]
         each = FT_COPIES + int(hyper["precision"] == "weights")
-    elif hyper.get("precision") == "weights":
-        each = ROUNDED_COPIES
+    elif record.copies or hyper.get("precision") == "weights":
+        each = record.copies or ROUNDED_COPIES
         if record.matrices:
             names = named(record.matrices)(loaded, hyper)
         else:

@@ -19,13 +19,15 @@ from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.mend_editor import Statistics
 from factdrift.evaluation.methods.registry import named
+from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.states.edited import check_layers, edited
 from factdrift.evaluation.states.plain import InPlace, Making
 from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Dense, LowRank
 from factdrift.models.loaded import Loaded
+from factdrift.models.memories import Memories
 
-_KEPT = (LowRank, Dense, Codebook, Book, Entry, Statistics)
+_KEPT = (LowRank, Dense, Codebook, Book, Entry, Statistics, Memories, Side)
 """The classes of what is kept, besides tensors and plain values."""
 
 
