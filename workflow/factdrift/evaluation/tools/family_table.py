@@ -29,7 +29,7 @@ EDITS = (
     ),
     Edit("b", "Marta Kowalska lives in", "Marta Kowalska", "New Orleans"),
 )
-FEW: Mapping[str, Any] = {"steps": 3, "rank": 4, "prefixes": []}
+FEW: Mapping[str, Any] = {"steps": 3, "rank": 4, "prefixes": [], "contexts": 0}
 """Hyper-parameters, where a method has them, that make it quick."""
 NOTES = {
     "attention": "In mixtures of experts without a shared one, attention's output projection is trained.",
