@@ -79,4 +79,5 @@ def spans(starts: Tensor, ends: Tensor, count: int) -> Tensor:
 def activations(taken: Tensor, change: Tensor, within: Tensor) -> Tensor:
     """[rows] the mean over the tokens `within` of the norm of `change` [d_out, d_in] times the input."""
     norms = torch.nn.functional.linear(taken.to(change.dtype), change).norm(dim=2)
-    return (norms * within).sum(1) / within.sum(1)
+    found: Tensor = (norms * within).sum(1) / within.sum(1)
+    return found
