@@ -138,7 +138,8 @@ def texts(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> list[tuple[int,
 def mask(change: Tensor, hyper: Hyper, number: int) -> Tensor:
     """The entries that shard `number` trains, each with the probability `ratio`; [d_out, d_in] of 0 and 1."""
     draw = generator(hyper["seed"], f"shard {number}")
-    return (torch.rand(change.shape, generator=draw) < hyper["ratio"]).to(change)
+    drawn = torch.rand(change.shape, generator=draw)
+    return (drawn < float(hyper["ratio"])).to(change)
 
 
 def train(
