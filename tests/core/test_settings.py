@@ -67,7 +67,7 @@ def test_presets_are_valid_over_the_default(path):
         ({"snapshots": {"old": "2021-13-04", "new": "2023-02-27"}}, "snapshots.old: '2021-13-04' is no date"),
         ({"snapshots": {"old": "soon", "new": "2023-02-27"}}, "snapshots.old: 'soon' is no date"),
         ({"verbalizer": "gpt"}, "verbalizer: 'gpt' is not one of"),
-        ({"methods": ["rome", "magic"]}, "methods: magic: no such method; there are alphaedit, ft, "),
+        ({"methods": ["rome", "magic"]}, "methods: magic: no such method; there are alphaedit, "),
         ({"verbalizer": "chat"}, "chat.model"),
         ({"verbalizer": "file"}, "templates_file"),
         ({"languages": ["english!"]}, "languages.0: 'english!'"),

@@ -13,8 +13,8 @@ from factdrift.evaluation.locators import record as locators
 from factdrift.evaluation.methods.record import OWN, record_of, records, title_of
 from factdrift.evaluation.methods.registry import named
 
-OTHER_MEANINGS = {"none", "prompt", "mend"}
-"""Also a value of switches, a column, and what a method needs."""
+OTHER_MEANINGS = {"none", "prompt", "mend", "replay"}
+"""Also a value of switches, a column, what a method needs, and a way to ask a chat model."""
 
 
 @pytest.mark.parametrize("name", records())

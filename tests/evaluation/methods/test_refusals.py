@@ -26,7 +26,7 @@ def ft_l(layer):
 def test_what_is_refused():
     sparse = tiny_model("gpt_oss").spec
     refused = {method for method in records() if refusal(sparse, method, 1) is not None}
-    assert refused == {"rome", "memit", "alphaedit", "ultraedit", "mend"}
+    assert refused == {"rome", "memit", "alphaedit", "ultraedit", "mend", "wise"}
     assert refusal(tiny_model("qwen2_moe").spec, "memit", 1) is not None
     for family in ("llama", "deepseek_v3", "llama4_text"):
         assert {refusal(tiny_model(family).spec, method, 1) for method in records()} == {None}

@@ -32,6 +32,10 @@ VALUES: dict[str, dict[str, Any]] = {
     "grace": {"layer": 1, "steps": 3, "lr": 0.1},
     "rag": {"k": 1},
     "prompt": {},
+    "merge": {"rank": 2, "alpha": 4, "steps": 3, "combination": "dare_ties", "density": 0.5},
+    "replay": {"rank": 2, "alpha": 4, "steps": 3, "replayed": 2},
+    "context_all": {"room": 24},
+    "wise": {"layer": 1, "steps": 3, "contexts": 1, "margins": [0.1, 0.5, 0.3], "shard": 2, "lr": 0.5},
 }
 ROUNDS = {"ft": 3, "lora": 9, "ultraedit": 9, "alphaedit": 20}
 """Of five edits each, until what is kept does not grow any more."""
@@ -55,7 +59,7 @@ def hyper_of(method: str) -> Hyper:
 def made(world: Benchmark, out: Path, hyper: Hyper, **options: Any) -> Told:
     """What a stream gives, or other `options`."""
     loaded = tiny_model("llama")
-    artefacts = tiny_artefacts(loaded) if hyper.method == "alphaedit" else None
+    artefacts = tiny_artefacts(loaded) if hyper.method in ("alphaedit", "replay", "wise") else None
     given = {"stream": True} | options
     found = ask(loaded, world, out, hyper, artefacts=artefacts, **given)
     assert [part["edits"] for part in found.costs] == [row["edits"] for row in found.states]
@@ -68,7 +72,10 @@ def in_sequence(world: Benchmark, out: Path, hyper: Hyper) -> dict[tuple[str, st
     return made(world, out / "sequence", hyper, stream=False, **group).logprobs()
 
 
-@pytest.mark.parametrize("method", ["ft", "lora", "ultraedit", "alphaedit", "grace", "rag"])
+@pytest.mark.parametrize(
+    "method",
+    ["ft", "lora", "ultraedit", "alphaedit", "grace", "rag", "merge", "replay", "context_all", "wise"],
+)
 def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
     """The law: a stream of two dates gives what the regime `sequential` gives for the same edits."""
     subjects = ("Atlantis", "New Orleans", "Poseidonis")

@@ -271,6 +271,8 @@ class _Loop:
                     seen = replace(session, loaded=placed.loaded)
                     answers = list(self._answers(seen, placed, asked, step.interval))
                     states = list(self._states(seen, state, placed, step, number))
+            if lacking := placed.left_out.get("texts"):
+                session.costs["left_out"] = max(session.costs.get("left_out", 0), lacking)
             rows["answers"] += [{**row, "state": number(row["edit"])} for row in answers]
             rows["states"] += states
             rows["edits"] += [{**row, "state": number(row["edit"])} for row in self._made(placed, edits)]

@@ -63,11 +63,11 @@ class Try(TriesMethod, command="edit try"):
             from factdrift.evaluation.tools.attempt import attempt, find_around
 
             hyper = self.hyper(model)
-            if not hyper.record.alone:
+            if hyper.record.not_alone:
                 raise CannotEdit(
-                    f"edit try: {hyper.method} compares the edits of a group with each other, and one alone "
-                    "has nothing to be compared with; run it with edit.regime batch or sequential, or write "
-                    "one change for several edits with `factdrift edit export-adapter --regime batch`"
+                    f"edit try: {hyper.method}: {hyper.record.not_alone}; run it with edit.regime batch or "
+                    "sequential, or write one change for several edits with `factdrift edit export-adapter "
+                    "--regime batch`"
                 )
             check_layers(model, hyper)
             around = find_around(self.dataset, self.prompt, self.subject)

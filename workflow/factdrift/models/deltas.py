@@ -16,6 +16,7 @@ from transformers.pytorch_utils import Conv1D
 
 from factdrift.models.codebooks import Codebook, replacing
 from factdrift.models.hooks import After, hooked
+from factdrift.models.memories import Memories, routing
 
 
 @dataclass
@@ -52,28 +53,36 @@ class Dense:
 
 Deltas = dict[str, LowRank | Dense]
 """The full name of a module -> the changes of its weight."""
-Changes = Mapping[str, LowRank | Dense | Codebook]
+Change = LowRank | Dense | Codebook | Memories
+Changes = Mapping[str, Change]
 """The full name of a module -> the changes of its weight, or what it puts out instead."""
 
 
 @contextlib.contextmanager
 def applied(
-    model: nn.Module, changes: Changes, owner: Tensor | int, ends: Tensor | None = None
+    model: nn.Module,
+    changes: Changes,
+    owner: Tensor | int,
+    ends: Tensor | None = None,
+    starts: Tensor | None = None,
 ) -> Iterator[None]:
     """Runs `model` with the change of edit `owner[row]` in each row of a batch, or of one edit in all rows.
 
     `owner` is [rows], with -1 for rows without an edit, whose output is bitwise that of the model as loaded.
-    Outputs are added in the type of the deltas, and are differentiable with respect to them. Codebooks need
-    `ends` [rows], the index of the last token of each row's prompt, and serve one batch (`replacing`). Raises
+    Outputs are added in the type of the deltas, and are differentiable with respect to them. Codebooks and
+    side memories need `ends` [rows], the index of the last token of each row's prompt, and serve one batch
+    (`replacing`, `routing`). `starts` [rows]: that of its first token; 0 if they are not given. Raises
     ValueError if a batch does not have `len(owner)` rows.
     """
 
-    def after(change: LowRank | Dense | Codebook) -> After:
-        if not isinstance(change, Codebook):
+    def after(change: Change) -> After:
+        if isinstance(change, LowRank | Dense):
             return _adding(change, owner)
         if ends is None:
             raise ValueError("a codebook is applied without the ends of the prompts")
-        return replacing(change, owner, ends)
+        if isinstance(change, Codebook):
+            return replacing(change, owner, ends)
+        return routing(change, owner, torch.zeros_like(ends) if starts is None else starts, ends)
 
     with hooked(model, {name: after(change) for name, change in changes.items()}):
         yield

@@ -22,6 +22,7 @@ from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Changes, applied
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
+from factdrift.models.memories import Memories
 from factdrift.models.memory import free_bytes, in_batches
 from factdrift.models.padding import batches, padded
 
@@ -74,7 +75,7 @@ def score(
         raise ValueError("a sentence without target, or with nothing before it, cannot be scored")
     given = owners if owners is not None else [-1] * len(sentences)
     # The end of the prompt makes texts differ only where a change looks at it.
-    looks = any(isinstance(change, Codebook) for change in (changes or {}).values())
+    looks = any(isinstance(change, Codebook | Memories) for change in (changes or {}).values())
     texts: list[Text] = [
         (owner, one.target - 1 if looks else -1, one.ids[:-1])
         for owner, one in zip(given, sentences, strict=True)
@@ -188,7 +189,8 @@ def generate(
         owner = torch.tensor([given[place] for place in places], device=loaded.device)
         # Prompts are padded on the left, so all of them end at the same token.
         ends = torch.full_like(owner, max(len(prompts[place]) for place in places) - 1)
-        with applied(loaded.model, changes or {}, owner, ends):
+        starts = ends + 1 - torch.tensor([len(prompts[place]) for place in places], device=loaded.device)
+        with applied(loaded.model, changes or {}, owner, ends, starts):
             tokens = _continued(loaded, [prompts[place] for place in places], steps)
         written.update(zip(places, tokens, strict=True))
 

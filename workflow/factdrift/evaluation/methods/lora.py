@@ -88,9 +88,9 @@ def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
             if name is not None:
                 names.append(name)
             elif hyper["layers"]:
-                raise _lacking(loaded, spec.module(layer, "") + "." + part)
+                raise _lacking(loaded, hyper, spec.module(layer, "") + "." + part)
     if not names:
-        raise _lacking(loaded, ", ".join(hyper["targets"]) or "of queries and values")
+        raise _lacking(loaded, hyper, ", ".join(hyper["targets"]) or "of queries and values")
     return names
 
 
@@ -115,24 +115,27 @@ def _matrix(loaded: Loaded, layer: int, part: str) -> str | None:
     return name if isinstance(found, nn.Linear | Conv1D) else None
 
 
-def _lacking(loaded: Loaded, what: str) -> InputError:
+def _lacking(loaded: Loaded, hyper: Hyper, what: str) -> InputError:
     return InputError(
-        f"lora.targets: {loaded.name} has no matrix {what}; name matrices as within a block, such as "
-        f"{loaded.spec.down}"
+        f"{hyper.method}.targets: {loaded.name} has no matrix {what}; name matrices as within a block, such "
+        f"as {loaded.spec.down}"
     )
 
 
 class Batch:
     """Sentences that are run together, and which change each of them trains."""
 
-    def __init__(self, loaded: Loaded, sentences: Sequence[Sentence], owners: Sequence[int]):
+    def __init__(
+        self, loaded: Loaded, sentences: Sequence[Sentence], owners: Sequence[int], weight: float = 1.0
+    ):
+        """`weight`: of these sentences beside other batches of a step."""
         self.targets = Targets(loaded, sentences)
         self.owners = list(owners)
         self.owner = torch.tensor(self.owners, device=loaded.device)
         counts = torch.tensor([len(one.ids) - one.target for one in sentences], device=loaded.device)
         whole = torch.zeros(max(owners) + 1, dtype=torch.long, device=loaded.device)
         # A change is trained on the mean over all target tokens of its sentences.
-        self.weights = counts / whole.index_add(0, self.owner, counts)[self.owner]
+        self.weights = weight * counts / whole.index_add(0, self.owner, counts)[self.owner]
 
 
 class Training:
@@ -161,14 +164,17 @@ class Training:
         # Adam works element by element, so edits in a batch take the same steps as alone.
         self._adam = torch.optim.Adam(parameters, lr=hyper["lr"], weight_decay=hyper["weight_decay"])
 
-    def step(self, batch: Batch) -> Tensor:
-        """One step of Adam; returns the losses [sentences] before it."""
-        with torch.enable_grad(), hooked(self._loaded.model, self._hooks(batch)):
-            losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
-            self._adam.zero_grad()
-            (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
+    def step(self, *batches: Batch) -> Tensor:
+        """One step of Adam on all sentences; returns the losses [sentences] of the first batch before it."""
+        self._adam.zero_grad()
+        found = []
+        for batch in batches:
+            with torch.enable_grad(), hooked(self._loaded.model, self._hooks(batch)):
+                losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
+                (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
+            found.append(losses.detach())
         self._adam.step()
-        return losses.detach()
+        return found[0]
 
     def _hooks(self, batch: Batch) -> dict[str, After]:
         def adding(name: str) -> After:

@@ -45,8 +45,12 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What it edits of a block: one matrix, `ModelSpec.trained`, by training it; what the down projection
     puts out for a key (`values`); a hidden state, by the down projections of some blocks (`states`); all
     matrices of the MLP; those that its hyper-parameters name; what a module puts out (`output`); `others`."""
-    alone: bool = True
-    """Whether one edit by itself is anything; not if edits are compared with each other."""
+    whole: bool = False
+    """Whether what it makes for further edits takes the place of what it had made, instead of being added."""
+    not_alone: str = ""
+    """Why one edit by itself is not made; empty if it is."""
+    copies: int = 0
+    """Full matrices that one edit needs at a time, if its changes are full and none of the weights."""
     block: Literal["layer", "layers", ""] = ""
     """The hyper-parameter that names the block of an edit that can be made at any block."""
     needs: dict[str, str] = {}
@@ -58,8 +62,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def in_order(self) -> bool:
-        """Whether edits one after another are those of one batch, because no weight changes."""
-        return bool(self.together) and self.changes != "weights"
+        """Whether edits one after another are those of one batch: no weight changes, or all are made anew."""
+        return bool(self.together) and (self.changes != "weights" or self.whole)
 
     def modules(self) -> list[str]:
         """The modules of its functions, by their dotted names."""

@@ -166,6 +166,8 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         for group in mine:
             if group.cost.get("derived"):
                 yield f"{group.title} {group.cost['source']}"
+            if group.cost.get("left_out"):
+                yield left_out_line(group.title, group.cost["left_out"])
         for texts in dict.fromkeys(group.cost.get("moments") for group in mine):
             if texts:
                 named = ", ".join(group.title for group in mine if group.cost.get("moments") == texts)
@@ -175,6 +177,11 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
             yield ""
             yield f"{model}, no method"
             yield from skipped_lines(skipped, model)
+
+
+def left_out_line(title: str, most: int) -> str:
+    """Says that a method had more texts than fit before a prompt."""
+    return f"{title}: up to {most:,} updates, the oldest, did not fit before a prompt and were left out"
 
 
 def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:

@@ -45,16 +45,16 @@ def edited(
     `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
     all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
     for all facts together, by methods that can. Those that change no weight have one index or codebook for
-    all facts in both. `stream`: as `sequential`, after earlier calls, whose `deltas` and
-    `memory` are `artefacts.before` and `artefacts.memory`; returns all that is then in place. Raises
-    CannotEdit if the method does not support the regime, and InputError if it changes a block that the model
-    does not have.
+    all facts in both, and those that make all edits anew one change. `stream`: as `sequential`, after earlier
+    calls, whose `deltas` and `memory` are `artefacts.before` and `artefacts.memory`; returns all that is then
+    in place. Raises CannotEdit if the method does not support the regime, and InputError if it changes a
+    block that the model does not have.
     """
     check_layers(loaded, hyper)
     record = hyper.record
-    if regime == "independent" and record.alone:
+    if regime == "independent" and not record.not_alone:
         result = method_of(hyper)(loaded, edits, hyper, artefacts)
-    elif record.together and (regime == "batch" or record.in_order):
+    elif record.together and (regime == "batch" or (record.in_order and regime != "independent")):
         result = named(record.together)(loaded, edits, hyper, artefacts)
     elif record.in_stream and regime == "stream":
         result = named(record.in_stream)(loaded, edits, hyper, artefacts)
@@ -62,9 +62,10 @@ def edited(
         result = _in_turn(loaded, edits, hyper, artefacts, regime)
     else:
         raise CannotEdit(
-            f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for "
+            f"edit.regime: {regime}: {hyper.method} cannot edit so"
+            f"{f' ({record.not_alone})' if regime == 'independent' else ''}; batch is for "
             f"{_listed(lambda each: bool(each.together))}, sequential for methods that change weights, "
-            f"stream for all but none, independent for all but {_listed(lambda each: not each.alone)}"
+            f"stream for all but none, independent for all but {_listed(lambda each: bool(each.not_alone))}"
         )
     if hyper.get("precision") == "weights":
         result.deltas = rounded(loaded.model, result.deltas)
@@ -119,13 +120,13 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
     spec = loaded.spec
     itemsize: int = loaded.change_dtype.itemsize
     record = hyper.record
-    if hyper.own is not None or record.changes != "weights" or not record.alone:
+    if hyper.own is not None or record.not_alone or (record.changes != "weights" and not record.copies):
         return 0
     if record.edits == "trained":
         names = [spec.trained(layer) for layer in hyper.layers]
         each = FT_COPIES + int(hyper["precision"] == "weights")
-    elif hyper.get("precision") == "weights":
-        each = ROUNDED_COPIES
+    elif record.copies or hyper.get("precision") == "weights":
+        each = record.copies or ROUNDED_COPIES
         if record.matrices:
             names = named(record.matrices)(loaded, hyper)
         else:

@@ -23,6 +23,8 @@ class Placed:
     made: Edited = field(default_factory=Edited)
     edits: Sequence[str] = ()
     """The ids of the edits in `made`, in their order."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """`texts`: the most texts that did not fit before a prompt so far."""
 
     @property
     def texts(self) -> bool:
@@ -63,6 +65,8 @@ class Placed:
             prompts = [questions[place].prompt or questions[place].words for place in places]
             for place, text in zip(places, context(prompts), strict=True):
                 texts[place] = text
+            if lacking := getattr(context, "left_out", 0):
+                self.left_out["texts"] = max(self.left_out.get("texts", 0), lacking)
         return texts
 
 

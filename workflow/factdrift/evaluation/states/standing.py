@@ -19,6 +19,7 @@ from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
 from factdrift.evaluation.methods.mend_editor import Statistics
 from factdrift.evaluation.methods.registry import named
+from factdrift.evaluation.methods.wise import Side
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.edited import check_layers, edited
 from factdrift.evaluation.states.placed import Lasting, Placed
@@ -26,8 +27,9 @@ from factdrift.evaluation.states.plain import InPlace, Making
 from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Dense, LowRank
 from factdrift.models.loaded import Loaded
+from factdrift.models.memories import Memories
 
-_KEPT = (LowRank, Dense, Codebook, Book, Entry, Statistics)
+_KEPT = (LowRank, Dense, Codebook, Book, Entry, Statistics, Memories, Side)
 """The classes of what is kept, besides tensors and plain values."""
 
 
@@ -83,12 +85,10 @@ class Carried:
         if recalled := self._hyper.record.recalled:
 
             def contexts(names: Sequence[str]) -> Sequence[Context]:
-                texts: Sequence[Context] = named(recalled)(
-                    made.memory, names, self._hyper, self._loaded.device
-                )
+                texts: Sequence[Context] = named(recalled)(made.memory, names, self._hyper, self._loaded)
                 return texts
 
-        yield _All(self._loaded, made, [edit.id for edit in edits], contexts)
+        yield _All(self._loaded, made, [edit.id for edit in edits], contexts=contexts)
 
     def size(self) -> tuple[int | None, int | None]:
         # A codebook is written down twice, as a memory and for the hooks.
