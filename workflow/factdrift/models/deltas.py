@@ -14,7 +14,9 @@ import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
+from factdrift.core.errors import CannotEdit
 from factdrift.models.codebooks import Codebook, replacing
+from factdrift.models.families import shape_of
 from factdrift.models.hooks import After, hooked
 
 
@@ -129,9 +131,13 @@ def _with_none(factor: Tensor) -> Tensor:
 
 @contextlib.contextmanager
 def written(model: nn.Module, deltas: Deltas, edit: int) -> Iterator[None]:
-    """Runs `model` with one edit written into its weights, which are then restored from a copy."""
+    """Runs `model` with one edit written into its weights, which are then restored from a copy.
+
+    Raises CannotEdit if a weight is quantized.
+    """
     with contextlib.ExitStack() as stack, torch.no_grad():
         for name, delta in deltas.items():
+            matrix(model, name)
             module = model.get_submodule(name)
             for parameter, change in zip(_parameters(module), delta.dense(edit), strict=True):
                 if change is None:
@@ -168,11 +174,19 @@ def rounded(model: nn.Module, deltas: Deltas) -> Deltas:
 
 
 def matrix(model: nn.Module, name: str) -> Tensor:
-    """A view of a module's weight as [d_out, d_in]; `name` is the module's full name."""
+    """A view of a module's weight as [d_out, d_in]; `name` is the module's full name.
+
+    Raises CannotEdit if the weight is quantized.
+    """
     module = model.get_submodule(name)
     weight = _parameters(module)[0]
     if weight is None:
         raise ValueError(f"{name} has no weight")
+    whole = tuple(_oriented(module, weight).shape) == shape_of(module)
+    if not (whole and weight.is_floating_point() and weight.dtype.itemsize > 1):
+        raise CannotEdit(
+            f"methods: the weight of {name} is quantized, so it is no matrix that can be changed"
+        )
     return _oriented(module, weight.detach())
 
 

@@ -100,7 +100,7 @@ def _attention(loaded: Loaded, layer: int) -> list[str]:
     whole, _, out = spec.module(layer, spec.attention_out).rpartition(".")
     within = whole.removeprefix(spec.module(layer, "") + ".")
     module = loaded.model.get_submodule(whole)
-    matrices = [name for name, one in module.named_children() if isinstance(one, nn.Linear | Conv1D)]
+    matrices = [name for name, one in module.named_children() if _is_matrix(one)]
     chosen = SEPARATE if set(SEPARATE) <= set(matrices) else [name for name in matrices if name != out]
     return [f"{within}.{name}" for name in chosen]
 
@@ -112,7 +112,12 @@ def _matrix(loaded: Loaded, layer: int, part: str) -> str | None:
         found = loaded.model.get_submodule(name)
     except (AttributeError, CannotEdit):
         return None
-    return name if isinstance(found, nn.Linear | Conv1D) else None
+    return name if _is_matrix(found) else None
+
+
+def _is_matrix(module: nn.Module) -> bool:
+    """Whether a module is a linear map, also one whose quantized weight makes it a class of its own."""
+    return isinstance(module, nn.Linear | Conv1D) or isinstance(getattr(module, "in_features", None), int)
 
 
 def _lacking(loaded: Loaded, what: str) -> InputError:

@@ -40,6 +40,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What it edits of a block: one matrix, `ModelSpec.trained`, by training it; what the down projection
     puts out for a key (`values`); a hidden state, by the down projections of some blocks (`states`); all
     matrices of the MLP; those that its hyper-parameters name; what a module puts out (`output`); `others`."""
+    adapter: bool = False
+    """Whether its changes of weights are trained beside them, and so beside quantized ones, too."""
     alone: bool = True
     """Whether one edit by itself is anything; not if edits are compared with each other."""
     block: Literal["layer", "layers", ""] = ""

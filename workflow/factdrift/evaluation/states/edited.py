@@ -20,7 +20,7 @@ from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.families import shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.memory import free_bytes
-from factdrift.models.precise import is_quantized
+from factdrift.models.quantized import check_gradient, is_quantized
 
 FT_COPIES = 4
 """Matrices for each one that fine-tuning trains: the change, its gradient, and the two moments of Adam."""
@@ -147,7 +147,10 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:
-    """Raises InputError if the method changes a block that the model does not have, or cannot edit it."""
+    """Raises InputError if the method changes a block that the model does not have, or cannot edit it.
+
+    What is trained beside quantized weights needs a gradient through them (`check_gradient`).
+    """
     for layer in hyper.layers:
         if not 0 <= layer < loaded.spec.layers:
             key = "layer" if "layer" in hyper else "layers"
@@ -155,12 +158,16 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
                 f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
                 f"{loaded.spec.layers - 1}"
             )
-    if hyper.own is None and hyper.record.changes == "weights" and is_quantized(loaded.model.config):
-        raise CannotEdit(
-            f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no matrices "
-            "that could be changed; give the model without quantization, or use "
-            f"{_listed(lambda each: each.changes != 'weights')}"
-        )
+    if hyper.own is None and is_quantized(loaded.model.config):
+        record = hyper.record
+        if record.changes == "weights" and not record.adapter:
+            raise CannotEdit(
+                f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no "
+                "matrices that could be changed; give the model without quantization, or use "
+                f"{_listed(lambda each: each.changes != 'weights' or each.adapter)}"
+            )
+        if record.changes in ("weights", "codebook"):
+            check_gradient(loaded, hyper.method)
     check(loaded.spec, hyper, loaded.name)
 
 
