@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import torch
@@ -140,6 +141,51 @@ class Batch:
         self.weights = counts / whole.index_add(0, self.owner, counts)[self.owner]
 
 
+class Drops:
+    """Which inputs of A are set to zero in one step; drawn at once for each change, by its generator.
+
+    A change has `width` numbers for each token of its sentences: matrix after matrix in the order in which
+    they run, in each sentence after sentence.
+    """
+
+    def __init__(
+        self, batch: Batch, share: float, noise: Sequence[torch.Generator], width: int, kind: torch.dtype
+    ):
+        """`share`: of the inputs, set to zero. `kind`: the type in which random numbers are drawn."""
+        self._share, self._done = share, 0
+        if not share:
+            return
+        lengths = [len(row) for row in batch.targets.rows]
+        tokens = dict.fromkeys(sorted(batch.owners), 0)
+        before = []
+        for owner, length in zip(batch.owners, lengths, strict=True):
+            before.append(tokens[owner])
+            tokens[owner] += length
+        device = batch.owner.device
+        drawn = [
+            torch.rand(width * count, generator=noise[owner], dtype=kind, device=device) >= share
+            for owner, count in tokens.items()
+        ]
+        begins = dict(zip(tokens, accumulate((len(part) for part in drawn), initial=0), strict=False))
+        self._kept = torch.cat(drawn)
+        each = zip(batch.owners, lengths, strict=True)
+        rows = [(begins[owner], tokens[owner], length) for owner, length in each]
+        self._begin, self._tokens, self._length = torch.tensor(rows, device=device).T
+        self._before = torch.tensor(before, device=device)
+
+    def of(self, taken: Tensor) -> Tensor:
+        """Inputs [rows, tokens, d_in] of the next matrix, a share of them set to zero."""
+        if not self._share:
+            return taken
+        _, most, width = taken.shape
+        start = self._begin + self._tokens * self._done + self._before * width
+        self._done += width
+        place = torch.arange(most * width, device=taken.device).view(most, width)
+        real = (torch.arange(most, device=taken.device) < self._length[:, None])[:, :, None]
+        kept = self._kept.take(torch.where(real, start[:, None, None] + place, 0))
+        return taken * torch.where(real, kept.to(taken.dtype) / (1 - self._share), 1)
+
+
 class Training:
     """The factors A and B of each change, and their Adam optimiser."""
 
@@ -168,18 +214,20 @@ class Training:
 
     def step(self, batch: Batch) -> Tensor:
         """One step of Adam; returns the losses [sentences] before it."""
-        with torch.enable_grad(), hooked(self._loaded.model, self._hooks(batch)):
+        width = sum(a.shape[2] for a in self.a.values())
+        drops = Drops(batch, self._dropout, self._noise, width, self._loaded.change_dtype)
+        with torch.enable_grad(), hooked(self._loaded.model, self._hooks(batch, drops)):
             losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
             self._adam.zero_grad()
             (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
         self._adam.step()
         return losses.detach()
 
-    def _hooks(self, batch: Batch) -> dict[str, After]:
+    def _hooks(self, batch: Batch, drops: Drops) -> dict[str, After]:
         def adding(name: str) -> After:
             def add(taken: Tensor, given: Tensor) -> Tensor:
                 a, b = self.a[name][batch.owner], self.b[name][batch.owner]
-                entered = self._dropped(taken.to(a.dtype).flatten(1, -2), batch)
+                entered = drops.of(taken.to(a.dtype).flatten(1, -2))
                 change = entered @ a.transpose(1, 2) @ b.transpose(1, 2)
                 out: Tensor = (given.to(a.dtype) + self._scale * change.view(given.shape)).to(given.dtype)
                 return out
@@ -187,19 +235,6 @@ class Training:
             return add
 
         return {name: adding(name) for name in self.a}
-
-    def _dropped(self, taken: Tensor, batch: Batch) -> Tensor:
-        """Inputs, a share of them set to zero; drawn for each sentence by the generator of its change."""
-        if not self._dropout:
-            return taken
-        kept = torch.ones_like(taken)
-        for row, owner in enumerate(batch.owners):
-            length = len(batch.targets.rows[row])
-            drawn = torch.rand(
-                length, taken.shape[2], generator=self._noise[owner], dtype=taken.dtype, device=taken.device
-            )
-            kept[row, :length] = (drawn >= self._dropout).to(taken.dtype) / (1 - self._dropout)
-        return taken * kept
 
     @torch.no_grad()
     def finite(self) -> Tensor:
