@@ -160,16 +160,20 @@ def rounded(model: nn.Module, deltas: Deltas) -> Deltas:
     out: Deltas = {}
     for name, delta in deltas.items():
         module = model.get_submodule(name)
-        weights: list[Tensor] = []
-        biases: list[Tensor] = []
+        weight, bias = delta.dense(0)
+        like = bias if _parameters(module)[1] is not None else None
+        kept = Dense(
+            weight.new_empty(len(delta), *weight.shape),
+            None if like is None else like.new_empty(len(delta), *like.shape),
+        )
         for edit in range(len(delta)):
-            for parameter, change, kept in zip(
-                _parameters(module), delta.dense(edit), (weights, biases), strict=True
+            for parameter, change, place in zip(
+                _parameters(module), delta.dense(edit), (kept.weight, kept.bias), strict=True
             ):
-                if parameter is not None and change is not None:
+                if parameter is not None and change is not None and place is not None:
                     before = _oriented(module, parameter.detach()).to(change.device, change.dtype)
-                    kept.append((before + change).to(parameter.dtype).to(change.dtype) - before)
-        out[name] = Dense(torch.stack(weights), torch.stack(biases) if biases else None)
+                    torch.sub((before + change).to(parameter.dtype).to(change.dtype), before, out=place[edit])
+        out[name] = kept
     return out
 
 

@@ -22,10 +22,8 @@ from factdrift.models.loaded import Loaded
 from factdrift.models.memory import free_bytes
 from factdrift.models.quantized import check_gradient, is_quantized
 
-FT_COPIES = 4
-"""Matrices for each one that fine-tuning trains: the change, its gradient, and the two moments of Adam."""
-ROUNDED_COPIES = 2
-"""Matrices for each one whose change is rounded to the weights: before and after all are put together."""
+TRAINED_COPIES = 4
+"""Matrices or factors for each one that is trained: the change, its gradient, and the two moments of Adam."""
 SHARE = 0.6
 """Share of the free memory that these matrices may use, by estimate."""
 CPU_BYTES = 1 << 32
@@ -107,8 +105,8 @@ def maker(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "ind
 def at_a_time(loaded: Loaded, hyper: Hyper, regime: str, edits: int) -> int:
     """How many of `edits` edits are made and probed at a time.
 
-    One, if each changes the model in place; fewer than all if their full matrices, with what the optimiser
-    keeps for each, would by estimate not fit into the memory.
+    One, if each changes the model in place; fewer than all if their matrices, with what the optimiser keeps
+    for each, would by estimate not fit into the memory.
     """
     if regime != "independent":
         return edits
@@ -123,7 +121,10 @@ def at_a_time(loaded: Loaded, hyper: Hyper, regime: str, edits: int) -> int:
 
 
 def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
-    """Bytes of the full matrices that one edit needs at a time; 0 for changes that are kept as factors."""
+    """Bytes that one edit needs at a time for full matrices, or for factors that are trained; else 0.
+
+    Factors that are not trained are small.
+    """
     spec = loaded.spec
     itemsize: int = loaded.change_dtype.itemsize
     record = hyper.record
@@ -131,9 +132,13 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
         return 0
     if record.edits == "trained":
         names = [spec.trained(layer) for layer in hyper.layers]
-        each = FT_COPIES + int(hyper["precision"] == "weights")
+        each = TRAINED_COPIES + int(hyper["precision"] == "weights")
+    elif record.adapter:
+        names = named(record.matrices)(loaded, hyper)
+        factors: int = sum(sum(shape_of(loaded.model.get_submodule(name))) for name in names)
+        return TRAINED_COPIES * itemsize * int(hyper["rank"]) * factors
     elif hyper.get("precision") == "weights":
-        each = ROUNDED_COPIES
+        each = 1
         if record.matrices:
             names = named(record.matrices)(loaded, hyper)
         else:
