@@ -239,6 +239,12 @@ def unloadable(name: str, revision: str, error: Exception) -> str:
     )
 
 
+def stored_bytes(folder: Path) -> int:
+    """Bytes of the files of weights in a folder; 0 if there are none."""
+    kinds = ([path.stat().st_size for path in folder.glob(kind)] for kind in _WEIGHTS)
+    return next((sum(sizes) for sizes in kinds if sizes), 0)
+
+
 def weights_digest(source: str, revision: str) -> str:
     """SHA-256 over the digests of config.json and the files of weights that lie beside it."""
     config = Path(str(cached_file(source, "config.json", revision=revision)))

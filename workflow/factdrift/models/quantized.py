@@ -70,13 +70,15 @@ def prepare(model: nn.Module) -> None:
 
 
 def check_gradient(loaded: Loaded, method: str) -> None:
-    """Tries one quantized matrix of each kind in a block: its gradient must be that of its product.
+    """Tries one matrix of each kind in the blocks of a quantized model: is its gradient that of its product?
 
     For a matrix W and vectors v, d the gradient of v W x by x, times d, is v W d. Raises CannotEdit, naming
     the method, if there is no gradient or it is another one: kernels of some forms have none, and training
     through them would go on without a word.
     """
     spec = loaded.spec
+    if not is_quantized(loaded.model.config):
+        return
     kinds: dict[type, str] = {}
     for layer in range(spec.layers):
         block = spec.module(layer, "")

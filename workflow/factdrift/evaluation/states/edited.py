@@ -163,17 +163,22 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
                 f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
                 f"{loaded.spec.layers - 1}"
             )
-    if hyper.own is None and is_quantized(loaded.model.config):
-        record = hyper.record
-        if record.changes == "weights" and not record.adapter:
-            raise CannotEdit(
-                f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no "
-                "matrices that could be changed; give the model without quantization, or use "
-                f"{_listed(lambda each: each.changes != 'weights' or each.adapter)}"
-            )
-        if record.changes in ("weights", "codebook"):
-            check_gradient(loaded, hyper.method)
+    check_written(loaded, hyper)
+    if hyper.own is None and hyper.record.changes in ("weights", "codebook"):
+        check_gradient(loaded, hyper.method)
     check(loaded.spec, hyper, loaded.name)
+
+
+def check_written(loaded: Loaded, hyper: Hyper) -> None:
+    """Raises CannotEdit if the method would write into quantized weights."""
+    record = hyper.record
+    writes = hyper.own is None and record.changes == "weights" and not record.adapter
+    if writes and is_quantized(loaded.model.config):
+        raise CannotEdit(
+            f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no matrices "
+            "that could be changed; give the model without quantization, or use "
+            f"{_listed(lambda each: each.changes != 'weights' or each.adapter)}"
+        )
 
 
 def _in_turn(
