@@ -29,6 +29,7 @@ from support.updates import CLOZES, RULERS, edits
 from support.workflow import ROOT
 
 from factdrift.core.paths import CONFIG, COSTS
+from factdrift.evaluation.methods.record import records
 from factdrift.models.bundled.corpus import SENTENCES
 from factdrift.runs.costs import read_costs
 
@@ -36,6 +37,8 @@ BENCHMARKS = ROOT / "benchmarks"
 EXCERPT = ROOT / "tests" / "data" / "real-excerpt.json.bz2"
 BEFORE = "# Mine\n\nWhat was found before.\n"
 
+WRITTEN = ("weights", "codebook")
+"""What methods change that need memory."""
 Row = dict[str, str]
 
 
@@ -375,6 +378,20 @@ def test_editing(tmp_path: Path) -> None:
     assert [row["method"] for row in table] == ["rome", "memit", "ft", "ft_l", "mend"]
     assert list(table[0])[1:4] == ["batched, s an edit", "one by one", "plain"]
     assert {"2 probes, s", "plain probes, s"} < set(table[0])
+
+
+@pytest.mark.slow
+def test_fitting(tmp_path: Path) -> None:
+    options = ("--architectures", "small", "--device", "cpu", "--edits", 2, "--steps", 2)
+    [entry] = recorded(tmp_path, "fitting.py", *options)
+    assert entry.title == "Memory and speed (small)"
+    [table] = entry.tables
+    rows = {row[""]: row for row in table}
+    assert list(rows) == ["asked", *(name for name, each in records().items() if each.changes in WRITTEN)]
+    for row in rows.values():
+        assert row["at a time"] == "2"
+        # The memory of a process on a CPU is only roughly what torch holds.
+        assert 0.1 < number(row["peak / estimate"]) < 5
 
 
 @pytest.mark.slow
