@@ -22,7 +22,7 @@ from factdrift.models import quantized  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import LowRank, applied, matrix, written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
-from factdrift.models.loading import load  # noqa: E402
+from factdrift.models.loading import load, placed, spreading  # noqa: E402
 from factdrift.models.quantized import check_gradient, described  # noqa: E402
 from factdrift.models.scoring import generate, score  # noqa: E402
 
@@ -134,6 +134,24 @@ def test_nothing_is_written_into_quantized_weights(kind: str, folders: dict[str,
         edited_matrices(loaded, 1)
     with pytest.raises(CannotEdit, match=r"its weights are quantized.*or use none, lora, grace, prompt, rag"):
         edited(loaded, EDITS, tiny_hyper("rome"), tiny_artefacts(loaded))
+
+
+class Immovable:
+    """A quantized model as those of packages that refuse to move one."""
+
+    class config:
+        quantization_config = {"quant_method": "bitsandbytes", "load_in_8bit": True}
+
+    def to(self, *given: Any) -> None:
+        raise ValueError("`.to` is not supported")
+
+
+def test_a_quantized_model_is_read_onto_its_device_and_never_moved() -> None:
+    place = torch.device("cuda:0")
+    model = Immovable()
+    assert spreading([place], model.config) == {"device_map": {"": place}}
+    assert placed(model, "it", [place]) == (model, [place])
+    assert spreading([place], tiny_model("llama").model.config) == {}
 
 
 class Rounded(nn.Linear):
