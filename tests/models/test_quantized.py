@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -139,8 +140,8 @@ def test_nothing_is_written_into_quantized_weights(kind: str, folders: dict[str,
 class Immovable:
     """A quantized model as those of packages that refuse to move one."""
 
-    class config:
-        quantization_config = {"quant_method": "bitsandbytes", "load_in_8bit": True}
+    def __init__(self) -> None:
+        self.config = SimpleNamespace(quantization_config={"quant_method": "awq", "bits": 4})
 
     def to(self, *given: Any) -> None:
         raise ValueError("`.to` is not supported")
@@ -237,10 +238,7 @@ def test_matrices_of_other_classes_are_trained_beside() -> None:
     ],
 )
 def test_how_weights_are_quantized_is_described(how: Any, said: str) -> None:
-    class Config:
-        quantization_config = how
-
-    assert described(Config()) == said
+    assert described(SimpleNamespace(quantization_config=how)) == said
 
 
 def test_a_matrix_is_tried_in_the_type_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:

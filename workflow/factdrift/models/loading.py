@@ -90,7 +90,8 @@ def load(
     model = model.eval().requires_grad_(False)
     if is_quantized(config):
         # transformers leaves what is not quantized in the type in which it is stored.
-        kind = model.get_input_embeddings().weight.dtype
+        stored = model.get_input_embeddings().weight.dtype
+        kind = stored if stored in DTYPES.values() else kind
         prepare(model)
     loaded = Loaded(
         model=model,
