@@ -1,7 +1,7 @@
 """Long streams of edits: seconds, passes through the model and memory an edit, round by round.
 
     python benchmarks/lifelong.py --record benchmarks/RESULTS.md      a small model on the CPU
-    python benchmarks/lifelong.py --architecture llama-3.1-8b --rounds 8 --edits 1250
+    python benchmarks/lifelong.py --architecture llama-3-8b --rounds 8 --edits 1250
                                       10,000 edits on random weights of a real architecture, on a GPU
 
 Each round makes new edits on top of all earlier ones, as an interval of a stream does, without probes. A

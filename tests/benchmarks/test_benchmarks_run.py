@@ -28,6 +28,7 @@ from support.updates import CLOZES, RULERS, edits
 from support.workflow import ROOT
 
 from factdrift.core.paths import CONFIG, COSTS
+from factdrift.evaluation.methods.record import records
 from factdrift.models.bundled.corpus import SENTENCES
 from factdrift.runs.costs import read_costs
 
@@ -35,6 +36,8 @@ BENCHMARKS = ROOT / "benchmarks"
 EXCERPT = ROOT / "tests" / "data" / "real-excerpt.json.bz2"
 BEFORE = "# Mine\n\nWhat was found before.\n"
 
+WRITTEN = ("weights", "codebook")
+"""What methods change that need memory."""
 Row = dict[str, str]
 
 
@@ -297,6 +300,21 @@ def test_other_similarities_are_an_error() -> None:
     for way in ("product", "pairs"):
         with pytest.raises(AssertionError):
             klob.check({"exact": {"all": 0.25}, way: {"all": 0.25 + 1e-9}})
+
+
+@pytest.mark.slow
+@pytest.mark.slow
+def test_fitting(tmp_path: Path) -> None:
+    options = ("--architectures", "small", "--device", "cpu", "--edits", 2, "--steps", 2)
+    [entry] = recorded(tmp_path, "fitting.py", *options)
+    assert entry.title == "Memory and speed (small)"
+    [table] = entry.tables
+    rows = {row[""]: row for row in table}
+    assert list(rows) == ["asked", *(name for name, each in records().items() if each.changes in WRITTEN)]
+    for row in rows.values():
+        assert row["at a time"] == "2"
+        # The memory of a process on a CPU is only roughly what torch holds.
+        assert 0.1 < number(row["peak / estimate"]) < 5
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import datetime
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
@@ -214,23 +214,34 @@ class Families(Job, command="edit families"):
 
 
 class Describe(Job, command="models describe"):
-    """Family, sizes and edited matrices of a model, and what is not supported."""
+    """Family, sizes and edited matrices of a model, the memory that it needs, and what is not supported."""
 
     model: Annotated[
-        str, "sample, sample-gpt2, or the folder or name of a causal language model", Flag(by_place=True)
-    ]
+        str | None,
+        "sample, sample-gpt2, or the folder or name of a causal language model",
+        Flag(by_place=True),
+    ] = None
+    fits: Annotated[bool, "print on which GPUs known models fit for each method, as docs/gpus.md"] = False
     revision: str = "main"
     trust_remote_code: Annotated[bool, Key("edit.trust_remote_code")]
     folder: Annotated[Place, "of the bundled models"] = Path("results/models")
 
     def run(self) -> str:
         from factdrift.evaluation.methods.roles import anywhere, refused, role
+        from factdrift.evaluation.tools.fitting import known_rows, lines_of, table
         from factdrift.models.describe import describe
 
-        def more(spec: ModelSpec) -> Lines:
-            return [*anywhere(), *(("not supported", reason) for reason in refused(spec))]
+        if self.fits == bool(self.model):
+            raise InputError("models describe: name either a model, or --fits for the table of known ones")
+        if self.fits:
+            return table(known_rows())
+        name = self.model or ""
 
-        return describe(self.model, role, more, self.revision, self.folder, self.trust_remote_code)
+        def more(model: Any, spec: ModelSpec, source: str) -> Lines:
+            lacking = (("not supported", reason) for reason in refused(spec))
+            return [*lines_of(model, spec, name, source), *anywhere(), *lacking]
+
+        return describe(name, role, more, self.revision, self.folder, self.trust_remote_code)
 
 
 class LmEval(Job, command="answer lm-eval", beside="questions"):

@@ -14,7 +14,9 @@ import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
+from factdrift.core.errors import CannotEdit
 from factdrift.models.codebooks import Codebook, replacing
+from factdrift.models.families import shape_of
 from factdrift.models.hooks import After, hooked
 from factdrift.models.memories import Memories, routing
 
@@ -138,9 +140,13 @@ def _with_none(factor: Tensor) -> Tensor:
 
 @contextlib.contextmanager
 def written(model: nn.Module, deltas: Deltas, edit: int) -> Iterator[None]:
-    """Runs `model` with one edit written into its weights, which are then restored from a copy."""
+    """Runs `model` with one edit written into its weights, which are then restored from a copy.
+
+    Raises CannotEdit if a weight is quantized.
+    """
     with contextlib.ExitStack() as stack, torch.no_grad():
         for name, delta in deltas.items():
+            matrix(model, name)
             module = model.get_submodule(name)
             for parameter, change in zip(_parameters(module), delta.dense(edit), strict=True):
                 if change is None:
@@ -163,25 +169,37 @@ def rounded(model: nn.Module, deltas: Deltas) -> Deltas:
     out: Deltas = {}
     for name, delta in deltas.items():
         module = model.get_submodule(name)
-        weights: list[Tensor] = []
-        biases: list[Tensor] = []
+        weight, bias = delta.dense(0)
+        like = bias if _parameters(module)[1] is not None else None
+        kept = Dense(
+            weight.new_empty(len(delta), *weight.shape),
+            None if like is None else like.new_empty(len(delta), *like.shape),
+        )
         for edit in range(len(delta)):
-            for parameter, change, kept in zip(
-                _parameters(module), delta.dense(edit), (weights, biases), strict=True
+            for parameter, change, place in zip(
+                _parameters(module), delta.dense(edit), (kept.weight, kept.bias), strict=True
             ):
-                if parameter is not None and change is not None:
+                if parameter is not None and change is not None and place is not None:
                     before = _oriented(module, parameter.detach()).to(change.device, change.dtype)
-                    kept.append((before + change).to(parameter.dtype).to(change.dtype) - before)
-        out[name] = Dense(torch.stack(weights), torch.stack(biases) if biases else None)
+                    torch.sub((before + change).to(parameter.dtype).to(change.dtype), before, out=place[edit])
+        out[name] = kept
     return out
 
 
 def matrix(model: nn.Module, name: str) -> Tensor:
-    """A view of a module's weight as [d_out, d_in]; `name` is the module's full name."""
+    """A view of a module's weight as [d_out, d_in]; `name` is the module's full name.
+
+    Raises CannotEdit if the weight is quantized.
+    """
     module = model.get_submodule(name)
     weight = _parameters(module)[0]
     if weight is None:
         raise ValueError(f"{name} has no weight")
+    whole = tuple(_oriented(module, weight).shape) == shape_of(module)
+    if not (whole and weight.is_floating_point() and weight.dtype.itemsize > 1):
+        raise CannotEdit(
+            f"methods: the weight of {name} is quantized, so it is no matrix that can be changed"
+        )
     return _oriented(module, weight.detach())
 
 

@@ -40,10 +40,13 @@ Text = tuple[int, int, Tokens]
 
 def budget_of(loaded: Loaded) -> int:
     """The number of tokens of a batch for which the memory suffices, at least BUDGET."""
-    spec = loaded.spec
-    kept = 2 * spec.layers  # keys and values of a continuation
-    need = (kept + VALUES_PER_TOKEN) * spec.hidden * loaded.dtype.itemsize
-    return max(BUDGET, int(SHARE * free_bytes(loaded.device, 0) / need))
+    return max(BUDGET, int(SHARE * free_bytes(loaded.device, 0) / token_bytes(loaded)))
+
+
+def token_bytes(loaded: Loaded) -> int:
+    """Bytes that a token takes which is run without a backward pass."""
+    kept = 2 * loaded.spec.layers  # keys and values of a continuation
+    return (kept + VALUES_PER_TOKEN) * loaded.spec.hidden * loaded.dtype.itemsize
 
 
 @dataclass(frozen=True)

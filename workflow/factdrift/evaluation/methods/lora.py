@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import torch
@@ -100,7 +101,7 @@ def _attention(loaded: Loaded, layer: int) -> list[str]:
     whole, _, out = spec.module(layer, spec.attention_out).rpartition(".")
     within = whole.removeprefix(spec.module(layer, "") + ".")
     module = loaded.model.get_submodule(whole)
-    matrices = [name for name, one in module.named_children() if isinstance(one, nn.Linear | Conv1D)]
+    matrices = [name for name, one in module.named_children() if _is_matrix(one)]
     chosen = SEPARATE if set(SEPARATE) <= set(matrices) else [name for name in matrices if name != out]
     return [f"{within}.{name}" for name in chosen]
 
@@ -112,7 +113,12 @@ def _matrix(loaded: Loaded, layer: int, part: str) -> str | None:
         found = loaded.model.get_submodule(name)
     except (AttributeError, CannotEdit):
         return None
-    return name if isinstance(found, nn.Linear | Conv1D) else None
+    return name if _is_matrix(found) else None
+
+
+def _is_matrix(module: nn.Module) -> bool:
+    """Whether a module is a linear map, also one whose quantized weight makes it a class of its own."""
+    return isinstance(module, nn.Linear | Conv1D) or isinstance(getattr(module, "in_features", None), int)
 
 
 def _lacking(loaded: Loaded, hyper: Hyper, what: str) -> InputError:
@@ -136,6 +142,51 @@ class Batch:
         whole = torch.zeros(max(owners) + 1, dtype=torch.long, device=loaded.device)
         # A change is trained on the mean over all target tokens of its sentences.
         self.weights = weight * counts / whole.index_add(0, self.owner, counts)[self.owner]
+
+
+class Drops:
+    """Which inputs of A are set to zero in one step; drawn at once for each change, by its generator.
+
+    A change has `width` numbers for each token of its sentences: matrix after matrix in the order in which
+    they run, in each sentence after sentence.
+    """
+
+    def __init__(
+        self, batch: Batch, share: float, noise: Sequence[torch.Generator], width: int, kind: torch.dtype
+    ):
+        """`share`: of the inputs, set to zero. `kind`: the type in which random numbers are drawn."""
+        self._share, self._done = share, 0
+        if not share:
+            return
+        lengths = [len(row) for row in batch.targets.rows]
+        tokens = dict.fromkeys(sorted(batch.owners), 0)
+        before = []
+        for owner, length in zip(batch.owners, lengths, strict=True):
+            before.append(tokens[owner])
+            tokens[owner] += length
+        device = batch.owner.device
+        drawn = [
+            torch.rand(width * count, generator=noise[owner], dtype=kind, device=device) >= share
+            for owner, count in tokens.items()
+        ]
+        begins = dict(zip(tokens, accumulate((len(part) for part in drawn), initial=0), strict=False))
+        self._kept = torch.cat(drawn)
+        each = zip(batch.owners, lengths, strict=True)
+        rows = [(begins[owner], tokens[owner], length) for owner, length in each]
+        self._begin, self._tokens, self._length = torch.tensor(rows, device=device).T
+        self._before = torch.tensor(before, device=device)
+
+    def of(self, taken: Tensor) -> Tensor:
+        """Inputs [rows, tokens, d_in] of the next matrix, a share of them set to zero."""
+        if not self._share:
+            return taken
+        _, most, width = taken.shape
+        start = self._begin + self._tokens * self._done + self._before * width
+        self._done += width
+        place = torch.arange(most * width, device=taken.device).view(most, width)
+        real = (torch.arange(most, device=taken.device) < self._length[:, None])[:, :, None]
+        kept = self._kept.take(torch.where(real, start[:, None, None] + place, 0))
+        return taken * torch.where(real, kept.to(taken.dtype) / (1 - self._share), 1)
 
 
 class Training:
@@ -166,21 +217,23 @@ class Training:
 
     def step(self, *batches: Batch) -> Tensor:
         """One step of Adam on all sentences; returns the losses [sentences] of the first batch before it."""
+        width = sum(a.shape[2] for a in self.a.values())
         self._adam.zero_grad()
         found = []
         for batch in batches:
-            with torch.enable_grad(), hooked(self._loaded.model, self._hooks(batch)):
+            drops = Drops(batch, self._dropout, self._noise, width, self._loaded.change_dtype)
+            with torch.enable_grad(), hooked(self._loaded.model, self._hooks(batch, drops)):
                 losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
                 (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
             found.append(losses.detach())
         self._adam.step()
         return found[0]
 
-    def _hooks(self, batch: Batch) -> dict[str, After]:
+    def _hooks(self, batch: Batch, drops: Drops) -> dict[str, After]:
         def adding(name: str) -> After:
             def add(taken: Tensor, given: Tensor) -> Tensor:
                 a, b = self.a[name][batch.owner], self.b[name][batch.owner]
-                entered = self._dropped(taken.to(a.dtype).flatten(1, -2), batch)
+                entered = drops.of(taken.to(a.dtype).flatten(1, -2))
                 change = entered @ a.transpose(1, 2) @ b.transpose(1, 2)
                 out: Tensor = (given.to(a.dtype) + self._scale * change.view(given.shape)).to(given.dtype)
                 return out
@@ -188,19 +241,6 @@ class Training:
             return add
 
         return {name: adding(name) for name in self.a}
-
-    def _dropped(self, taken: Tensor, batch: Batch) -> Tensor:
-        """Inputs, a share of them set to zero; drawn for each sentence by the generator of its change."""
-        if not self._dropout:
-            return taken
-        kept = torch.ones_like(taken)
-        for row, owner in enumerate(batch.owners):
-            length = len(batch.targets.rows[row])
-            drawn = torch.rand(
-                length, taken.shape[2], generator=self._noise[owner], dtype=taken.dtype, device=taken.device
-            )
-            kept[row, :length] = (drawn >= self._dropout).to(taken.dtype) / (1 - self._dropout)
-        return taken * kept
 
     @torch.no_grad()
     def finite(self) -> Tensor:

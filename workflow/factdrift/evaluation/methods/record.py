@@ -45,6 +45,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What it edits of a block: one matrix, `ModelSpec.trained`, by training it; what the down projection
     puts out for a key (`values`); a hidden state, by the down projections of some blocks (`states`); all
     matrices of the MLP; those that its hyper-parameters name; what a module puts out (`output`); `others`."""
+    adapter: bool = False
+    """Whether its changes of weights are trained beside them, and so beside quantized ones, too."""
     whole: bool = False
     """Whether what it makes for further edits takes the place of what it had made, instead of being added."""
     not_alone: str = ""

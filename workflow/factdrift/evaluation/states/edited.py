@@ -20,12 +20,10 @@ from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.families import shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.memory import free_bytes
-from factdrift.models.precise import is_quantized
+from factdrift.models.quantized import check_gradient, is_quantized
 
-FT_COPIES = 4
-"""Matrices for each one that fine-tuning trains: the change, its gradient, and the two moments of Adam."""
-ROUNDED_COPIES = 2
-"""Matrices for each one whose change is rounded to the weights: before and after all are put together."""
+TRAINED_COPIES = 4
+"""Matrices or factors for each one that is trained: the change, its gradient, and the two moments of Adam."""
 SHARE = 0.6
 """Share of the free memory that these matrices may use, by estimate."""
 CPU_BYTES = 1 << 32
@@ -102,8 +100,8 @@ def fresh(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "ind
 def at_a_time(loaded: Loaded, hyper: Hyper, edits: int) -> int:
     """How many of `edits` edits that are alone in a model are made and asked about at a time.
 
-    One, if each changes the model in place; fewer than all if their full matrices, with what the optimiser
-    keeps for each, would by estimate not fit into the memory.
+    One, if each changes the model in place; fewer than all if their matrices, with what the optimiser keeps
+    for each, would by estimate not fit into the memory.
     """
     if hyper.own and hyper.own.plain:
         return 1
@@ -116,7 +114,10 @@ def at_a_time(loaded: Loaded, hyper: Hyper, edits: int) -> int:
 
 
 def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
-    """Bytes of the full matrices that one edit needs at a time; 0 for changes that are kept as factors."""
+    """Bytes that one edit needs at a time for full matrices, or for factors that are trained; else 0.
+
+    Factors that are not trained are small.
+    """
     spec = loaded.spec
     itemsize: int = loaded.change_dtype.itemsize
     record = hyper.record
@@ -124,9 +125,13 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
         return 0
     if record.edits == "trained":
         names = [spec.trained(layer) for layer in hyper.layers]
-        each = FT_COPIES + int(hyper["precision"] == "weights")
+        each = TRAINED_COPIES + int(hyper["precision"] == "weights")
+    elif record.adapter:
+        names = named(record.matrices)(loaded, hyper)
+        factors: int = sum(sum(shape_of(loaded.model.get_submodule(name))) for name in names)
+        return TRAINED_COPIES * itemsize * int(hyper["rank"]) * factors
     elif record.copies or hyper.get("precision") == "weights":
-        each = record.copies or ROUNDED_COPIES
+        each = record.copies or 1
         if record.matrices:
             names = named(record.matrices)(loaded, hyper)
         else:
@@ -140,7 +145,10 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:
-    """Raises InputError if the method changes a block that the model does not have, or cannot edit it."""
+    """Raises InputError if the method changes a block that the model does not have, or cannot edit it.
+
+    What is trained beside quantized weights needs a gradient through them (`check_gradient`).
+    """
     for layer in hyper.layers:
         if not 0 <= layer < loaded.spec.layers:
             key = "layer" if "layer" in hyper else "layers"
@@ -148,13 +156,22 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
                 f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
                 f"{loaded.spec.layers - 1}"
             )
-    if hyper.own is None and hyper.record.changes == "weights" and is_quantized(loaded.model.config):
+    check_written(loaded, hyper)
+    if hyper.own is None and hyper.record.changes in ("weights", "codebook"):
+        check_gradient(loaded, hyper.method)
+    check(loaded.spec, hyper, loaded.name)
+
+
+def check_written(loaded: Loaded, hyper: Hyper) -> None:
+    """Raises CannotEdit if the method would write into quantized weights."""
+    record = hyper.record
+    writes = hyper.own is None and record.changes == "weights" and not record.adapter
+    if writes and is_quantized(loaded.model.config):
         raise CannotEdit(
             f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no matrices "
             "that could be changed; give the model without quantization, or use "
-            f"{_listed(lambda each: each.changes != 'weights')}"
+            f"{_listed(lambda each: each.changes != 'weights' or each.adapter)}"
         )
-    check(loaded.spec, hyper, loaded.name)
 
 
 def _in_turn(

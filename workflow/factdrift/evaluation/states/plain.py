@@ -77,7 +77,8 @@ class InPlace:
             for place, edit in enumerate(edits):
                 before = self._start
                 if not untouched and isinstance(model, nn.Module):
-                    before = Snapshot(model, self._patterns if model is self._loaded.model else ("*",))
+                    mine = model is self._loaded.model
+                    before = Snapshot(model, self._patterns if mine else ("*",), since=self._start)
                 untouched = False
                 try:
                     model = self._called(model, edit)

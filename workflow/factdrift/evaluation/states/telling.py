@@ -57,5 +57,6 @@ class Telling:
         hyper = self.prepared.hyper
         edits = self.method not in UNEDITED
         digest, source = (hyper.digest(), hyper.source) if edits else ("", None)
-        found = session.meta(self.method, digest, self.prepared.digests, self.regime)
+        regime = self.regime if edits else "independent"
+        found = session.meta(self.method, digest, self.prepared.digests, regime)
         return {**found, "source": source, **self.about}
