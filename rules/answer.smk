@@ -12,39 +12,39 @@ include: "inputs/answer.smk"
 
 
 rule answer_requests:
-    """What the chat model is asked: a letter for every item, without and with its context."""
+    """What the chat model is asked, without and with the new fact: a letter, or an object where there are no options."""
     input:
-        questions="results/{pair}/tempripple/tr_items.parquet",
+        questions=of_benchmark("questions", CHAT_QUESTIONS),
     output:
-        "results/{pair}/evaluation/chat/tempripple/requests.parquet",
+        "results/{pair}/evaluation/chat/{benchmark}/requests.parquet",
     log:
-        "logs/{pair}/answer/chat/requests.txt",
+        "logs/{pair}/evaluation/chat/{benchmark}.requests.txt",
     benchmark:
-        "logs/{pair}/answer/chat/requests.tsv"
+        "logs/{pair}/evaluation/chat/{benchmark}.requests.tsv"
     resources:
         **request("answer requests"),
     params:
-        **given("answer requests", benchmark="tempripple"),
+        **given("answer requests", benchmark="{benchmark}", limit=of_benchmark("limit", CHAT_QUESTIONS)),
     shell:
         job("answer requests", without="edits facts")
 
 
 rule answer_read:
-    """The letters in what the chat model has answered."""
+    """The letters and objects in what the chat model has answered."""
     input:
-        questions="results/{pair}/tempripple/tr_items.parquet",
-        answers="results/{pair}/evaluation/chat/tempripple/answers.parquet",
+        questions=of_benchmark("questions", CHAT_QUESTIONS),
+        answers="results/{pair}/evaluation/chat/{benchmark}/answers.parquet",
     output:
-        output="results/{pair}/evaluation/chat/tempripple/read.parquet",
-        out_run="results/{pair}/evaluation/chat/tempripple/read.json",
+        output="results/{pair}/evaluation/chat/{benchmark}/read.parquet",
+        out_run="results/{pair}/evaluation/chat/{benchmark}/read.json",
     log:
-        "logs/{pair}/answer/chat/predictions.txt",
+        "logs/{pair}/evaluation/chat/{benchmark}.read.txt",
     benchmark:
-        "logs/{pair}/answer/chat/predictions.tsv"
+        "logs/{pair}/evaluation/chat/{benchmark}.read.tsv"
     resources:
         **request("answer read"),
     params:
-        **given("answer read", benchmark="tempripple"),
+        **given("answer read", benchmark="{benchmark}", limit=of_benchmark("limit", CHAT_QUESTIONS)),
     shell:
         job("answer read", without="edits facts")
 

@@ -37,6 +37,13 @@ STREAM_QUESTIONS = {
 """Benchmark -> fields of `evaluate`, of a stream."""
 
 
+CHAT_QUESTIONS = {
+    **{name: QUESTIONS[name] for name in ("updates", "klob", "tempripple")},
+    "asof": STREAM_QUESTIONS["asof"],
+}
+"""Benchmark -> what a chat model is asked, without edits."""
+
+
 def answer_methods():
     """The methods whose edits are in the place of the context, where TempRIPPLE's items are asked."""
     configured = [method for method in PLAN.names() if method != "none"]
@@ -64,7 +71,7 @@ def of_benchmark(field, benchmarks=QUESTIONS):
         fields = benchmarks[wildcards.benchmark]
         if field == "benchmark":
             return fields.get(field, wildcards.benchmark)
-        if wildcards.method in UNEDITED and field in ("edits", "facts", "stream"):
+        if wildcards.get("method", "none") in UNEDITED and field in ("edits", "facts", "stream"):
             return otherwise.get(field, [])
         value = fields.get(field, otherwise.get(field, []))
         paths = [value] if isinstance(value, str) else value
@@ -179,4 +186,9 @@ def grid_files(form):
         file for benchmark in chosen if benchmark in QUESTIONS for file in answered(benchmark, states, form)
     ]
     of_stream = [name for name in chosen if name in STREAM_QUESTIONS and name not in QUESTIONS]
-    return of_pair_ + [file for name in of_stream for file in answered(name, states, form, STREAM)]
+    chat = [
+        name for name in chosen if name in CHAT_QUESTIONS and config["answer"]["chat"] and "edits" not in form
+    ]
+    form_ = form.removeprefix("answers.")
+    of_chat = [f"results/{{pair}}/evaluation/chat/{name}/read.{form_}" for name in chat]
+    return of_pair_ + [file for name in of_stream for file in answered(name, states, form, STREAM)] + of_chat

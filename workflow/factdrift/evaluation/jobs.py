@@ -273,6 +273,7 @@ class AsksChat(Asks):
     """A command about what a chat model is asked."""
 
     prompt: Annotated[str, Key("answer.prompts.letter")]
+    written: Annotated[str, Key("answer.prompts.written")]
     # Another limit of the price or another server makes no request again.
     settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
 
@@ -283,9 +284,10 @@ class Requests(AsksChat, command="answer requests"):
     output: Annotated[Output, "requests", Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.ways.chat import write_requests
+        from factdrift.evaluation.ways.chat import Prompts, write_requests
 
-        rows = write_requests(self.read(), self.prompt, self.settings, self.output)
+        prompts = Prompts(self.prompt, self.written)
+        rows = write_requests(self.read(open_=True), prompts, self.settings, self.output)
         return f"{self.output}: {rows:,} requests"
 
 
@@ -298,9 +300,10 @@ class Read(AsksChat, command="answer read"):
 
     def run(self) -> None:
         from factdrift.core.owned import atomic_path
-        from factdrift.evaluation.ways.chat import read_answers
+        from factdrift.evaluation.ways.chat import Prompts, read_answers
 
-        about = read_answers(self.read(), self.prompt, self.settings, self.answers, self.output)
+        prompts = Prompts(self.prompt, self.written)
+        about = read_answers(self.read(open_=True), prompts, self.settings, self.answers, self.output)
         with atomic_path(self.out_run) as path:
             path.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 

@@ -69,6 +69,7 @@ def _questions(row: dict[str, Any], written: bool) -> Iterator[Question]:
             prompt=prompt,
             context=context,
             targets=objects,
+            accepted=(row["new"],) if row["new"] else (),
             ways=("written",),
             long=row["fluency"] and place > 1,
         )

@@ -21,6 +21,7 @@ def read_sentences(tables: Sequence[Path], edits: Benchmark | None = None) -> Be
             role=f"klob_{example['subtask']} {sentence['role']}",
             prompt=sentence["text"],
             targets=(sentence["target_label"],),
+            accepted=(sentence["target_label"],),
             ways=("loglik", "written"),
         )
         for path in tables

@@ -76,6 +76,9 @@ class Benchmark:
 
 
 def ways_of(benchmark: Benchmark, scoring: Sequence[Way]) -> list[Way]:
-    """In which ways a benchmark is asked; `scoring`: those of questions with options."""
-    wanted = scoring if benchmark.name in OF_ITEMS else WAYS
-    return [way for way in WAYS if way in wanted]
+    """In which ways a benchmark is asked; `scoring`: those of the configuration.
+
+    Updates are asked for the likelihoods and the continuations that their scores need, whatever it is.
+    """
+    wanted = WAYS if benchmark.name == "updates" else scoring
+    return [way for way in WAYS if way in wanted or (way == "loglik" and benchmark.name not in OF_ITEMS)]

@@ -33,9 +33,9 @@ def filled(prompt: str, question: Question, context: str = "") -> str:
             case None:
                 return context + slot[0].removeprefix("{context}") if context else ""
             case "question":
-                return question.words
+                return question.words or f"{question.prompt} {BLANK}"
             case "cloze":
-                return cloze_of(question.words)
+                return question.prompt or cloze_of(question.words)
             case "options":
                 return listed(question.targets)
         return slot[0]
