@@ -126,7 +126,7 @@ rule answer_dated_scores:
     """Accuracies by precision, and how often a right date makes an answer more likely than a wrong one."""
     input:
         items_=f"{STREAM}/asof.parquet",
-        answers=answered("asof", asof_states, "answers.parquet", STREAM),
+        answers=asof_files(),
     output:
         f"{STREAM}/asof_scores.parquet",
     log:

@@ -29,9 +29,10 @@ def answer_states(name):
     return [*UNEDITED, *(method for method in answer_methods() if method in PLAN.methods(name))]
 
 
-def asof_states(name):
-    """The states in which a model is asked questions with a date."""
-    return UNEDITED
+def asof_files():
+    """The answers of each model, and of the chat model, to questions with a date."""
+    chat = [f"{PAIR}/evaluation/chat/asof/read.parquet"] if config["answer"]["chat"] else []
+    return chat + answered("asof", lambda name: UNEDITED, "answers.parquet", STREAM)
 
 
 def answer_files(form):

@@ -26,7 +26,7 @@ def edited_models():
 def some_models(wildcards):
     """No file; raises WorkflowError where a table of models would have none."""
     if not config["models"]:
-        raise WorkflowError("configuration: models: []: a chat model is asked letters only; name a model")
+        raise WorkflowError("configuration: models: []: a chat model is asked without edits; name a model")
     return []
 
 

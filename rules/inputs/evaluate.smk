@@ -71,7 +71,7 @@ def of_benchmark(field, benchmarks=QUESTIONS):
         fields = benchmarks[wildcards.benchmark]
         if field == "benchmark":
             return fields.get(field, wildcards.benchmark)
-        if wildcards.get("method", "none") in UNEDITED and field in ("edits", "facts", "stream"):
+        if wildcards.get("method", "none") in UNEDITED and field in ("edits", "facts"):
             return otherwise.get(field, [])
         value = fields.get(field, otherwise.get(field, []))
         paths = [value] if isinstance(value, str) else value
@@ -83,7 +83,12 @@ def of_benchmark(field, benchmarks=QUESTIONS):
 def asking_settings(wildcards):
     """The settings on which the answers to a benchmark depend."""
     of = {**QUESTIONS, **STREAM_QUESTIONS}[wildcards.benchmark]
-    return settings_of(config, Settings, "edit", fields_of(of.get("benchmark", wildcards.benchmark)))
+    return settings_of(
+        config,
+        Settings,
+        "edit",
+        fields_of(of.get("benchmark", wildcards.benchmark), wildcards.method not in UNEDITED),
+    )
 
 
 def edit_limit():

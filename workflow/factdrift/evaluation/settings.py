@@ -58,11 +58,13 @@ class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True)
         return self.batch if self.regime == "independent" else self.group
 
 
-def fields_of(benchmark: str) -> str:
-    """The fields of Settings on which the answers to a benchmark depend."""
-    prompts = [each for each in Settings.__struct_fields__ if each.startswith("answer_")]
-    of_stream = ["stream"]
-    unused = of_stream if benchmark in OF_ITEMS else prompts + (of_stream if benchmark != "stream" else [])
+def fields_of(benchmark: str, edits: bool) -> str:
+    """The fields of Settings on which the answers to a benchmark depend; `edits`: in a state with edits."""
+    unused = {"stream"} if benchmark != "stream" or not edits else set()
+    if not edits:
+        unused |= {"regime", "group"}
+    if benchmark not in OF_ITEMS:
+        unused |= {each for each in Settings.__struct_fields__ if each.startswith("answer_")}
     return " ".join(each for each in Settings.__struct_fields__ if each not in unused)
 
 
