@@ -162,7 +162,7 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
     planned = (
         rf"factdrift updates report .* --relations {PAIR}/context/new/relations\.parquet ",
         r"factdrift neighbors search .* --reach=5 ",
-        r"""factdrift evaluate --set='{"warmth": "8"}' --method=mine """,
+        r"""factdrift evaluate --set='{"warmth": "8"}' .* --method=mine """,
         r"""factdrift locate run .* --locator=warm --set='{"warmth": "?9"?}'""",
         rf"factdrift publish file {PAIR}/far_neighbors\.parquet results/far_neighbors\.parquet$",
     )

@@ -138,7 +138,7 @@ def test_jobs_of_a_model_that_no_entry_names(unlisted: Path) -> None:
     """The blocks whose second moments are counted follow from the model's configuration."""
     given = unlisted_config(unlisted, "none", "ft", "ft_l", "rome", "memit")
     said = snakemake(unlisted, TARGET, "--dry-run", "--printshellcmds", **given)
-    assert jobs(said)["evaluate"] == 4
+    assert jobs(said)["evaluate"] == 5
     (line,) = [line for line in said.splitlines() if line.strip().startswith("--layers")]
     assert line.split()[1:3] == ["0", "1"]
 
