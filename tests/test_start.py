@@ -15,7 +15,7 @@ HEAVY = {
 def test_the_command_line_imports_nothing_that_takes_long():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "factdrift.evaluation.tool_jobs" in loaded
+    assert "factdrift.evaluation.tools.jobs" in loaded
     assert not loaded & HEAVY
 
 

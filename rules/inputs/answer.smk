@@ -2,7 +2,7 @@
 
 import json
 
-from factdrift.evaluation.ways.prompts import check_prompt
+from factdrift.evaluation.questions.prompts import check_prompt
 from factdrift.models.names import BUNDLED, split_name
 
 # Checked here: Snakemake drops the errors of input functions where outputs exist.

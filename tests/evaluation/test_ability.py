@@ -22,6 +22,7 @@ from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.evaluation.ability.measure import WRITTEN, make_ability  # noqa: E402
 from factdrift.evaluation.ability.record import Ability, read_ability, write_ability  # noqa: E402
+from factdrift.evaluation.ability.settings import AbilitySettings  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
@@ -29,7 +30,6 @@ from factdrift.evaluation.questions.question import Benchmark  # noqa: E402
 from factdrift.evaluation.scores.general import measured_lines, measured_values  # noqa: E402
 from factdrift.evaluation.scores.intervals import geometric  # noqa: E402
 from factdrift.evaluation.scores.metrics import Runs, write_scores  # noqa: E402
-from factdrift.evaluation.settings import AbilitySettings  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
 from factdrift.models.perplexity import perplexity  # noqa: E402
 from factdrift.models.scoring import generate  # noqa: E402

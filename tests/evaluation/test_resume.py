@@ -21,12 +21,12 @@ from support.updates import edits  # noqa: E402
 from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.evaluation import plan  # noqa: E402
 from factdrift.evaluation.ability.measure import make_ability  # noqa: E402
+from factdrift.evaluation.ability.settings import AbilitySettings  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
 from factdrift.evaluation.methods.interface import Prepared  # noqa: E402
 from factdrift.evaluation.methods.record import UNEDITED  # noqa: E402
 from factdrift.evaluation.questions import items  # noqa: E402
 from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
-from factdrift.evaluation.settings import AbilitySettings  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
 

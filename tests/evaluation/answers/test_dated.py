@@ -12,9 +12,9 @@ from support.questions import write_asof
 
 from factdrift.cli import main
 from factdrift.core.tables import write_parquet
+from factdrift.evaluation.questions.prompts import cloze_of
 from factdrift.evaluation.scores.dated import DATED_SCORES
 from factdrift.evaluation.tables import ANSWERS
-from factdrift.evaluation.ways.prompts import cloze_of
 
 
 @pytest.fixture

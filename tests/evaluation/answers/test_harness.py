@@ -19,9 +19,9 @@ from support.questions import items, write_tables
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
+from factdrift.evaluation.questions.prompts import cloze_of
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.tools.harness import QUESTIONS, Task, cloze_tasks, question_tasks, write_tasks
-from factdrift.evaluation.ways.prompts import cloze_of
 
 PROMPT = "{context} {cloze}"
 CLOZES = [

@@ -8,9 +8,9 @@ import pytest
 
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
+from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed
 from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.settings import Settings
-from factdrift.evaluation.ways.prompts import cloze_of, filled, parsed
 
 WORDS = "Who was the previous mayor of {options}?"
 ITEM = Question("i", words=WORDS, targets=("Ann", "Bo {cloze}", "C", "D. E"))

@@ -18,11 +18,11 @@ from support.tiny_models import tiny_model  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts  # noqa: E402
 from factdrift.evaluation.questions.items import edits_of, of_statements, read_items  # noqa: E402
+from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed  # noqa: E402
 from factdrift.evaluation.questions.question import Benchmark, Question  # noqa: E402
 from factdrift.evaluation.session import Session  # noqa: E402
 from factdrift.evaluation.ways import letter, loglik  # noqa: E402
 from factdrift.evaluation.ways.asked import Asked  # noqa: E402
-from factdrift.evaluation.ways.prompts import cloze_of, filled, parsed  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.deltas import written  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.blocks import hyper_at, named
+from factdrift.evaluation.methods.blocks import hyper_at, named
 from factdrift.evaluation.scores.against_edits import (
     METRICS,
     VS_EDIT,

@@ -19,7 +19,6 @@ from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
-from factdrift.evaluation.locate_jobs import Settings  # noqa: E402
 from factdrift.evaluation.locators import run as running  # noqa: E402
 from factdrift.evaluation.locators.choose import write_examples  # noqa: E402
 from factdrift.evaluation.locators.gather import (  # noqa: E402
@@ -27,6 +26,7 @@ from factdrift.evaluation.locators.gather import (  # noqa: E402
     gather,
     skipped,
 )
+from factdrift.evaluation.locators.jobs import Settings  # noqa: E402
 from factdrift.evaluation.locators.own import found_of  # noqa: E402
 from factdrift.evaluation.locators.plan import Entry, entry  # noqa: E402
 from factdrift.evaluation.locators.prompts import SENTENCES, read_sentences  # noqa: E402

@@ -1,6 +1,6 @@
 """Jobs that make edits of a dataset, run what methods need, and ask a model the questions of a benchmark.
 
-What people run by hand is in `tool_jobs`, scores and reports in `score_jobs`.
+What people run by hand is in `tools`, scores and reports in `scores`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import msgspec
 from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
 from factdrift.core.jobs import Flag, Job, Key, Output, Place
+from factdrift.evaluation.ability.settings import AbilitySettings
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
 from factdrift.evaluation.probing import Adjusted, Asks, Choosing, RunsMethod, Strict, read_shard
-from factdrift.evaluation.settings import AbilitySettings, Settings, check_regime
+from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
 
     def _tellings(self, model: Loaded) -> list[Telling]:
         """What the model is told, one after another; prints where hyper-parameters are from."""
-        from factdrift.evaluation.blocks import hyper_at, named
+        from factdrift.evaluation.methods.blocks import hyper_at, named
         from factdrift.evaluation.methods.hyperparameters import Hyper
         from factdrift.evaluation.methods.interface import Prepared
         from factdrift.evaluation.states.telling import Telling

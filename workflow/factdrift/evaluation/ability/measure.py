@@ -12,9 +12,9 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.ability.record import Ability
+from factdrift.evaluation.ability.settings import AbilitySettings
+from factdrift.evaluation.ability.tasks import run_tasks
 from factdrift.evaluation.questions.updates import draw
-from factdrift.evaluation.settings import AbilitySettings
-from factdrift.evaluation.tools.tasks import run_tasks
 from factdrift.models.deltas import Deltas
 from factdrift.models.loaded import Loaded
 from factdrift.models.perplexity import perplexity, pieces

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from factdrift.core.figures import save, subplots
+from factdrift.core.screen import grid
 from factdrift.evaluation.locators.table import Group
-from factdrift.evaluation.scores.intervals import grid
 from factdrift.klob.scoring.evaluate import ABOVE, Evaluation
 from factdrift.klob.scoring.report import HIGH, curve, high_control
 

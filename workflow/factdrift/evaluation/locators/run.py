@@ -38,7 +38,7 @@ from factdrift.models.loaded import Loaded
 from factdrift.models.memory import in_batches
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.locate_jobs import Settings
+    from factdrift.evaluation.locators.jobs import Settings
 
 _ABOUT = pa.schema([("granularity", pa.string()), ("units", pa.int64())])
 """Of the results of a batch; all must agree."""

@@ -12,7 +12,7 @@ from factdrift.core.paths import METHODS
 from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, files_of, read_given
 from factdrift.evaluation.methods.own import entries
 from factdrift.evaluation.methods.record import CONTEXT
-from factdrift.evaluation.skipped import Skipped
+from factdrift.evaluation.methods.skipped import Skipped
 from factdrift.models.names import model_files, split_name
 from factdrift.models.sizes import read_sizes
 

@@ -14,15 +14,15 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import CannotEdit
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import write_parquet
+from factdrift.evaluation.methods.skipped import Skipped
 from factdrift.evaluation.scores.conditions import condition_of
-from factdrift.evaluation.skipped import Skipped
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.models.names import check_same_weights
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
 from factdrift.tempripple.score import SELECTIONS, Key, grouped, report, within_cutoff
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.score_jobs import AnswerScores
+    from factdrift.evaluation.scores.jobs import AnswerScores
 
 PREDICTIONS = pa.schema(
     [

@@ -9,7 +9,7 @@ from typing import Any
 
 from factdrift.core.errors import CannotEdit
 from factdrift.core.owned import atomic_path
-from factdrift.evaluation.skipped import Skipped, skipped_methods
+from factdrift.evaluation.methods.skipped import Skipped, skipped_methods
 
 _NOTHING = {"edits": 0, "edit_seconds": 0.0, "evaluation_seconds": 0.0, "peak_mb": 0.0}
 

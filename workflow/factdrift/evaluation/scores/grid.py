@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from factdrift.core.screen import grid
 from factdrift.core.tables import database, sql, write_parquet
 from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.scores.intervals import grid
-from factdrift.evaluation.skipped import Skipped, skipped_methods
+from factdrift.evaluation.methods.skipped import Skipped, skipped_methods
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.tempripple.metrics import wilson
 

@@ -12,11 +12,12 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.core.owned import atomic_path
+from factdrift.core.screen import grid
 from factdrift.evaluation.ability.record import read_ability
 from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.scores.intervals import Interval, grid, interval
+from factdrift.evaluation.methods.skipped import Skipped
+from factdrift.evaluation.scores.intervals import Interval, interval
 from factdrift.evaluation.scores.table import left_out_line, skipped_lines
-from factdrift.evaluation.skipped import Skipped
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.bundled.known import recall_lines
 

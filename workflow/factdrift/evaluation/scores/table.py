@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from factdrift.core.owned import atomic_path, claim
+from factdrift.core.screen import grid
 from factdrift.evaluation.methods.record import title_of
+from factdrift.evaluation.methods.skipped import Skipped
 from factdrift.evaluation.scores.general import measured_lines, measured_values
-from factdrift.evaluation.scores.intervals import Interval, grid, interval
-from factdrift.evaluation.skipped import Skipped
+from factdrift.evaluation.scores.intervals import Interval, interval
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.bundled.known import recall_lines
 

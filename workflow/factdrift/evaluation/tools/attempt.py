@@ -16,11 +16,11 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.questions.updates import BLANK
 from factdrift.evaluation.states.edited import fresh
 from factdrift.models.alignment import AlignmentError, align
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import generate, next_tokens, score
+from factdrift.words.templates import BLANK
 
 TOP = 5
 """The number of continuations that are shown."""

@@ -17,7 +17,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.methods.artefacts.found import find_artefacts
+from factdrift.core.screen import grid
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, title_of
@@ -26,13 +26,13 @@ from factdrift.evaluation.questions import clozes, items, klob
 from factdrift.evaluation.questions.question import Benchmark, Question
 from factdrift.evaluation.questions.updates import Choice, draw, write_edits
 from factdrift.evaluation.run import Files, Run, evaluate
-from factdrift.evaluation.scores.intervals import grid
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.telling import Telling
+from factdrift.evaluation.tools.found import find_artefacts
 from factdrift.models.loaded import Loaded
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.tool_jobs import Ask
+    from factdrift.evaluation.tools.jobs import Ask
 
 SHOWN = 5
 """Answers that are printed in full."""

@@ -31,7 +31,7 @@ from factdrift.models.loaded import Loaded
 from factdrift.models.names import split_name
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.tool_jobs import Probe
+    from factdrift.evaluation.tools.jobs import Probe
 
 
 def probe(job: Probe) -> None:

@@ -19,8 +19,8 @@ import yaml
 from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import write_parquet
+from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.questions.question import Question
-from factdrift.evaluation.ways.prompts import filled
 from factdrift.tempripple.schemas import TASKS
 from factdrift.tempripple.score import CONDITIONS
 

@@ -31,7 +31,7 @@ from factdrift.models.moments import Moments, count_moments, read_moments
 from factdrift.models.texts import read_texts, written
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.tool_jobs import Tune
+    from factdrift.evaluation.tools.jobs import Tune
 
 OTHER = {"train": "test", "test": "train"}
 """Split that is tuned on -> split that is left for the evaluation."""

@@ -20,10 +20,10 @@ from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
 from factdrift.evaluation.questions.clozes import OWN
+from factdrift.evaluation.questions.prompts import filled, parsed
 from factdrift.evaluation.questions.question import Benchmark, Question, Way
 from factdrift.evaluation.tables import ANSWERS, run_id
 from factdrift.evaluation.ways.asked import Asked, Row, judged
-from factdrift.evaluation.ways.prompts import filled, parsed
 from factdrift.evaluation.ways.verdict import begins
 
 SHAPING = ("model", "temperature", "answer_tokens", "limit_param", "extra")

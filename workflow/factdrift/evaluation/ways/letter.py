@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from factdrift.evaluation.questions.prompts import filled, parsed
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.ways.asked import Asked, Row, judged
-from factdrift.evaluation.ways.prompts import filled, parsed
 from factdrift.models.deltas import Changes
 from factdrift.models.templated import untemplated
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.ways.asked import Asked, Row, judged
-from factdrift.evaluation.ways.prompts import filled
 from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence
 from factdrift.models.deltas import Changes
 from factdrift.models.scoring import score

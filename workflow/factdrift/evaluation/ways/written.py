@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from factdrift.evaluation.scores.fluency import fluency
+from factdrift.evaluation.questions.prompts import filled
 from factdrift.evaluation.session import SHOWN, Session
 from factdrift.evaluation.ways.asked import Asked, Row, judged
-from factdrift.evaluation.ways.prompts import filled
+from factdrift.evaluation.ways.fluency import fluency
 from factdrift.evaluation.ways.verdict import begins
 from factdrift.models.alignment import AlignmentError
 from factdrift.models.deltas import Changes

@@ -12,7 +12,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.states.plain import seeded
+from factdrift.evaluation.methods.seeds import seeded
 from factdrift.models.deltas import Deltas, applied
 from factdrift.models.loaded import Loaded
 from factdrift.models.templated import untemplated

@@ -57,10 +57,10 @@ class Try(TriesMethod, command="edit try"):
     def run(self) -> None:
         check_given("try", self.prompt, self.new_object, self.subject)
         with self.loaded() as model:
-            from factdrift.evaluation.methods.artefacts.found import find_artefacts
             from factdrift.evaluation.methods.interface import Edit
             from factdrift.evaluation.states.edited import check_layers
             from factdrift.evaluation.tools.attempt import attempt, find_around
+            from factdrift.evaluation.tools.found import find_artefacts
 
             hyper = self.hyper(model)
             if hyper.record.not_alone:
@@ -257,9 +257,9 @@ class LmEval(Job, command="answer lm-eval", beside="questions"):
     output: Annotated[Output, Flag("FOLDER")]
 
     def run(self) -> str | None:
+        from factdrift.evaluation.questions.prompts import check_prompt
         from factdrift.evaluation.scores.clozes import cloze_tests
         from factdrift.evaluation.tools.harness import cloze_tasks, question_tasks, write_tasks
-        from factdrift.evaluation.ways.prompts import check_prompt
 
         try:
             check_prompt("loglik", self.prompt)

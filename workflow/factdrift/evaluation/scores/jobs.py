@@ -37,8 +37,8 @@ class Scoring(Job, beside="models_"):
 
     def write_costs(self) -> None:
         """Writes `out_costs` and prints the methods that were skipped."""
+        from factdrift.evaluation.methods.skipped import Skipped, skipped_methods
         from factdrift.evaluation.scores.costs import write_costs
-        from factdrift.evaluation.skipped import Skipped, skipped_methods
 
         skipped = [Skipped(*each) for each in read_json(self.skipped, "--skipped", "a list such as []")]
         for line in skipped_methods(write_costs(self.costs, self.out_costs, skipped, self.strict)):
@@ -182,8 +182,8 @@ class AnswerScores(Job, command="answer scores"):
     output: Annotated[Output, "the scores", Flag("PARQUET")]
 
     def run(self) -> str:
+        from factdrift.evaluation.methods.skipped import Skipped
         from factdrift.evaluation.scores.answers import write_runs, write_scores
-        from factdrift.evaluation.skipped import Skipped
 
         skipped = [Skipped(*each) for each in _json(self.skipped, "--skipped", "[]")]
         write_runs(self.described(), self.out_runs, skipped, self.strict)
@@ -282,8 +282,8 @@ class AgainstEdits(Job, command="locate against-edits", beside="models_ located"
 
     def run(self) -> str:
         from factdrift.core.owned import atomic_path
-        from factdrift.evaluation.blocks import named
         from factdrift.evaluation.locators.gather import skipped
+        from factdrift.evaluation.methods.blocks import named
         from factdrift.evaluation.scores.against_edits import (
             compare,
             draw,
@@ -351,8 +351,8 @@ class Grid(Job, command="answer grid", beside="models_"):
 
     def run(self) -> str:
         from factdrift.core.owned import atomic_path
+        from factdrift.evaluation.methods.skipped import Skipped
         from factdrift.evaluation.scores.grid import lines, skipped_runs, write_grid
-        from factdrift.evaluation.skipped import Skipped
 
         table = write_grid(self.answers, self.made, self.output)
         without = [Skipped(*each) for each in _json(self.skipped, "--skipped", "[]")]

@@ -162,7 +162,7 @@ class Taught(Job, command="locate taught", beside="examples"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.questions.taught_klob import write_taught
+        from factdrift.evaluation.locators.taught import write_taught
 
         facts = write_taught(self.examples, self.wikifactdiff, self.limit, self.seed, self.output)
         return f"{self.output}: {facts:,} facts and chains"

@@ -23,7 +23,7 @@ from factdrift.models.names import folder_of
 from factdrift.models.running import Computing
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.tool_jobs import TriesMethod
+    from factdrift.evaluation.tools.jobs import TriesMethod
 
 
 def find_artefacts(job: TriesMethod, hyper: Hyper, model: Loaded) -> Artefacts:
