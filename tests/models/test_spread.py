@@ -73,6 +73,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     **{"ft": {"layers": [1], "steps": 2}, "ft_l": {"layers": [0], "norm_constraint": 0.1, "steps": 2}},
     **{"lora": {"steps": 2}, "grace": {"layer": 1, "steps": 2}, "ultraedit": {"layers": [1]}},
     "mend": {"blocks": 2, "rank": 4},
+    **{"merge": {"steps": 2}, "replay": {"steps": 2, "replayed": 2}},
+    "wise": {"layer": 1, "steps": 2, "contexts": 1, "margins": [0.1, 0.5, 0.3], "shard": 2, "lr": 0.5},
 }
 
 
@@ -121,7 +123,7 @@ def test_no_method_mixes_tensors_of_two_devices(family: str) -> None:
         generate(spread, [one.ids for one in sentences], [3] * len(EDITS))
         for method, given in SETTINGS.items():
             hyper = read_hyper(method, "tiny", given)
-            regime = "independent" if hyper.record.alone else "batch"
+            regime = "batch" if hyper.record.not_alone else "independent"
             made = edited(spread, EDITS, hyper, artefacts, regime)
             score(spread, sentences, made.changes, made.owner or list(range(len(EDITS))))
 

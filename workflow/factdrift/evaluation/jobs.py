@@ -22,6 +22,7 @@ from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
+    from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.methods.hyperparameters import Hyper
     from factdrift.evaluation.states.telling import Telling
     from factdrift.models.loaded import Loaded
@@ -275,8 +276,13 @@ class AsksChat(Asks):
 
     prompt: Annotated[str, Key("answer.prompts.letter")]
     written: Annotated[str, Key("answer.prompts.written")]
+    scoring: Annotated[tuple[str, ...], Key("answer.scoring")]
     # Another limit of the price or another server makes no request again.
     settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
+
+    def asked(self) -> Benchmark:
+        """The questions; items without options only if they are to be answered in writing."""
+        return self.read(open_="written" in self.scoring)
 
 
 class Requests(AsksChat, command="answer requests"):
@@ -288,7 +294,7 @@ class Requests(AsksChat, command="answer requests"):
         from factdrift.evaluation.ways.chat import Prompts, write_requests
 
         prompts = Prompts(self.prompt, self.written)
-        rows = write_requests(self.read(open_=True), prompts, self.settings, self.output)
+        rows = write_requests(self.asked(), prompts, self.settings, self.output)
         return f"{self.output}: {rows:,} requests"
 
 
@@ -304,7 +310,7 @@ class Read(AsksChat, command="answer read"):
         from factdrift.evaluation.ways.chat import Prompts, read_answers
 
         prompts = Prompts(self.prompt, self.written)
-        about = read_answers(self.read(open_=True), prompts, self.settings, self.answers, self.output)
+        about = read_answers(self.asked(), prompts, self.settings, self.answers, self.output)
         with atomic_path(self.out_run) as path:
             path.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
