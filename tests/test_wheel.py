@@ -77,7 +77,7 @@ def test_the_package_is_that_of_the_wheel_with_all_its_data(installed: Path, tmp
         (["klob", "templates"], "template"),
         (["klob", "score", "--help"], "usage"),
         (["chat", "ask", "--help"], "prices.yaml"),
-        (["edit", "run", "--help"], "usage"),
+        (["edit", "try", "--help"], "usage"),
     ],
 )
 def test_commands_work_in_any_folder(installed: Path, tmp_path: Path, arguments: list[str], said: str):

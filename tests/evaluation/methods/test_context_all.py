@@ -8,17 +8,14 @@ from typing import Any
 import pytest
 
 pytest.importorskip("torch", reason="language models are installed with `make models`")
-from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned
+from support.asking import ask
 from support.tiny_edits import EDITS
 from support.tiny_models import tiny_model, tiny_tokenizer
 from support.updates import edits as write_edits
 
-from factdrift.core.keys import read_settings
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared
-from factdrift.evaluation.run import Files, write_run
-from factdrift.evaluation.session import Job
-from factdrift.evaluation.settings import Settings
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.states.edited import edited
 
 TEXTS = [f"{edit.prompt} {edit.target}. " for edit in EDITS]
@@ -27,6 +24,12 @@ PROMPTS = ("Marta lives in", "Joe Biden, who comes from New Orleans, lives at th
 
 def hyper_of(**changes: Any) -> Hyper:
     return read_hyper("context_all", "tiny", changes)
+
+
+def left_out(edited: Edited) -> int:
+    """The most texts that did not fit before a prompt so far."""
+    assert edited.contexts is not None
+    return max(getattr(context, "left_out", 0) for context in edited.contexts)
 
 
 def tokens(text: str) -> int:
@@ -46,7 +49,7 @@ def test_all_come_before_each_prompt_in_their_order(regime: str) -> None:
     loaded = tiny_model("llama", positions=512)
     found = edited(loaded, EDITS, hyper_of(), Artefacts(), regime)
     assert found.before(0, PROMPTS) == found.before(4, PROMPTS) == ["".join(TEXTS)] * 3
-    assert (found.deltas, found.failed, found.left_out) == ({}, {}, 0)
+    assert (found.deltas, found.failed, left_out(found)) == ({}, {}, 0)
 
 
 def test_alone_it_is_the_prompt() -> None:
@@ -63,7 +66,7 @@ def test_the_oldest_are_left_out_for_lack_of_positions_and_counted(positions: in
     found = edited(loaded, EDITS, hyper_of(room=20), Artefacts(), "batch")
     expected = [by_hand(prompt, positions, 20) for prompt in PROMPTS]
     assert found.before(0, PROMPTS) == ["".join(TEXTS[first:]) for first in expected]
-    assert found.left_out == max(expected)
+    assert left_out(found) == max(expected)
     for prompt, context in zip(PROMPTS, found.before(0, PROMPTS), strict=True):
         assert not context or tokens(context + prompt) + 20 <= positions
     assert set(expected) != {0} or positions == 128
@@ -72,7 +75,7 @@ def test_the_oldest_are_left_out_for_lack_of_positions_and_counted(positions: in
 def test_nothing_fits_where_the_room_is_all_that_there_is() -> None:
     found = edited(tiny_model("llama", positions=64), EDITS, hyper_of(room=64), Artefacts(), "batch")
     assert found.before(0, PROMPTS) == [""] * 3
-    assert found.left_out == len(EDITS)
+    assert left_out(found) == len(EDITS)
 
 
 def test_what_is_superseded_is_gone() -> None:
@@ -84,16 +87,9 @@ def test_what_is_superseded_is_gone() -> None:
 
 
 def test_what_was_left_out_is_in_the_costs(tmp_path: Path) -> None:
-    path = write_edits(tmp_path)
-    write_aligned(
-        tiny_tokenizer(), "tiny", path, tmp_path / "aligned.parquet", tmp_path / "unaligned.parquet"
-    )
-    updates = read_updates(path, tmp_path / "unaligned.parquet")
-    settings = read_settings('{"regime": "batch", "group": 2, "length": 24}', Settings, "edit")
+    updates = read_edits(write_edits(tmp_path))
     for positions, least in ((512, 0), (72, 1)):
         loaded = tiny_model("llama", positions=positions)
-        job = Job(loaded, read_aligned(tmp_path / "aligned.parquet"), settings)
-        files = Files(tmp_path / "parts", tmp_path / "probes.parquet", tmp_path / "edits.parquet")
-        costs = write_run(job, updates, Prepared(hyper_of(room=24)), files)
-        assert max(part.get("left_out", 0) for part in costs) >= least
-        assert any("left_out" in part for part in costs) == bool(least)
+        told = ask(loaded, updates, tmp_path / str(positions), hyper_of(room=24), regime="batch", group=2)
+        assert max(part.get("left_out", 0) for part in told.costs) >= least
+        assert any("left_out" in part for part in told.costs) == bool(least)

@@ -22,8 +22,8 @@ from factdrift.evaluation.settings import Settings, check_regime
 from factdrift.models.running import RunsModel, Template
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.methods.hyperparameters import Hyper
+    from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.states.telling import Telling
     from factdrift.models.loaded import Loaded
 
