@@ -116,13 +116,13 @@ def measured(loaded: Loaded, method: str, facts: Sequence[Edit], steps: int | No
 
 def _measured(loaded: Loaded, hyper: Hyper, facts: Sequence[Edit], estimate: int) -> list[str]:
     """The cells of a method after its name."""
-    regime = "independent" if hyper.record.alone else "batch"
+    regime = "batch" if hyper.record.not_alone else "independent"
     # The totals of the second moments stay in the memory of the host; what solves with them is made at once.
     made = artefacts(loaded, hyper)
     single, megabytes, _ = timed(loaded, lambda: edited(loaded, facts[:1], hyper, made, regime))
     peak = peak_of(loaded, megabytes)
     again, _, _ = timed(loaded, lambda: edited(loaded, facts[:1], hyper, made, regime))
-    size = at_a_time(loaded, hyper, regime, len(facts))
+    size = len(facts) if regime == "batch" else at_a_time(loaded, hyper, len(facts))
     many = facts[:size]
     found, _, _ = timed(
         loaded,

@@ -75,10 +75,15 @@ def main() -> None:
 
 def _round(loaded: Loaded, state: Carried, facts: Sequence[Edit]) -> tuple[float, float, float, int]:
     """Seconds, operations of an edit, megabytes beyond what was in use before, and bytes that are kept."""
+
+    def put() -> dict[int, str]:
+        with state.put(facts) as placed:
+            return placed.made.failed
+
     with FlopCounterMode(display=False) as counter:
-        seconds, megabytes, failed = timed(loaded, lambda: state.more(facts))
+        seconds, megabytes, failed = timed(loaded, put)
     assert not failed, f"{len(failed)} edits have failed: {next(iter(failed.values()))}"
-    return seconds, counter.get_total_flops() / len(facts), megabytes, state.held()[0] or 0
+    return seconds, counter.get_total_flops() / len(facts), megabytes, state.size()[0] or 0
 
 
 def _told(found: Sequence[tuple[float, float, float, int]], edits: int, one: float) -> list[str]:

@@ -50,7 +50,7 @@ def test_hyperparameters_are_checked_before_any_job_is_looked_for(tmp_path: Path
 def test_adapters_are_kept_of_changes_that_they_can_hold(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"methods": ["none", "rome", "prompt"], "edit": {"keep": "adapters"}}
     said = snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds", **asked)
-    assert said.count("--out-adapters=results/") == 2
+    assert said.count("--out-adapters=results/") == 3
     assert "--out-adapters=results" not in snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds")
     for change in ({"methods": ["rome", "ft_l"]}, {"rome": {"precision": "weights"}}):
         said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, **asked | change)
@@ -65,7 +65,7 @@ def test_general_ability_is_measured_where_edits_meet_or_some_are_drawn(tmp_path
     for edit in ({"regime": "sequential"}, {"ability": {"sample": 4, "text": "held.txt"}}):
         said = snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds", **given, edit=edit)
         assert jobs(said)["edit_ability"] == 1
-        assert said.count("--ability=results/") == 2
+        assert said.count("--ability=results/") == 3
     corpus = {"moments": {"corpus": ["held.txt"]}}
     said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, **given, **corpus, edit=edit)
     assert "edit.ability.text: held.txt is also in moments.corpus" in said

@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from support.chat_server import ChatServer, chat_serving
 from support.questions import items, write_tables
+from support.updates import edits
 
 from factdrift.cli import main
 from factdrift.core.keys import default_of
+from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.items import read_items
 
 PROMPT = default_of("answer.prompts.letter")
@@ -48,10 +50,10 @@ class Bench:
     def run(self, *words: str, **chat: Any) -> int:
         return main([*words, "--settings", json.dumps({**self.chat, **chat})])
 
-    def ask(self, named: Sequence[str] = (), **chat: Any) -> list[dict[str, Any]]:
+    def ask(self, named: Sequence[str] = (), of: Sequence[str] = (), **chat: Any) -> list[dict[str, Any]]:
         """The answers, by the three commands of the workflow."""
         requests, answers = self.folder / "requests.parquet", self.folder / "answers.parquet"
-        named = [*OF_ITEMS, str(self.items), "--prompt", PROMPT, *named]
+        named = [*(of or (*OF_ITEMS, str(self.items))), "--prompt", PROMPT, *named]
         assert self.run("answer", "requests", *named, "-o", str(requests), **chat) == 0
         store = ["--requests", str(requests), "--store", str(self.folder / "store"), "-o", str(answers)]
         assert self.run("chat", "ask", *store, **chat) == 0
@@ -148,3 +150,22 @@ def test_answers_to_other_questions_are_refused(
     out = ["--out-run", str(tmp_path / "r.json"), "-o", str(tmp_path / "o.parquet")]
     assert bench.run("answer", "read", *named, *out) == 1
     assert "no answers to the questions about these items" in capsys.readouterr().err
+
+
+def test_what_has_no_options_is_written(tmp_path: Path, server: ChatServer) -> None:
+    """Clozes of updates and of their neighbours, each once, without and with the new fact before them."""
+    bench, path = Bench(tmp_path, server.url), edits(tmp_path, limit=2)
+    rows = bench.ask(of=("--benchmark", "updates", "--questions", str(path)))
+    benchmark = read_edits(path)
+    own = [each for each in benchmark.questions if each.ways == ("written",)]
+    others = [each for each in benchmark.questions if each.role in ("nearest", "random")]
+    asked = Counter((row["method"], row["question"]) for row in rows)
+    assert asked == Counter((state, each.id) for state in ("none", "context") for each in (*own, *others))
+    assert {(row["way"], row["correct"], row["output"]) for row in rows} == {
+        ("written", False, "I do not know.")
+    }
+    sent = pq.read_table(tmp_path / "requests.parquet").to_pylist()
+    (told,) = [json.loads(row["body"]) for row in sent if row["request"] == f"context {own[0].id}"]
+    text = told["messages"][0]["content"]
+    assert text.startswith(f"{own[0].context.strip()}\nComplete the statement")
+    assert text.endswith(own[0].prompt)
