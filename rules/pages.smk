@@ -5,17 +5,7 @@ and sentences. What was not built is not shown. Outputs: results/report.html; re
 """
 
 
-def page_layout(pages, *beside):
-    """The templates, styles and scripts of pages, which no fingerprint covers, and files `beside` them."""
-    files = (*Path(PACKAGE, "pages", pages, "templates").iterdir(), PACKAGE / "pages" / "palette.css")
-    return sorted(map(str, (*files, *beside)))
-
-
-def shown_products(wildcards):
-    """The products that the page shows besides the dataset."""
-    judged = Path(PAIR, "audit", "judged.json")
-    names = [name for product in products() if product.section for name in product.names]
-    return [*built_or_asked(names), *([str(judged)] if judged.is_file() else [])]
+include: "inputs/pages.smk"
 
 
 rule report_page:

@@ -32,7 +32,7 @@ def locator_weights(wildcards):
 def located(file, **wildcards):
     """A file in the folder of each locator and model; `wildcards` of the file's name have several values."""
     folders = {"edited": edited_models(), "locator": LOCATE_PLAN.run}
-    return expand("results/{{pair}}/locate/{edited}/{locator}/" + file, **folders, **wildcards)
+    return expand(f"results/{{{{pair}}}}/locate/{{edited}}/{{locator}}/{file}", **folders, **wildcards)
 
 
 def locate_shards():
