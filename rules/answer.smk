@@ -24,7 +24,12 @@ rule answer_requests:
     resources:
         **request("answer requests"),
     params:
-        **given("answer requests", benchmark="{benchmark}", limit=of_benchmark("limit", CHAT_QUESTIONS)),
+        **given(
+            "answer requests",
+            benchmark="{benchmark}",
+            limit=of_benchmark("limit", CHAT_QUESTIONS),
+            reads=benchmark_code,
+        ),
     shell:
         job("answer requests", without="edits facts")
 
@@ -44,7 +49,12 @@ rule answer_read:
     resources:
         **request("answer read"),
     params:
-        **given("answer read", benchmark="{benchmark}", limit=of_benchmark("limit", CHAT_QUESTIONS)),
+        **given(
+            "answer read",
+            benchmark="{benchmark}",
+            limit=of_benchmark("limit", CHAT_QUESTIONS),
+            reads=benchmark_code,
+        ),
     shell:
         job("answer read", without="edits facts")
 

@@ -47,7 +47,7 @@ rule evaluate:
     params:
         **given(
             "evaluate",
-            **MODEL_PARAMS,
+            **MODEL_PARAMS | {"weights": asked_weights},
             benchmark=of_benchmark("benchmark"),
             method=method_given,
             set=method_values(),
@@ -84,7 +84,7 @@ use rule evaluate as evaluate_stream with:
     params:
         **given(
             "evaluate",
-            **MODEL_PARAMS,
+            **MODEL_PARAMS | {"weights": asked_weights},
             benchmark=of_benchmark("benchmark", STREAM_QUESTIONS),
             method=method_given,
             set=method_values(),

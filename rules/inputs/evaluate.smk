@@ -2,45 +2,38 @@
 
 from factdrift.core.keys import settings_of
 from factdrift.evaluation.methods.record import UNEDITED
+from factdrift.evaluation.questions.record import records
 from factdrift.evaluation.settings import Settings, fields_of
 
-KLOB = [f"results/{{pair}}/locate/klob_{name}.parquet" for name in "cr"]
-EDITS = "results/{pair}/edit/edits.parquet"
-STREAM_EDITS = f"{STREAM}/edit/edits.parquet"
+KLOB = records()["klob"].questions
+EDITS = records()["updates"].questions[0]
 
-QUESTIONS = {
-    "updates": {"questions": EDITS},
-    "blocks": {"benchmark": "updates", "questions": "results/{pair}/locate/edits.parquet", "blocks": True},
-    "klob": {"questions": KLOB, "edits": EDITS},
-    "tempripple": {
-        "questions": "results/{pair}/tempripple/tr_items.parquet",
-        "facts": "results/{pair}/tempripple/tr_facts.parquet",
-        "limit": config["answer"]["limit"],
-    },
+
+def tables_of(record, **own):
+    """The fields of `evaluate` that a benchmark has: its tables, and how it is asked."""
+    tables = {
+        field: getattr(record, field) for field in ("questions", "edits", "facts") if getattr(record, field)
+    }
+    limit = config["answer"]["limit"] if record.options else 0
+    return {**tables, "limit": limit, "stream": record.by_interval, **own}
+
+
+QUESTIONS = {name: tables_of(record) for name, record in records().items() if not record.of_stream}
+QUESTIONS["blocks"] = {
+    "benchmark": "updates",
+    "questions": ["results/{pair}/locate/edits.parquet"],
+    "blocks": True,
 }
 """Benchmark -> fields of `evaluate`, of a pair of dates."""
 
-STREAM_QUESTIONS = {
-    "stream": {"questions": STREAM_EDITS, "stream": True},
-    "asof": {
-        "questions": f"{STREAM}/asof.parquet",
-        "edits": STREAM_EDITS,
-        "limit": config["answer"]["limit"],
-    },
-    "tempripple": {
-        "questions": f"{PAIR}/tempripple/tr_items.parquet",
-        "edits": STREAM_EDITS,
-        "limit": config["answer"]["limit"],
-        "stream": True,
-    },
+STREAM_QUESTIONS = {name: tables_of(record) for name, record in records().items() if record.of_stream} | {
+    name: tables_of(record, edits=f"{STREAM}/edit/edits.parquet", facts=[], stream=True)
+    for name, record in records().items()
+    if not record.of_stream
 }
-"""Benchmark -> fields of `evaluate`, of a stream."""
+"""Benchmark -> fields of `evaluate`, of a stream; those of a pair are asked after each of its intervals."""
 
-
-CHAT_QUESTIONS = {
-    **{name: QUESTIONS[name] for name in ("updates", "klob", "tempripple")},
-    "asof": STREAM_QUESTIONS["asof"],
-}
+CHAT_QUESTIONS = {name: tables_of(record) for name, record in records().items() if not record.by_interval}
 """Benchmark -> what a chat model is asked, without edits."""
 
 
@@ -75,9 +68,21 @@ def of_benchmark(field, benchmarks=QUESTIONS):
             return otherwise.get(field, [])
         value = fields.get(field, otherwise.get(field, []))
         paths = [value] if isinstance(value, str) else value
-        return [path.format(**wildcards) for path in paths] if isinstance(paths, list) else value
+        named = {"pair": f"{OLD}_{NEW}", "stream": STREAM, **wildcards}
+        return [path.format(**named) for path in paths] if isinstance(paths, list) else value
 
     return of
+
+
+def asked_weights(wildcards):
+    """A parameter that changes with the model's files, and with the code of its method and of the benchmark."""
+    return edited_weights(wildcards) + benchmark_code(wildcards)
+
+
+def benchmark_code(wildcards):
+    """A fingerprint of the code that reads a benchmark."""
+    fields = {**QUESTIONS, **STREAM_QUESTIONS}[wildcards.benchmark]
+    return of_module(records()[fields.get("benchmark", wildcards.benchmark)].module())
 
 
 def asking_settings(wildcards):
@@ -186,6 +191,10 @@ def scored(benchmark, states, root="results/{pair}"):
 def grid_files(form):
     """A file of each job of `answer.benchmarks`, in all states."""
     chosen = config["answer"]["benchmarks"]
+    if unknown := set(chosen) - records().keys():
+        raise WorkflowError(
+            f"configuration: answer.benchmarks: {min(unknown)}: no such benchmark; there are {', '.join(records())}"
+        )
     states = lambda name: [*UNEDITED, *(method for method in PLAN.methods(name) if method not in UNEDITED)]
     of_pair_ = [
         file for benchmark in chosen if benchmark in QUESTIONS for file in answered(benchmark, states, form)

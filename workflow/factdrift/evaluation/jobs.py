@@ -271,7 +271,7 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
         return frozenset(map(str, (*subjects["train"], *subjects["validation"])))
 
 
-class AsksChat(Asks):
+class AsksChat(Asks, beside="reads"):
     """A command about what a chat model is asked."""
 
     prompt: Annotated[str, Key("answer.prompts.letter")]

@@ -44,7 +44,7 @@ class Choosing(Job):
 class Asks(Job):
     """A command that reads the questions of a benchmark."""
 
-    benchmark: Literal["updates", "stream", "tempripple", "asof", "klob"]
+    benchmark: Annotated[str, "a name (config/benchmarks)"]
     questions: Annotated[
         Paths, "edits of `edit dataset` or `edit stream-edits`; tr_items; asof; or klob_c and klob_r"
     ]
@@ -57,17 +57,11 @@ class Asks(Job):
 
     def read(self, open_: bool = False) -> Benchmark:
         """The questions, with the edits that they are about; `open_`: also items without options."""
-        from factdrift.evaluation.questions import clozes, items, klob
+        from factdrift.evaluation.questions.question import Tables
+        from factdrift.evaluation.questions.record import read
 
-        told = clozes.read_edits(self.edits) if self.edits else None
-        if self.benchmark in ("updates", "stream"):
-            return clozes.read_edits(self.questions[0])
-        if self.benchmark == "klob":
-            return klob.read_sentences(self.questions, told)
-        rows = items.read_items(self.questions[0], self.limit, self.seed, open_)
-        if self.benchmark == "asof":
-            return items.of_chains(rows, told)
-        return items.of_statements(rows, self.facts)
+        tables = Tables(self.questions, self.edits, self.facts, self.limit, self.seed, open_)
+        return read(self.benchmark, tables)
 
 
 class Adjusted(Job, beside="values"):

@@ -28,7 +28,8 @@ from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.keeping import Keeping
 from factdrift.evaluation.methods.interface import Edit
 from factdrift.evaluation.plan import Asking, Step
-from factdrift.evaluation.questions.question import OF_ITEMS, WAYS, Benchmark, Way, ways_of
+from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, ways_of
+from factdrift.evaluation.questions.record import record_of
 from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import at_a_time
 from factdrift.evaluation.states.placed import Lasting, Placed, State
@@ -117,7 +118,7 @@ class Run:
         """What the rows depend on, and an id of it."""
         settings = msgspec.to_builtins(self.session.settings)
         asked = {key: value for key, value in settings.items() if key.startswith("answer_")}
-        found = {**telling.meta(self.session), **(asked if self.benchmark.name in OF_ITEMS else {})}
+        found = {**telling.meta(self.session), **(asked if record_of(self.benchmark.name).options else {})}
         return {"run_id": run_id(found), **found}
 
 

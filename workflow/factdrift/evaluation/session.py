@@ -15,7 +15,8 @@ from typing import Any
 import torch
 
 from factdrift.evaluation.ability.record import Ability
-from factdrift.evaluation.questions.question import OF_UPDATES, Benchmark
+from factdrift.evaluation.questions.question import Benchmark
+from factdrift.evaluation.questions.record import record_of
 from factdrift.evaluation.settings import Settings
 from factdrift.models.alignment import AlignmentError, Sentence, align
 from factdrift.models.deltas import Changes
@@ -142,7 +143,7 @@ def excluded(loaded: Loaded, benchmark: Benchmark) -> dict[str, str]:
     Of updates only; of other edits that is a reason to fail.
     """
     reasons: dict[str, str] = {}
-    if benchmark.name not in OF_UPDATES:
+    if not record_of(benchmark.name).of_updates:
         return reasons
     for edit in benchmark.edits:
         try:

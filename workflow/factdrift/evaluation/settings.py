@@ -8,7 +8,8 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.questions.prompts import check_prompt
-from factdrift.evaluation.questions.question import OF_ITEMS, Way
+from factdrift.evaluation.questions.question import Way
+from factdrift.evaluation.questions.record import record_of
 from factdrift.models.running import Computing
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -49,10 +50,10 @@ class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 def fields_of(benchmark: str, edits: bool) -> str:
     """The fields of Settings on which the answers to a benchmark depend; `edits`: in a state with edits."""
-    unused = {"stream"} if benchmark != "stream" or not edits else set()
+    unused = set() if edits and record_of(benchmark).by_interval else {"stream"}
     if not edits:
         unused |= {"regime", "group"}
-    if benchmark not in OF_ITEMS:
+    if not record_of(benchmark).options:
         unused |= {each for each in Settings.__struct_fields__ if each.startswith("answer_")}
     return " ".join(each for each in Settings.__struct_fields__ if each not in unused)
 

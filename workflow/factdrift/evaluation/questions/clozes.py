@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.evaluation.methods.interface import Edit
-from factdrift.evaluation.questions.question import Benchmark, Question, probe_id
+from factdrift.evaluation.questions.question import Benchmark, Question, Tables, probe_id
 
 OWN = ("update", "generalization")
 """Roles of probes on the clozes of the update itself."""
@@ -29,6 +29,11 @@ def read_edits(path: Path) -> Benchmark:
         list(map(edit_of, rows)),
         {row["edit"]: row for row in rows} if stream else {},
     )
+
+
+def read(tables: Tables) -> Benchmark:
+    """The edits of one table, and all that is asked about them."""
+    return read_edits(tables.questions[0])
 
 
 def edit_of(row: dict[str, Any]) -> Edit:

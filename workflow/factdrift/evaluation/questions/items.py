@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.interface import Edit
-from factdrift.evaluation.questions.question import Benchmark, Question
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 from factdrift.models.alignment import find_subject
 from factdrift.streams.schemas import ASOF
 from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, Row, read_rows, row_id
@@ -109,3 +110,17 @@ def edits_of(items: Sequence[Row], facts: Path) -> list[Edit]:
             raise InputError(f"{facts}: the context of {name} does not name its subject: {context!r}")
         edits.append(Edit(name, prompt, fact["s_label"], fact["o_label"]))
     return edits
+
+
+def read_tempripple(tables: Tables) -> Benchmark:
+    """TempRIPPLE's items, with the new facts as edits."""
+    return of_statements(_items(tables), tables.facts)
+
+
+def read_asof(tables: Tables) -> Benchmark:
+    """Questions with a date, with the edits of a stream."""
+    return of_chains(_items(tables), read_edits(tables.edits) if tables.edits else None)
+
+
+def _items(tables: Tables) -> list[Row]:
+    return read_items(tables.questions[0], tables.limit, tables.seed, tables.open_)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from factdrift.evaluation.questions.question import Benchmark, Question
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.question import Benchmark, Question, Tables
 
 
 def read_sentences(tables: Sequence[Path], edits: Benchmark | None = None) -> Benchmark:
@@ -29,3 +30,8 @@ def read_sentences(tables: Sequence[Path], edits: Benchmark | None = None) -> Be
         for place, sentence in enumerate(example["sentences"])
     ]
     return Benchmark("klob", questions, edits.edits if edits else ())
+
+
+def read(tables: Tables) -> Benchmark:
+    """The sentences, with the updates that a model may have been told."""
+    return read_sentences(tables.questions, read_edits(tables.edits) if tables.edits else None)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from factdrift.evaluation.questions.record import record_of
 
 if TYPE_CHECKING:
     from factdrift.evaluation.methods.interface import Edit
@@ -12,14 +15,7 @@ if TYPE_CHECKING:
 Way = Literal["loglik", "letter", "written"]
 """How a question is asked: for the likelihoods of its targets, for a letter, in writing."""
 
-OF_UPDATES = ("updates", "stream", "klob")
-"""Benchmarks whose edits are updates of a dataset."""
-
 WAYS: tuple[Way, ...] = ("loglik", "letter", "written")
-
-
-OF_ITEMS = ("tempripple", "asof")
-"""Benchmarks whose questions have options."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +71,22 @@ class Benchmark:
         )
 
 
-def ways_of(benchmark: Benchmark, scoring: Sequence[Way]) -> list[Way]:
-    """In which ways a benchmark is asked; `scoring`: those of the configuration.
+class Tables(NamedTuple):
+    """Where the questions of a benchmark are read from, and which of them."""
 
-    Updates are asked for the likelihoods and the continuations that their scores need, whatever it is.
-    """
-    wanted = WAYS if benchmark.name == "updates" else scoring
-    return [way for way in WAYS if way in wanted or (way == "loglik" and benchmark.name not in OF_ITEMS)]
+    questions: Sequence[Path]
+    edits: Path | None = None
+    """A table EDITS or STREAM_EDITS that the questions are about, if it is not their own."""
+    facts: Path | None = None
+    limit: int = 0
+    """Questions of a kind, drawn with the seed; 0 for all."""
+    seed: int = 0
+    open_: bool = False
+    """Whether questions without options are among them."""
+
+
+def ways_of(benchmark: Benchmark, scoring: Sequence[Way]) -> list[Way]:
+    """In which ways a benchmark is asked; `scoring`: those of the configuration."""
+    record = record_of(benchmark.name)
+    wanted = WAYS if record.all_ways else scoring
+    return [way for way in WAYS if way in wanted or (way == "loglik" and not record.options)]

@@ -22,8 +22,8 @@ from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Prepared
 from factdrift.evaluation.methods.record import CONTEXT, UNEDITED, title_of
 from factdrift.evaluation.plan import grouped, unedited
-from factdrift.evaluation.questions import clozes, items, klob
-from factdrift.evaluation.questions.question import Benchmark, Question
+from factdrift.evaluation.questions.question import Benchmark, Question, Tables
+from factdrift.evaluation.questions.record import read, record_of
 from factdrift.evaluation.questions.updates import Choice, draw, write_edits
 from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.session import Session, excluded
@@ -36,14 +36,6 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Answers that are printed in full."""
-
-PLACES = {
-    "updates": ("{pair}/edit/edits.parquet", "results/edit_scores.parquet"),
-    "tempripple": ("{pair}/tempripple/tr_items.parquet", "results/tempripple.parquet"),
-    "asof": ("streams/*/asof.parquet", "results/asof.parquet"),
-    "klob": ("{pair}/klob_c.parquet", "klob"),
-}
-"""Benchmark -> where the workflow has its questions, and a target that makes them."""
 
 Row = dict[str, Any]
 
@@ -66,37 +58,40 @@ def cell(job: Ask) -> Iterator[str]:
 
 def _read(job: Ask, folder: Path) -> Benchmark:
     """All questions of the benchmark, from the newest build under `job.results`."""
-    pattern, target = PLACES[job.benchmark]
-    paths = [*job.results.glob(pattern.format(pair="*"))]
-    if not paths and job.benchmark == "updates" and job.dataset.is_file():
-        paths = [folder / "edits.parquet"]
-        write_edits(job.dataset, paths[0], Choice())
-    if not paths:
+    record = record_of(job.benchmark)
+    first, *others = record.questions
+    found = _newest(job, first)
+    if found is None and record.of_updates and not record.edits and job.dataset.is_file():
+        path = folder / "edits.parquet"
+        write_edits(job.dataset, path, Choice())
+        return read(job.benchmark, Tables([path]))
+    if found is None:
         raise InputError(
-            f"--benchmark: {job.benchmark}: no {job.results}/{pattern.format(pair='*')}; build it with "
-            f"`snakemake --cores all {target}`, or name the folder with --results"
+            f"--benchmark: {job.benchmark}: no {_pattern(job, first)}; build it with `snakemake --cores all "
+            f"{record.target}`, or name the folder with --results"
         )
-    path = max(paths, key=lambda each: each.stat().st_mtime)
-    if job.benchmark == "updates":
-        return clozes.read_edits(path)
-    if job.benchmark == "klob":
-        edits = _beside(path.parent / "edit/edits.parquet", job, "results/edit_scores.parquet")
-        tables = [path, path.with_name("klob_r.parquet")]
-        return klob.read_sentences(tables, clozes.read_edits(edits) if edits else None)
-    rows = items.read_items(path, open_=job.way == "written")
-    if job.benchmark == "asof":
-        edits = _beside(path.parent / "edit/edits.parquet", job, "results/stream_scores.parquet")
-        return items.of_chains(rows, clozes.read_edits(edits) if edits else None)
-    return items.of_statements(rows, path.with_name("tr_facts.parquet"))
+    edits = None
+    if record.edits and job.state not in UNEDITED:
+        edits = _newest(job, record.edits)
+        if edits is None:
+            target = record_of("stream" if record.of_stream else "updates").target
+            raise InputError(
+                f"--state: {job.state}: no {_pattern(job, record.edits)}; make it with `snakemake --cores "
+                f"all {target}`"
+            )
+    facts = _newest(job, record.facts) if record.facts else None
+    more = [path for path in (_newest(job, each) for each in others) if path]
+    return read(job.benchmark, Tables([found, *more], edits, facts, open_=job.way == "written"))
 
 
-def _beside(path: Path, job: Ask, target: str) -> Path | None:
-    """The edits that the questions are asked with; None for a model that is told none."""
-    if job.state in UNEDITED:
-        return None
-    if not path.is_file():
-        raise InputError(f"--state: {job.state}: no {path}; make it with `snakemake --cores all {target}`")
-    return path
+def _pattern(job: Ask, path: str) -> str:
+    """Where a file of the workflow is in some build."""
+    return path.format(pair="*", stream="results/streams/*").replace("results/", f"{job.results}/", 1)
+
+
+def _newest(job: Ask, path: str) -> Path | None:
+    pattern = _pattern(job, path).removeprefix(f"{job.results}/")
+    return max(job.results.glob(pattern), key=lambda each: each.stat().st_mtime, default=None)
 
 
 def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
@@ -108,7 +103,7 @@ def _drawn(job: Ask, benchmark: Benchmark, model: Loaded) -> Benchmark:
     asked = sorted(asked, key=lambda each: draw("ask", job.seed, each.id))[: job.limit or None]
     about = {each.edit for each in asked}
     edits = [each for each in benchmark.edits if each.id in about]
-    if job.benchmark == "klob":
+    if not edits:  # the questions are about none: they are asked after some others
         edits = list(benchmark.edits[: max(job.limit, 1)])
     return dataclasses.replace(benchmark, questions=asked, edits=edits)
 

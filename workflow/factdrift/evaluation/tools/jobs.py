@@ -93,7 +93,7 @@ class Ask(TriesMethod, command="ask"):
 
     model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(by_place=True)]
     method: Annotated[str, Flag(by_hand=True)] = "none"
-    benchmark: Literal["updates", "tempripple", "asof", "klob"] = "updates"
+    benchmark: Annotated[str, "a name (config/benchmarks)"] = "updates"
     state: Annotated[str, "none, context, or an editing method"] = "none"
     way: Annotated[Way, "likelihoods, a letter, or what the model writes"] = "loglik"
     limit: Annotated[int, "questions, drawn with the seed; 0 for all"] = 20
