@@ -54,7 +54,7 @@ rule edit_scores:
         **scored("updates", all_methods),
         models_=some_models,
         edits="results/{pair}/edit/edits.parquet",
-        costs=answered("updates", all_methods, "json"),
+        costs=answered("updates", editing, "json"),
         ability=(
             expand("results/{{pair}}/edit/{edited}/ability.json", edited=edited_models())
             if ability_measured()

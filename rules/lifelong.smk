@@ -65,7 +65,7 @@ rule stream_scores:
         **scored("stream", all_methods, STREAM),
         models_=some_models,
         edits=f"{STREAM}/edit/edits.parquet",
-        costs=answered("stream", all_methods, "json", STREAM),
+        costs=answered("stream", editing, "json", STREAM),
     output:
         out_scores=f"{STREAM}/stream_scores.parquet",
         out_intervals=f"{STREAM}/edit/intervals.parquet",

@@ -177,9 +177,14 @@ def unedited(name):
     return ["none"]
 
 
+def editing(name):
+    """The methods that can edit a model."""
+    return [method for method in PLAN.methods(name) if method != "none"]
+
+
 def all_methods(name):
     """`none`, and the methods that can edit a model."""
-    return ["none", *(method for method in PLAN.methods(name) if method != "none")]
+    return ["none", *editing(name)]
 
 
 def scored(benchmark, states, root="results/{pair}"):
@@ -195,7 +200,7 @@ def grid_files(form):
         raise WorkflowError(
             f"configuration: answer.benchmarks: {min(unknown)}: no such benchmark; there are {', '.join(records())}"
         )
-    states = lambda name: [*UNEDITED, *(method for method in PLAN.methods(name) if method not in UNEDITED)]
+    states = lambda name: [*UNEDITED, *editing(name)]
     of_pair_ = [
         file for benchmark in chosen if benchmark in QUESTIONS for file in answered(benchmark, states, form)
     ]

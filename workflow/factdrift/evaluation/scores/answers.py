@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import CannotEdit
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import write_parquet
+from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.methods.skipped import Skipped
 from factdrift.evaluation.scores.conditions import condition_of
 from factdrift.evaluation.tables import ANSWERS
@@ -106,31 +108,30 @@ def write_scores(job: AnswerScores) -> int:
 
 
 def predictions(answers: Sequence[Path], runs: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """PREDICTIONS of runs, in their order; in each by way of scoring, condition and item.
+    """PREDICTIONS of runs, in their order; those of an unedited model together.
 
-    `runs`: the description of each run, whose answers are at the same place.
+    In each by way of scoring, condition and item. `runs`: the description of each run, whose answers are at
+    the same place.
     """
-    tables = [PREDICTIONS.empty_table()]
+    groups: dict[tuple[str, str], list[Row]] = {}
     for path, run in zip(answers, runs, strict=True):
-        rows = [
-            {
-                **{name: row[name] for name in ("model", "output", "parsed", "correct", "reason")},
-                "run_id": run.get("run_id"),
-                "scoring": row["way"],
-                "condition": condition_of(row["method"]),
-                "item_id": row["question"],
-                "logprobs": row["logprobs"]
-                and [
-                    mean * (count if run["answer_normalise"] == "sum" else 1)
-                    for mean, count in zip(row["logprobs"], row["tokens"], strict=True)
-                ],
-            }
-            for row in pq.read_table(path, schema=ANSWERS).to_pylist()
-            if row["way"] != "written"
-        ]
-        rows.sort(key=lambda row: (row["scoring"], row["condition"], row["item_id"]))
-        tables.append(pa.Table.from_pylist(rows, schema=PREDICTIONS))
-    return pa.concat_tables(tables).combine_chunks()
+        for row in pq.read_table(path, schema=ANSWERS).to_pylist():
+            if row["way"] == "written":
+                continue
+            logprobs = row["logprobs"]
+            if logprobs and run["answer_normalise"] == "sum":
+                logprobs = [mean * count for mean, count in zip(logprobs, row["tokens"], strict=True)]
+            group = row["model"], "" if row["method"] in UNEDITED else row["method"]
+            groups.setdefault(group, []).append(
+                {
+                    **{name: row[name] for name in ("model", "output", "parsed", "correct", "reason")},
+                    **{"run_id": run.get("run_id"), "scoring": row["way"], "item_id": row["question"]},
+                    **{"condition": condition_of(row["method"]), "logprobs": logprobs},
+                }
+            )
+    order = operator.itemgetter("scoring", "condition", "item_id")
+    rows = [row for group in groups.values() for row in sorted(group, key=order)]
+    return pa.Table.from_pylist(rows, schema=PREDICTIONS)
 
 
 def _of_key(counts: Mapping[str, Mapping[Key, int]], key: Key) -> Row:
