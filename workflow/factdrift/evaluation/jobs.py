@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -257,7 +258,10 @@ class Evaluate(Asks, RunsMethod, command="evaluate"):
         tellings = []
         for layer in range(model.spec.layers):
             hyper = hyper_at(self.method, model.name, self.set, layer, lambda: model.spec)
-            tellings.append(Telling(self.prepared(hyper, model), regime, named(self.method, layer)))
+            prepared = Prepared(hyper, digests=self.digests(hyper, model))
+            # The second moments of all blocks are more than fits into memory at a time.
+            read = partial(self.artefacts, hyper, model)
+            tellings.append(Telling(prepared, regime, named(self.method, layer), artefacts=read))
         return tellings
 
     def _trained(self, hyper: Hyper) -> frozenset[str] | None:

@@ -14,7 +14,7 @@ from factdrift.models.running import RunsModel
 
 if TYPE_CHECKING:
     from factdrift.evaluation.methods.hyperparameters import Hyper
-    from factdrift.evaluation.methods.interface import Prepared
+    from factdrift.evaluation.methods.interface import Artefacts, Prepared
     from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.questions.updates import Choice
     from factdrift.models.loaded import Loaded
@@ -97,29 +97,52 @@ class RunsMethod(RunsModel, Adjusted):
         Raises CannotEdit if a job has written a reason in the place of a file, and InputError if one is
         missing.
         """
-        from factdrift.evaluation.checkpoints import digest
-        from factdrift.evaluation.methods.artefacts.prefixes import read_prefixes
-        from factdrift.evaluation.methods.interface import Artefacts, Prepared
-        from factdrift.evaluation.methods.mend_editor import read_hypernet
-        from factdrift.models.moments import check_counted, read_moments
+        from factdrift.evaluation.methods.interface import Prepared
 
-        wanted = {option: getattr(self, option) for option in needs(hyper)}
-        for option, path in wanted.items():
-            if path is None:
-                raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
-        moments = {}
-        if folder := wanted.get("moments"):
-            check_counted(folder, hyper.layers)
-            moments = {layer: folder / f"{layer}.safetensors" for layer in hyper.layers}
+        return Prepared(hyper, self.artefacts(hyper, model), self.digests(hyper, model))
+
+    def digests(self, hyper: Hyper, model: Loaded) -> dict[str, str | None]:
+        """Digests of the files that the method needs; None for those that it does not."""
+        from factdrift.evaluation.checkpoints import digest
+
+        files = {option: [path] for option, path in self._needed(hyper, model).items()}
+        if "moments" in files:
+            files["moments"] = list(self._moments(hyper).values())
+        return {option: digest(files.get(option, [])) for option in ("moments", "prefixes", "mend")}
+
+    def artefacts(self, hyper: Hyper, model: Loaded) -> Artefacts:
+        """What the method needs besides the model, read from its files; raises as `prepared`."""
+        from factdrift.evaluation.methods.artefacts.prefixes import read_prefixes
+        from factdrift.evaluation.methods.interface import Artefacts
+        from factdrift.evaluation.methods.mend_editor import read_hypernet
+        from factdrift.models.moments import read_moments
+
+        wanted = self._needed(hyper, model)
+        moments = self._moments(hyper) if "moments" in wanted else {}
         prefixes, mend = wanted.get("prefixes"), wanted.get("mend")
-        artefacts = Artefacts(
+        return Artefacts(
             prefixes=read_prefixes(prefixes, model) if prefixes else ("",),
             moments={layer: read_moments(path, model) for layer, path in moments.items()},
             mend=read_hypernet(mend, model) if mend else None,
         )
-        files = {"moments": list(moments.values()), "prefixes": [prefixes] if prefixes else []}
-        files["mend"] = [mend] if mend else []
-        return Prepared(hyper, artefacts, {name: digest(paths) for name, paths in files.items()})
+
+    def _needed(self, hyper: Hyper, model: Loaded) -> dict[str, Path]:
+        """Option -> file or folder that the method needs; raises InputError if one is not named."""
+        wanted = {}
+        for option in needs(hyper):
+            path = getattr(self, option)
+            if path is None:
+                raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
+            wanted[option] = path
+        return wanted
+
+    def _moments(self, hyper: Hyper) -> dict[int, Path]:
+        """Block -> file of its second moments."""
+        from factdrift.models.moments import check_counted
+
+        assert self.moments is not None
+        check_counted(self.moments, hyper.layers)
+        return {layer: self.moments / f"{layer}.safetensors" for layer in hyper.layers}
 
 
 def read_shard(text: str) -> tuple[int, int]:

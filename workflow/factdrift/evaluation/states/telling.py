@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from factdrift.evaluation.methods.interface import Prepared
+from factdrift.evaluation.methods.interface import Artefacts, Prepared
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.session import Session
 from factdrift.evaluation.states.edited import fresh
@@ -26,6 +26,8 @@ class Telling:
     """As tables have it, if it is not the method's."""
     about: Mapping[str, Any] = field(default_factory=dict)
     """Provenance columns that differ from the settings."""
+    artefacts: Callable[[], Artefacts] | None = None
+    """What the method needs besides, where it is only to be read when its turn comes."""
     trained: frozenset[str] | None = None
     """The ids of subjects on which the method was trained."""
 
@@ -47,7 +49,8 @@ class Telling:
         """What tells the model edits; raises CannotEdit if the method cannot edit so."""
         if self.unedited:
             return nullcontext(self.unedited(loaded))
-        hyper, artefacts = self.prepared.hyper, self.prepared.artefacts
+        hyper = self.prepared.hyper
+        artefacts = self.artefacts() if self.artefacts else self.prepared.artefacts
         if self.lasting:
             return standing(loaded, hyper, artefacts)
         return nullcontext(fresh(loaded, hyper, artefacts, self.regime))

@@ -120,7 +120,7 @@ def _ask(job: Ask, model: Loaded, benchmark: Benchmark, state: str, folder: Path
         hyper = job.hyper_of(model, state)
         prepared = Prepared(hyper, find_artefacts(job, hyper, model))
         steps = grouped(benchmark, settings.edits, settings.regime == "independent", job.seed)
-    files = Files.under(folder, state if state in (*UNEDITED,) else "edited")
+    files = Files.under(folder, state if state in UNEDITED else "edited")
     evaluate(Run(session, benchmark, steps, [Telling(prepared, settings.regime)], [job.way]), files)
     return {row["question"]: row for row in pq.read_table(files.answers).to_pylist()}
 
