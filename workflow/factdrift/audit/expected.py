@@ -99,6 +99,7 @@ def new_entities(old: Dump, new: Dump, groups: Mapping[tuple[int, int], Group], 
         if (
             each.property in CREATION
             and each.rank != "deprecated"
+            and each.snak == "value"
             and each.time
             and each.precision is not None
         ):
