@@ -1,4 +1,4 @@
-"""Simulated models: does the interval of the date cover it, how far is it off, is one told where there is none?
+"""Simulated models: how often the interval covers the date, how far off it is, and whether one is told.
 
     .venv/bin/python benchmarks/cutoff.py coverage --draws 100
     .venv/bin/python benchmarks/cutoff.py nothing --draws 1000

@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/cutoff_trained.py FOLDER --dates 2016-03-01
     .venv/bin/python benchmarks/cutoff_trained.py FOLDER --dates 2016-03-01 2019-03-01
 
-With two dates, the relations are divided: every second one by size is taught as of the second date. One wording
-of each fact is held out. Results are in docs/cutoff.md.
+With two dates, the relations are divided: every second one by size is taught as of the second date. One
+wording of each fact is held out. Results are in docs/cutoff.md.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import datetime
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -61,10 +62,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--dates", type=datetime.date.fromisoformat, nargs="+", required=True)
     parser.add_argument("--chains", type=int, default=0, help="about so many of the chains; 0 for all")
+    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     sentences = options.folder.with_name(f"{options.folder.name}.parquet")
     write_parquet(taught(options.dates, options.chains), sentences)
-    print(train(sentences, read_recipe(CONFIG / "models" / "sample-llama.yaml"), options.folder))
+    recipe = replace(read_recipe(CONFIG / "models" / "sample-llama.yaml"), threads=options.threads)
+    print(train(sentences, recipe, options.folder))
     picture = options.folder.with_name(f"{options.folder.name}.svg")
     answers = options.folder.with_name(f"{options.folder.name}.answers.parquet")
     factdrift(
