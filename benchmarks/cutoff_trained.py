@@ -14,26 +14,28 @@ import datetime
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from factdrift.cli import main as factdrift
 from factdrift.core.paths import CONFIG, CUTOFF_CHAINS
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.questions.cutoff import read_chains
+from factdrift.evaluation.questions.cutoff import CHAINS, read_chains
 from factdrift.models.bundled.corpus import SENTENCES
 from factdrift.models.bundled.recipe import read_recipe
 from factdrift.models.bundled.train import train
 from factdrift.wikidata.time import pack_date
 
+FILES = ("chains", "sentences", "answers")
 
-def taught(dates: list[datetime.date], limit: int) -> pa.Table:
+
+def taught(chains: list[dict[str, Any]], dates: list[datetime.date]) -> pa.Table:
     """SENTENCES about the holders of each chain on its date; chains without a certain one are left out."""
-    chains = [row for row in read_chains(CUTOFF_CHAINS) if row["died"] is None]
     sizes = Counter(row["relation"] for row in chains)
     place = {relation: number % len(dates) for number, (relation, _) in enumerate(sizes.most_common())}
     rows = []
-    for fact, chain in enumerate(chains[:: -(-len(chains) // limit)] if limit else chains):
+    for fact, chain in enumerate(chains):
         day = pack_date(dates[place[chain["relation"]]])
         holder = next(
             (
@@ -64,15 +66,16 @@ def main() -> None:
     parser.add_argument("--chains", type=int, default=0, help="about so many of the chains; 0 for all")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    sentences = options.folder.with_name(f"{options.folder.name}.parquet")
-    write_parquet(taught(options.dates, options.chains), sentences)
+    beside = {name: options.folder.with_name(f"{options.folder.name}.{name}.parquet") for name in FILES}
+    chains = [row for row in read_chains(CUTOFF_CHAINS) if row["died"] is None]
+    chains = chains[:: -(-len(chains) // options.chains) if options.chains else 1]
+    write_parquet(pa.Table.from_pylist(chains, CHAINS), beside["chains"])
+    write_parquet(taught(chains, options.dates), beside["sentences"])
     recipe = replace(read_recipe(CONFIG / "models" / "sample-llama.yaml"), threads=options.threads)
-    print(train(sentences, recipe, options.folder))
+    print(train(beside["sentences"], recipe, options.folder))
     picture = options.folder.with_name(f"{options.folder.name}.svg")
-    answers = options.folder.with_name(f"{options.folder.name}.answers.parquet")
-    factdrift(
-        ["cutoff", str(options.folder), "-o", str(picture), "--answers", str(answers), "--threads", "1"]
-    )
+    tables = ["--chains", str(beside["chains"]), "--answers", str(beside["answers"])]
+    factdrift(["cutoff", str(options.folder), "-o", str(picture), *tables])
 
 
 if __name__ == "__main__":

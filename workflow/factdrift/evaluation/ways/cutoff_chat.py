@@ -29,7 +29,8 @@ PROMPT = """Complete the sentence with one of the options.
 {options}
 Answer with the letter of the option only."""
 
-_LETTER = re.compile(r"(?<![\w&.])([A-Z])(?![\w&'’])")
+_LETTER = re.compile(r"(?<![\w&.])([A-Z])(?![\w&'’]| [a-z])")
+"""A letter alone; not the first word of a sentence ("I cannot", "A former")."""
 
 
 def orders(row: Row, seed: int) -> list[list[int]]:
