@@ -48,7 +48,9 @@ COMMANDS = {
         "evaluation.answer_jobs",
         "ask models TempRIPPLE's questions: without or with context, after an edit",
     ),
-    "answer chains": ("evaluation.cutoff_jobs", ""),
+    **dict.fromkeys(
+        (f"answer {verb}" for verb in ("chains", "holders", "dates")), ("evaluation.cutoff_jobs", "")
+    ),
     "cutoff": ("evaluation.cutoff_jobs", ""),
     "chat": ("chat.jobs", "ask a chat model; keep, export and import its answers"),
     "estimate": ("runs.jobs", ""),

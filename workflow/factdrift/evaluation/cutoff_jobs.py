@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import CUTOFF_CHAINS, CUTOFF_MAKERS, PRICES
-from factdrift.models.running import Computing, OfModel, loaded
+from factdrift.models.running import Computing, OfModel, RunsModel, loaded
 
 if TYPE_CHECKING:
     from factdrift.chat.settings import Chat
@@ -32,7 +31,7 @@ class Chains(Job, command="answer chains"):
     timelines: Annotated[Paths, "of all buckets"]
     entities: Annotated[Paths, "of the dumps, the newest last"]
     dates: Annotated[tuple[datetime.date, ...], "of the dumps, ascending"]
-    successions: Annotated[Path | None, "written beside the stream (docs/cutoff.md)", Flag("TSV")] = None
+    successions: Annotated[Path | None, "written beside the stream", Flag("TSV", by_hand=True)] = None
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
@@ -42,6 +41,62 @@ class Chains(Job, command="answer chains"):
         lines = [f"{written:,} chains"]
         lines += [f"{count:,} left out: {REASONS[reason]}" for reason, count in sorted(left_out.items())]
         return "\n".join(lines)
+
+
+class Holders(RunsModel, command="answer holders"):
+    """Ask a model who holds: log-likelihoods of the holders of each chain."""
+
+    chains: Annotated[Path, "of `answer chains`"]
+    seed: Annotated[int, Key("seed")]
+    output: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.questions.cutoff import read_chains
+
+        chains = read_chains(self.chains)
+        with self.loaded() as model:
+            from factdrift.evaluation.ways.cutoff import ask
+            from factdrift.models.scoring import budget_of
+
+            rows = ask(model, chains, self.seed, budget_of(model))
+        write_answers(rows, self.output)
+        return f"{len(rows):,} chains asked"
+
+
+class Dates(Job, command="answer dates", beside="models"):
+    """Write as of which dates models answer, from their answers; print and draw them."""
+
+    answers: Annotated[Paths, "of `answer holders`, a table per model", Flag("PARQUET")]
+    dates: Annotated[tuple[datetime.date, ...], "of the stream's dumps, ascending"]
+    seed: Annotated[int, Key("seed")]
+    output: Annotated[Output, Flag("PARQUET")]
+    out_answers: Annotated[Output, "the answers of all models", Flag("PARQUET")]
+    figure: Annotated[Output, Flag("SVG|PNG")]
+
+    def run(self) -> str:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.questions.cutoff import ANSWERS
+        from factdrift.evaluation.scores.cutoff import TABLE, Method, span_of, tables
+        from factdrift.evaluation.scores.cutoff_figure import draw
+        from factdrift.evaluation.scores.cutoff_text import lines
+
+        method = Method(span_of([day.isoformat() for day in self.dates]), self.seed)
+        whole, quarters, told, said = [], [], [], []
+        for path in self.answers:
+            rows = pq.read_table(path, schema=ANSWERS).to_pylist()
+            told += rows
+            own, periods = tables(rows, method)
+            whole, quarters = whole + own, quarters + periods
+            relations = {row["relation"]: row["relation_label"] for row in rows}
+            said += [*lines(own, relations, maker_of(own[0]["model"])), ""] if own else []
+        write_parquet(pa.Table.from_pylist(whole, TABLE), self.output)
+        write_answers(told, self.out_answers)
+        models = dict.fromkeys(row["model"] for row in whole)
+        draw(whole, quarters, self.figure, {model: maker_of(model) for model in models})
+        return "\n".join(said)
 
 
 class Cutoff(OfModel, command="cutoff"):
@@ -75,7 +130,7 @@ class Cutoff(OfModel, command="cutoff"):
         chains = read_chains(self.chains)
         told = self._of_chat(chains) if self.address is not None else self._of_model(chains)
         if self.answers:
-            self._write(told, self.answers)
+            write_answers(told, self.answers)
         rows, quarters = tables(told, Method(span_of(self.dates), self.seed))
         if not rows:
             raise InputError(f"{self.model}: no chain was answered; `--answers FILE` writes the reasons")
@@ -106,14 +161,15 @@ class Cutoff(OfModel, command="cutoff"):
             ask(folder / "requests.parquet", self.store, chat, folder / "answers.parquet", PRICES)
             return read_answers(asked, self.model, self.seed, folder / "answers.parquet")
 
-    def _write(self, rows: Sequence[dict[str, Any]], path: Path) -> None:
-        import pyarrow as pa
 
-        from factdrift.core.tables import write_parquet
-        from factdrift.evaluation.questions.cutoff import ANSWERS
+def write_answers(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Writes rows of ANSWERS."""
+    import pyarrow as pa
 
-        write_parquet(pa.Table.from_pylist(rows, ANSWERS), path)
-        print(f"{path}: {len(rows):,} answers", file=sys.stderr)
+    from factdrift.core.tables import write_parquet
+    from factdrift.evaluation.questions.cutoff import ANSWERS
+
+    write_parquet(pa.Table.from_pylist(rows, ANSWERS), path)
 
 
 def maker_of(model: str) -> str:

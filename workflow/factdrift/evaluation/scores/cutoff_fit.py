@@ -39,6 +39,9 @@ LEVEL = 0.01
 """Above this p, no date can be told."""
 COVERED = (2.5, 97.5)
 """Percentiles of the interval."""
+PLATEAU = 0.1
+"""Dates whose likelihood is within this of the greatest (natural logarithms) cannot be told from the best:
+with sharp knowledge there may be weeks without a change of any chain."""
 TOGETHER = 8
 """Probabilities that are multiplied before their logarithm is taken."""
 
@@ -90,12 +93,16 @@ def estimate(choices: Choices, span: Span, weights: NDArray[np.float32]) -> Esti
     known = choices.tenures.chances(fine.dates, fine.spreads)
     found = _likelihoods(choices, fine, known)
     mix, point = np.unravel_index(found.argmax(), found.shape)
-    date, tau = float(fine.dates[point]), float(fine.spreads[point])
+    dates, place = np.unique(fine.dates, return_inverse=True)
+    profile = np.full(len(dates), -np.inf)
+    np.maximum.at(profile, place, found.max(0))
+    date = _on_plateau(profile[None], dates, span, lambda count: (count - 1) // 2)[0]
+    tau = float(fine.spreads[point])
     eps, lam = _mixture(choices, date, tau, fine.mixes[mix])
     gain = float(found[mix, point] - _nothing(choices)[0])
-    draws = _draws(choices, fine, known, found, weights)
+    draws = _draws(choices, fine, known, found, weights, span)
     low, high = np.percentile(draws, COVERED, method="nearest") if len(draws) else (date, date)
-    return Estimate(date, float(low), float(high), tau, eps, lam, gain, draws)
+    return Estimate(float(date), float(low), float(high), tau, eps, lam, gain, draws)
 
 
 @lru_cache(maxsize=1)
@@ -178,8 +185,9 @@ def _draws(
     table: NDArray[np.float32],
     found: NDArray[np.float64],
     weights: NDArray[np.float32],
+    span: Span,
 ) -> NDArray[np.float64]:
-    """The most likely date of each draw."""
+    """The most likely date of each draw; of dates that cannot be told apart, one at random."""
     flat = found.ravel()
     near = np.flatnonzero(flat >= flat.max() - KEPT)
     if len(near) > POINTS:
@@ -188,20 +196,38 @@ def _draws(
     order = np.argsort(choices.cluster, kind="stable")
     subjects, starts = np.unique(choices.cluster[order], return_index=True)
     known = table[choices.chosen]
-    best = np.full(len(weights), -np.inf, np.float32)
-    dates = np.full(len(weights), np.nan)
+    dates, place = np.unique(grid.dates, return_inverse=True)
+    profile = np.full((len(weights), len(dates)), -np.inf, np.float32)
     own = weights[:, subjects]
     for mix in np.unique(mixes):
-        mine = np.flatnonzero(mixes == mix)
+        mine = points[mixes == mix]
         eps, lam = grid.mixes[mix]
-        chances = np.float32(1 - eps) * known[:, points[mine]] + _otherwise(choices, eps, lam)[:, None]
+        chances = np.float32(1 - eps) * known[:, mine] + _otherwise(choices, eps, lam)[:, None]
         logs = np.log(np.maximum(chances, np.float32(LEAST)))[order]
         score = own @ np.add.reduceat(logs, starts, axis=0)
-        top = score.argmax(1)
-        value = score[np.arange(len(score)), top]
-        wins = value > best
-        best[wins], dates[wins] = value[wins], grid.dates[points[mine[top[wins]]]]
-    return dates
+        for tau in np.unique(grid.spreads[mine]):
+            columns = np.flatnonzero(grid.spreads[mine] == tau)
+            at = place[mine[columns]]
+            profile[:, at] = np.maximum(profile[:, at], score[:, columns])
+    rng = np.random.default_rng(len(weights))
+    return _on_plateau(profile, dates, span, lambda count: int(rng.integers(count)))
+
+
+def _on_plateau(
+    profile: NDArray[np.floating], dates: Floats, span: Span, choose: Callable[[int], int]
+) -> NDArray[np.float64]:
+    """A date of each row of `profile` [rows, dates] among those that cannot be told from the best one.
+
+    It is an end of the stream if that is one of them; else `choose` gives its place among as many dates.
+    """
+    found = np.empty(len(profile))
+    for row, own in enumerate(profile):
+        near = dates[own >= own.max() - PLATEAU]
+        if near[0] <= span.first or near[-1] >= span.last:
+            found[row] = near[0] if near[0] <= span.first else near[-1]
+        else:
+            found[row] = near[choose(len(near))]
+    return found
 
 
 Relabel = Callable[[np.random.Generator], Ints]
