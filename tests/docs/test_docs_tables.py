@@ -13,9 +13,11 @@ from factdrift.evaluation.answer_schemas import CLOZES as ANSWER_CLOZES
 from factdrift.evaluation.answer_schemas import PREDICTIONS as ANSWER_PREDICTIONS
 from factdrift.evaluation.answer_schemas import SCORES as ANSWER_SCORES
 from factdrift.evaluation.locators.table import SCORES as LOCATE_SCORES
+from factdrift.evaluation.questions.cutoff import ANSWERS as CUTOFF_ANSWERS
 from factdrift.evaluation.questions.stream import STREAM_EDITS
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.scores.against_edits import VS_EDIT
+from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
 from factdrift.evaluation.scores.metrics import PROBES as EDIT_PROBES
 from factdrift.evaluation.scores.metrics import SCORES as EDIT_SCORES
 from factdrift.evaluation.scores.stream import STREAM_SCORES
@@ -105,6 +107,8 @@ SCHEMAS = {
     "locate_vs_edit": VS_EDIT,
     "answer_predictions": ANSWER_PREDICTIONS,
     "answer_scores": ANSWER_SCORES,
+    "cutoff": CUTOFF,
+    "cutoff_answers": CUTOFF_ANSWERS,
     "flat_updates": FLAT,
     "audit": AUDIT,
     "differences": DIFFERENCES,

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from factdrift.core.paths import CUTOFF_CHAINS
 from factdrift.evaluation.questions.cutoff import ANSWERS, read_chains
-from factdrift.evaluation.scores.cutoff import Method, changes, holm, quarters, span_of, tables
+from factdrift.evaluation.scores.cutoff import Method, bounds, changes, holm, quarters, span_of, tables
 from factdrift.evaluation.scores.cutoff_fit import among_holders, chance_of_no_date, draw_subjects, estimate
 from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
 from factdrift.streams.changes import day_number
@@ -245,3 +245,44 @@ def test_quarters_are_tested_against_one_half_and_months_where_they_have_enough_
         ("2020-Q2", 3, 3, False),
         ("2021-08", 40, 20, False),
     ]
+
+
+def dated(**more: str | None) -> Row:
+    row = {"verdict": "date", "low": "2020-11-01", "high": "2021-02-03", "latest": None}
+    return {**row, "first_date": "2012-01-01", "last_date": "2024-12-31", **more}
+
+
+def ordinal(day: str) -> int:
+    return datetime.date.fromisoformat(day).toordinal()
+
+
+@pytest.mark.parametrize(
+    ("more", "known", "new"),
+    [
+        ({}, "2020-11-01", "2021-02-03"),
+        ({"latest": "2020-Q4"}, "2020-11-01", "2021-02-03"),
+        ({"latest": "2021-Q4"}, "2020-11-01", "2021-12-31"),
+        ({"latest": "2021-02"}, "2020-11-01", "2021-02-28"),
+        ({"high": None}, "2020-11-01", "2024-12-31"),
+        ({"low": None}, "2012-01-01", "2021-02-03"),
+    ],
+)
+def test_what_a_model_knows_lies_before_its_interval_and_what_is_new_after_its_latest_knowledge(
+    more: dict[str, str | None], known: str, new: str
+) -> None:
+    assert bounds(dated(**more)) == (ordinal(known), ordinal(new))
+    assert bounds(dated(**more, verdict="none")) is None
+
+
+def test_dates_between_two_changes_cannot_be_told_apart() -> None:
+    """All chains change on two days; a model that knows the first and not the second is anywhere between."""
+    first, second = ordinal("2016-01-01"), ordinal("2016-07-01")
+    own = Tenures.of(
+        [[[Part(-np.inf, day, 1.0)], [Part(day, np.inf, 1.0)]] for day in (first, second) for _ in range(60)]
+    )
+    chosen = own.start + np.repeat([1, 0], 60)
+    choices = Choices(own, chosen, np.full(120, -1), np.arange(120))
+    found = estimate(choices, SPAN, draw_subjects(120, 400, np.random.default_rng(0)))
+    assert first < found.low < first + 40
+    assert second - 40 < found.high < second
+    assert abs(found.date - (first + second) / 2) < 45

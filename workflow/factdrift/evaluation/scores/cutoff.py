@@ -299,3 +299,34 @@ def holm(values: Sequence[float], level: float = 0.05) -> list[bool]:
             break
         refused[place] = True
     return refused
+
+
+class Bounds(NamedTuple):
+    """Ordinals of days between which it is open whether a model knows what began."""
+
+    known: int
+    """What began before this day it knows."""
+    new: int
+    """What began after this day it cannot know."""
+
+
+def bounds(row: Row) -> Bounds | None:
+    """Of a row of TABLE about all chains; None where no date can be told.
+
+    New is what began after the later of the date's upper bound and the end of the latest knowledge. A bound
+    that reaches an end of the stream leaves no fact on that side that the stream could decide.
+    """
+    if row["verdict"] != "date":
+        return None
+    low, high = row["low"] or row["first_date"], row["high"] or row["last_date"]
+    latest = _end_of(row["latest"]) if row["latest"] else 0
+    ends = datetime.date.fromisoformat(high).toordinal()
+    return Bounds(datetime.date.fromisoformat(low).toordinal(), max(ends, latest))
+
+
+def _end_of(period: str) -> int:
+    """The last day of `2021-Q3` or `2021-08`."""
+    year, _, part = period.partition("-")
+    month = 3 * int(part[1:]) if part.startswith("Q") else int(part)
+    following = datetime.date(int(year) + month // 12, month % 12 + 1, 1)
+    return following.toordinal() - 1
