@@ -126,6 +126,7 @@ def test_answers_to_other_requests_are_refused(tmp_path: Path) -> None:
         read_answers(with_dates(some(60), 5), "m", 5, tmp_path / "answers.parquet")
 
 
+@pytest.mark.slow
 def test_the_command_tells_that_a_random_model_has_no_date(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

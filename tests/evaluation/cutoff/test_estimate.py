@@ -83,6 +83,7 @@ def test_the_date_of_a_simulated_model_is_found(date: str, tau: float, eps: floa
     assert p_of(choices) < 0.01
 
 
+@pytest.mark.slow
 def test_the_intervals_of_simulated_models_cover() -> None:
     """The rates over thousands of draws are in docs/cutoff.md; here a few, so that a gross error is seen."""
     covered = 0
@@ -148,6 +149,7 @@ def method(permutations: int = 200) -> Method:
     return Method(SPAN, seed=0, draws=100, permutations=permutations)
 
 
+@pytest.mark.slow
 def test_a_model_that_always_names_the_newest_holder_is_after_the_stream() -> None:
     rng = np.random.default_rng(3)
     choices = always(newest, tenures().start + rng.integers(0, tenures().size))
@@ -163,6 +165,7 @@ def test_a_model_without_a_date_has_neither_subsets_nor_latest_knowledge() -> No
     assert (row["verdict"], row["latest"]) == ("none", None)
 
 
+@pytest.mark.slow
 def test_half_of_the_relations_three_years_later_are_found_by_relation() -> None:
     early, late = simulated("2016-03-01", 30, 0.1, 1), simulated("2019-03-01", 30, 0.1, 2)
     second = np.array([row["relation"] in ("P6", "P35", "P286", "P169") for row in chains()])
@@ -234,6 +237,16 @@ def change_row(day: int, later: bool) -> Row:
         "holders": [{"tenures": [before]}, {"tenures": [after]}],
         **{"scores": scores, "neutral": None, "relation": "P6"},
     }
+
+
+def test_the_calibrated_reading_tests_changes_in_which_the_neutral_prompts_prefer_the_other_holder() -> None:
+    liked = [{**change_row(20200115, True), "neutral": [-2.0, -1.0]}] * 20
+    known = [{**change_row(20210415, True), "neutral": [-1.0, -2.0]}] * 20
+    found = list(quarters(liked + known, "calibrated"))
+    assert [(row["period"], row["expected"], row["above"]) for row in found] == [
+        ("2020-Q1", 1.0, False),
+        ("2021-Q2", 0.0, True),
+    ]
 
 
 def test_quarters_are_tested_against_one_half_and_months_where_they_have_enough_changes() -> None:

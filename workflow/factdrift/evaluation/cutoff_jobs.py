@@ -84,7 +84,10 @@ class Dates(Job, command="answer dates", beside="models"):
         from factdrift.evaluation.scores.cutoff_text import lines
 
         method = Method(span_of([day.isoformat() for day in self.dates]), self.seed)
-        whole, quarters, told, said = [], [], [], []
+        whole: Rows = []
+        quarters: Rows = []
+        told: Rows = []
+        said: list[str] = []
         for path in self.answers:
             rows = pq.read_table(path, schema=ANSWERS).to_pylist()
             told += rows

@@ -7,6 +7,7 @@ greatest score above that after neutral prompts.
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -218,7 +219,7 @@ def _told(found: Estimate, span: Span) -> Row:
         "verdict": "date",
         "date": _iso(found.date),
         "low": None if found.low <= span.first else _iso(found.low),
-        "high": None if found.high >= span.last else _iso(found.high),
+        "high": None if found.high >= span.last else _iso(math.ceil(found.high)),
     }
 
 
@@ -268,11 +269,10 @@ def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
             continue
         score = np.array(row["scores"])
         neutral = np.array(row["neutral"] if row["neutral"] is not None else np.zeros(len(score)))
-        own = score - neutral if reading == "calibrated" else score
         for change in changes(row):
             year, month = divmod(change.day // 100, 100)
             quarter, exact = f"{year}-Q{(month + 2) // 3}", f"{year}-{month:02d}"
-            later = own[change.after] > own[change.before]
+            later = score[change.after] > score[change.before]
             seen.append((quarter, exact, bool(later), bool(neutral[change.after] > neutral[change.before])))
     months = [exact for _, exact, *_ in seen]
     monthly = {quarter for quarter, exact, *_ in seen if months.count(exact) >= MONTHLY}
@@ -282,8 +282,13 @@ def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
     tested: list[Row] = []
     for period, pairs in groups.items():
         later = sum(own for own, _ in pairs)
-        expected = sum(likely for _, likely in pairs) / len(pairs) if reading == "calibrated" else 0.5
-        p = binomtest(later, len(pairs), min(expected, 1 - 1e-9), alternative="greater").pvalue
+        expected, for_it, either = 0.5, later, len(pairs)
+        if reading == "calibrated":
+            # Only chains in which the neutral prompts prefer the other holder say something, as in McNemar's.
+            expected = sum(likely for _, likely in pairs) / len(pairs)
+            for_it = sum(own and not likely for own, likely in pairs)
+            either = sum(own != likely for own, likely in pairs)
+        p = binomtest(for_it, either, alternative="greater").pvalue if either else 1.0
         tested.append(
             {"period": period, "changes": len(pairs), "later": later, "expected": expected, "p": float(p)}
         )

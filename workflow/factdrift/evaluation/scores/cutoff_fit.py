@@ -39,6 +39,8 @@ LEVEL = 0.01
 """Above this p, no date can be told."""
 COVERED = (2.5, 97.5)
 """Percentiles of the interval."""
+SHARP, NEAR = 62.0, 28
+"""Up to this spread all days so near to the best week are looked at."""
 PLATEAU = 0.1
 """Dates whose likelihood is within this of the greatest (natural logarithms) cannot be told from the best:
 with sharp knowledge there may be weeks without a change of any chain."""
@@ -89,14 +91,16 @@ def estimate(choices: Choices, span: Span, weights: NDArray[np.float32]) -> Esti
     best = found.max()
     kept = np.flatnonzero(found.max(0) >= best - KEPT)
     near = coarse.dates[kept]
-    fine = _finer(span, near.min() - WEEK, near.max() + WEEK, coarse.spreads[kept])
+    top = found.max(0).argmax()
+    best_date = coarse.dates[top] if coarse.spreads[top] <= SHARP else None
+    fine = _finer(span, near.min() - WEEK, near.max() + WEEK, coarse.spreads[kept], best_date)
     known = choices.tenures.chances(fine.dates, fine.spreads)
     found = _likelihoods(choices, fine, known)
     mix, point = np.unravel_index(found.argmax(), found.shape)
     dates, place = np.unique(fine.dates, return_inverse=True)
     profile = np.full(len(dates), -np.inf)
     np.maximum.at(profile, place, found.max(0))
-    date = _on_plateau(profile[None], dates, span, lambda count: (count - 1) // 2)[0]
+    date = _on_plateau(profile[None], dates, span, 0.5)[0]
     tau = float(fine.spreads[point])
     eps, lam = _mixture(choices, date, tau, fine.mixes[mix])
     gain = float(found[mix, point] - _nothing(choices)[0])
@@ -123,11 +127,16 @@ def _weekly(span: Span) -> _Grid:
     return _Grid(np.concatenate(dates), np.concatenate(spreads), tuple(product(EPS, LAM)))
 
 
-def _finer(span: Span, first: float, last: float, spreads: Floats) -> _Grid:
-    """Dates between two days, and the spreads from the least to the greatest; below two weeks all of them."""
+def _finer(span: Span, first: float, last: float, spreads: Floats, best: float | None) -> _Grid:
+    """Dates between two days, all days near the best one, and the spreads from the least to the greatest.
+
+    Of spreads below two weeks all.
+    """
     first, last = max(first, span.first), min(last, span.last)
     step = max(1, round((last - first) / DATES))
-    dates = np.unique(np.append(np.arange(first, last, step), last))
+    near = np.arange(best - NEAR, best + NEAR + 1) if best is not None else np.empty(0)
+    dates = np.concatenate([np.arange(first, last, step), [last], near])
+    dates = np.unique(dates[(dates >= first) & (dates <= last)])
     least = spreads.min() if spreads.min() > SPREADS[2] else 0
     chosen = SPREADS[(least <= SPREADS) & (spreads.max() >= SPREADS)]
     pairs = np.array(list(product(dates, chosen)))
@@ -210,23 +219,24 @@ def _draws(
             at = place[mine[columns]]
             profile[:, at] = np.maximum(profile[:, at], score[:, columns])
     rng = np.random.default_rng(len(weights))
-    return _on_plateau(profile, dates, span, lambda count: int(rng.integers(count)))
+    return _on_plateau(profile, dates, span, rng.random(len(weights)))
 
 
 def _on_plateau(
-    profile: NDArray[np.floating], dates: Floats, span: Span, choose: Callable[[int], int]
+    profile: NDArray[np.floating], dates: Floats, span: Span, where: float | Floats
 ) -> NDArray[np.float64]:
     """A date of each row of `profile` [rows, dates] among those that cannot be told from the best one.
 
-    It is an end of the stream if that is one of them; else `choose` gives its place among as many dates.
+    It is an end of the stream if that is one of them; else the one nearest to `where` of the way from the
+    first to the last of them.
     """
     found = np.empty(len(profile))
-    for row, own in enumerate(profile):
+    for row, (own, share) in enumerate(zip(profile, np.broadcast_to(where, len(profile)), strict=True)):
         near = dates[own >= own.max() - PLATEAU]
         if near[0] <= span.first or near[-1] >= span.last:
             found[row] = near[0] if near[0] <= span.first else near[-1]
         else:
-            found[row] = near[choose(len(near))]
+            found[row] = near[np.abs(near - near[0] - share * (near[-1] - near[0])).argmin()]
     return found
 
 
