@@ -529,3 +529,15 @@ def test_costs(tmp_path: Path, pairs: list[Path]) -> None:
     assert all(each.cpu_s + each.cpu_s_gb > 0 and each.memory_mb > 0 for each in costs.values())
     archives = [line.split("\t") for line in (folder / "archives.tsv").read_text("utf-8").splitlines()]
     assert [name for name, *_ in archives] == ["compression", "none", "gzip", "bzip2", "zstd"]
+
+
+def test_dates_of_simulated_models() -> None:
+    (line,) = run("cutoff.py", "nothing", "--draws", 1).splitlines()
+    assert json.loads(line) in ({"case": "eps 1", "draws": 1, "told": told} for told in (0, 1))
+
+
+@pytest.mark.slow
+def test_the_date_of_a_model_that_was_taught_as_of_a_day(tmp_path: Path) -> None:
+    said = run("cutoff_trained.py", tmp_path / "model", "--dates", "2018-06-15", "--chains", 15)
+    assert "(likelihood): " in said
+    assert (tmp_path / "model.svg").is_file()
