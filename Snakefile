@@ -23,15 +23,14 @@ except ImportError as error:
         "install the checkout"
     ) from None
 
-from factdrift.runs.environment import prepare, say_interrupted
+from factdrift.runs.environment import link_image, prepare, say_interrupted
 
 sys.excepthook = say_interrupted  # Snakemake itself handles Ctrl-C only once jobs run
 
-from factdrift.core.paths import CONFIG
+from factdrift.core.paths import CONFIG, PACKAGE
 from factdrift.core.products import datasets, names_for, product_of, products
 from factdrift.core.settings import check_contact, check_files, configure, dates_of
 from factdrift.evaluation.methods.own import keys_of_methods
-from factdrift.runs.image import link_image
 from factdrift.snapshots.registry import remote_dump
 
 min_version("9.20")
@@ -94,6 +93,7 @@ include: "rules/klob.smk"
 include: "rules/tempripple.smk"
 include: "rules/models.smk"
 include: "rules/artefacts.smk"
+include: "rules/evaluate.smk"
 include: "rules/edit.smk"
 include: "rules/lifelong.smk"
 include: "rules/locate.smk"
@@ -103,8 +103,7 @@ include: "rules/audit.smk"
 include: "rules/layouts.smk"
 include: "rules/publish.smk"
 include: "rules/releases.smk"
-include: "rules/report.smk"
-include: "rules/browse.smk"
+include: "rules/pages.smk"
 include: "rules/run.smk"
 
 

@@ -1,7 +1,5 @@
 """A headless Chromium, driven over a pipe (Chrome DevTools Protocol), without any driver package."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import itertools

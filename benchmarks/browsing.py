@@ -10,8 +10,6 @@ the index. Each kind of page is requested `--asked` times, every time another pa
 `--export` also writes the files of the explorer.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

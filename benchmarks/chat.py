@@ -6,8 +6,6 @@ The server (tests/support/chat_server.py) and each of the clients are processes 
 is AsyncOpenAI with as many workers, which read the same table and keep nothing; it and `chat ask` take turns.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

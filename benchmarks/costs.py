@@ -11,8 +11,6 @@ through the two sizes. What reading a gigabyte from each compression costs besid
 of the smaller dump. Writes resources/costs/jobs.tsv and archives.tsv, from which `factdrift estimate` counts.
 """
 
-from __future__ import annotations
-
 import argparse
 import bz2
 import gzip

@@ -11,8 +11,6 @@ found must be those that were made. Each measurement is a process of its own, on
 take is not counted. `--folder` keeps the tables, to be measured again without being made.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json
@@ -51,7 +49,6 @@ def make(
     from factdrift.updates.blocks import in_blocks
     from factdrift.updates.filters import FILTERED, kept_rows, writer
     from factdrift.updates.kept import KEPT, WRITER
-    from factdrift.updates.method import method_of
 
     # A place is in both dumps or in one of them; entities whose revision stays have the first kind alone.
     entities = round(rows / STATEMENTS_AN_ENTITY)
@@ -83,7 +80,7 @@ def make(
                 FROM places WHERE {_KEPT} GROUP BY subject, valued
             )"""
         ).fetchall()
-    method = method_of(settings())
+    method = settings()
     for path in (old, new):
         with database(4000, 2) as db, growing(dump(path).kept, KEPT, **WRITER) as keep:
             first = 0
@@ -98,9 +95,9 @@ def make(
 def settings() -> Any:
     """SETTINGS as the jobs take them."""
     from factdrift.core.keys import read_settings
-    from factdrift.updates.method import PART, MethodSettings
+    from factdrift.updates.method import PART, Method
 
-    return read_settings(json.dumps(SETTINGS), MethodSettings, PART)
+    return read_settings(json.dumps(SETTINGS), Method, PART)
 
 
 def dump(path: Path) -> Any:
@@ -162,11 +159,10 @@ def measure(what: str, old: Path, new: Path) -> dict[str, Any]:
     from factdrift.updates.blocks import in_step
     from factdrift.updates.difference import difference
     from factdrift.updates.matching import COLUMNS, match, side
-    from factdrift.updates.method import method_of
     from factdrift.updates.open_groups import Statements, divided
 
     pa.set_cpu_count(1)
-    method = method_of(settings())
+    method = settings()
     output = old.with_name("triples.parquet")
     was, now = dump(old), dump(new)
     for before, after in in_step(was.kept, now.kept, COLUMNS):  # a first block, so that all is imported

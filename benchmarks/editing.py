@@ -40,6 +40,7 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.mend import gradients
 from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices
 from factdrift.evaluation.methods.registry import method_of
+from factdrift.evaluation.tools.fitting import shapes
 from factdrift.models.alignment import align
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import Moments
@@ -49,10 +50,8 @@ from factdrift.models.shape import spec_of
 ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "small": ("llama", {"hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 6,
                         "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 4000}),
-    "gpt2-xl": ("gpt2", {"n_embd": 1600, "n_layer": 48, "n_head": 25}),
-    "gpt-j-6b": ("gptj", {}),
-    "llama-3.1-8b": ("llama", {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
-                               "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256}),
+    **{name: (sizes["model_type"], {key: value for key, value in sizes.items() if key != "model_type"})
+       for name, sizes in shapes().items()},
 }  # fmt: skip
 SMALL: dict[str, dict[str, Any]] = {
     "rome": {"layer": 2, "steps": 20},
@@ -206,12 +205,24 @@ def make_facts(number: int) -> list[Edit]:
 
 
 def make_artefacts(loaded: Loaded, hyper: Hyper) -> Artefacts:
-    """Prefixes as long and as many as the method's, and second moments of random keys; MEND's networks, which
-    have learned nothing."""
+    """Prefixes, and second moments of random keys; MEND's networks, which have learned nothing."""
     if hyper.method == "mend":
         return Artefacts(mend=make_hypernet(loaded, hyper))
     if "prefixes" not in hyper:
         return Artefacts()
+    moments = {}
+    width = loaded.spec.inner
+    for layer in hyper.layers:
+        generator = torch.Generator(loaded.device).manual_seed(layer)
+        keys = torch.randn(2 * width, width, generator=generator, device=loaded.device)
+        total = (keys.T @ keys).double().cpu()
+        moments[layer] = Moments(total, 2 * width, "random", layer, "random", device=loaded.device)
+        _ = moments[layer].factor  # once a model, so not in the time of an edit
+    return Artefacts(make_prefixes(loaded, hyper), moments)
+
+
+def make_prefixes(loaded: Loaded, hyper: Hyper) -> tuple[str, ...]:
+    """Prefixes as long and as many as the method's, the empty one first."""
     words = make_facts(100)
     prefixes = [""]
     for kind in hyper["prefixes"]:
@@ -219,15 +230,7 @@ def make_artefacts(loaded: Loaded, hyper: Hyper) -> Artefacts:
         for _ in range(kind["number"]):
             start = len(prefixes) * 7
             prefixes.append(loaded.tokenizer.decode(ids[start : start + kind["tokens"] - 1]) + ". ")
-    layers = hyper["layers"] if "layers" in hyper else [hyper["layer"]]
-    width = loaded.spec.inner
-    moments = {}
-    for layer in layers:
-        generator = torch.Generator(loaded.device).manual_seed(layer)
-        keys = torch.randn(2 * width, width, generator=generator, device=loaded.device)
-        moments[layer] = Moments((keys.T @ keys).double(), 2 * width, "random", layer, "random")
-        _ = moments[layer].factor  # once a model, so not in the time of an edit
-    return Artefacts(tuple(prefixes), moments)
+    return tuple(prefixes)
 
 
 def make_hypernet(loaded: Loaded, hyper: Hyper) -> HyperNet:
@@ -242,7 +245,7 @@ def make_hypernet(loaded: Loaded, hyper: Hyper) -> HyperNet:
 
 
 def _rome(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Callable[[Edit], dict[str, torch.Tensor]]:
-    inverse = torch.linalg.inv(artefacts.moments[hyper["layer"]].matrix).float()
+    inverse = torch.linalg.inv(artefacts.moments[hyper["layer"]].matrix.to(loaded.device)).float()
 
     def edit(fact: Edit) -> dict[str, torch.Tensor]:
         return plain_rome(loaded, contexts_of(loaded, [fact], hyper, artefacts)[0][0], hyper, inverse)

@@ -12,8 +12,6 @@ product of the results with themselves; `pairs`, all pairs by intersecting sets 
 reads. All but the approximation must find the same.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -6,8 +6,6 @@ Ends with status 1 unless every triple, every reason why one does not reach the 
 agree.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

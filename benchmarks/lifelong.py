@@ -1,7 +1,7 @@
 """Long streams of edits: seconds, passes through the model and memory an edit, round by round.
 
     python benchmarks/lifelong.py --record benchmarks/RESULTS.md      a small model on the CPU
-    python benchmarks/lifelong.py --architecture llama-3.1-8b --rounds 8 --edits 1250
+    python benchmarks/lifelong.py --architecture llama-3-8b --rounds 8 --edits 1250
                                       10,000 edits on random weights of a real architecture, on a GPU
 
 Each round makes new edits on top of all earlier ones, as an interval of a stream does, without probes. A
@@ -9,8 +9,6 @@ Each round makes new edits on top of all earlier ones, as an interval of a strea
 matrix products over those of such a pass. Weights are random; no search ends early. The last column takes the
 passes to a model of 7 billion parameters, with 2 operations a parameter and token.
 """
-
-from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
@@ -77,10 +75,15 @@ def main() -> None:
 
 def _round(loaded: Loaded, state: Carried, facts: Sequence[Edit]) -> tuple[float, float, float, int]:
     """Seconds, operations of an edit, megabytes beyond what was in use before, and bytes that are kept."""
+
+    def put() -> dict[int, str]:
+        with state.put(facts) as placed:
+            return placed.made.failed
+
     with FlopCounterMode(display=False) as counter:
-        seconds, megabytes, failed = timed(loaded, lambda: state.more(facts))
+        seconds, megabytes, failed = timed(loaded, put)
     assert not failed, f"{len(failed)} edits have failed: {next(iter(failed.values()))}"
-    return seconds, counter.get_total_flops() / len(facts), megabytes, state.held()[0] or 0
+    return seconds, counter.get_total_flops() / len(facts), megabytes, state.size()[0] or 0
 
 
 def _told(found: Sequence[tuple[float, float, float, int]], edits: int, one: float) -> list[str]:

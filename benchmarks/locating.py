@@ -10,8 +10,6 @@ programs are built (`plain_locating.py`). All must find the same scores. Causal 
 all blocks. Weights are random, so the facts mean nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Sequence
@@ -24,10 +22,10 @@ from record import add_record, record
 from torch import Tensor
 
 from factdrift.core.paths import LOCATORS as FOLDER
+from factdrift.evaluation.locators.causal_tracing import noise_of
 from factdrift.evaluation.locators.interface import Context, positions
-from factdrift.evaluation.locators.methods.causal_tracing import noise_of
-from factdrift.evaluation.locators.methods.registry import locator_of
 from factdrift.evaluation.locators.prompts import Sentence, subject_characters, tokenized
+from factdrift.evaluation.locators.record import locator_of
 from factdrift.evaluation.locators.run import spread
 from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.models.loaded import Loaded
@@ -95,9 +93,8 @@ def sentences(loaded: Loaded, number: int) -> list[Sentence]:
     for edit in make_facts(number):
         start, end = subject_characters(edit.prompt, edit.subject) or (None, None)
         row = {"sentence": edit.id, "subtask": "c", "group": edit.id, "fact": edit.id, "text": edit.prompt}
-        one = tokenized(loaded.tokenizer, row | {"start": start, "end": end, "answer": edit.target}, 1024)
-        assert isinstance(one, Sentence), one
-        found.append(one)
+        row |= {"start": start, "end": end, "answer": edit.target}
+        found.append(tokenized(loaded.tokenizer, row, 1024))
     return found
 
 

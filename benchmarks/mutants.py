@@ -13,8 +13,6 @@ With `--outcomes FILE` what was found is kept there, and a later run tries only 
 caught.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

@@ -12,8 +12,6 @@ scikit-learn, which breaks ties in no stated order and does not round, the same 
 neighbours but for those as similar as the last. Imports are not counted.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -9,8 +9,6 @@ date. The current holder is the one of the statement without an end that started
 of the statement that ended last, of another holder. An answer agrees if one of its ids or labels does.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import sys

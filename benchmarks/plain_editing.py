@@ -7,8 +7,6 @@ edit anew. What is computed is what `factdrift.evaluation` computes, from the sa
 second moments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

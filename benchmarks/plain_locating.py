@@ -6,15 +6,13 @@ each block, integrated gradients run the whole prompt once for every step. What 
 `factdrift.evaluation` computes, from the same noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from factdrift.evaluation.locators.methods.causal_tracing import windows
-from factdrift.evaluation.locators.methods.knowledge_neurons import nodes
+from factdrift.evaluation.locators.causal_tracing import windows
+from factdrift.evaluation.locators.knowledge_neurons import nodes
 from factdrift.evaluation.locators.prompts import Sentence
 from factdrift.models.hooks import After, hooked, hooked_before
 from factdrift.models.loaded import Loaded

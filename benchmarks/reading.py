@@ -27,8 +27,6 @@ Or of entities whose sizes, languages and claims are spread as in Wikidata:
     python benchmarks/reading.py pair/2023-02-27.json.gz --record benchmarks/RESULTS.md
 """
 
-from __future__ import annotations
-
 import argparse
 import bz2
 import datetime

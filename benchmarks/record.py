@@ -1,7 +1,5 @@
 """A benchmark's findings as a table with machine and date, printed, and kept if a file is named."""
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import os

@@ -10,8 +10,6 @@ of hidden states, MLP and attention. The table gives the largest difference of t
 largest effect of the fact, and the seconds a fact of both programs.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
@@ -25,9 +23,9 @@ import torch
 from record import add_record, record
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.locators.methods.causal_tracing import Restored, trace
-from factdrift.evaluation.locators.prompts import Sentence, read_sentences, tokenized
-from factdrift.evaluation.locators.run import spread
+from factdrift.evaluation.locators.causal_tracing import Restored, trace
+from factdrift.evaluation.locators.prompts import Sentence, read_sentences
+from factdrift.evaluation.locators.run import aligned, spread
 from factdrift.models.loaded import Loaded
 from factdrift.models.loading import load
 
@@ -41,12 +39,7 @@ def main() -> None:
     options = arguments()
     released = released_program(options.rome, options.device)
     loaded = load(options.model, device=options.device, dtype="float32", folder=options.models)
-    facts = [
-        one
-        for row in read_sentences(options.sentences)
-        if isinstance(one := tokenized(loaded.tokenizer, row, loaded.spec.positions), Sentence)
-        and one.subject
-    ]
+    facts = [one for one in aligned(loaded, read_sentences(options.sentences))[0] if one.subject]
     scale = 3 * spread(loaded, facts)
     rows = []
     for kind in KINDS:

@@ -6,17 +6,14 @@ Wikidata have none. Properties are written once. Nothing but the size and that s
     python benchmarks/replicate.py --text-mb 500 -o dump.json.gz tests/data/real-excerpt.json.bz2
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random
 import re
 from pathlib import Path
 
-from factdrift.snapshots.compression import dump_writer
-from factdrift.snapshots.php_json import php_json
-from factdrift.wikidata.dump import lines
+from factdrift.snapshots.compression import dump_writer, php_json
+from factdrift.wikidata.shares import Share
 
 _ITEM = re.compile(rb'\{"type":"item","id":"Q(\d+)"')
 _FIRST_ID = 200_000_000
@@ -35,7 +32,7 @@ def main() -> None:
     parser.add_argument("--member-mb", type=float, default=64, help="megabytes of text a gzip member")
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
-    texts = [as_dumped(text) for source in options.sources for _, _, text in lines(source)]
+    texts = [as_dumped(text) for source in options.sources for _, _, text in Share(source).lines()]
     properties = sorted({text for text in texts if text.startswith(b'{"type":"property"')})
     kinds: tuple[list[_Item], list[_Item]] = ([], [])
     for text in texts:

@@ -9,8 +9,6 @@ The first three make four images of a whole page to look at, light and dark; the
 README.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -7,8 +7,6 @@ texts do not. tests/core/test_layout.py holds the numbers to their bars.
     .venv/bin/python benchmarks/structure.py
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,11 +47,14 @@ def imported_names(path: Path) -> Iterator[str]:
 
 
 def imports_between(package: Path) -> Imports:
-    """The imports of a package that lead from one room to another."""
+    """The imports of a package, or of a folder in one, that lead from one room to another."""
     modules = modules_of(package)
+    # Imports inside a folder begin with the names of the folders that hold it.
+    outer = [each.name for each in package.parents if (each / "__init__.py").is_file()]
+    prefix = "".join(f"{name}." for name in reversed(outer))
     found: Imports = {}
     for module, path in modules.items():
-        for name in imported_names(path):
+        for name in (name.removeprefix(prefix) for name in imported_names(path)):
             imported = name if name in modules else name.rpartition(".")[0]
             rooms = module.split(".")[1], imported.partition(".")[2].partition(".")[0]
             if imported in modules and rooms[0] != rooms[1]:
@@ -121,6 +122,9 @@ def main() -> None:
     print(f"tests: {count((ROOT / 'tests').rglob('*.py'))}")
     print(f"README.md: {count([ROOT / 'README.md'])}; CHANGELOG.md: {count([ROOT / 'CHANGELOG.md'])}")
     print(f"rooms: {len(rooms_of(PACKAGE))}; floors: {len(chain)} ({' -> '.join(chain)})")
+    inside = longest_chain(imports_between(PACKAGE / "evaluation"))
+    rooms = len(rooms_of(PACKAGE / "evaluation"))
+    print(f"rooms of evaluation: {rooms}; floors: {len(inside)} ({' -> '.join(inside)})")
     print(f"functions with more than {PARAMETERS} parameters: {len(long_signatures(PACKAGE))}")
     print(f"commands: {len(JOBS)}, with {sum(len(fields(job)) for job in JOBS.values()):,} fields")
 

@@ -6,8 +6,6 @@ gives DIR/<old>.json.gz, DIR/<new>.json.gz and DIR/truth.parquet. What is plante
 make of it, stands in `events.tsv`, written by hand from the paper; nothing of the workflow's rules is used.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -9,8 +9,6 @@ best rank, of each date its value node, each label. Each source runs in a proces
 its own, on one core; the SPARQL server in the process that asks it.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import tempfile
@@ -35,19 +33,17 @@ from factdrift.sparql.server import load, serving
 from factdrift.tempripple.facts import find_facts
 from factdrift.tempripple.items import make_items
 from factdrift.tempripple.method import PART, ItemMethod
-from factdrift.tempripple.names import Names
 from factdrift.tempripple.rdf import write_rdf
 from factdrift.tempripple.related import find_related
-from factdrift.tempripple.resources import Resources
+from factdrift.tempripple.relations import read_relations
 from factdrift.tempripple.rows import make_rows
+from factdrift.tempripple.search import search_of
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.sparql_source import OWN_BATCH, SparqlSource
 from factdrift.tempripple.table_source import TableSource
-from factdrift.tempripple.types import Types
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 
-ROOT = Path(__file__).resolve().parents[1]
-RESOURCES = Resources(ROOT / "resources" / "tempripple")
+RELATIONS = read_relations()
 PEOPLE, TOWNS, COUNTRIES, LANGUAGES, CURRENCIES, NAMES = (n * 100_000_000 for n in range(2, 8))
 FEW = 200
 """Countries, languages and currencies, of each kind."""
@@ -133,7 +129,7 @@ def make(folder: Path, people: int) -> None:
             STATEMENTS,
             folder / "statements.parquet",
         )
-        classes = [(entry.number, entry.label) for entry in RESOURCES.relations().types]
+        classes = [(entry.number, entry.label) for entry in RELATIONS.types]
         db.execute("CREATE TABLE classes (id INT, label TEXT)")
         db.executemany("INSERT INTO classes VALUES (?, ?)", sorted(set(classes)))
         _write(
@@ -151,7 +147,7 @@ def make(folder: Path, people: int) -> None:
         )
         rows = [
             {"id": each.property, "label": each.label, "datatype": each.datatype}
-            for group in (RESOURCES.relations().mutable, RESOURCES.relations().immutable)
+            for group in (RELATIONS.mutable, RELATIONS.immutable)
             for each in group.values()
         ]
         unique = sorted({row["id"]: row for row in rows}.values(), key=lambda row: row["id"])
@@ -202,12 +198,10 @@ class Timed:
 
 def run(timed: Timed, people: int) -> list[list[str]]:
     """The stage, with a row for each step."""
-    config: dict[str, Any] = {"snapshots": {"old": "2025-01-06", "new": "2026-01-05"}}
+    config: dict[str, Any] = {"snapshots": {"old": "2025-01-06", "new": "2026-01-05"}, "grammar": "plain"}
     configure(config, keys_of_methods)
     method = read_settings(settings_of(config, ItemMethod, PART), ItemMethod, PART)
-    relations = RESOURCES.relations()
-    types = Types(timed, relations.types, method.type_depth)  # type: ignore[arg-type]
-    names = Names(timed, {}, None)  # type: ignore[arg-type]
+    search = search_of(timed, method, RELATIONS)  # type: ignore[arg-type]
     rows = []
 
     def step(title: str, work: Callable[[], Any], kinds: tuple[str, ...]) -> Any:
@@ -227,18 +221,18 @@ def run(timed: Timed, people: int) -> list[list[str]]:
 
     found = step(
         "facts",
-        lambda: find_facts(timed, relations, method, types, names),  # type: ignore[arg-type]
+        lambda: find_facts(search),
         ("candidates", "statements", "terms"),
     )
     related = step(
         "related",
-        lambda: find_related(timed, relations, method, types, names, found.facts),  # type: ignore[arg-type]
+        lambda: find_related(search, found.rows),
         ("statements", "classes", "terms"),
     )
-    items = step("items", lambda: make_items(found.facts, related.related, method), ())
+    items = step("items", lambda: make_items(found.rows, related.rows, method), ())
     hops = ", ".join(f"{number:,}" for key, number in sorted(related.counts.items()) if key.startswith("hop"))
-    rows.append([f"{len(found.facts):,} facts, related by hop {hops}", f"{len(items):,} items", "", "", ""])
-    assert len(found.facts) == 3 * (people // 2000)
+    rows.append([f"{len(found.rows):,} facts, related by hop {hops}", f"{len(items):,} items", "", "", ""])
+    assert len(found.rows) == 3 * (people // 2000)
     return rows
 
 
@@ -257,7 +251,7 @@ def over_tables(folder: Path, people: int) -> Side:
     statements = make_rows(
         folder / "statements.parquet",
         folder / "entities.parquet",
-        RESOURCES.properties(),
+        RELATIONS.properties(),
         folder / "rows.parquet",
         folder / "edges.parquet",
     )
@@ -285,8 +279,8 @@ def over_sparql(folder: Path, people: int) -> Side:
             [folder / "statements.parquet"],
             [folder / "entities.parquet"],
             folder / "properties.parquet",
-            RESOURCES.properties(),
-            [entry.number for entry in RESOURCES.relations().types],
+            RELATIONS.properties(),
+            [entry.number for entry in RELATIONS.types],
             rdf,
         )
     writing = _row(f"RDF, {rdf.stat().st_size / 1e6:,.0f} MB", lines, started, f"peak {peak():,.0f} MB")

@@ -9,8 +9,6 @@ of Table 6 is given as its mean over the trainings, with the least and the great
 FOLDER` the numbers of each training are kept there, and an interrupted run goes on with the next training.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import csv
@@ -97,15 +95,12 @@ def trained(model: Path, seed: int, options: argparse.Namespace) -> tuple[float,
     factdrift("models train", sentences=sentences, recipe=options.recipe, seed=seed, output=model)
     plan = Plan({"models": [str(model)], "methods": list(options.methods)})
     edits, named = pair / "edit/edits.parquet", {"model": model}
-    tables = {name: folder / f"{name}.parquet" for name in ("aligned", "unaligned")}
-    factdrift("edit align", edits=edits, **named, **{f"out-{name}": path for name, path in tables.items()})
-    read = {"edits": edits, **tables, **named, "settings": '{"device": "cpu"}', "parts": folder / "parts"}
-    base = {name: folder / f"base.{name}.parquet" for name in ("probes", "clozes")}
-    factdrift("edit baseline", **read, **{f"out-{name}": path for name, path in base.items()})
+    read = {"benchmark": "updates", "questions": edits, **named, "settings": '{"device": "cpu"}'}
+    read["parts"] = folder / "parts"
     layers = plan.layers(str(model))
     if layers:
         factdrift("models moments", **named, layers=layers, facts=sentences, output=folder / "moments")
-    runs: dict[str, list[Path]] = {"probes": [], "edits": [], "costs": []}
+    runs: dict[str, list[Path]] = {"answers": [], "edits": [], "states": [], "run": []}
     for method in options.methods:
         needs = {option: folder / name for option, name in plan.needs(method, str(model)).items()}
         if "prefixes" in needs:
@@ -114,18 +109,15 @@ def trained(model: Path, seed: int, options: argparse.Namespace) -> tuple[float,
             given = {"dataset": options.dataset, "templates": pair / "templates.parquet", "edits": edits}
             split = folder / "split.json"
             factdrift("edit mend-train", **given, **named, **{"out-split": split}, output=needs["mend"])
-        if method != "none":
-            out = {name: folder / f"{method}.{name}" for name in runs}
-            written = {f"out-{name}": path for name, path in out.items()}
-            factdrift("edit run", **read, method=method, **needs, **written)
-            for name, path in out.items():
-                runs[name].append(path)
+        out = {name: folder / f"{method}.{name}" for name in runs}
+        factdrift("evaluate", **read, method=method, **needs, **{f"out-{name}": out[name] for name in out})
+        for name, path in out.items():
+            runs[name].append(path)
     scores, costs = folder / "scores.parquet", folder / "costs.json"
     factdrift(
         "edit scores",
-        **{"edits": edits, "unaligned": tables["unaligned"], "base-probes": base["probes"]},
-        **{"base-clozes": base["clozes"], "run-probes": runs["probes"], "run-edits": runs["edits"]},
-        **{"costs": runs["costs"], "models": str(model), "methods": options.methods},
+        **{"edits": edits, "answers": runs["answers"], "made": runs["edits"], "states": runs["states"]},
+        **{"costs": runs["run"], "models": str(model), "methods": options.methods},
         **{"out-scores": scores, "out-probes": folder / "probes.parquet", "out-costs": costs},
     )
     factdrift("edit table", scores=scores, costs=costs, output=folder)

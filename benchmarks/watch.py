@@ -5,8 +5,6 @@ that they miss much of the CPU time of longer jobs, and their peak. Here every p
 times a second, and its peak is the kernel's own.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -10,8 +10,6 @@ watch.py); the slope is that of log time against log entities from the smallest 
 the largest pair stands what `factdrift estimate` expects of it.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import json

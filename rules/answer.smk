@@ -1,133 +1,74 @@
-"""Answers of models to TempRIPPLE's questions: without context, with it, after an edit (docs/answering.md).
+"""Answers of models to questions: without context, with it, after an edit (docs/answering.md).
 
-Inputs: tr_items.parquet and tr_facts.parquet of the pair; the models; config/methods/; what methods need (artefacts.smk).
-Outputs: results/{pair}/answer/{model}/unedited.parquet, {method}.parquet, and .json of each; with `answer.chat` also
-results/{pair}/answer/chat/: requests.parquet, predictions.parquet and .json (its answers come from ask_chat_model);
-results/{pair}/answer/{model}/clozes.parquet; results/{pair}/answer_clozes.parquet, results/{pair}/answer/clozes.txt;
-results/{pair}/answer_scores.parquet; results/{pair}/answer/: predictions.parquet, runs.json, tests.json, table2.txt,
-table3.txt (and .csv), figure3.svg (and .png); results/answer_scores.parquet; by name only results/lm_eval/.
+Inputs: tr_items.parquet and tr_facts.parquet of the pair; answers to `tempripple`, `asof`, `klob` and `updates`.
+Outputs: results/{pair}/answer_clozes.parquet, results/{pair}/answer/clozes.txt; results/{pair}/answer_scores.parquet;
+results/{pair}/answer/: predictions.parquet, runs.json, tests.json, table2.txt, table3.txt (and .csv), figure3.svg (and
+.png); results/answer_scores.parquet; with `answer.chat` what the chat model is asked and has answered
+(results/{pair}/evaluation/chat/); by name only results/lm_eval/.
 """
 
 
 include: "inputs/answer.smk"
 
 
-rule answer_unedited:
-    """Asks a model every item without and with its context; a killed job continues where it was."""
-    input:
-        items_="results/{pair}/tempripple/tr_items.parquet",
-        model=edited_model,
-    output:
-        output="results/{pair}/answer/{edited}/unedited.parquet",
-        out_run="results/{pair}/answer/{edited}/unedited.json",
-    log:
-        "logs/{pair}/answer/{edited}/unedited.txt",
-    benchmark:
-        "logs/{pair}/answer/{edited}/unedited.tsv"
-    threads: config["edit"]["threads"]
-    resources:
-        **of_a_model(),
-    params:
-        **given("answer run", **MODEL_PARAMS, parts=subpath(output[0], strip_suffix=".parquet")),
-    shell:
-        job("answer run")
-
-
-rule answer_edited:
-    """Asks a model every item, without context, with the new fact as an edit of one method."""
-    input:
-        **artefacts(method_needs),
-        items_="results/{pair}/tempripple/tr_items.parquet",
-        facts="results/{pair}/tempripple/tr_facts.parquet",
-        model=edited_model,
-        values=method_file,
-    output:
-        output="results/{pair}/answer/{edited}/{method}.parquet",
-        out_run="results/{pair}/answer/{edited}/{method}.json",
-    log:
-        "logs/{pair}/answer/{edited}/{method}.txt",
-    benchmark:
-        "logs/{pair}/answer/{edited}/{method}.tsv"
-    threads: config["edit"]["threads"]
-    resources:
-        **of_a_model(),
-        strict=config["strict"],
-    params:
-        **given(
-            "answer edited",
-            **MODEL_PARAMS,
-            method="{method}",
-            set=method_values(),
-            parts=subpath(output[0], strip_suffix=".parquet"),
-        ),
-    shell:
-        job("answer edited")
-
-
 rule answer_requests:
-    """What the chat model is asked: a letter for every item, without and with its context."""
+    """What the chat model is asked, without and with the new fact: a letter, or an object where there are no options."""
     input:
-        items_="results/{pair}/tempripple/tr_items.parquet",
+        questions=of_benchmark("questions", CHAT_QUESTIONS),
     output:
-        "results/{pair}/answer/chat/requests.parquet",
+        "results/{pair}/evaluation/chat/{benchmark}/requests.parquet",
     log:
-        "logs/{pair}/answer/chat/requests.txt",
+        "logs/{pair}/evaluation/chat/{benchmark}.requests.txt",
     benchmark:
-        "logs/{pair}/answer/chat/requests.tsv"
+        "logs/{pair}/evaluation/chat/{benchmark}.requests.tsv"
     resources:
         **request("answer requests"),
     params:
-        **given("answer requests"),
+        **given(
+            "answer requests",
+            benchmark="{benchmark}",
+            limit=of_benchmark("limit", CHAT_QUESTIONS),
+            reads=benchmark_code,
+        ),
     shell:
-        job("answer requests")
+        job("answer requests", without="edits facts")
 
 
 rule answer_read:
-    """The letters in what the chat model has answered."""
+    """The letters and objects in what the chat model has answered."""
     input:
-        items_="results/{pair}/tempripple/tr_items.parquet",
-        answers="results/{pair}/answer/chat/answers.parquet",
+        questions=of_benchmark("questions", CHAT_QUESTIONS),
+        answers="results/{pair}/evaluation/chat/{benchmark}/answers.parquet",
     output:
-        output="results/{pair}/answer/chat/predictions.parquet",
-        out_run="results/{pair}/answer/chat/predictions.json",
+        output="results/{pair}/evaluation/chat/{benchmark}/read.parquet",
+        out_run="results/{pair}/evaluation/chat/{benchmark}/read.json",
     log:
-        "logs/{pair}/answer/chat/predictions.txt",
+        "logs/{pair}/evaluation/chat/{benchmark}.read.txt",
     benchmark:
-        "logs/{pair}/answer/chat/predictions.tsv"
+        "logs/{pair}/evaluation/chat/{benchmark}.read.tsv"
     resources:
         **request("answer read"),
     params:
-        **given("answer read"),
+        **given(
+            "answer read",
+            benchmark="{benchmark}",
+            limit=of_benchmark("limit", CHAT_QUESTIONS),
+            reads=benchmark_code,
+        ),
     shell:
-        job("answer read")
-
-
-rule answer_clozes:
-    """Asks an unedited model the cloze tests of KLoB and of WikiFactDiff's updates."""
-    input:
-        klob=[f"results/{{pair}}/locate/klob_{name}.parquet" for name in "cr"],
-        edits="results/{pair}/edit/edits.parquet",
-        model=edited_model,
-    output:
-        "results/{pair}/answer/{edited}/clozes.parquet",
-    log:
-        "logs/{pair}/answer/{edited}/clozes.txt",
-    benchmark:
-        "logs/{pair}/answer/{edited}/clozes.tsv"
-    threads: config["edit"]["threads"]
-    resources:
-        **of_a_model(),
-    params:
-        **given("answer clozes", **MODEL_PARAMS),
-    shell:
-        job("answer clozes")
+        job("answer read", without="edits facts")
 
 
 rule answer_cloze_table:
     """The cloze tests of all models, and the shares that they complete."""
     input:
-        models=some_models,
-        tables=[f"results/{{pair}}/answer/{folder}/clozes.parquet" for folder in edited_models()],
+        models_=some_models,
+        answers=[
+            *answered("klob", unedited, "answers.parquet"),
+            *answered("updates", unedited, "answers.parquet"),
+        ],
+        klob=KLOB,
+        edits=EDITS,
         recall=bundled_folders(),
     output:
         output="results/{pair}/answer_clozes.parquet",
@@ -149,7 +90,7 @@ rule answer_scores:
     input:
         items_="results/{pair}/tempripple/tr_items.parquet",
         facts="results/{pair}/tempripple/tr_facts.parquet",
-        predictions=answer_files("parquet"),
+        answers=answer_files("answers.parquet"),
         runs=answer_files("json"),
     output:
         output="results/{pair}/answer_scores.parquet",
@@ -191,26 +132,11 @@ rule answer_report:
         job("answer figure", "answer table")
 
 
-# What held on a date, without and with a sentence about what holds now.
-use rule answer_unedited as answer_dated with:
-    input:
-        items_=f"{STREAM}/asof.parquet",
-        model=edited_model,
-    output:
-        output=f"{STREAM}/answer/{{edited}}/unedited.parquet",
-        out_run=f"{STREAM}/answer/{{edited}}/unedited.json",
-    log:
-        f"logs/streams/{STREAM_NAME}/answer/{{edited}}/unedited.txt",
-    benchmark:
-        f"logs/streams/{STREAM_NAME}/answer/{{edited}}/unedited.tsv"
-
-
 rule answer_dated_scores:
     """Accuracies by precision, and how often a right date makes an answer more likely than a wrong one."""
     input:
-        models=some_models,
         items_=f"{STREAM}/asof.parquet",
-        predictions=[f"{STREAM}/answer/{folder}/unedited.parquet" for folder in edited_models()],
+        answers=asof_files(),
     output:
         f"{STREAM}/asof_scores.parquet",
     log:

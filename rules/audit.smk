@@ -15,9 +15,9 @@ rule audit:
         old_dump=dump_file(OLD),
         new_dump=dump_file(NEW),
         manifest="results/{pair}/manifest.json",
+        kinds=resource("audit.tsv"),
         tables=expand("results/{{pair}}/{name}", name=datasets()),
-        questions=audited_items,
-        examples=audited_examples,
+        built=audited_tables,
         beside_=audited_beside,
         labels=config["labels"],
     output:

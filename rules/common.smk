@@ -2,8 +2,7 @@
 
 from factdrift.cli import job_of
 from factdrift.core.fingerprint import of_jobs
-from factdrift.core.jobs import is_struct
-from factdrift.core.keys import settings_of
+from factdrift.core.keys import is_struct, settings_of
 from factdrift.core.paths import RESOURCES
 from factdrift.core.settings import dump_source
 from factdrift.core.shell import ShellLine, check_keywords, keys_of, parameter_of, shell_line
@@ -62,6 +61,11 @@ def resource(name):
 def word_tables():
     """What commands read by themselves to word sentences: articles, plurals, noun phrases."""
     return sorted(str(path) for path in Path(resource("words")).glob("*.tsv"))
+
+
+def resources(folder):
+    """The tables of a folder of resources/ and those of words, which its commands read by themselves."""
+    return [*sorted(str(path) for path in Path(resource(folder)).glob("*.tsv")), *word_tables()]
 
 
 def buckets(pattern):

@@ -1,9 +1,8 @@
 """KLoB: sentences on which methods that locate knowledge in a language model are judged.
 
 Inputs: the tables of one snapshot, the templates, noun phrases and relations of the project.
-Outputs: results/snapshots/{date}/klob/{bucket}.parquet; results/{pair}/klob/: facts.parquet, chains.parquet or
-mquake.parquet, klob_recall.parquet, passes.parquet, klob_examples.parquet, klob_sentences.parquet;
-results/{pair}/: klob_c.parquet, klob_r.parquet, klob_u.parquet, klob_meta.json, KLoB-c.jsonl, KLoB-r.jsonl, KLoB-u.jsonl.
+Outputs: results/snapshots/{date}/klob/: facts; results/{pair}/klob/: candidates, what a model recalls, examples, sentences;
+results/{pair}/: the subtasks, also in the published layout, and klob_meta.json.
 """
 
 
@@ -24,7 +23,7 @@ rule klob_facts:
     """The statements of KLoB's relations in one bucket, and which are facts on the snapshot's day."""
     input:
         statements="results/snapshots/{date}/statements/{bucket}.parquet",
-        resources=klob_resources(),
+        resources=resources("klob"),
     output:
         "results/snapshots/{date}/klob/{bucket}.parquet",
     log:
@@ -42,12 +41,7 @@ rule klob_facts:
 rule klob_candidates:
     """Facts and chains of two that can be examples, and the reason why others are dropped."""
     input:
-        facts=klob_snapshot("klob/{bucket}.parquet"),
-        entities=klob_snapshot("entities/{bucket}.parquet"),
-        classes=klob_snapshot("classes.parquet"),
-        properties=klob_snapshot("properties.parquet"),
-        labels=config["labels"],
-        resources=klob_resources(),
+        **klob_tables(),
     output:
         out_facts="results/{pair}/klob/facts.parquet",
         out_chains="results/{pair}/klob/chains.parquet",
@@ -67,7 +61,7 @@ rule klob_mquake:
     """Chains from a file in MQuAKE's format."""
     input:
         cases=config["klob"]["r"].get("mquake", []),
-        resources=klob_resources(),
+        resources=resources("klob"),
     output:
         "results/{pair}/klob/mquake.parquet",
     log:
@@ -85,15 +79,7 @@ rule klob_mquake:
 rule klob_recall:
     """Which candidates a language model knows; it is asked until the quotas are full."""
     input:
-        facts=klob_snapshot("klob/{bucket}.parquet"),
-        entities=klob_snapshot("entities/{bucket}.parquet"),
-        classes=klob_snapshot("classes.parquet"),
-        properties=klob_snapshot("properties.parquet"),
-        labels=config["labels"],
-        candidates="results/{pair}/klob/facts.parquet",
-        chains=klob_chains(),
-        templates=klob_templates(),
-        resources=klob_resources(),
+        **klob_choice(),
         demos=config["klob"]["recall"]["demos"] or [],
         model=klob_model(),
     output:
@@ -120,18 +106,10 @@ rule klob_recall:
 rule klob_examples:
     """The examples of all subtasks, their sentences, and the counts of what was dropped."""
     input:
-        facts=klob_snapshot("klob/{bucket}.parquet"),
-        entities=klob_snapshot("entities/{bucket}.parquet"),
-        classes=klob_snapshot("classes.parquet"),
-        properties=klob_snapshot("properties.parquet"),
+        **klob_choice(),
         snapshot=klob_snapshot("snapshot.json"),
-        labels=config["labels"],
-        candidates="results/{pair}/klob/facts.parquet",
-        chains=klob_chains(),
-        passes=klob_passes(),
-        templates=klob_templates(),
-        words=klob_word_list(),
-        resources=klob_resources(),
+        passes="results/{pair}/klob/passes.parquet" if config["klob"]["recall"]["filter"] == "on" else [],
+        words=[] if config["klob"]["u"]["words"] in ("web2", "nltk") else config["klob"]["u"]["words"],
     output:
         out_examples="results/{pair}/klob/klob_examples.parquet",
         out_sentences="results/{pair}/klob/klob_sentences.parquet",

@@ -1,13 +1,9 @@
 """Locating methods on language models: which units give an answer, judged on KLoB (docs/locating.md).
 
-Inputs: KLoB's subtasks; the models; config/locators/; the user's functions and folders of scores; of edit.smk the edits,
-their probes as tokens, the model without edits, and prefixes.
-Outputs: results/{pair}/locate/: klob_c.parquet, klob_r.parquet, klob_u.parquet, klob.sentences.parquet;
-results/{pair}/locate/{model}/{locator}/: klob.{shard}.parquet and .json, scores/ (a folder of scores), and
-edits.{shard}.parquet and .json; results/{pair}/locate/{model}/: moments/, edit/{method}.{shard}.{probes,edits}.parquet;
-results/{pair}/locate/: table_{c,r,u}.txt, figure_{c,r,u}.svg (and .png);
-results/{pair}/locate/: edits.parquet, edits.sentences.parquet, vs_edit.txt, vs_edit.svg (and .png);
-results/{pair}/locate_scores.parquet, results/{pair}/locate_vs_edit.parquet, and both in results/.
+Inputs: KLoB's subtasks; the models; config/locators/; the user's functions and folders of scores; answers to `updates`
+and `blocks`.
+Outputs: results/{pair}/locate/ with the sentences, the scores of each {model}/{locator}/ and the tables and figures;
+results/{pair}/locate_scores.parquet and locate_vs_edit.parquet, and both in results/.
 """
 
 import re
@@ -16,17 +12,20 @@ import re
 include: "inputs/locate.smk"
 
 
+LOCATOR = "results/{{pair}}/locate/{{edited}}/{{locator}}"
+
+
 wildcard_constraints:
-    locator="|".join(map(re.escape, locators_run())) or "none",
+    locator="|".join(map(re.escape, LOCATE_PLAN.run)) or "none",
     facts="klob|edits",
 
 
 rule locate_sentences:
     """The examples of KLoB that locators are run on, and their sentences."""
     input:
-        examples=[f"results/{{pair}}/klob_{name}.parquet" for name in "cru"],
+        examples=expand("results/{{pair}}/klob_{name}.parquet", name=[*"cru"]),
     output:
-        examples=[f"results/{{pair}}/locate/klob_{name}.parquet" for name in "cru"],
+        examples=expand("results/{{pair}}/locate/klob_{name}.parquet", name=[*"cru"]),
         out_sentences="results/{pair}/locate/klob.sentences.parquet",
     log:
         "logs/{pair}/locate/sentences.txt",
@@ -50,7 +49,7 @@ rule locate_run:
     input:
         sentences="results/{pair}/locate/{facts}.sentences.parquet",
         model=edited_model,
-        values=locator_code,
+        values=lambda wildcards: [str(path) for path in locator(wildcards).files()],
     output:
         output="results/{pair}/locate/{edited}/{locator}/{facts}.{shard}.parquet",
         out_about="results/{pair}/locate/{edited}/{locator}/{facts}.{shard}.json",
@@ -65,8 +64,8 @@ rule locate_run:
         **given(
             "locate run",
             **MODEL_PARAMS | {"weights": locator_weights},
-            locator=lambda wildcards: LOCATE_PLAN.named(wildcards.locator).given,
-            set=locator_values,
+            locator=lambda wildcards: locator(wildcards).given,
+            set=lambda wildcards: json.dumps(LOCATE_PLAN.values(wildcards.locator), sort_keys=True),
             shard="{shard}",
             parts=subpath(output.out_about, strip_suffix=".json"),
         ),
@@ -78,14 +77,14 @@ rule locate_gather:
     """The shards of one locator and model as a folder that `factdrift klob score` takes."""
     input:
         sentences="results/{pair}/locate/klob.sentences.parquet",
-        shards=of_shards("parquet"),
-        about=of_shards("json"),
+        shards=expand(f"{LOCATOR}/klob.{{shard}}.parquet", shard=locate_shards()),
+        about=expand(f"{LOCATOR}/klob.{{shard}}.json", shard=locate_shards()),
     output:
         scores="results/{pair}/locate/{edited}/{locator}/scores/scores.json",
-        arrays=[
-            f"results/{{pair}}/locate/{{edited}}/{{locator}}/scores/{name}"
-            for name in ("sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet")
-        ],
+        arrays=multiext(
+            "results/{pair}/locate/{edited}/{locator}/scores/",
+            *("sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"),
+        ),
     log:
         "logs/{pair}/locate/{edited}/{locator}.gather.txt",
     benchmark:
@@ -102,16 +101,16 @@ rule locate_scores:
     """All locators on all models: RSim and RSD with controls and intervals, a table and a figure for each subtask."""
     input:
         models=some_models,
-        examples=[f"results/{{pair}}/locate/klob_{name}.parquet" for name in "cru"],
-        scores=of_locators("scores/scores.json"),
-        arrays=of_locators("scores/units.npy"),
-        others=[f"{folder}/scores.json" for folder in LOCATE_PLAN.folders()],
+        examples=expand("results/{{pair}}/locate/klob_{name}.parquet", name=[*"cru"]),
+        scores=located("scores/scores.json"),
+        arrays=located("scores/units.npy"),
+        others=[f"{folder}/scores.json" for folder in LOCATE_PLAN.folders],
         recall=bundled_folders(),
     output:
         out_scores="results/{pair}/locate_scores.parquet",
         table="results/{pair}/locate/table_c.txt",
-        tables=[f"results/{{pair}}/locate/table_{name}.txt" for name in "ru"],
-        figures=[f"results/{{pair}}/locate/figure_{name}.{form}" for name in "cru" for form in ("svg", "png")],
+        tables=expand("results/{{pair}}/locate/table_{name}.txt", name=["r", "u"]),
+        figures=expand("results/{{pair}}/locate/figure_{name}.{form}", name=[*"cru"], form=["svg", "png"]),
     log:
         "logs/{pair}/locate/scores.txt",
     benchmark:
@@ -150,74 +149,29 @@ rule locate_edit_facts:
         job("locate edit-facts")
 
 
-rule locate_moments:
-    """The second moments of all blocks, for ROME and MEMIT at each of them."""
-    input:
-        model=edited_model,
-        texts=moments_of("texts"),
-        facts=moments_of("facts"),
+use rule edit_moments as locate_moments with:
+    # Of all blocks, for ROME and MEMIT at each of them.
     output:
         directory("results/{pair}/locate/{edited}/moments"),
     log:
         "logs/{pair}/locate/{edited}/moments.txt",
     benchmark:
         "logs/{pair}/locate/{edited}/moments.tsv"
-    threads: config["edit"]["threads"]
-    resources:
-        **of_a_model(),
     params:
         **given("models moments", **MODEL_PARAMS, sampled=moments_of("sampled"), layers=[]),
-    shell:
-        job("models moments")
-
-
-rule locate_edit_layers:
-    """Makes and probes the edits of one method at every block; a killed job continues where it was."""
-    input:
-        **artefacts(layer_needs),
-        edits="results/{pair}/locate/edits.parquet",
-        aligned="results/{pair}/edit/{edited}/aligned.parquet",
-        unaligned="results/{pair}/edit/{edited}/unaligned.parquet",
-        model=edited_model,
-        values=method_file,
-    output:
-        out_probes="results/{pair}/locate/{edited}/edit/{method}.{shard}.probes.parquet",
-        out_edits="results/{pair}/locate/{edited}/edit/{method}.{shard}.edits.parquet",
-    log:
-        "logs/{pair}/locate/{edited}/edit/{method}.{shard}.txt",
-    benchmark:
-        "logs/{pair}/locate/{edited}/edit/{method}.{shard}.tsv"
-    threads: config["edit"]["threads"]
-    resources:
-        **of_a_model(),
-        strict=config["strict"],
-    params:
-        **given(
-            "locate edit-layers",
-            **MODEL_PARAMS,
-            method="{method}",
-            set=method_values(),
-            shard="{shard}",
-            parts=subpath(output.out_probes, strip_suffix=".probes.parquet"),
-        ),
-    shell:
-        job("locate edit-layers")
 
 
 rule locate_vs_edit:
     """Whether blocks with high scores are blocks at which edits succeed: rank correlations, a table and a figure."""
     input:
-        models=some_models,
+        **layer_answers(),
+        models_=some_models,
         edits="results/{pair}/locate/edits.parquet",
-        unaligned=of_models("unaligned.parquet"),
-        base_probes=of_models("baseline.parquet"),
-        base_clozes=of_models("clozes.parquet"),
-        runs=of_layer_runs(),
-        located=of_edit_facts(),
+        located=located("edits.{shard}.{form}", shard=locate_shards(), form=["parquet", "json"]),
     output:
         out_table="results/{pair}/locate_vs_edit.parquet",
         out_text="results/{pair}/locate/vs_edit.txt",
-        out_figures=[f"results/{{pair}}/locate/vs_edit.{form}" for form in ("svg", "png")],
+        out_figures=multiext("results/{pair}/locate/vs_edit", ".svg", ".png"),
     log:
         "logs/{pair}/locate/vs_edit.txt",
     benchmark:
@@ -229,8 +183,7 @@ rule locate_vs_edit:
             "locate against-edits",
             models=edited_names(),
             folders=[f"results/{{pair}}/locate/{folder}" for folder in edited_models()],
-            bases=lambda wildcards, input: [str(Path(path).parent) for path in input.unaligned],
-            locators=locators_run(),
+            locators=list(LOCATE_PLAN.run),
         ),
     shell:
         job("locate against-edits")

@@ -1,8 +1,7 @@
 """Language models: the bundled ones, trained on the facts of the old dump.
 
 Inputs: wfd_repl.parquet and templates.parquet of the configured pair; config/models/; what KLoB and TempRIPPLE ask.
-Outputs: results/{pair}/models/: taught.klob.parquet, taught.tempripple.parquet, sentences.parquet; results/models/sample-llama/, sample-gpt2/: folders of transformers with
-recall.json. The other modules of the stage (describe, loading) are no inputs: they change nothing in a trained model.
+Outputs: results/{pair}/models/: what is taught, sentences; results/models/: folders of transformers with recall.json.
 """
 
 from factdrift.core.paths import CONFIG

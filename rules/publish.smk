@@ -3,8 +3,9 @@
 Inputs: results/{pair}/; the products in results/. Outputs: results/{name}; results/publish/.
 """
 
+from factdrift.core.paths import CARDS, CITATION, DICTIONARY, PRODUCTS
 
-include: "inputs/report.smk"
+
 include: "inputs/publish.smk"
 
 
@@ -16,7 +17,7 @@ rule publish:
     """Copies a product to results/, atomically."""
     input:
         source=lambda wildcards: made(wildcards.name),
-        report=reports_beside,
+        report=lambda wildcards: reports_of(product_of(wildcards.name)),
     output:
         report(
             "results/{name}",
@@ -42,7 +43,8 @@ rule publish_folders:
         manifest="results/manifest.json",
         products=published_products,
         answers=used_answers(),
-        words=published_words(),
+        # What describes them: no fingerprint covers it.
+        words=sorted(map(str, (*CARDS.iterdir(), *DICTIONARY.iterdir(), CITATION, PRODUCTS))),
     output:
         directory("results/publish"),
     log:

@@ -5,6 +5,8 @@ Outputs: results/snapshots/{date}/sample.json.gz, derived.json.gz, entities.json
 user's own dump is read where it lies. results/fetched/pageviews/{month}.parquet.
 """
 
+from factdrift.core.settings import derived_from
+
 
 include: "inputs/snapshots.smk"
 
@@ -82,7 +84,7 @@ rule render_sample:
 rule derive_dump:
     """An approximate dump of that date, from the other date's, where the real one cannot be had."""
     input:
-        dump=other_dump,
+        dump=lambda wildcards: dump_file(derived_from(config, wildcards.date)),
     output:
         "results/snapshots/{date}/derived.json.gz",
     log:

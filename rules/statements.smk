@@ -41,7 +41,7 @@ rule extract_shard:
             buckets="{buckets}",
             scope=scope(config),
             names=names(config),
-            languages=other_languages(),
+            languages=sorted(set(config["languages"]) - {"en"}),
         ),
     shell:
         job("statements extract", without="parse_all")

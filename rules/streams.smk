@@ -15,7 +15,10 @@ rule stream_chains:
     input:
         updates=of_intervals("updates/{bucket}.parquet"),
         new_entities=of_intervals("new_entities/{bucket}.parquet"),
-        statements=of_dumps("filtered", "{bucket}.parquet"),
+        statements=[
+            *of_intervals("filtered/old/{bucket}.parquet")[:1],
+            *of_intervals("filtered/new/{bucket}.parquet"),
+        ],
     output:
         output=f"{STREAM}/chains/{{bucket}}.parquet",
         timelines=f"{STREAM}/timelines/{{bucket}}.parquet",

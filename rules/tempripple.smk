@@ -1,9 +1,8 @@
 """TempRIPPLE: questions about what changed in a period, what it was before, and what follows from either.
 
 Inputs: the tables of the snapshot of T_new, or a SPARQL server.
-Outputs: results/snapshots/{date}/tempripple/: rows and classes, rdf.nt.gz and database; results/{pair}/tempripple/: tr_facts.parquet,
-tr_related.parquet, tr_items.parquet, tr_dropped.parquet, tr_stats.json, tr_stats.md; the configured pair's items and
-statistics as results/tempripple.parquet and results/tempripple.stats.json.
+Outputs: results/snapshots/{date}/tempripple/: rows, classes, RDF and database; results/{pair}/tempripple/: facts, related facts,
+items, what was dropped, statistics.
 """
 
 
@@ -76,8 +75,6 @@ rule tempripple_facts:
     """What changed in the period, and what it was before."""
     input:
         **ripple_source(),
-        labels=config["labels"],
-        resources=resources("tempripple"),
     output:
         facts="results/{pair}/tempripple/tr_facts.parquet",
         dropped="results/{pair}/tempripple/facts_dropped.parquet",
@@ -90,7 +87,7 @@ rule tempripple_facts:
     resources:
         **request("tempripple facts"),
     params:
-        **given("tempripple facts", answers=ripple_answers()),
+        **given("tempripple facts", answers="results/fetched/sparql" if public_endpoint() else []),
     shell:
         job("tempripple facts", without="resources memory_mb")
 
@@ -100,8 +97,6 @@ rule tempripple_related:
     input:
         **ripple_source(),
         facts="results/{pair}/tempripple/tr_facts.parquet",
-        labels=config["labels"],
-        resources=resources("tempripple"),
     output:
         related="results/{pair}/tempripple/tr_related.parquet",
         dropped="results/{pair}/tempripple/related_dropped.parquet",
@@ -114,7 +109,7 @@ rule tempripple_related:
     resources:
         **request("tempripple related"),
     params:
-        **given("tempripple related", answers=ripple_answers()),
+        **given("tempripple related", answers="results/fetched/sparql" if public_endpoint() else []),
     shell:
         job("tempripple related", without="resources memory_mb")
 
@@ -146,10 +141,7 @@ rule tempripple_account:
         facts="results/{pair}/tempripple/tr_facts.parquet",
         related="results/{pair}/tempripple/tr_related.parquet",
         items_="results/{pair}/tempripple/tr_items.parquet",
-        dropped=expand(
-            "results/{{pair}}/tempripple/{job}_dropped.parquet",
-            job=["facts", "related"],
-        ),
+        dropped=expand("results/{{pair}}/tempripple/{job}_dropped.parquet", job=["facts", "related"]),
         accounts=expand("results/{{pair}}/tempripple/{job}.json", job=["facts", "related"]),
         snapshot=[] if public_endpoint() else f"results/snapshots/{NEW}/snapshot.json",
         resources=resources("tempripple"),

@@ -18,7 +18,10 @@ rule filter_context:
         other_classes=lambda wildcards: side("classes.parquet", other(wildcards.which))(wildcards),
         properties=side("properties.parquet"),
         new_properties=side("properties.parquet", "new"),
-        snapshots=both_counts,
+        # For the job of the new one: whether the dumps fit each other is asked once.
+        snapshots=lambda wildcards: (
+            both_sides("snapshot.json")(wildcards)[::-1] if wildcards.which == "new" else []
+        ),
     output:
         relevant="results/{pair}/context/{which}/relevant.parquet",
         relations="results/{pair}/context/{which}/relations.parquet",
@@ -125,12 +128,10 @@ rule classify:
         new_entities=buckets("results/{pair}/new_entities/{bucket}.parquet"),
         old_entities=entities("old"),
         entities=entities("new"),
-        properties=lambda wildcards: [
-            side("properties.parquet", which)(wildcards) for which in ("new", "old")
-        ],
+        properties=both_sides("properties.parquet"),
         labels=config["labels"],
         only_subjects=[config["only"]["subjects"]] if config["only"]["subjects"] else [],
-        classes=only_classes_tables,
+        classes=both_sides("classes.parquet") if config["only"]["classes"] else [],
         rules=resource("rules.tsv"),
     output:
         output="results/{pair}/updates/{bucket}.parquet",

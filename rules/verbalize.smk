@@ -70,7 +70,7 @@ rule ask_chat_model:
     benchmark:
         "logs/{pair}/{asking}/answers.tsv"
     wildcard_constraints:
-        asking="verbalize|answer/chat",
+        asking="verbalize|evaluation/chat/[a-z]+",
     resources:
         **request("chat ask"),
         chat=1,
@@ -152,7 +152,7 @@ rule templates:
         old=side("properties.parquet", "old"),
         labels=config["labels"],
         templates=resource("templates/templates.tsv"),
-        candidates=candidates(),
+        candidates=CANDIDATES.get(config["verbalizer"], []),
     output:
         "results/{pair}/templates.parquet",
     log:

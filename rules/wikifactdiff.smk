@@ -125,8 +125,10 @@ rule assemble:
         together("dataset")
     resources:
         **request("wikifactdiff assemble"),
-        # A resource, since a dataset that is there need not be made again for it.
-        may_be_empty=lambda wildcards: may_be_empty(wildcards),
+        # For pairs that are intervals only. A resource: a dataset that is there need not be made again for it.
+        may_be_empty=lambda wildcards: str(
+            f"results/{wildcards.pair}/" in of_intervals("") and wildcards.pair != f"{OLD}_{NEW}"
+        ),
     params:
         **given(
             "wikifactdiff assemble",

@@ -1,7 +1,5 @@
 """All tests: threads, compiled modules, hypothesis without time limits, the order of files, shared builds."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The lock files: hashed, without any address, and what pyproject.toml asks for."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 import tomllib

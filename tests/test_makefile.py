@@ -1,7 +1,5 @@
 """The Makefile installs into the checkout's own .venv only, and repeats a set-up that failed."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The package registry has what the lock files name, for every supported platform."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

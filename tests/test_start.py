@@ -1,7 +1,5 @@
 """What every job pays at its start: the command line is there before what its commands need is imported."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -17,7 +15,7 @@ HEAVY = {
 def test_the_command_line_imports_nothing_that_takes_long():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "factdrift.evaluation.tool_jobs" in loaded
+    assert "factdrift.evaluation.tools.jobs" in loaded
     assert not loaded & HEAVY
 
 

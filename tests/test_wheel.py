@@ -1,7 +1,5 @@
 """The installed package: a wheel in an environment of its own, outside the checkout and without its files."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -79,7 +77,7 @@ def test_the_package_is_that_of_the_wheel_with_all_its_data(installed: Path, tmp
         (["klob", "templates"], "template"),
         (["klob", "score", "--help"], "usage"),
         (["chat", "ask", "--help"], "prices.yaml"),
-        (["edit", "run", "--help"], "usage"),
+        (["edit", "try", "--help"], "usage"),
     ],
 )
 def test_commands_work_in_any_folder(installed: Path, tmp_path: Path, arguments: list[str], said: str):

@@ -5,8 +5,6 @@ statements without dates, whose label no rule can tell. They are older than the 
 an English article.
 """
 
-from __future__ import annotations
-
 import csv
 import random
 from collections.abc import Callable

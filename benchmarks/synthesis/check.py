@@ -1,7 +1,5 @@
 """Compares what the workflow found with the truth of a synthetic pair."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -12,8 +12,6 @@
 | `jI` | a day between them, Julian, whose Julian date read as Gregorian lies before T_old |
 """
 
-from __future__ import annotations
-
 import random
 from datetime import date, timedelta
 from typing import NamedTuple

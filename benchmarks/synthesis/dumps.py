@@ -4,8 +4,6 @@ A block is a function of the seed and its number alone, so that the number of pr
 gzip files each block is a member, and the comma between two of them another, as in Wikidata's own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import multiprocessing

@@ -27,8 +27,6 @@ the same number written otherwise), `text:x`, `nfc:x`, `nfd:x` (the same letters
 `url:x`, `math:x`, `somevalue`. Days: see `days.py`.
 """
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import NamedTuple

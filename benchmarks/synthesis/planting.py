@@ -1,7 +1,5 @@
 """One event of the table, planted: the lines of its items in both dumps, and what must become of them."""
 
-from __future__ import annotations
-
 import random
 import unicodedata
 from typing import Any, NamedTuple

@@ -1,12 +1,10 @@
 """Snaks, statements and references as text, in the key order and escaping of Wikidata's dumps."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Iterable
 
-from factdrift.snapshots.php_json import php_json
+from factdrift.snapshots.compression import php_json
 from synthesis.vocabulary import PROPERTIES
 
 VALUE_TYPES = {

@@ -5,8 +5,6 @@ constraints of the properties are set so that every filter has something to deci
 190,000,000 upwards are invented.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 HUMAN, CITY, CLUB, COMPANY, COUNTRY = 5, 515, 476028, 4830453, 6256

@@ -4,8 +4,6 @@ In Wikidata most labels of an item are the same name in Latin letters, and most 
 a language. Both are what makes its dumps compress ten to one.
 """
 
-from __future__ import annotations
-
 import random
 
 from synthesis.snaks import quoted

@@ -1,7 +1,5 @@
 """The parts of the world that all blocks share, and how an item's two lines are put together from text."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from datetime import date, timedelta

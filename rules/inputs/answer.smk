@@ -2,15 +2,13 @@
 
 import json
 
-from factdrift.evaluation.answer_settings import METHODS as ANSWERED, check_methods, check_prompt, not_asked
+from factdrift.evaluation.questions.prompts import check_prompt
 from factdrift.models.names import BUNDLED, split_name
 
 # Checked here: Snakemake drops the errors of input functions where outputs exist.
 try:
     for name, prompt in config["answer"]["prompts"].items():
         check_prompt(name, prompt)
-    if config["answer"]["methods"] != "configured":
-        check_methods(config["answer"]["methods"])
 except ValueError as error:
     raise WorkflowError(f"configuration: {error}") from None
 
@@ -26,30 +24,26 @@ LM_EVAL_QUESTIONS = {
 """Tables of questions with options that become tasks of lm-evaluation-harness, by the name of the tasks."""
 
 
-def answer_methods():
-    """The methods whose edits are in the place of the context."""
-    chosen = config["answer"]["methods"]
-    if chosen == "configured":
-        return [method for method in config["methods"] if method in ANSWERED]
-    return chosen
+def answer_states(name):
+    """The states in which a model is asked TempRIPPLE's items."""
+    return [*UNEDITED, *(method for method in answer_methods() if method in PLAN.methods(name))]
+
+
+def asof_files():
+    """The answers of each model, and of the chat model, to questions with a date."""
+    chat = [f"{PAIR}/evaluation/chat/asof/read.parquet"] if config["answer"]["chat"] else []
+    return chat + answered("asof", lambda name: UNEDITED, "answers.parquet", STREAM)
 
 
 def answer_files(form):
-    """A file of each job that asks a model: unedited, and edited by each method; and of the chat model."""
-    chat = [f"results/{{pair}}/answer/chat/predictions.{form}"] if config["answer"]["chat"] else []
-    return chat + [
-        f"results/{{pair}}/answer/{folder}/{job}.{form}"
-        for folder, (name, _) in edited_models().items()
-        for job in ("unedited", *(each for each in answer_methods() if each in PLAN.methods(name)))
-    ]
+    """A file of each job that asks a model TempRIPPLE's items; and of the chat model."""
+    chat = [f"results/{{pair}}/evaluation/chat/tempripple/read.{form.removeprefix('answers.')}"]
+    return (chat if config["answer"]["chat"] else []) + answered("tempripple", answer_states, form)
 
 
 def answer_skipped():
     """[model, method, reason] of the methods that have no job, as JSON."""
-    found = [each for each in PLAN.skipped if each.method in answer_methods()]
-    if config["answer"]["methods"] == "configured":
-        found += [each for name in edited_names() for each in not_asked(name, PLAN.names())]
-    return json.dumps(found)
+    return json.dumps([each for each in PLAN.skipped if each.method in answer_methods()])
 
 
 def answer_cutoffs():

@@ -1,11 +1,14 @@
 """Models, methods and what a method needs before its first edit."""
 
 import json
+from functools import partial
 
 from factdrift.core.paths import METHODS
 from factdrift.core.fingerprint import of_module
-from factdrift.evaluation.methods.plan import Plan
+from factdrift.evaluation.methods.blocks import hyper_at
+from factdrift.evaluation.methods.plan import Plan, needs
 from factdrift.evaluation.methods.record import record_of
+from factdrift.models.sizes import read_sizes
 from factdrift.models.names import BUNDLED, folder_of, model_files, split_name, weights_stamp
 
 # Every hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
@@ -23,7 +26,7 @@ def edited_models():
 def some_models(wildcards):
     """No file; raises WorkflowError where a table of models would have none."""
     if not config["models"]:
-        raise WorkflowError("configuration: models: []: a chat model is asked letters only; name a model")
+        raise WorkflowError("configuration: models: []: a chat model is asked without edits; name a model")
     return []
 
 
@@ -97,11 +100,24 @@ def method_values(method=None):
     return lambda wildcards: json.dumps(config.get(method or wildcards.method, {}), sort_keys=True)
 
 
-def method_needs(wildcards):
-    """Field -> file or folder of what a method needs besides the model."""
+def needed(wildcards, root, elsewhere=()):
+    """Field -> file or folder of what a method needs besides the model; `elsewhere`: field -> another root."""
     name, _ = edited_models()[wildcards.edited]
-    folder = f"results/{wildcards.pair}/edit/{wildcards.edited}"
-    return {field: f"{folder}/{file}" for field, file in PLAN.needs(wildcards.method, name).items()}
+    files = PLAN.needs(wildcards.method, name)
+    own = dict(elsewhere)
+    return {field: f"{own.get(field, root)}/edit/{wildcards.edited}/{file}" for field, file in files.items()}
+
+
+def method_needs(wildcards):
+    """The same of the pair; at every block of a model, the second moments of all."""
+    root = f"results/{wildcards.pair}"
+    if wildcards.benchmark != "blocks":
+        return needed(wildcards, root)
+    name, revision = edited_models()[wildcards.edited]
+    values = config.get(wildcards.method, {})
+    files = needs(hyper_at(wildcards.method, name, values, 0, partial(read_sizes, name, revision)))
+    own = {"moments": f"{root}/locate/{wildcards.edited}/moments"}
+    return {field: own.get(field, f"{root}/edit/{wildcards.edited}/{file}") for field, file in files.items()}
 
 
 def artefacts(needs):

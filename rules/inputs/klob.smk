@@ -9,33 +9,27 @@ def klob_snapshot(path):
     return buckets(named) if "{bucket}" in path else named
 
 
-def klob_templates():
-    """The sentence templates of KLoB: the project's own, or the user's."""
-    own = resource("klob/klob_templates.tsv")
-    return own if config["klob"]["templates"] == "own" else config["klob"]["templates"]
+def klob_tables():
+    """Inputs of the jobs that read the snapshot's tables."""
+    return {
+        "facts": klob_snapshot("klob/{bucket}.parquet"),
+        "entities": klob_snapshot("entities/{bucket}.parquet"),
+        "classes": klob_snapshot("classes.parquet"),
+        "properties": klob_snapshot("properties.parquet"),
+        "labels": config["labels"],
+        "resources": resources("klob"),
+    }
 
 
-def klob_resources():
-    """The project's own tables of KLoB, and the noun phrases: what its commands read by themselves."""
-    tables = sorted(str(path) for path in Path(resource("klob")).glob("*.tsv"))
-    return [*tables, *word_tables()]
-
-
-def klob_chains():
-    """The table of candidates for chains, from the snapshot or from MQuAKE."""
-    mquake = config["klob"]["r"]["source"] == "mquake"
-    return f"results/{{pair}}/klob/{'mquake' if mquake else 'chains'}.parquet"
-
-
-def klob_passes():
-    """The table of candidates that passed the recall filter, if it is on."""
-    return ["results/{pair}/klob/passes.parquet"] if config["klob"]["recall"]["filter"] == "on" else []
-
-
-def klob_word_list():
-    """The user's own word list."""
-    words = config["klob"]["u"]["words"]
-    return [] if words in ("web2", "nltk") else [words]
+def klob_choice():
+    """Inputs of the jobs that choose examples and word them with the project's templates or the user's."""
+    klob = config["klob"]
+    own = klob["templates"] == "own"
+    return klob_tables() | {
+        "candidates": "results/{pair}/klob/facts.parquet",
+        "chains": f"results/{{pair}}/klob/{'mquake' if klob['r']['source'] == 'mquake' else 'chains'}.parquet",
+        "templates": resource("klob/klob_templates.tsv") if own else klob["templates"],
+    }
 
 
 def klob_model():

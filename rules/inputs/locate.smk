@@ -1,23 +1,14 @@
 """The locators, the sentences that they are run on, and the files of all models and locators."""
 
 import json
-from functools import partial
 
-from factdrift.evaluation.methods.plan import needs
-from factdrift.evaluation.blocks import hyper_at
-from factdrift.evaluation.locators.plan import Plan as LocatePlan, function_of
-from factdrift.models.sizes import read_sizes
+from factdrift.evaluation.locators.plan import Plan as LocatePlan
 
 # Every locator and hyper-parameter is checked here: Snakemake drops the errors of input functions where outputs exist.
 try:
     LOCATE_PLAN = LocatePlan(config)
 except InputError as error:
     raise WorkflowError(str(error)) from None
-
-
-def locators_run():
-    """The locators that are run on models, as paths name them."""
-    return [entry.name for entry in LOCATE_PLAN.run()]
 
 
 def locate_limit(key):
@@ -28,77 +19,31 @@ def locate_limit(key):
     return limit
 
 
-def locator_code(wildcards):
-    """What a locator's job depends on besides the model: its file of hyper-parameters, or the user's code."""
-    return [str(path) for path in LOCATE_PLAN.named(wildcards.locator).files()]
+def locator(wildcards):
+    """The locator of a job."""
+    return LOCATE_PLAN.run[wildcards.locator]
 
 
 def locator_weights(wildcards):
     """A parameter that changes with the files of a user's model, and with the code of a built-in locator."""
-    entry = LOCATE_PLAN.named(wildcards.locator)
-    code = []
-    if entry.kind == "built-in":
-        code = [
-            of_module(f"factdrift.evaluation.locators.methods.{function_of(entry.name).rpartition('.')[0]}")
-        ]
-    return "".join([edited_weights(wildcards), *code])
+    return "".join([edited_weights(wildcards), *map(of_module, locator(wildcards).modules())])
 
 
-def locator_values(wildcards):
-    """The user's own hyper-parameters of a locator, as JSON; those of ROME say which layer it edits."""
-    values = LOCATE_PLAN.values(wildcards.locator)
-    if wildcards.locator == "rome_layer" and "layer" in config["rome"]:
-        values = {"layer": config["rome"]["layer"], **values}
-    return json.dumps(values, sort_keys=True)
+def located(file, **wildcards):
+    """A file in the folder of each locator and model; `wildcards` of the file's name have several values."""
+    folders = {"edited": edited_models(), "locator": LOCATE_PLAN.run}
+    return expand(f"results/{{{{pair}}}}/locate/{{edited}}/{{locator}}/{file}", **folders, **wildcards)
 
 
-def of_locators(file):
-    """A file of each locator on each model."""
-    return [
-        f"results/{{pair}}/locate/{folder}/{name}/{file}"
-        for folder in edited_models()
-        for name in locators_run()
-    ]
-
-
-def of_shards(form):
-    """A file of each shard of one locator and model."""
+def locate_shards():
+    """The shards of a locator's jobs, as file names have them."""
     count = config["locate"]["shards"]
-    return [
-        f"results/{{pair}}/locate/{{edited}}/{{locator}}/klob.{place}-of-{count}.{form}"
-        for place in range(count)
-    ]
+    return [f"{place}-of-{count}" for place in range(count)]
 
 
-def layer_needs(wildcards):
-    """Field -> file or folder of what a method needs at any block besides the model."""
-    folder = f"results/{wildcards.pair}/edit/{wildcards.edited}"
-    name, revision = edited_models()[wildcards.edited]
-    sizes = partial(read_sizes, name, revision)
-    needed = needs(hyper_at(wildcards.method, name, config.get(wildcards.method, {}), 0, sizes))
-    own = {"moments": f"results/{wildcards.pair}/locate/{wildcards.edited}/moments"}
-    return {field: own.get(field, f"{folder}/{file}") for field, file in needed.items()}
-
-
-def of_layer_runs():
-    """The probes and edits of each method at every block of each model, in shards like those of `edit`."""
-    count = config["edit"]["shards"]
-    return [
-        f"results/{{pair}}/locate/{folder}/edit/{method}.{place}-of-{count}.{kind}.parquet"
-        for folder in edited_models()
-        for method in config["locate"]["edit_methods"]
-        for kind in ("probes", "edits")
-        for place in range(count)
-    ]
-
-
-def of_edit_facts():
-    """Each locator's scores of the edited facts, of each model."""
-    count = config["locate"]["shards"]
-    return [
-        f"results/{{pair}}/locate/{folder}/{name}/edits.{place}-of-{count}.{form}"
-        for folder in edited_models()
-        for name in locators_run()
-        for form in ("parquet", "json")
-        for place in range(count)
-    ]
+def layer_answers():
+    """The answers to `blocks` of each method on each model, and to `updates` of the unedited models."""
+    unedited_, edited = scored("updates", unedited), scored(
+        "blocks", lambda name: config["locate"]["edit_methods"]
+    )
+    return {field: unedited_[field] + edited[field] for field in edited}

@@ -1,6 +1,5 @@
 """What is published: the products that have been built, or are built in the same run, and what describes them."""
 
-from factdrift.core.paths import CARDS, CITATION, DICTIONARY, PRODUCTS
 from factdrift.publish.datasets import all_products
 
 
@@ -15,21 +14,25 @@ def made(name):
     return f"{home(product)}/{product.path or name}"
 
 
-def reports_beside(wildcards):
+def reports_of(product):
     """What is made with a product and stays in the folder of the pair, or of the sequence of dates."""
-    product = product_of(wildcards.name)
     return [f"{home(product)}/{path}" for path in product.reports]
+
+
+def built_or_asked(names):
+    """The products among these that are there or are asked for in the same command, by name or by a rule."""
+    asked = {str(file) for file in workflow.dag.targetfiles}
+    asked |= {str(file) for rule in workflow.dag.targetrules for file in rule.input}
+    there = lambda name: name and (Path("results", name).is_file() or f"results/{name}" in asked)
+    # Without the key `stream`, the stream that was built before would be made again of the configured pair.
+    of_build = [name for name in names if config["stream"] or product_of(name).made_in != "stream"]
+    return [f"results/{name}" for name in of_build if there(name) or there(product_of(name).goes_with)]
 
 
 def published_products(wildcards):
     """The datasets, and whatever else there is of the data sets that can be published."""
     always = [f"results/{name}" for name in datasets()]
     return [*always, *(path for path in built_or_asked(all_products()) if path not in always)]
-
-
-def published_words():
-    """Templates of the cards, the list of products, columns and the citation, which no fingerprint covers."""
-    return sorted(str(path) for path in (*CARDS.iterdir(), *DICTIONARY.iterdir(), CITATION, PRODUCTS))
 
 
 def used_answers():

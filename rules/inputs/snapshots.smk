@@ -1,7 +1,6 @@
 """Where the dumps of a date come from."""
 
 from factdrift.core.addresses import is_url
-from factdrift.core.settings import derived_from
 
 
 def fetched_entities(date):
@@ -13,8 +12,3 @@ def fetched_entities(date):
 def own_address(source):
     """The user's own address of a dump or of page views; none where a path or one of our words is given."""
     return source if is_url(source) else []
-
-
-def other_dump(wildcards):
-    """The dump from which this date's is derived."""
-    return dump_file(derived_from(config, wildcards.date))

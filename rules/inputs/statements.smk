@@ -1,4 +1,4 @@
-"""The shards of a dump, and the languages of which labels are kept."""
+"""The shards of a dump, and the snapshots that can be asked for."""
 
 import re
 
@@ -12,11 +12,6 @@ def shards(wildcards):
         shards=SHARDS,
         buckets=BUCKETS,
     )
-
-
-def other_languages():
-    """The languages besides English of which a snapshot keeps labels."""
-    return sorted(set(config["languages"]) - {"en"})
 
 
 def snapshot_targets():

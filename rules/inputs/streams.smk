@@ -20,14 +20,3 @@ LAST = f"results/snapshots/{STREAM_DATES[-1]}"
 def of_intervals(path):
     """A file of each pair of consecutive dates, in their order."""
     return [f"results/{old}_{new}/{path}" for old, new in pairwise(STREAM_DATES)]
-
-
-def of_dumps(table, path):
-    """A table of each dump: that of the first interval's old side, then those of all new sides."""
-    return of_intervals(f"{table}/old/{path}")[:1] + of_intervals(f"{table}/new/{path}")
-
-
-def may_be_empty(wildcards):
-    """Whether a dataset without updates is no error: for pairs that are intervals only."""
-    intervals = {f"{old}_{new}" for old, new in pairwise(STREAM_DATES)} - {f"{OLD}_{NEW}"}
-    return str(wildcards.pair in intervals)

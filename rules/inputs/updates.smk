@@ -11,15 +11,6 @@ def other(which):
     return "old" if which == "new" else "new"
 
 
-def both_counts(wildcards):
-    """The counts of both snapshots, for the job of the new one: whether the dumps fit each other is asked once."""
-    if wildcards.which == "old":
-        return []
-    return [side("snapshot.json", which)(wildcards) for which in ("old", "new")]
-
-
-def only_classes_tables(wildcards):
-    """The classes of both snapshots, where subjects are to be instances of some."""
-    if not config["only"]["classes"]:
-        return []
-    return [side("classes.parquet", which)(wildcards) for which in ("new", "old")]
+def both_sides(path):
+    """A file of the new snapshot and of the old one."""
+    return lambda wildcards: [side(path, which)(wildcards) for which in ("new", "old")]

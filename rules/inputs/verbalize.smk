@@ -6,7 +6,8 @@ def neighbor_facts():
     return [f"results/{{pair}}/{kind}.parquet" for kind in ("neighbors", "random_neighbors")]
 
 
-def candidates():
-    """The templates that the verbalizer offers besides those of the project."""
-    offered = {"chat": "candidates.en", "file": "published"}.get(config["verbalizer"])
-    return f"results/{{pair}}/verbalize/{offered}.parquet" if offered else []
+# The templates that a verbalizer offers besides those of the project.
+CANDIDATES = {
+    "chat": "results/{pair}/verbalize/candidates.en.parquet",
+    "file": "results/{pair}/verbalize/published.parquet",
+}

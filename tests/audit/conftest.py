@@ -1,7 +1,5 @@
 """A right update of two small dumps."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,9 +1,6 @@
 """The sample, guesses from the surface, rates with intervals, and judgements by people."""
 
-from __future__ import annotations
-
 import random
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,12 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factdrift.audit.account import VERDICTS, judged, judged_text, rates, share
-from factdrift.audit.columns import CHECKED, UNCHECKED, columns_of
-from factdrift.audit.kinds import KINDS
 from factdrift.audit.sample import chosen, rows_at
 from factdrift.audit.surface import Question, guess
 from factdrift.core.errors import InputError
-from factdrift.core.paths import DICTIONARY
 
 Row = dict[str, Any]
 
@@ -161,45 +155,3 @@ def test_a_sheet_without_columns_and_a_missing_one(tmp_path: Path) -> None:
         judged(tmp_path / "sheet.csv", FINDINGS)
     with pytest.raises(InputError, match="factdrift audit sheet"):
         judged(tmp_path / "none.csv", FINDINGS)
-
-
-def test_every_kind_is_described() -> None:
-    assert all(kind.description and kind.datasets for kind in KINDS.values())
-
-
-SCHEMAS = {
-    "wikifactdiff": ("wikifactdiff",),
-    "wfd_repl": ("wikifactdiff",),
-    "tempripple": ("tr_items",),
-    "klob": ("klob_examples",),
-    "stream": ("wikifactdiff", "stream"),
-    "asof": ("tr_items", "asof"),
-}
-"""Dataset -> the pages of the data dictionary that name its columns."""
-
-
-def dictionary(page: str) -> set[str]:
-    """The columns that a page of the data dictionary names."""
-    text = (DICTIONARY / f"{page}.md").read_text("utf-8")
-    rows = re.findall(r"^\| (`.*?) \| (?:string|int|bool|double|date|list|struct|TIME)", text, re.MULTILINE)
-    return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-
-
-@pytest.mark.parametrize("dataset", SCHEMAS)
-def test_every_column_is_checked_or_named_as_unchecked(dataset: str) -> None:
-    """Of each column that a reader may use; a new one is added to `columns.py`, one way or the other."""
-    seen = {*CHECKED[dataset], *UNCHECKED[dataset]}
-    columns = {name for page in SCHEMAS[dataset] for name in dictionary(page)}
-    assert len(columns) > 15
-    fields = {part for name in seen for part in name.partition(":")[0].split(".")}
-    assert columns <= fields
-    kinds = {kind for names in CHECKED[dataset].values() for kind in names.split()}
-    assert kinds <= {kind for kind, each in KINDS.items() if dataset in each.datasets}
-    assert not set(CHECKED[dataset]) & set(UNCHECKED[dataset])
-
-
-def test_fields_of_structs() -> None:
-    value = pa.struct([("id", pa.string()), ("more", pa.list_(pa.struct([("raw", pa.string())])))])
-    assert columns_of(pa.schema([("objects", pa.list_(value)), ("split", pa.string())])) == [
-        *("objects.id", "objects.more.raw", "split"),
-    ]

@@ -1,7 +1,5 @@
 """The audit reads dumps in every packing and age by itself, and shares no reader, filter or rule."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

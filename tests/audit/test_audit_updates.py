@@ -1,10 +1,7 @@
 """The checks of an update against two small dumps: what is right passes, and each fault fails its kind."""
 
-from __future__ import annotations
-
 import copy
 import itertools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,35 +43,6 @@ def test_a_right_update_passes_every_check(update: Row, tmp_path: Path) -> None:
     assert {"statement", "main_snak", "rank", "dates", "labels", "gone", "new", "single"} <= set(outcomes)
 
 
-def wrong_qualifier(row: Row) -> None:
-    row["objects"][0].update(id="Q36578", raw="Q36578")
-
-
-FAULTS: list[tuple[str, Callable[[Row], object]]] = [
-    ("statement", lambda row: row["objects"][1].update(new_statement="Q1$C")),
-    ("statement", lambda row: row["objects"][1].update(new_revision=8)),
-    ("statement", lambda row: row["objects"][1].update(new_statement=None)),
-    ("main_snak", wrong_qualifier),
-    (
-        "main_snak",
-        lambda row: row["objects"][1].update(datatype="time") or row["objects"][1].update(raw="Q9"),
-    ),
-    ("dates", lambda row: row["objects"][1].update(start="2022-03-01")),
-    ("dates", lambda row: row["objects"][0].update(end=None)),
-    ("labels", lambda row: row["objects"][1].update(label="Zoe")),
-    ("labels", lambda row: row["subject"].update(description="a sunken island")),
-    ("leak", lambda row: row.update(generalization_prompts=["Of Atlantis, ZOË is the head, says ____"])),
-]
-
-
-@pytest.mark.parametrize(("kind", "fault"), FAULTS)
-def test_a_fault_fails_its_kind(
-    kind: str, fault: Callable[[Row], object], update: Row, tmp_path: Path
-) -> None:
-    fault(update)
-    assert kind in failed(update, tmp_path)
-
-
 @pytest.mark.parametrize(("name", "place"), [("Q36578", "qualifier P1366"), ("Q5375741", "reference P248")])
 def test_the_reason_names_the_qualifier_or_reference(
     name: str, place: str, update: Row, tmp_path: Path
@@ -112,12 +80,6 @@ def test_what_still_holds_is_not_gone(update: Row, tmp_path: Path) -> None:
     assert failed(update, tmp_path, new=new) == set()
     new = with_claims(statement("Q1$D", "P6", item("Q11"), "deprecated"), current)
     assert failed(update, tmp_path, new=new) == set()
-
-
-def test_a_deprecated_statement_fails(update: Row, tmp_path: Path) -> None:
-    new = copy.deepcopy(NEW)
-    new[0]["claims"]["P6"][1]["rank"] = "deprecated"
-    assert "rank" in failed(update, tmp_path, new=new)
 
 
 def test_a_merged_object_is_not_gone(update: Row, tmp_path: Path) -> None:
@@ -176,27 +138,6 @@ def test_a_declared_leak_is_no_failure(update: Row, tmp_path: Path) -> None:
     update["update_prompt"] = "Zoë is the head of Atlantis, which is governed by ____"
     update["objects"][1]["leaks"] = True
     assert found(update, tmp_path)["leak"] == {DECLARED}
-
-
-def test_neighbours(update: Row, tmp_path: Path) -> None:
-    answer = {"object": {"id": "Q11", "label": "Marta", "description": None}, "dist": 0.5}
-    fact: Row = {
-        "subject": {"id": "Q1", "label": "Atlantis", "description": None},
-        "relation": {"id": "P6", "label": "head of government", "description": None},
-        "dist": 0.5,
-        "popularity": 0.0,
-        "objects": [answer | {"raw": "Q11", "statement": "Q1$A", "prompt": "Atlantis is led by ____"}],
-    }
-    update["neighborhood"] = [copy.deepcopy(fact)]
-    assert failed(update, tmp_path) == {"neighbour"}
-    fact["relation"]["id"] = "P35"
-    update["neighborhood"] = [copy.deepcopy(fact)]
-    assert failed(update, tmp_path) == {"neighbour", "neighbour_fact"}
-    fact["objects"][0].update(raw="Q12", prompt="Utopia is led by ____")
-    update["neighborhood"] = [fact]
-    assert failed(update, tmp_path) == {
-        *("neighbour", "neighbour_fact", "neighbour_answer", "neighbour_words"),
-    }
 
 
 METRE, DOLLAR = (Entity(each, None) for each in (entity("Q11573", "metre"), entity("Q4917", "dollar")))

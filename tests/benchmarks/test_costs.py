@@ -1,7 +1,5 @@
 """Costs fitted to two measured builds: a fixed part, and one that grows with the text of a job's share."""
 
-from __future__ import annotations
-
 import costs
 import pytest
 from costs import Figures, archives, fit

@@ -1,11 +1,8 @@
 """The generator of synthetic pairs of dumps, and the workflow's labels of the changes that it planted."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json
-import random
 import subprocess
 import sys
 import zlib
@@ -21,10 +18,10 @@ import pytest
 import synthesize
 from support.workflow import ROOT, snakemake
 from synthesis.check import Comparison, compare
-from synthesis.days import check_window, named_days
+from synthesis.days import check_window
 from synthesis.events import LABELS, SCENARIOS, VARIANTS, read_events
 
-from factdrift.snapshots.php_json import php_json
+from factdrift.snapshots.compression import php_json
 
 OLD, NEW = "2021-01-04", "2023-02-27"
 PAIR = f"{OLD}_{NEW}"
@@ -193,19 +190,6 @@ def test_table_that_cannot_be_read(tmp_path: Path, line: str, problem: str) -> N
 # --- the days -----------------------------------------------------------------------------------------------
 
 
-def test_named_days_lie_as_they_say() -> None:
-    old, new = date.fromisoformat(OLD), date.fromisoformat(NEW)
-    for seed in range(200):
-        days = named_days(old, new, random.Random(seed))
-        found = {
-            name: date(*days[name][:3]) for name in ("B1", "B2", "I1", "I2", "A1", "A2", "TO", "TN", "jI")
-        }
-        assert found["B1"] < found["B2"] < found["TO"] == old < found["I1"] < found["I2"] < new == found["TN"]
-        assert new < found["A1"] < found["A2"]
-        assert found["jI"] < old < date.fromordinal(found["jI"].toordinal() + 13) < new
-        assert old.year < days["yI"].year < new.year
-
-
 @pytest.mark.parametrize(
     ("old", "new"), [("2021-01-01", "2023-02-27"), ("2021-01-04", "2022-02-27"), ("2021-01-04", "2024-12-31")]
 )
@@ -258,18 +242,6 @@ def test_keys_are_in_the_order_of_the_dumps(dumps: dict[str, list[dict]]) -> Non
                     qualified = ["qualifiers", "qualifiers-order"] if "qualifiers" in each else []
                     sourced = ["references"] if "references" in each else []
                     assert list(each) == ["mainsnak", "type", *qualified, "id", "rank", *sourced]
-
-
-def test_ids_are_unique(dumps: dict[str, list[dict]]) -> None:
-    for entities in dumps.values():
-        assert len({entity["id"] for entity in entities}) == len(entities)
-        statements = [
-            each["id"]
-            for entity in entities
-            for statements in entity["claims"].values()
-            for each in statements
-        ]
-        assert len(set(statements)) == len(statements)
 
 
 def test_revision_changes_with_the_item_and_only_then(dumps: dict[str, list[dict]]) -> None:

@@ -1,7 +1,5 @@
 """The benchmark of the whole workflow measures the jobs of each command and reports them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -61,21 +60,9 @@ class Bench:
     def start(self, **options: Any) -> subprocess.Popen[str]:
         """`factdrift chat ask` in a process of its own."""
         command = [sys.executable, "-c", "import sys; from factdrift.cli import main; sys.exit(main())"]
-        command += [
-            "chat",
-            "ask",
-            "--requests",
-            str(self.requests),
-            "--store",
-            str(self.store),
-            "--settings",
-            self.chat(**options),
-            "-o",
-            str(self.output),
-        ]
-        return subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
-        )
+        command += ["chat", "ask", "--requests", str(self.requests), "--store", str(self.store)]
+        command += ["--settings", self.chat(**options), "-o", str(self.output)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def answers(self) -> list[dict[str, Any]]:
         return list(pq.read_table(self.output).to_pylist())
@@ -103,6 +90,14 @@ def server() -> Iterator[ChatServer]:
 @pytest.fixture
 def bench(tmp_path: Path, server: ChatServer) -> Bench:
     return Bench(tmp_path, server)
+
+
+@pytest.fixture
+def prices(tmp_path: Path) -> Path:
+    """One dollar per token (a million dollars per million tokens); half of it by batch."""
+    path = tmp_path / "prices.yaml"
+    path.write_text("models:\n  tiny: {input: 1000000, output: 1000000, batch: 0.5}\n")
+    return path
 
 
 @pytest.fixture

@@ -5,21 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import CHAT, ChatServer, Fault, sound
+from support.chat_server import CHAT, ChatServer, sound
 
 from factdrift.chat.prices import price_of
 from factdrift.chat.settings import Chat
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
 from factdrift.core.paths import PRICES
-
-
-@pytest.fixture
-def prices(tmp_path: Path) -> Path:
-    """One dollar per token (a million dollars per million tokens); half of it by batch."""
-    path = tmp_path / "prices.yaml"
-    path.write_text("models:\n  tiny: {input: 1000000, output: 1000000, batch: 0.5}\n")
-    return path
 
 
 def test_the_bundled_prices_are_valid() -> None:
@@ -47,12 +39,7 @@ def test_a_model_without_a_price(bench: Any, server: ChatServer, prices: Path) -
 
 def test_an_invalid_table_of_prices_is_refused(bench: Any, prices: Path) -> None:
     bench.write(1)
-    for text in (
-        "models: {tiny: {input: 1}}",
-        "models: [",
-        "prices: {}",
-        "models: {tiny: {input: a, output: 1}}",
-    ):
+    for text in ("models: {tiny: {input: 1}}", "models: [", "prices: {}"):
         prices.write_text(text)
         with pytest.raises(InputError, match=r"prices\.yaml: cannot be read as a table of prices"):
             bench.ask(prices)
@@ -149,16 +136,6 @@ def test_answers_that_did_not_arrive_count_as_the_worst_case(
     size = len('{"max_completion_tokens":50,"messages":[{"content":"r0","role":"user"}]}')
     lost = size // 2 + 1 + 50
     assert f"{lost + 8:.4f} USD (up to {lost:.4f} of it for answers that did not arrive)" in said
-
-
-def test_an_answer_without_usage_counts_as_the_worst_case(
-    bench: Any, server: ChatServer, prices: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    choice = {"message": {"content": "yes"}, "finish_reason": "stop"}
-    server.fault = lambda path, body, attempt: Fault(raw=json.dumps({"choices": [choice]}).encode())
-    bench.write(1)
-    assert bench.ask(prices, max_usd=500)[0]["prompt_tokens"] is None
-    assert "0 + 0 tokens, 87.0000 USD" in capsys.readouterr().out
 
 
 def test_a_request_without_a_token_limit_is_refused_if_it_has_a_price(

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -346,9 +345,3 @@ def test_a_full_disk_is_reported(bench: Any, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.undo()
     assert len(bench.ask()) == 200
     assert bench.server.asked.total() <= 200 + 16
-
-
-def test_no_temporary_files_are_left(bench: Any, tmp_path: Path) -> None:
-    bench.write(3)
-    bench.ask()
-    assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from support.byte_tokenizer import tokenizer_of
 
 # Given a device, the server needs a package that nothing else here needs; without one it uses the CPU. It
 # loads a model at the first request.
@@ -35,37 +36,15 @@ TEXT = ["Paris is the capital of France.", "Lyon is a city in France.", "The cap
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of some thousand random weights, with a tokenizer of its own."""
-    tokenizers = pytest.importorskip("tokenizers")
     transformers = pytest.importorskip("transformers")
     torch = pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("model")
-    raw = tokenizers.Tokenizer(tokenizers.models.BPE())
-    raw.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel()
-    raw.decoder = tokenizers.decoders.ByteLevel()
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=400,
-        special_tokens=MARKS,
-        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    raw.train_from_iterator(TEXT, trainer)
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=raw, eos_token=MARKS[0], pad_token=MARKS[0], chat_template=TEMPLATE
-    )
+    tokenizer = tokenizer_of(TEXT, MARKS, pad_token=MARKS[0], chat_template=TEMPLATE)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        max_position_embeddings=512,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=None,
-    )
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    config = transformers.LlamaConfig(vocab_size=len(tokenizer), **sizes, **ends, bos_token_id=None)
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
     return folder
 

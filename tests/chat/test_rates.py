@@ -12,8 +12,7 @@ from factdrift.core.errors import InputError
 
 
 @given(
-    st.integers(2, 10_000),
-    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 100)), min_size=1, max_size=60),
+    st.integers(2, 10_000), st.lists(st.tuples(st.floats(0, 1), st.floats(0, 100)), min_size=1, max_size=60)
 )
 def test_no_minute_has_more_than_the_limit(limit: int, asked: list[tuple[float, float]]) -> None:
     amounts = [share * limit / 4 for share, _ in asked]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.chat_server import CHAT, ChatServer, Fault, sound
 
-from factdrift.chat.prices import believed, worst_tokens
+from factdrift.chat.prices import believed
 from factdrift.chat.replies import Reply
 from factdrift.chat.requests import Request, canonical, key_of
 from factdrift.chat.store import Charge, Store
@@ -20,14 +20,6 @@ from factdrift.core.errors import InputError
 
 WORST = len('{"max_completion_tokens":50,"messages":[{"content":"r0","role":"user"}]}') // 2 + 1 + 50
 """The most dollars that a request of these tests can cost: a token for two bytes, a dollar per token."""
-
-
-@pytest.fixture
-def prices(tmp_path: Path) -> Path:
-    """One dollar per token (a million dollars per million tokens); half of it by batch."""
-    path = tmp_path / "prices.yaml"
-    path.write_text("models:\n  tiny: {input: 1000000, output: 1000000, batch: 0.5}\n")
-    return path
 
 
 def answer(**usage: Any) -> Fault:
@@ -148,33 +140,6 @@ def test_requests_under_way_at_a_kill_count_as_the_worst_case(
     process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL
     assert spent(bench) == 5 * WORST
-
-
-def test_a_store_of_form_1_gets_the_charges_of_its_answers(tmp_path: Path) -> None:
-    texts = [
-        canonical({"messages": [{"role": "user", "content": f"r{number}"}], "max_completion_tokens": 50})
-        for number in range(3)
-    ]
-    requests = [Request(text, key_of("m", text), text) for text in texts]
-    replies = [
-        Reply("yes", None, "stop", None, None, prompt, completion, "{}")
-        for prompt, completion in ((7, 3), (None, None), (5, 2))
-    ]
-    with Store(tmp_path) as store:
-        store.put(requests[0], "m", replies[0], "live", 1)
-        store.put(requests[1], "m", replies[1], "batch", 1)
-        store.put(requests[2], "m", replies[2], "import", 1)
-    with sqlite3.connect(tmp_path / "answers.sqlite") as connection:
-        connection.execute("DROP TABLE charges")
-        connection.execute("PRAGMA user_version = 1")
-    connection.close()
-    keys = [request.key for request in requests]
-    with Store(tmp_path, reading=True) as store:
-        assert len(store.answered(keys)) == 3
-    worst, limit = worst_tokens(requests[1])
-    for _ in range(2):
-        with Store(tmp_path) as store:
-            assert store.charged(keys) == {"live": (7, 3), "batch": (worst, limit)}
 
 
 def test_a_charge_replaces_that_of_the_same_try(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ PROFILE = "slurm"
 QUICK = ("--slurm-init-seconds-before-status-checks", "1")
 SHOWN = "--format=JobID,State,MaxRSS,ReqMem"
 PAIR = f"results/{OLD}_{NEW}"
-BASELINE = f"{PAIR}/edit/tiny/baseline.parquet"
+BASELINE = f"{PAIR}/evaluation/tiny/updates/none/0-of-1.answers.parquet"
 
 pytestmark = [
     pytest.mark.system,
@@ -60,7 +60,7 @@ def test_the_sample_and_a_job_with_a_gpu_as_on_one_machine(built: Path, model: P
     shown = slurm.asked("scontrol", "-o", "show", "job").splitlines()
     with_gpu = [line for line in shown if "TresPerJob=gres:gpu:1" in line]
     assert len(with_gpu) == 1
-    assert "Comment=rule_edit_baseline" in with_gpu[0]
+    assert "Comment=rule_evaluate" in with_gpu[0]
     assert submitted_by(said) == len(shown)
     # Small jobs share submissions; on a starved machine some may have been sent twice.
     (steps,) = set(re.findall(r"of (\d+) steps", said))

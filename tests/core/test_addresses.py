@@ -1,7 +1,5 @@
 """Addresses in the configuration: what is one, and that none carries a password."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

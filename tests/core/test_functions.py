@@ -1,7 +1,5 @@
 """Functions of users, and the code beside them that they import."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

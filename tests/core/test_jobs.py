@@ -21,10 +21,9 @@ from factdrift.core.jobs import (
     Place,
     add_job,
     fields,
-    is_struct,
     record,
 )
-from factdrift.core.keys import description_of, listing
+from factdrift.core.keys import description_of, is_struct, listing
 from factdrift.core.shell import check_keywords, keys_of, parameter_of, shell_line
 from factdrift.neighbors.jobs import Holding
 

@@ -1,11 +1,9 @@
 """The layout of the package: few rooms, whose imports run one way (benchmarks/structure.py counts them)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from structure import Imports, imports_between, lines, long_signatures, longest_chain, rooms_of
+from structure import imports_between, lines, long_signatures, longest_chain, rooms_of
 
 from factdrift.core.paths import PACKAGE
 
@@ -14,23 +12,25 @@ FLOORS = 7
 """The longest chain of rooms that import each other, in rooms."""
 
 
-@pytest.fixture(scope="module")
-def imports() -> Imports:
-    return imports_between(PACKAGE)
+HOUSES = (PACKAGE, PACKAGE / "evaluation")
 
 
-def test_there_are_few_rooms():
-    rooms = rooms_of(PACKAGE)
+@pytest.mark.parametrize("house", HOUSES, ids=lambda house: house.name)
+def test_there_are_few_rooms(house: Path):
+    rooms = rooms_of(house)
     assert len(rooms) <= ROOMS, f"{len(rooms)} rooms: {', '.join(sorted(rooms))}; fold one into another"
 
 
-def test_no_rooms_import_each_other_and_floors_are_few(imports: Imports):
+@pytest.mark.parametrize("house", HOUSES, ids=lambda house: house.name)
+def test_no_rooms_import_each_other_and_floors_are_few(house: Path):
+    imports = imports_between(house)
     chain = longest_chain(imports)
     assert len(chain) <= FLOORS, f"{len(chain)} floors:\n{lines(chain, imports)}"
 
 
-def test_the_core_imports_no_other_room(imports: Imports):
-    lines = [line for (room, _), found in imports.items() if room == "core" for line in found]
+def test_the_core_imports_no_other_room():
+    between = imports_between(PACKAGE)
+    lines = [line for (room, _), found in between.items() if room == "core" for line in found]
     assert not lines, "\n".join(["core must import nothing else of the package:", *lines])
 
 

@@ -1,7 +1,5 @@
 """Exhausted memory is reported with the remedy."""
 
-from __future__ import annotations
-
 import errno
 import resource
 import subprocess

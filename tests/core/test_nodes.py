@@ -3,12 +3,9 @@
 Namespaces of the kernel make the machines: each has its own host name, process numbers and scratch.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os
-import subprocess
 import sys
 import tempfile
 import threading
@@ -135,14 +132,3 @@ def test_two_nodes_that_share_one_folder(tmp_path: Path) -> None:
     finally:
         for each in filter(None, (holder, waiter)):
             each.kill()
-
-
-@pytest.mark.system
-@pytest.mark.skipif(bool(why_no_nodes()), reason=why_no_nodes())
-def test_nodes_have_scratch_of_their_own(tmp_path: Path) -> None:
-    told = "import os, tempfile as t; print(os.uname().nodename, t.gettempdir(), os.listdir(t.gettempdir()))"
-    for name in ("one", "two"):
-        said = Node(name, tmp_path).start([sys.executable, "-c", told + "; t.mkstemp(prefix='mine-')"])
-        out, _ = said.communicate(timeout=60)
-        assert out == f"{name} {tmp_path / 'scratch'} []\n"
-    assert isinstance(said, subprocess.Popen)

@@ -1,7 +1,5 @@
 """What factdrift replaces and removes, and what it leaves: files of others in the same places."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

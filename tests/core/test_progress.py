@@ -1,7 +1,5 @@
 """Lines of progress, printed and parsed."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

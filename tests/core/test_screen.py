@@ -1,7 +1,5 @@
 """Colours are for terminals."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

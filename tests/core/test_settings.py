@@ -1,7 +1,5 @@
 """The configuration: what is accepted, what is refused, and the messages."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math
@@ -10,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support.configured import configured
 
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings, settings_of
@@ -28,24 +27,18 @@ from factdrift.core.settings import (
 )
 from factdrift.core.switches import switches
 from factdrift.evaluation.methods.own import keys_of_methods
-from factdrift.updates.method import PART, MethodSettings, method_of
+from factdrift.updates.method import PART, Method, number
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "config" / "config.schema.yaml"
 
 
-def configured(**keys):
-    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config, keys_of_methods)
-    return config
-
-
 def text_of(config):
-    return settings_of(config, MethodSettings, PART)
+    return settings_of(config, Method, PART)
 
 
 def settings_in(config):
-    return read_settings(text_of(config), MethodSettings, PART)
+    return read_settings(text_of(config), Method, PART)
 
 
 @pytest.mark.parametrize("date", [datetime.date(2021, 1, 4), "2021-01-04", 20210104, "20210104"])
@@ -64,7 +57,7 @@ def test_presets_are_valid_over_the_default(path):
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
     config.update(yaml.safe_load(path.read_text(encoding="utf-8")))
     configure(config, keys_of_methods)
-    chosen = method_of(settings_in(config))
+    chosen = settings_in(config)
     assert chosen.t_old < chosen.t_new
 
 
@@ -74,7 +67,7 @@ def test_presets_are_valid_over_the_default(path):
         ({"snapshots": {"old": "2021-13-04", "new": "2023-02-27"}}, "snapshots.old: '2021-13-04' is no date"),
         ({"snapshots": {"old": "soon", "new": "2023-02-27"}}, "snapshots.old: 'soon' is no date"),
         ({"verbalizer": "gpt"}, "verbalizer: 'gpt' is not one of"),
-        ({"methods": ["rome", "magic"]}, "methods: magic: no such method; there are alphaedit, ft, "),
+        ({"methods": ["rome", "magic"]}, "methods: magic: no such method; there are alphaedit, "),
         ({"verbalizer": "chat"}, "chat.model"),
         ({"verbalizer": "file"}, "templates_file"),
         ({"languages": ["english!"]}, "languages.0: 'english!'"),
@@ -96,7 +89,6 @@ def test_presets_are_valid_over_the_default(path):
         ({"only": {"relations": ["Q6"]}}, "'^P[1-9][0-9]*$' (a property id, such as P6)"),
         ({"variant": "best"}, "variant: 'best' is not one of ['paper', 'reference', 'revised']"),
         ({"shards": 0}, "shards: 0 is less than the minimum of 1"),
-        ({"buckets": 10**9}, "buckets: 1000000000 is greater than the maximum"),
         ({"max_bad_lines": -1}, "max_bad_lines: -1 is less than the minimum"),
         ({"dumps": {"2021-01-04": "a.json"}}, "dumps has no entry for 2023-02-27; add `2023-02-27: PATH`"),
         ({"dumps": {"2023-02-27": "a"}}, "add `2021-01-04: PATH` (or `2021-01-04: derive`)"),
@@ -182,10 +174,9 @@ def test_which_items_get_a_row(keys, wanted):
 
 
 def test_the_reference_drops_fewer_datatypes():
-    paper, reference = (method_of(settings_in(configured(variant=v))) for v in ("paper", "reference"))
+    paper, reference = (settings_in(configured(variant=v)) for v in ("paper", "reference"))
     assert set(reference.dropped_datatypes) < set(paper.dropped_datatypes)
-    assert paper.start == 580
-    assert 4167836 in paper.page_classes
+    assert number(paper.start) == 580
 
 
 @pytest.mark.parametrize(
@@ -202,13 +193,13 @@ def test_the_reference_drops_fewer_datatypes():
 def test_a_wrong_key_of_the_method_is_named(key, value, message):
     text = json.dumps({**json.loads(text_of(configured())), key: value})
     with pytest.raises(InputError, match=re.escape(message)):
-        method_of(read_settings(text, MethodSettings, PART))
+        assert read_settings(text, Method, PART).t_old
 
 
 def test_a_method_needs_no_more_than_its_dates():
     days = {"snapshots_old": "2021-01-04", "snapshots_new": "2023-02-27"}
-    given = read_settings(json.dumps(days), MethodSettings, PART)
-    assert method_of(given) == method_of(settings_in(configured()))
+    given = read_settings(json.dumps(days), Method, PART)
+    assert given == settings_in(configured())
 
 
 def test_files_to_be_downloaded_need_not_exist(tmp_path, monkeypatch):

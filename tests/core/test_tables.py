@@ -1,7 +1,5 @@
 """Tables on disk: complete or absent under the final name, the same bytes for the same rows."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest

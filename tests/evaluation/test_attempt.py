@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import command, scoring  # noqa: E402
 from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import dataset, edits  # noqa: E402
 
@@ -87,7 +88,7 @@ def test_a_missing_input_is_reported(model: Path, tmp_path: Path, capsys: pytest
         (["Joe", "--method", "rome", "--set", '{"layer": -1}'], "rome.layer: -1 is less than the minimum"),
         (["Joe", "--method", "rome", "--set", '{"layer": 2.5}'], "rome.layer: 2.5 is not of type 'integer'"),
         (["Joe", "--method", "rome", "--set", '{"steps": 0, "layer": 1}'], "rome.steps: 0 is less than"),
-        (["Joe", "--method", "ultraedit"], "edit try: ultraedit compares the edits of a group"),
+        (["Joe", "--method", "ultraedit"], "edit try: ultraedit: it compares the edits of a group"),
         (["", "--method", "prompt"], "the new object is empty"),
         ([" ", "--method", "prompt"], "the new object is empty"),
     ],
@@ -140,61 +141,28 @@ def test_without_pytorch_there_is_advice(
         return plain(name, *others)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    assert (
-        main(
-            [
-                "edit",
-                "baseline",
-                "--model",
-                "sample",
-                *_files(tmp_path, "aligned", "unaligned", "edits"),
-                *_files(tmp_path, "parts", "out-probes", "out-clozes"),
-            ]
-        )
-        == 1
-    )
+    command(Path("sample"), tmp_path / "job", "updates", [tmp_path / "edits"], code=1)
     assert "make models" in capsys.readouterr().err
 
 
-def _files(folder: Path, *names: str) -> list[str]:
-    return [f"--{name}={folder / name}" for name in names]
-
-
 def test_the_jobs_by_hand(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Alignment, baseline, two shards, scores, tables and figures, by their commands."""
-    edits(tmp_path)
-    named = ["--model", str(model)]
-    table = {
-        name: tmp_path / f"{name}.parquet" for name in ("edits", "aligned", "unaligned", "base", "clozes")
-    }
-    read = [f"--{name}={table[name]}" for name in ("edits", "aligned", "unaligned")]
-    settings = {"device": "cpu", "batch": 2, "length": 24}
-    small = [f"--settings={json.dumps(settings)}", f"--parts={tmp_path / 'parts'}"]
-    assert main(["edit", "align", read[0], *named, *(f"--out-{one[2:]}" for one in read[1:])]) == 0
-    out = [f"--out-probes={table['base']}", f"--out-clozes={table['clozes']}"]
-    assert main(["edit", "baseline", *read, *named, *small, *out]) == 0
-    for shard in ("0-of-2", "1-of-2"):
-        out = [f"--out-{name}={tmp_path / shard}.{name}" for name in ("probes", "edits", "costs")]
-        assert main(["edit", "run", *read, *named, *small, "--method=prompt", f"--shard={shard}", *out]) == 0
-    jobs = {
-        name: [str(tmp_path / f"{n}-of-2.{name}") for n in (0, 1)] for name in ("probes", "edits", "costs")
-    }
-    out = {name: tmp_path / f"out.{name}" for name in ("scores", "probes", "costs")}
-    line = ["edit", "scores", read[0], read[2], f"--base-probes={table['base']}"]
-    line += [
-        f"--base-clozes={table['clozes']}",
-        "--run-probes",
-        *jobs["probes"],
-        "--run-edits",
-        *jobs["edits"],
+    """The unedited model, two shards, scores, tables and figures, by their commands."""
+    path = edits(tmp_path)
+    jobs = [command(model, tmp_path / "none", "updates", [path])]
+    jobs += [
+        command(model, tmp_path / shard, "updates", [path], "prompt", f"--shard={shard}")
+        for shard in ("0-of-2", "1-of-2")
     ]
-    line += ["--costs", *jobs["costs"], "--models", str(model), "--methods", "none", "prompt"]
+    out = {name: tmp_path / f"out.{name}" for name in ("scores", "probes", "costs")}
+    line = ["edit", "scores", f"--edits={path}", *scoring(jobs), "--models", str(model)]
+    line += ["--costs", *(str(job.path("json")) for job in jobs[1:]), "--methods", "none", "prompt"]
     assert main([*line, *(f"--out-{name}={path}" for name, path in out.items())]) == 0
     assert "10 rows" in capsys.readouterr().out
     (costs,) = json.loads(out["costs"].read_text(encoding="utf-8"))
     assert (costs["method"], costs["edits"], costs["device"]) == ("prompt", 5, "cpu")
     line = ["edit", "table", f"--scores={out['scores']}", f"--costs={out['costs']}", f"--output={tmp_path}"]
-    assert main([*line, f"--unaligned={table['unaligned']}"]) == 0
+    of_none = [f"--answers={jobs[0].path('answers.parquet')}", f"--made={jobs[0].path('edits.parquet')}"]
+    assert main([*line, *of_none]) == 0
     said = capsys.readouterr().out
     assert "Table 6" in said
     assert "Table 7" in said

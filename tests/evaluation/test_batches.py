@@ -116,33 +116,32 @@ def test_libraries_that_cannot_allocate_are_out_of_memory(said):
         in_batches([1, 2], 2, lambda items: torch.ones(2, 3) @ torch.ones(2, 3))
 
 
-def test_full_matrices_of_fine_tuning_and_rounding_are_part_of_the_estimate(monkeypatch):
+def test_matrices_of_fine_tuning_and_rounding_are_part_of_the_estimate(monkeypatch):
     loaded = tiny_model("llama", dtype=torch.float32)
     matrix = 24 * 56 * 4
     for method, changes, matrices in (
         ("ft", {"layers": [0, 1]}, 4 * 2),
         ("ft_l", {"layers": [1], "norm_constraint": 0.1}, 4),
         ("ft", {"layers": [1], "precision": "weights"}, 5),
-        ("rome", {"layer": 1, "precision": "weights"}, 2),
-        ("memit", {"layers": [0, 1], "precision": "weights"}, 2 * 2),
-        ("mend", {"blocks": 2, "precision": "weights"}, 2 * 2 * 3),
+        ("rome", {"layer": 1, "precision": "weights"}, 1),
+        ("memit", {"layers": [0, 1], "precision": "weights"}, 2),
+        ("mend", {"blocks": 2, "precision": "weights"}, 2 * 3),
         ("rome", {"layer": 1}, 0),
-        ("lora", {}, 0),
+        ("lora", {"rank": 21, "targets": ["mlp.down_proj"], "layers": [0, 2]}, 4 * 2 * 21 * 80 / (24 * 56)),
         ("prompt", {}, 0),
     ):
         hyper = read_hyper(method, "tiny", changes)
         assert matrix_bytes(loaded, hyper) == matrices * matrix, method
         for room in (0, 3 * matrices * matrix + 1, 10**9):
             monkeypatch.setattr(regimes, "CPU_BYTES", room / regimes.SHARE)
-            fitting = room // (matrices * matrix) if matrices else 8
-            assert at_a_time(loaded, hyper, "independent", 8) == min(8, max(1, fitting))
-            assert at_a_time(loaded, hyper, "batch", 8) == 8
+            fitting = int(room / (matrices * matrix)) if matrices else 8
+            assert at_a_time(loaded, hyper, 8) == min(8, max(1, fitting))
 
 
 def test_what_was_edited_elsewhere_needs_nothing_whatever_it_is_called():
     loaded = tiny_model("llama", quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True})
     for name in ("ft", "rome", "mine"):
-        assert at_a_time(loaded, Hyper(name, "m", "made elsewhere", {}), "independent", 8) == 8
+        assert at_a_time(loaded, Hyper(name, "m", "made elsewhere", {}), 8) == 8
 
 
 def test_an_edit_of_many_target_tokens_needs_more_memory(monkeypatch):

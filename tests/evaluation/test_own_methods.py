@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 import copy
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import Told, ask  # noqa: E402
 from support.own_methods import install, write_examples  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 from support.updates import edits  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Prepared  # noqa: E402
-from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
-from factdrift.evaluation.run import Files, write_run  # noqa: E402
-from factdrift.evaluation.session import Job  # noqa: E402
-from factdrift.evaluation.settings import Settings  # noqa: E402
+from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+from factdrift.models.alignment import align  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 from factdrift.models.snapshot import Snapshot  # noqa: E402
-
-Rows = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with edits, aligned for the tiny tokenizer, and the documents' examples."""
+    """A folder with edits and the documents' examples."""
     folder = tmp_path_factory.mktemp("world")
     edits(folder, fluency_sample=0.5)
-    tables = [folder / f"{name}.parquet" for name in ("edits", "aligned", "unaligned")]
-    write_aligned(tiny_model("llama").tokenizer, "tiny-llama", *tables)
     return write_examples(folder)
 
 
@@ -47,34 +38,23 @@ def made(
     values: dict[str, Any] | None = None,
     *,
     loaded: Loaded | None = None,
-    shard: tuple[int, int] = (0, 1),
-    **settings: Any,
-) -> Rows:
-    """The rows of RUN_PROBES and RUN_EDITS; `settings` are those of the part `edit`."""
-    chosen = {"batch": 2, "length": 20} | settings
-    job = Job(
-        loaded or tiny_model("llama", dtype=torch.float64),
-        read_aligned(world / "aligned.parquet"),
-        read_settings(json.dumps(chosen), Settings, "edit"),
-    )
-    updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
-    files = (out / "probes.parquet", out / "edits.parquet")
-    hyper = read_given(method, "tiny-llama", values)
-    write_run(job, updates, Prepared(hyper, Artefacts()), Files(out / "parts", *files), shard)
-    probes, rows = (pq.read_table(path).to_pylist() for path in files)
-    return probes, rows
+    **options: Any,
+) -> Told:
+    """What a method gives in double precision; `options`: see `ask`."""
+    given = read_given(method, "tiny-llama", values)
+    updates = read_edits(world / "edits.parquet")
+    return ask(loaded or tiny_model("llama"), updates, out, given, **{"length": 20} | options)
 
 
-def assert_alike(one: Rows, other: Rows, within: float) -> None:
-    for mine, theirs in zip(one[0], other[0], strict=True):
-        assert (mine["edit"], mine["number"], mine["exact"]) == (
-            *(theirs["edit"], theirs["number"], theirs["exact"]),
-        )
-        assert mine["logprob"] == pytest.approx(theirs["logprob"], abs=within)
-    for mine, theirs in zip(one[1], other[1], strict=True):
-        assert [mine[key] for key in ("edit", "said", "fluency")] == [
-            theirs[key] for key in ("edit", "said", "fluency")
-        ]
+def assert_alike(one: Told, other: Told, within: float) -> None:
+    def ordered(told: Told) -> list[dict[str, Any]]:
+        return sorted(told.answers, key=lambda row: str(row["question"]))  # batches differ
+
+    for mine, theirs in zip(ordered(one), ordered(other), strict=True):
+        for name in ("question", "exact", "output", "entropy", "reason"):
+            assert mine[name] == theirs[name]
+        if theirs["logprobs"] is not None:
+            assert mine["logprobs"] == pytest.approx(theirs["logprobs"], abs=within)
 
 
 def code(folder: Path, body: str, more: str = "", name: str = "mine") -> str:
@@ -92,10 +72,9 @@ def test_plain_fine_tuning_is_ours(world: Path, tmp_path: Path, regime: str) -> 
     ours = made(world, tmp_path / "ours", "ft", {"layers": [1], **values}, **chosen)
     plain = made(world, tmp_path / "plain", f"{world}/mine.py:edit", {"layer": 1, **values}, **chosen)
     assert_alike(plain, ours, 1e-5)  # logits are rounded to float32
-    assert {row["method"] for part in plain for row in part} == {"mine"}
-    base = made(world, tmp_path / "none", "none")
-    moved = [abs(one["logprob"] - other["logprob"]) for one, other in zip(plain[0], base[0], strict=True)]
-    assert max(moved) > 0.1
+    assert {row["method"] for rows in plain[:3] for row in rows} == {"mine"}
+    base, found = (one.logprobs() for one in (made(world, tmp_path / "none", "none"), plain))
+    assert max(abs(found[key] - value) for key, value in base.items()) > 0.1
 
 
 def test_the_batched_example_raises_its_targets(world: Path, tmp_path: Path) -> None:
@@ -104,8 +83,9 @@ def test_the_batched_example_raises_its_targets(world: Path, tmp_path: Path) -> 
     found = made(world, tmp_path / "batched", given, {"layer": 2, "scale": 30}, regime="sequential", group=1)
     alone = made(world, tmp_path / "alone", given, {"layer": 2, "scale": 30})
     assert_alike(found, alone, 1e-9)
-    targets = [row for row in zip(base[0], alone[0], strict=True) if row[0]["number"] == 0]
-    assert all(after["logprob"] > before["logprob"] for before, after in targets)
+    after = alone.logprobs()
+    raised = [after[key] > before for key, before in base.logprobs().items() if key[0].endswith("#0")]
+    assert raised == [True] * 5
 
 
 def test_an_entry_point_is_run_as_the_same_file_is(
@@ -117,7 +97,7 @@ def test_an_entry_point_is_run_as_the_same_file_is(
     (tmp_path / "site/own_package/__init__.py").write_text("", encoding="utf-8")
     found = made(world, tmp_path / "point", "elsewhere", {"lr": 0.01})
     assert_alike(found, made(world, tmp_path / "file", f"{world}/mine.py:edit", {"lr": 0.01}), 0)
-    assert {row["method"] for row in found[1]} == {"elsewhere"}
+    assert {row["method"] for row in found.edits} == {"elsewhere"}
 
 
 CHANGE = "model.model.layers[1].mlp.down_proj.weight.data *= 1 + len(update.subject) / 10"
@@ -149,7 +129,7 @@ return Wrapper()"""
 def test_hooks_modules_and_wrappers_are_probed_like_changed_weights(
     world: Path, tmp_path: Path, body: str
 ) -> None:
-    loaded = tiny_model("llama", dtype=torch.float64)
+    loaded = tiny_model("llama")
     weights = made(world, tmp_path / "weights", code(tmp_path, CHANGE), loaded=loaded)
     start = {name: one.clone() for name, one in loaded.model.state_dict().items()}
     modules = list(loaded.model.modules())
@@ -167,43 +147,42 @@ def test_what_looks_at_the_end_of_a_text_sees_no_padding_and_no_other_row(
     body = """
 def last(module, taken, given): return given + given[:1, -1:]
 model.model.layers[1].mlp.down_proj.register_forward_hook(last)"""
-    probes, rows = made(world, tmp_path, code(tmp_path, body), batch=5)
-    loaded = tiny_model("llama", dtype=torch.float64)
+    found = made(world, tmp_path, code(tmp_path, body), batch=5)
+    loaded = tiny_model("llama")
     handle = loaded.model.model.layers[1].mlp.down_proj.register_forward_hook(
         lambda module, taken, given: given + given[:1, -1:]
     )
-    sentences = read_aligned(world / "aligned.parquet")
-    updates = {each.edit.id: each for each in read_updates(world / "edits.parquet")}
-    for row in probes:
-        probe = updates[row["edit"]].probes[row["number"]]
-        one = sentences[probe["prompt"], probe["target"]]
+    asked = {each.id: each for each in read_edits(world / "edits.parquet").questions}
+    for row in found.of_way("loglik"):
+        one = align(loaded.tokenizer, asked[row["question"]].prompt, asked[row["question"]].targets[0])
         logits = loaded.model(torch.tensor([one.ids[:-1]])).logits[0].log_softmax(-1)[one.target - 1 :]
         wanted = logits.gather(1, torch.tensor(one.ids[one.target :])[:, None]).mean()
-        assert row["logprob"] == pytest.approx(wanted.item(), abs=1e-6)
-    text = torch.tensor([sentences[next(iter(updates.values())).edit.prompt, ""].ids])
+        assert row["logprobs"] == pytest.approx([wanted.item()], abs=1e-6)
+    said = found.of_way("written")[0]
+    text = torch.tensor([align(loaded.tokenizer, asked[said["question"]].prompt, "").ids])
     start = text.shape[1]
     for _ in range(4):
         text = torch.cat([text, loaded.model(text).logits[:, -1:].argmax(-1)], 1)
     handle.remove()
-    assert rows[0]["said"][0].startswith(loaded.tokenizer.decode(text[0, start:], skip_special_tokens=True))
+    assert said["output"].startswith(loaded.tokenizer.decode(text[0, start:], skip_special_tokens=True))
 
 
 @pytest.mark.parametrize("regime", ["independent", "sequential"])
 def test_an_edit_that_raises_has_failed_and_leaves_nothing_behind(
     world: Path, tmp_path: Path, regime: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    loaded = tiny_model("llama", dtype=torch.float64)
+    loaded = tiny_model("llama")
     start = {name: one.clone() for name, one in loaded.model.state_dict().items()}
     given = code(tmp_path, f"{CHANGE}\n{HOOK.strip()}\n{FAILS}", name="raises")
-    probes, rows = made(world, tmp_path / "raises", given, loaded=loaded, regime=regime, group=5)
+    found = made(world, tmp_path / "raises", given, loaded=loaded, regime=regime, group=5)
     assert all(torch.equal(start[name], one) for name, one in loaded.model.state_dict().items())
-    failed = {row["edit"]: row["failed"] for row in rows}
-    assert list(failed.values()).count("ValueError: no") == 2
-    assert {row["edit"] for row in probes} == {edit for edit, reason in failed.items() if reason is None}
+    failed = {row["edit"] for row in found.edits if row["failed"] == "ValueError: no"}
+    assert len(failed) == 2
+    assert {row["edit"] for row in found.answers if row["reason"] == "edit_failed"} == failed
     assert capsys.readouterr().err.count("Traceback") == 1
     skips = code(tmp_path, f"{FAILS}\n{CHANGE}\n{HOOK.strip()}", name="skips")
     other = made(world, tmp_path / "skips", skips, regime=regime, group=5)
-    assert_alike((probes, rows), other, 0)
+    assert_alike(found, other, 0)
 
 
 CLASS = """
@@ -232,17 +211,13 @@ def test_what_a_method_changes_beyond_the_model_does_not_reach_the_next_edit(
         Path(given).read_text(encoding="utf-8").replace("tokenizer, update)", "tokenizer, update, layers=[])")
     )
     Path(given).write_text(text, encoding="utf-8")
-    base = made(world, tmp_path / "none", "none")
+    base = made(world, tmp_path / "none", "none").logprobs()
     whole = made(world, tmp_path / "whole", f"{given}:edit", batch=1)
-    count = len(whole[1])
+    count = len(whole.edits)
     last = made(world, tmp_path / "last", f"{given}:edit", batch=1, shard=(count - 1, count))
-    assert last[0] == whole[0][-len(last[0]) :]
-    logprobs, unedited, again = (
-        [row["logprob"] for row in rows]
-        for rows in (whole[0], base[0], made(world, tmp_path / "b", "none")[0])
-    )
-    assert logprobs != unedited
-    assert again == unedited
+    assert last.answers == whole.answers[-len(last.answers) :]
+    assert whole.logprobs() != base
+    assert made(world, tmp_path / "again", "none").logprobs() == base
 
 
 KEEPS = """
@@ -278,8 +253,9 @@ def test_random_numbers_are_those_of_the_edit(world: Path, tmp_path: Path) -> No
     whole = made(world, tmp_path / "whole", given, batch=1)
     assert torch.equal(torch.rand(3), following)
     parts = [made(world, tmp_path / str(k), given, batch=1, shard=(k, 3)) for k in (2, 0, 1)]
-    assert whole[0] == [row for part in (parts[1], parts[2], parts[0]) for row in part[0]]
-    assert len({row["logprob"] for row in whole[0]}) > len(whole[0]) / 2
+    assert whole.answers == [row for place in (1, 2, 0) for row in parts[place].answers]
+    found = list(whole.logprobs().values())
+    assert len(set(found)) > len(found) / 2
 
 
 @pytest.mark.parametrize(
@@ -299,7 +275,7 @@ def test_random_numbers_are_those_of_the_edit(world: Path, tmp_path: Path) -> No
     ],
 )
 def test_a_batched_method_leaves_the_model_alone(world: Path, tmp_path: Path, line: str, said: str) -> None:
-    loaded = tiny_model("llama", dtype=torch.float64)
+    loaded = tiny_model("llama")
     loaded = replace(loaded, tokenizer=copy.deepcopy(loaded.tokenizer))
     start = Snapshot(loaded.model)
     matrix = "    matrix = loaded.model.model.layers[1].mlp.up_proj.weight\n"
@@ -384,5 +360,5 @@ def test_what_a_batched_method_returns_is_checked(
 def test_a_change_that_is_not_finite_has_failed(world: Path, tmp_path: Path) -> None:
     text = BATCHED.replace("    return", "    read[0] = float('nan')\n    return")
     (tmp_path / "mine.py").write_text(text + "Edited(deltas={name: LowRank(read, write)})", encoding="utf-8")
-    _, rows = made(world, tmp_path, f"{tmp_path}/mine.py:edit")
+    rows = made(world, tmp_path, f"{tmp_path}/mine.py:edit").edits
     assert [row["failed"] for row in rows] == ["diverged", None, "diverged", None, "diverged"]

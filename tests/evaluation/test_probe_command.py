@@ -11,11 +11,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from safetensors.torch import load_file  # noqa: E402
+from support.asking import Job, scoring  # noqa: E402
 from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import edits  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
-from factdrift.evaluation.run import RUN_EDITS, RUN_PROBES  # noqa: E402
+from factdrift.evaluation.tables import TABLES  # noqa: E402
 from factdrift.models.checkpoint import load_checkpoint  # noqa: E402
 
 DOWN = "model.layers.1.mlp.down_proj"
@@ -70,7 +71,7 @@ def scores(folder: Path) -> list[dict[str, Any]]:
 
 def test_probes_of_a_checkpoint_are_those_of_its_weights(world: Path, tmp_path: Path) -> None:
     folder = world / "whole"
-    for what, schema in (("probes", RUN_PROBES), ("edits", RUN_EDITS)):
+    for what, schema in TABLES.items():
         assert pq.read_schema(folder / f"theirs/0-of-1.{what}.parquet").equals(schema)
     model = tiny_model("llama", dtype=torch.float32).model
     logits = []
@@ -97,10 +98,9 @@ def test_probes_of_a_checkpoint_are_those_of_its_weights(world: Path, tmp_path: 
 
 def test_the_same_tables_come_from_the_commands_for_workflow_results(world: Path, tmp_path: Path) -> None:
     folder = world / "whole"
-    given = {"unaligned": "unaligned", "base-probes": "baseline", "base-clozes": "clozes"}
-    given |= {"run-probes": "theirs/0-of-1.probes", "run-edits": "theirs/0-of-1.edits", "edits": "edits"}
     line = ["edit", "scores", "--models", str(world / "base"), "--methods", "none", "theirs"]
-    line += [word for name, file in given.items() for word in (f"--{name}", f"{folder}/{file}.parquet")]
+    line += ["--edits", str(folder / "edits.parquet")]
+    line += scoring([Job(folder / name / "0-of-1") for name in ("none", "theirs")])
     out = {"scores": "s.parquet", "probes": "p.parquet", "costs": "c.json"}
     assert (
         main(
@@ -116,7 +116,7 @@ def test_the_same_tables_come_from_the_commands_for_workflow_results(world: Path
 
 def test_an_adapter_is_merged_into_the_model_that_it_names(world: Path) -> None:
     whole = {(row["method"], row["edit"]): row for row in scores(world / "whole")}
-    found = scores(probed(world, "adapter", "--baseline", str(world / "whole")))
+    found = scores(probed(world, "adapter", "--baseline", str(world / "whole/none")))
     assert {row["method"] for row in found} == {"none", "adapter"}
     for row in found:
         other = whole["none" if row["method"] == "none" else "theirs", row["edit"]]
@@ -142,13 +142,13 @@ def test_what_cannot_be_probed_is_refused(world: Path, capsys: pytest.CaptureFix
     (world / "prompts").mkdir(exist_ok=True)
     about = {"peft_type": "PREFIX_TUNING", "task_type": "CAUSAL_LM", "num_virtual_tokens": 2}
     (world / "prompts/adapter_config.json").write_text(json.dumps(about), encoding="utf-8")
-    given = ("--baseline", str(world / "whole"))
+    given = ("--baseline", str(world / "whole/none"))
     for folder, options, said in (
         ("edited", (), "--base: name the model from which the checkpoint was made"),
         ("edited", (*base, "--name", "none"), "`none` is the model without edits"),
         ("edited", (*base, "--only", "Q9-P6"), "has no edit Q9-P6"),
         ("edited", (*base, "--limit", "-1"), "--limit: -1 is no number of edits"),
-        ("edited", (*base, "--baseline", str(world)), "aligned.parquet is missing"),
+        ("edited", (*base, "--baseline", str(world)), "0-of-1.answers.parquet is missing"),
         ("edited", ("--base", str(world / "small"), *given), "is of "),
         ("small", (*base, *given), "is of another architecture or size"),
         ("empty", (*base, *given), "cannot be loaded"),

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import Job, command, saved, scoring  # noqa: E402
 from support.tiny_models import TEXT, tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import CLOZES, RULERS, edits, update  # noqa: E402
 from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
@@ -20,78 +21,67 @@ from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import CannotEdit, InputError  # noqa: E402
 from factdrift.evaluation.methods.mend_editor import read_hypernet, write_reason  # noqa: E402
+from factdrift.evaluation.methods.skipped import Skipped  # noqa: E402
 from factdrift.evaluation.scores.costs import write_costs  # noqa: E402
 from factdrift.evaluation.scores.table import Group, lines, read_skipped, write_table  # noqa: E402
-from factdrift.evaluation.skipped import Skipped  # noqa: E402
 from factdrift.models import moments  # noqa: E402
-
-SETTINGS = {"device": "cpu", "batch": 2, "length": 24}
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a model that normalises what its MLPs put out, and edits that are aligned for it."""
+    """A folder with a model that normalises what its MLPs put out, edits, and prefixes for it."""
     folder = tmp_path_factory.mktemp("world")
-    tiny_model("olmo2", dtype=torch.float32).model.save_pretrained(folder / "model")
-    tiny_tokenizer().save_pretrained(folder / "model")
+    saved(folder / "model", "olmo2")
     edits(folder, limit=2)
-    line = ["edit", "align", f"--edits={folder / 'edits.parquet'}", "--model", str(folder / "model")]
-    assert main([*line, *(f"--out-{name}={folder / name}.parquet" for name in ("aligned", "unaligned"))]) == 0
-    texts = ["prefixes", "--method=memit", "--set", '{"prefixes": []}']
-    line = ["--model", str(folder / "model"), "--settings", '{"device": "cpu"}']
-    assert main(["edit", *texts, *line, "-o", str(folder / "prefixes.json")]) == 0
+    line = ["prefixes", "--method=memit", "--set", '{"prefixes": []}', "--model", str(folder / "model")]
+    assert main(["edit", *line, "--settings", '{"device": "cpu"}', "-o", str(folder / "prefixes.json")]) == 0
     return folder
 
 
-def run(world: Path, out: Path, method: str, *options: str, **settings: Any) -> int:
-    given = [f"--{name}={world / name}.parquet" for name in ("edits", "aligned", "unaligned")]
-    given += [f"--out-{name}={out / name}" for name in ("probes", "edits", "costs")]
-    given += ["--model", str(world / "model"), f"--settings={json.dumps(SETTINGS | settings)}"]
-    return main(["edit", "run", *given, f"--method={method}", f"--parts={out / 'parts'}", *options])
+def run(world: Path, out: Path, method: str, *options: str, code: int = 0, **settings: Any) -> Job:
+    edits = [world / "edits.parquet"]
+    return command(world / "model", out / "job", "updates", edits, method, *options, code=code, **settings)
 
 
 def test_a_job_whose_method_cannot_edit_the_model_writes_the_reason(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = [f"--prefixes={world / 'prefixes.json'}", "--set", '{"covariance": false}']
-    assert run(world, tmp_path, "memit", *options) == 0
+    job = run(world, tmp_path, "memit", *options)
     said = capsys.readouterr().out
     assert "memit on" in said
     assert "derived, not tuned: layers 0 of 3" in said
     assert "skipped: methods: memit on" in said
-    assert [pq.read_table(tmp_path / name).num_rows for name in ("probes", "edits")] == [0, 0]
-    costs = json.loads((tmp_path / "costs").read_text(encoding="utf-8"))
-    assert "use rome" in costs["skipped"]
-    assert costs["batches"] == []
-    assert not (tmp_path / "parts").exists()
+    assert [job.rows(name) for name in ("answers", "edits", "states")] == [[], [], []]
+    assert "use rome" in job.about["skipped"]
+    assert job.about["batches"] == []
+    assert not job.out.exists()
 
 
 def test_a_strict_job_fails_instead(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(world, tmp_path, "prompt", "--strict", regime="sequential") == 1
+    run(world, tmp_path, "prompt", "--strict", regime="sequential", code=1)
     assert "edit.regime: sequential: prompt cannot edit so" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-    assert run(world, tmp_path, "prompt", regime="sequential") == 0
-    assert "cannot edit so" in json.loads((tmp_path / "costs").read_text(encoding="utf-8"))["skipped"]
+    assert "cannot edit so" in run(world, tmp_path, "prompt", regime="sequential").about["skipped"]
 
 
 def test_a_wrong_value_is_a_mistake_and_not_skipped(
     world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(world, tmp_path, "ft", "--set", '{"layers": [9]}') == 1
+    run(world, tmp_path, "ft", "--set", '{"layers": [9]}', code=1)
     assert "has no block 9" in capsys.readouterr().err
 
 
 def test_the_source_of_derived_values_is_in_every_row(world: Path, tmp_path: Path) -> None:
-    assert run(world, tmp_path, "ft", "--set", '{"steps": 1}') == 0
-    costs = json.loads((tmp_path / "costs").read_text(encoding="utf-8"))
-    assert costs["hyper"]["layers"] == [2]
-    assert costs["derived"] == ["layers"]
+    job = run(world, tmp_path, "ft", "--set", '{"steps": 1}')
+    assert job.about["hyper"]["layers"] == [2]
+    assert job.about["derived"] == ["layers"]
     source = "derived, not tuned: layers 2 of 3 and the configuration"
-    assert costs["source"] == source
-    assert pq.read_table(tmp_path / "edits")["source"].to_pylist() == [source] * 2
+    assert job.about["source"] == source
+    assert [row["source"] for row in job.rows("edits")] == [source] * 2
 
 
-def job(folder: Path, model: str, method: str, **more: Any) -> Path:
+def account(folder: Path, model: str, method: str, **more: Any) -> Path:
     path = folder / f"{model}.{method}.json"
     batch = {"edits": 2, "edit_seconds": 1.0, "evaluation_seconds": 1.0, "peak_mb": 5.0}
     batches = [] if "skipped" in more else [batch]
@@ -101,10 +91,10 @@ def job(folder: Path, model: str, method: str, **more: Any) -> Path:
 
 def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path: Path) -> None:
     jobs = [
-        job(tmp_path, "one", "rome", source="derived, not tuned: layer 5 of 28", derived=["layer"]),
-        job(tmp_path, "one", "memit", skipped="it is post-norm"),
-        job(tmp_path, "one", "ft", source="published", derived=[]),
-        job(tmp_path, "two", "rome", skipped="no such matrix"),
+        account(tmp_path, "one", "rome", source="derived, not tuned: layer 5 of 28", derived=["layer"]),
+        account(tmp_path, "one", "memit", skipped="it is post-norm"),
+        account(tmp_path, "one", "ft", source="published", derived=[]),
+        account(tmp_path, "two", "rome", skipped="no such matrix"),
     ]
     costs = tmp_path / "costs.json"
     planned = [Skipped("two", "magic", "no values")]
@@ -142,13 +132,13 @@ def test_the_tables_name_what_was_skipped_and_what_was_derived(tmp_path: Path) -
 
 
 def test_a_run_in_which_no_method_can_edit_fails(tmp_path: Path) -> None:
-    jobs = [job(tmp_path, "one", "rome", skipped="no such matrix")]
+    jobs = [account(tmp_path, "one", "rome", skipped="no such matrix")]
     with pytest.raises(
         InputError, match=r"none of them can edit .*: rome on one: no such matrix; ft on one: x"
     ):
         write_costs(jobs, tmp_path / "costs.json", [Skipped("one", "ft", "x")])
     assert not (tmp_path / "costs.json").exists()
-    jobs.append(job(tmp_path, "one", "prompt"))
+    jobs.append(account(tmp_path, "one", "prompt"))
     with pytest.raises(CannotEdit, match="`strict` forbids: rome on one: no such matrix"):
         write_costs(jobs, tmp_path / "costs.json", strict=True)
     assert not (tmp_path / "costs.json").exists()
@@ -171,9 +161,8 @@ def test_mend_is_skipped_where_too_few_facts_are_left_to_train_it(
     assert main([*line, f"--output={tmp_path / 'mend'}"]) == 0
     assert "too few to train MEND" in capsys.readouterr().out
     assert json.loads((tmp_path / "split.json").read_text(encoding="utf-8"))["train"] == []
-    assert run(world, tmp_path, "mend", f"--mend={tmp_path / 'mend'}") == 0
-    costs = json.loads((tmp_path / "costs").read_text(encoding="utf-8"))
-    assert "too few to train MEND" in costs["skipped"]
+    job = run(world, tmp_path, "mend", f"--mend={tmp_path / 'mend'}")
+    assert "too few to train MEND" in job.about["skipped"]
 
 
 def test_the_reason_in_the_place_of_an_editor_is_read_back(tmp_path: Path) -> None:
@@ -196,9 +185,7 @@ def test_blocks_without_moments_have_a_reason(
     (tmp_path / "strange" / "0.safetensors").write_text("mine")
     assert main([*line, "--settings", '{"device": "cpu"}', "-o", str(tmp_path / "strange")]) == 1
     given = [f"--moments={tmp_path / 'moments'}", f"--prefixes={world / 'prefixes.json'}"]
-    assert run(world, tmp_path, "rome", *given) == 0
-    costs = json.loads((tmp_path / "costs").read_text(encoding="utf-8"))
-    assert costs["skipped"] == "its blocks have no such matrix"
+    assert run(world, tmp_path, "rome", *given).about["skipped"] == "its blocks have no such matrix"
     # A block that has moments is not skipped for another's sake.
     (tmp_path / "moments" / "0.safetensors").touch()
     moments.check_counted(tmp_path / "moments", [0])
@@ -217,32 +204,16 @@ def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(
     vision = tmp_path / "vision"
     shutil.copytree(folder, vision)
     (vision / "config.json").write_text('{"model_type": "qwen2_5_vl"}', encoding="utf-8")
-    known = {"aligned": world / "aligned.parquet", "unaligned": world / "unaligned.parquet"}
-    files: dict[str, list[Path]] = {}
-    for model, methods in (
-        (world / "model", ("none",)),
-        (folder, ("none", "ft", "rome")),
-        (vision, ("none",)),
-    ):
-        out = tmp_path / f"out-{model.name}"
-        of = ["--edits", str(world / "edits.parquet"), "--model", str(model)]
-        new = {name: out / f"{name}.parquet" for name in known}
-        assert main(["edit", "align", *of, *(f"--out-{name}={path}" for name, path in new.items())]) == 0
-        of += [f"--{name}={path}" for name, path in new.items()]
-        base = {"base_probes": out / "base.parquet", "base_clozes": out / "clozes.parquet"}
-        options = [f"--out-probes={base['base_probes']}", f"--out-clozes={base['base_clozes']}"]
-        settings = f"--settings={json.dumps(SETTINGS)}"
-        assert main(["edit", "baseline", *of, *options, settings, f"--parts={out / 'parts'}"]) == 0
-        files.setdefault("unaligned", []).append(new["unaligned"])
-        for name, path in base.items():
-            files.setdefault(name, []).append(path)
-        for method in methods:
-            made = {name: out / f"{method}.{name}" for name in ("probes", "edits", "costs")}
-            options = [f"--out-{name}={path}" for name, path in made.items()]
-            options += [f"--method={method}", f"--parts={out / 'parts'}"]
-            assert main(["edit", "run", *of, *options, settings]) == 0
-            for name, path in zip(("run_probes", "run_edits", "costs"), made.values(), strict=True):
-                files.setdefault(name, []).append(path)
+    edits = world / "edits.parquet"
+    jobs = [
+        command(model, tmp_path / f"{model.name}-{method}", "updates", [edits], method)
+        for model, methods in (
+            (world / "model", ["none"]),
+            (folder, ["none", "ft", "rome"]),
+            (vision, ["none"]),
+        )
+        for method in methods
+    ]
     of = ["--model", str(folder), '--settings={"device": "cpu"}']
     assert main(["edit", "prefixes", *of, "--method=rome", "-o", str(tmp_path / "prefixes.json")]) == 0
     assert main(["models", "moments", *of, "--sampled", "-o", str(tmp_path / "moments")]) == 0
@@ -250,10 +221,8 @@ def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(
     with pytest.raises(CannotEdit, match="is not what enters it plus what attention and MLP put out"):
         moments.check_counted(tmp_path / "moments", [0])
     capsys.readouterr()
-    given = [
-        word for name, paths in files.items() for word in (f"--{name.replace('_', '-')}", *map(str, paths))
-    ]
-    given += ["--edits", str(world / "edits.parquet"), "--methods", "none", "ft", "rome", "--models"]
+    given = ["--edits", str(edits), *scoring(jobs), "--costs", *(str(job.path("json")) for job in jobs)]
+    given += ["--methods", "none", "ft", "rome", "--models"]
     given += [str(world / "model"), str(folder), str(vision)]
     outs = {name: tmp_path / name for name in ("scores", "probes", "costs")}
     given += [f"--out-{name}={path}" for name, path in outs.items()]
@@ -263,7 +232,5 @@ def test_a_model_that_cannot_be_run_is_skipped_with_all_of_its_methods(
     assert f"skipped: none on {vision}: models: {vision} is of the type 'qwen2_5_vl', for which" in said
     assert set(pq.read_table(outs["scores"])["model"].to_pylist()) == {str(world / "model")}
     assert len(read_skipped(outs["costs"])) == 4
-    strict = ["edit", "run", *of, "--method=ft", f"--edits={world / 'edits.parquet'}", "--strict"]
-    strict += [f"--{name}={path}" for name, path in known.items()] + [f"--parts={tmp_path / 'parts'}"]
-    assert main([*strict, *(f"--out-{name}={tmp_path / 'no'}" for name in ("probes", "edits", "costs"))]) == 1
-    assert not (tmp_path / "no").exists()
+    command(folder, tmp_path / "no", "updates", [edits], "ft", "--strict", code=1)
+    assert not list(tmp_path.glob("no*"))

@@ -213,7 +213,7 @@ def test_updates_of_the_evaluation_are_left_out(
     plain = Bench.prepare
 
     def prepare(self: Bench) -> None:
-        used.extend(update.row["subject"] for update in self.updates)
+        used.extend(edit.id.partition("-")[0] for edit in self.updates.edits)
         plain(self)
 
     monkeypatch.setattr(Bench, "prepare", prepare)

@@ -9,42 +9,37 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from support.worlds import Fact
+from msgspec import structs
+from support.rows import Row, rows
+from support.worlds import SCHEMAS, Fact, World
 
+from factdrift.core.keys import read_settings
+from factdrift.core.paths import KLOB, KLOB_TEMPLATES, NOUN_PHRASES
 from factdrift.core.tables import write_parquet
-from factdrift.klob.build import Candidates, Choice, Plan, build, write_subtask
-from factdrift.klob.candidates import Hops, Inputs, Switches, write_candidates
+from factdrift.klob.build import Plan, build, write_subtask
+from factdrift.klob.candidates import Hops, Inputs, write_candidates
 from factdrift.klob.facts import DEATH, write_facts
 from factdrift.klob.relations import Method, check_properties, inverses_of, read_method, second_hops
 from factdrift.klob.sentences import Wording
+from factdrift.klob.settings import Settings
 from factdrift.klob.templates import read_templates
 from factdrift.klob.word_lists import WordList
-from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.words.names import read_names
 
-ROOT = Path(__file__).resolve().parents[2]
-RESOURCES = ROOT / "resources" / "klob"
-PHRASES = ROOT / "resources" / "words" / "noun_phrases.tsv"
-TEMPLATES = RESOURCES / "klob_templates.tsv"
 DAY = 20230227
 PAGE = 4167410
 """The class of disambiguation pages."""
+SETTINGS = read_settings(
+    '{"max_pair_share": 1, "max_answer_share": 1, "min_pair_support": 1}', Settings, "klob"
+)
 
 WORDS = WordList("file", [f"word{number}" for number in range(3000)], "0" * 64, "test")
-
-Row = dict[str, Any]
-
-
-def rows(path: Path) -> list[Row]:
-    found: list[Row] = pq.read_table(path).to_pylist()
-    return found
 
 
 @pytest.fixture(scope="session")
 def method() -> Method:
-    return read_method(RESOURCES, PHRASES)
+    return read_method(KLOB, NOUN_PHRASES)
 
 
 @dataclass
@@ -64,28 +59,14 @@ class Snapshot:
     renamed: Mapping[int, str] = field(default_factory=dict)
 
     def write(self, folder: Path, method: Method) -> None:
-        items = {fact.s for fact in self.facts} | {
-            fact.o for fact in self.facts if isinstance(fact.o, int) and fact.o > 0
-        }
-        statements = [fact.row(place, place, 7) for place, fact in enumerate(self.facts)]
-        statements.sort(key=lambda row: (row["subject"], row["position"]))
-        entities = [
-            dict.fromkeys(ENTITIES.names)
-            | {
-                "id": item,
-                "label": self.labels.get(item, f"item {item}"),
-                "aliases": self.aliases.get(item, []),
-                "sitelinks": self.sitelinks.get(item, 50),
-                "revision": 1000 + item,
-                "classes": self.classes.get(item, []),
-                "superclasses": [],
-                "whole": True,
-            }
-            for item in sorted(items - self.absent)
-        ]
-        properties = [
-            dict.fromkeys(PROPERTIES.names)
-            | {
+        world = World(new=[*self.facts], absent_new=self.absent, superclasses=self.superclasses)
+        tables = world.tables("new")
+        for row in tables["entities"]:
+            item = row["id"]
+            row |= {"label": self.labels.get(item, row["label"]), "aliases": self.aliases.get(item, [])}
+            row |= {"sitelinks": self.sitelinks.get(item, 50), "classes": self.classes.get(item, [])}
+        tables["properties"] = [
+            {
                 "id": number,
                 "label": self.renamed.get(number, method.label(number)),
                 "datatype": "wikibase-item",
@@ -93,20 +74,8 @@ class Snapshot:
             }
             for number in sorted({*method.relations, *method.second_hops} - self.lacks)
         ]
-        class_schema = pa.schema(
-            [("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))]
-        )
-        classes = [
-            {"id": item, "label": None, "superclasses": parents}
-            for item, parents in self.superclasses.items()
-        ]
-        for name, schema, table in (
-            ("statements", STATEMENTS, statements),
-            ("entities", ENTITIES, entities),
-            ("properties", PROPERTIES, properties),
-            ("classes", class_schema, classes),
-        ):
-            write_parquet(pa.Table.from_pylist(table, schema=schema), folder / f"{name}.parquet")
+        for name, table in tables.items():
+            write_parquet(pa.Table.from_pylist(table, SCHEMAS[name]), folder / f"{name}.parquet")
 
 
 @dataclass
@@ -114,9 +83,7 @@ class Built:
     """The files of a stage run."""
 
     folder: Path
-    inputs: Inputs
-    candidates: Candidates
-    wording: Wording
+    plan: Plan
 
     @property
     def examples(self) -> list[Row]:
@@ -138,9 +105,6 @@ class Built:
         )
         return rows(path)
 
-    def plan(self, choice: Choice) -> Plan:
-        return Plan(self.inputs, self.candidates, self.wording, choice)
-
     def reasons(self, table: str) -> dict[tuple[str, ...], str | None]:
         """The ids of each candidate, and why it was dropped; `facts`, `chains`."""
         return {
@@ -154,53 +118,36 @@ class Built:
 Build = Callable[..., Built]
 
 
-def choice(method: Method, **changes: Any) -> Choice:
-    defaults: dict[str, Any] = {
-        "quotas": {number: relation.examples for number, relation in method.relations.items()},
-        "chain_quota": 9548,
-        "max_pair_share": 1.0,
-        "max_answer_share": 1.0,
-        "chain_text": "np",
-        "random_size": None,
-        "seed": 0,
-        "snapshot": "2023-02-27",
-    }
-    return Choice(**defaults | changes)
+def settings_with(**changes: Any) -> Settings:
+    """SETTINGS with other values."""
+    return structs.replace(SETTINGS, page_classes=(f"Q{PAGE}",), **changes)
 
 
 @pytest.fixture
 def built(tmp_path: Path, method: Method) -> Build:
     def run(
         snapshot: Snapshot,
-        switches: Switches | None = None,
         *,
-        second_hop: str = "mquake44",
-        templates: Path = TEMPLATES,
+        templates: Path = KLOB_TEMPLATES,
         chains: Path | None = None,
         passes: Path | None = None,
-        words: WordList = WORDS,
         labels: Sequence[Path] = (),
         folder: str = "built",
         stop_words: frozenset[str] = frozenset(),
         fitted: bool = False,
+        quotas: Mapping[int, int | None] | None = None,
         **changes: Any,
     ) -> Built:
         out = tmp_path / folder
         snapshot.write(out, method)
-        wanted = sorted({*method.relations, *second_hops(method, second_hop), DEATH})
-        facts = out / "bucket.parquet"
-        write_facts(out / "statements.parquet", wanted, DAY, facts)
-        inputs = Inputs([facts], [out / "entities.parquet"], out / "classes.parquet", labels)
-        write_candidates(
-            inputs,
-            Hops(
-                method.relations,
-                second_hops(method, second_hop),
-                inverses_of(out / "properties.parquet", method),
-            ),
-            (switches or Switches(min_pair_support=1))._replace(page_classes=[PAGE]),
-            (out / "facts.parquet", out / "chains.parquet"),
-        )
+        settings = settings_with(**changes, **({"source": "mquake"} if chains else {}))
+        seconds = second_hops(method, settings.second_hop)
+        bucket = out / "bucket.parquet"
+        write_facts(out / "statements.parquet", sorted({*method.relations, *seconds, DEATH}), DAY, bucket)
+        inputs = Inputs([bucket], [out / "entities.parquet"], out / "classes.parquet", labels)
+        hops = Hops(method.relations, seconds, inverses_of(out / "properties.parquet", method))
+        files = out / "facts.parquet", out / "chains.parquet"
+        write_candidates(inputs, hops, settings, files)
         wording = Wording(
             read_templates(templates, method.relations),
             method,
@@ -208,20 +155,14 @@ def built(tmp_path: Path, method: Method) -> Build:
             stop_words,
             read_names() if fitted else None,
         )
-        candidates = Candidates(
-            out / "facts.parquet",
-            chains or out / "chains.parquet",
-            passes,
-            "mquake" if chains else "snapshot",
+        if quotas is None:
+            quotas = {number: relation.examples for number, relation in method.relations.items()}
+        quotas = {number: quota for number, quota in quotas.items() if number in wording.templates.of}
+        plan = Plan(inputs, files[0], chains or files[1], passes, wording, quotas, settings, "2023-02-27")
+        examples, sentences, meta = (
+            out / f"klob_{name}" for name in ("examples.parquet", "sentences.parquet", "meta.json")
         )
-        given = choice(method, **changes)
-        of = {number: quota for number, quota in given.quotas.items() if number in wording.templates.of}
-        build(
-            Plan(inputs, candidates, wording, given._replace(quotas=of)),
-            words,
-            {"seed": 0},
-            (out / "klob_examples.parquet", out / "klob_sentences.parquet", out / "klob_meta.json"),
-        )
-        return Built(out, inputs, candidates, wording)
+        build(plan, WORDS, {"seed": 0}, (examples, sentences, meta))
+        return Built(out, plan)
 
     return run

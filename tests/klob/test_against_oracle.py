@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.worlds import Fact
 
-from factdrift.klob.candidates import Hops, Inputs, Switches, write_candidates
+from factdrift.klob.candidates import Hops, Inputs, write_candidates
 from factdrift.klob.facts import write_facts
 from factdrift.klob.relations import Method
+from factdrift.klob.settings import Settings
 
-from .conftest import DAY, PAGE, Snapshot, rows
+from .conftest import DAY, PAGE, Snapshot, rows, settings_with
 
 RELATIONS = (17, 26, 36)
 SECOND = (17, 26, 36, 1376)
@@ -62,7 +63,7 @@ def leaks(inner: str, outer: str) -> bool:
 
 
 def oracle(
-    world: Snapshot, switches: Switches
+    world: Snapshot, switches: Settings
 ) -> tuple[dict[tuple[int, ...], str | None], dict[tuple[int, ...], str | None]]:
     valid = {(fact.s, fact.p, fact.o) for fact in world.facts if holds(fact, world)}
     objects = {(s, p): {o for a, b, o in valid if (a, b) == (s, p)} for s, p, _ in valid}
@@ -135,11 +136,7 @@ _OPEN = (None, "pair_support")
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(world=worlds, single=st.booleans(), support=st.integers(1, 3))
 def test_candidates(world: Snapshot, single: bool, support: int, tmp_path: Path, method: Method) -> None:
-    compare(world, single, support, tmp_path, method)
-
-
-def compare(world: Snapshot, single: bool, support: int, tmp_path: Path, method: Method) -> None:
-    switches = Switches(single, "any", 5, 3, support)
+    switches = settings_with(single_valued=single, min_sitelinks=3, min_pair_support=support)
     world.write(tmp_path, method)
     write_facts(tmp_path / "statements.parquet", [*RELATIONS, 1376], DAY, tmp_path / "bucket.parquet")
     write_candidates(
@@ -147,7 +144,7 @@ def compare(world: Snapshot, single: bool, support: int, tmp_path: Path, method:
             [tmp_path / "bucket.parquet"], [tmp_path / "entities.parquet"], tmp_path / "classes.parquet", []
         ),
         Hops(RELATIONS, SECOND, INVERSES),
-        switches._replace(page_classes=[PAGE]),
+        switches,
         (tmp_path / "facts.parquet", tmp_path / "chains.parquet"),
     )
     wanted_facts, wanted_chains = oracle(world, switches)

@@ -18,7 +18,7 @@ from factdrift.core.tables import as_written, database
 from factdrift.klob.relations import Method, check_properties
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
 
-from .conftest import Build, Built, Snapshot, Switches
+from .conftest import Build, Built, Snapshot
 
 CHAIN = [Fact(1, 17, 2), Fact(2, 36, 3)]
 NAMES = {1: "Kinkaku-ji", 2: "Japan", 3: "Tokyo"}
@@ -35,7 +35,7 @@ def test_an_example_of_each_subtask(built: Build) -> None:
         **{"example_id": short("c|Q1|P17|Q2||"), "subtask": "c", "s": "Q1", "p1": "P17", "o1": "Q2"},
         **{"p2": None, "o2": None, "s_label": "Kinkaku-ji", "o1_label": "Japan", "o2_label": None},
         **{"o1_aliases": ["Nippon"], "o2_aliases": None, "stmt1_id": "Q1$P17-Q2-0", "stmt2_id": None},
-        **{"rev_s": 7, "rev_o1": 1002, "pop_s": 40, "pop_o": 300, "recall_pass": None, "origin": "snapshot"},
+        **{"rev_s": 2, "rev_o1": 1, "pop_s": 40, "pop_o": 300, "recall_pass": None, "origin": "snapshot"},
         **{"snapshot_id": "2023-02-27", "p1_name": "is-located", "p2_name": None, "line": None},
     }
     assert [sentence["text"] for sentence in kyoto["sentences"]] == [
@@ -51,7 +51,7 @@ def test_an_example_of_each_subtask(built: Build) -> None:
 
     (chain,) = found.subtask("r")
     assert chain["example_id"] == short("r|Q1|P17|Q2|P36|Q3")
-    assert (chain["p1_name"], chain["p2_name"], chain["stmt2_id"]) == ("country", "capital", "Q2$P36-Q3-1")
+    assert (chain["p1_name"], chain["p2_name"], chain["stmt2_id"]) == ("country", "capital", "Q2$P36-Q3-0")
     assert [sentence["role"] for sentence in chain["sentences"]] == ["single"] * 3 + ["chain"]
     last = chain["sentences"][-1]
     assert last["text_blank"] == "The capital of the country of Kinkaku-ji is _"
@@ -111,11 +111,7 @@ def test_the_account(built: Build) -> None:
     facts = [*CHAIN, Fact(4, 17, 2), Fact(5, 17, 2), Fact(6, 17, 2, rank="deprecated")]
     found = built(Snapshot(facts, labels=NAMES, sitelinks={5: 0}), quotas={17: 1, 36: 9})
     meta = found.meta
-    assert meta["dropped"] == {
-        "statements": {"deprecated": 1},
-        "c": {"quota": 1, "sitelinks": 1},
-        "r": {},
-    }
+    assert meta["dropped"] == {"statements": {"deprecated": 1}, "c": {"quota": 1, "sitelinks": 1}, "r": {}}
     assert meta["dropped_by_relation"]["c"] == {"P17": {"quota": 1, "sitelinks": 1}}
     table2 = {row["pid"]: row for row in meta["table2"]}
     assert len(table2) == 32
@@ -238,7 +234,7 @@ def test_other_labels_are_named(method: Method, tmp_path: Path, capsys: pytest.C
 
 def test_quotas_take_the_first_by_the_hash_of_seed_and_fact(built: Build) -> None:
     facts = [Fact(number, 17, 99) for number in range(1, 30)]
-    found = built(Snapshot(facts), Switches(seed=5), quotas={17: 10})
+    found = built(Snapshot(facts), seed=5, quotas={17: 10})
     order = sorted(range(1, 30), key=lambda s: hashlib.sha256(f"5|Q{s}|P17|Q99".encode()).hexdigest())
     assert sorted(row["s"] for row in found.subtask("c")) == sorted(f"Q{s}" for s in order[:10])
     assert Counter(found.reasons("facts").values()) == {None: 29}

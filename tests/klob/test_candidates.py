@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.worlds import UNKNOWN, Fact
 
-from .conftest import PAGE, Build, Snapshot, Switches, rows
+from .conftest import PAGE, Build, Snapshot, rows
 
 P17, P26, P36, P106, P108, P1376, P127, P1830 = 17, 26, 36, 106, 108, 1376, 127, 1830
 
@@ -161,9 +161,9 @@ def test_switches_of_the_facts(built: Build) -> None:
         labels={50: "writer", 51: "poet", 52: "tax collector"},
         sitelinks={2: 0},
     )
-    literal = built(snapshot, Switches(single_valued=False, min_sitelinks=0), folder="a")
+    literal = built(snapshot, single_valued=False, min_sitelinks=0, folder="a")
     assert set(literal.reasons("facts").values()) == {None}
-    single = built(snapshot, Switches(object_words="single", min_sitelinks=0), folder="b")
+    single = built(snapshot, object_words="single", min_sitelinks=0, folder="b")
     assert single.reasons("facts")["2", "106", "52"] == "words"
 
 
@@ -171,7 +171,7 @@ def test_labels_that_the_dump_lacks_can_be_supplied(built: Build, tmp_path: Path
     extra = tmp_path / "labels.tsv"
     extra.write_text("id\tlabel\nQ1\tKyoto\nQ2\tJapan\n", encoding="utf-8")
     snapshot = Snapshot([Fact(1, P17, 2)], labels={1: None}, absent=frozenset({2}))
-    found = built(snapshot, Switches(min_sitelinks=0), labels=[extra])
+    found = built(snapshot, min_sitelinks=0, labels=[extra])
     assert [row["o1_label"] for row in found.subtask("c")] == ["Japan"]
 
 
@@ -259,7 +259,7 @@ def test_leaks_of_aliases_in_chains(built: Build) -> None:
 def test_rare_pairs(built: Build) -> None:
     facts = [Fact(number, P17, 50) for number in range(1, 4)] + [Fact(50, P36, 60), Fact(50, 35, 61)]
     facts += [Fact(9, P26, 8), Fact(8, P17, 51)]
-    found = built(Snapshot(facts), Switches(min_pair_support=3)).reasons("chains")
+    found = built(Snapshot(facts), min_pair_support=3).reasons("chains")
     assert found.pop(("9", "26", "8", "17", "51")) == "pair_support"
     assert len(found) == 6
     assert set(found.values()) == {None}

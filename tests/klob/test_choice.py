@@ -17,15 +17,14 @@ from hypothesis import strategies as st
 from support.examples import examples
 
 from factdrift.core.errors import InputError
+from factdrift.core.paths import KLOB
 from factdrift.core.tables import database
 from factdrift.klob.candidates import CANDIDATES
 from factdrift.klob.choice import choose_chains, choose_facts, largest_output
 from factdrift.klob.random_words import Source, random_sentences, stratified
 from factdrift.klob.word_lists import pool, read_words
 
-from .conftest import RESOURCES
-
-PINS = RESOURCES / "word_lists.tsv"
+PINS = KLOB / "word_lists.tsv"
 
 
 @given(

@@ -122,7 +122,7 @@ def test_a_truncated_file(tmp_path: Path, method: Method) -> None:
 def test_examples_take_labels_of_the_snapshot_first(tmp_path: Path, method: Method, built: Build) -> None:
     read(tmp_path, method, CASES)
     snapshot = Snapshot([Fact(2, 17, 5)], labels={2: "Carl Sagan", 5: "Fuji"}, aliases={2: ["C. Sagan"]})
-    found = built(snapshot, chains=tmp_path / "mquake.parquet", chain_quota=1)
+    found = built(snapshot, chains=tmp_path / "mquake.parquet", r_quota=1)
     (chain,) = found.subtask("r")
     assert chain["origin"] == "mquake"
     assert found.meta["dropped"]["r"] == {"quota": 1, "relation": 1}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from support.worlds import Fact
 
 from factdrift.core.errors import InputError
@@ -19,9 +21,8 @@ from factdrift.klob.recall import (
     read_demonstrations,
     write_recall,
 )
-from factdrift.klob.relations import Method
 
-from .conftest import Build, Built, Snapshot, Switches, choice, rows
+from .conftest import Build, Built, Snapshot, rows
 
 FACTS = [Fact(number, 36, 100 + number) for number in range(1, 15)]
 CHAINS = [Fact(20 + number, 17, number) for number in range(1, 15)]
@@ -46,22 +47,19 @@ def answers(found: Built) -> dict[str, str]:
     return {row["text"]: row["target_label"] for row in found.sentences if row["target_label"]}
 
 
-def ask(found: Built, method: Method, model: Model, need: str = "all", **changes: object) -> Path:
-    passes = found.folder / "passes.parquet"
-    outputs = (found.folder / "klob_recall.parquet", passes)
-    write_recall(found.plan(choice(method, **changes)), need, {}, model, outputs)
-    return passes
+def ask(found: Built, model: Model, need: str = "all", given: Mapping[int, str] | None = None) -> Path:
+    plan = found.plan._replace(settings=structs.replace(found.plan.settings, need=need))
+    outputs = (found.folder / "klob_recall.parquet", found.folder / "passes.parquet")
+    write_recall(plan, given or {}, model, outputs)
+    return outputs[1]
 
 
-SWITCHES = Switches(min_pair_support=1, min_sitelinks=0)
-
-
-def test_a_model_that_always_answers_changes_nothing(built: Build, method: Method) -> None:
-    plain = built(WORLD, SWITCHES, folder="plain")
+def test_a_model_that_always_answers_changes_nothing(built: Build) -> None:
+    plain = built(WORLD, min_sitelinks=0, folder="plain")
     known = answers(plain)
     model = Stub(lambda text: f" {known[text]}.\nMore")
-    passes = ask(plain, method, model)
-    filtered = built(WORLD, SWITCHES, folder="filtered", passes=passes)
+    passes = ask(plain, model)
+    filtered = built(WORLD, min_sitelinks=0, folder="filtered", passes=passes)
     for before, after in zip(plain.examples, filtered.examples, strict=True):
         assert after == before | {"recall_pass": None if after["subtask"] == "u" else True}
     assert plain.sentences == filtered.sentences
@@ -75,48 +73,49 @@ def test_a_model_that_always_answers_changes_nothing(built: Build, method: Metho
     assert {row["output"] for row in table} == {f"{label}." for label in known.values()}
 
 
-def test_a_model_that_never_answers_leaves_nothing(built: Build, method: Method) -> None:
-    plain = built(WORLD, SWITCHES, folder="plain")
-    passes = ask(plain, method, Stub(lambda text: "I do not know"))
-    filtered = built(WORLD, SWITCHES, folder="filtered", passes=passes)
+def test_a_model_that_never_answers_leaves_nothing(built: Build) -> None:
+    plain = built(WORLD, min_sitelinks=0, folder="plain")
+    passes = ask(plain, Stub(lambda text: "I do not know"))
+    filtered = built(WORLD, min_sitelinks=0, folder="filtered", passes=passes)
     assert filtered.examples == []
     assert filtered.meta["dropped"]["c"] == {"recall": 28}
     assert filtered.meta["dropped"]["r"] == {"recall": 14}
 
 
 @pytest.mark.parametrize(("need", "passing"), [("all", 0), ("majority", 28), ("any", 28)])
-def test_how_many_wordings_are_needed(built: Build, method: Method, need: str, passing: int) -> None:
-    plain = built(WORLD, SWITCHES, folder="plain")
+def test_how_many_wordings_are_needed(built: Build, need: str, passing: int) -> None:
+    plain = built(WORLD, min_sitelinks=0, folder="plain")
     known = answers(plain)
     first = {row["text"] for row in plain.sentences if row["place"] == 1 and row["role"] == "expr"}
-    passes = ask(plain, method, Stub(lambda text: "?" if text in first else known[text]), need)
-    filtered = built(WORLD, SWITCHES, folder="filtered", passes=passes)
+    passes = ask(plain, Stub(lambda text: "?" if text in first else known[text]), need)
+    filtered = built(WORLD, min_sitelinks=0, folder="filtered", passes=passes)
     assert len(filtered.subtask("c")) == passing
     assert len(filtered.subtask("r")) == passing // 2
 
 
-def test_one_wording_of_three_is_enough_only_for_any(built: Build, method: Method) -> None:
-    plain = built(WORLD, SWITCHES, folder="plain")
+def test_one_wording_of_three_is_enough_only_for_any(built: Build) -> None:
+    plain = built(WORLD, min_sitelinks=0, folder="plain")
     known = answers(plain)
     first = {row["text"] for row in plain.sentences if row["place"] == 1 and row["role"] == "expr"}
     for need, passing in (("majority", 0), ("any", 28)):
-        passes = ask(plain, method, Stub(lambda text: known[text] if text in first else "?"), need)
-        filtered = built(WORLD, SWITCHES, folder=need, passes=passes)
+        passes = ask(plain, Stub(lambda text: known[text] if text in first else "?"), need)
+        filtered = built(WORLD, min_sitelinks=0, folder=need, passes=passes)
         assert len(filtered.subtask("c")) == passing
         # The chain's own sentence must be known in any case, and is not.
         assert filtered.subtask("r") == []
 
 
-def test_the_quota_is_filled_with_what_is_known(built: Build, method: Method) -> None:
+def test_the_quota_is_filled_with_what_is_known(built: Build) -> None:
     facts = [Fact(number, 36, 1000 + number) for number in range(1, 300)]
     labels = {1000 + number: f"Town {number}" for number in range(1, 300)}
     world = Snapshot(facts, labels=labels)
-    plain = built(world, SWITCHES, folder="plain")
+    plain = built(world, min_sitelinks=0, folder="plain")
     known = answers(plain)
     odd = {text: label for text, label in known.items() if int(label.split()[1]) % 2}
     model = Stub(lambda text: odd.get(text, "?"))
-    passes = ask(plain, method, model, quotas={36: 10})
-    filtered = built(world, SWITCHES, folder="filtered", passes=passes, quotas={36: 10})
+    limited = replace(plain, plan=plain.plan._replace(quotas={36: 10}))
+    passes = ask(limited, model)
+    filtered = built(world, min_sitelinks=0, folder="filtered", passes=passes, quotas={36: 10})
     order = sorted(
         range(1, 300), key=lambda n: hashlib.sha256(f"0|Q{n}|P36|Q{1000 + n}".encode()).hexdigest()
     )
@@ -129,27 +128,27 @@ def test_the_quota_is_filled_with_what_is_known(built: Build, method: Method) ->
     assert dropped["recall"] + dropped["quota"] == 289
 
 
-def test_what_is_known_fills_the_quota_within_the_share_of_an_answer(built: Build, method: Method) -> None:
+def test_what_is_known_fills_the_quota_within_the_share_of_an_answer(built: Build) -> None:
     """One answer has most facts, so that more must be asked about than the quota."""
     facts = [Fact(number, 17, 1000 if number % 5 else 1000 + number) for number in range(1, 300)]
     labels = {1000 + number: f"Land {number}" for number in range(300)}
     world = Snapshot(facts, labels=labels)
     limits = {"quotas": {17: 16}, "max_answer_share": 0.25}
-    plain = built(world, SWITCHES, folder="plain", **limits)
-    whole = built(world, SWITCHES, folder="whole", quotas={17: None})
+    plain = built(world, min_sitelinks=0, folder="plain", **limits)
+    whole = built(world, min_sitelinks=0, folder="whole", quotas={17: None})
     model = Stub(lambda text: answers(whole)[text])
-    passes = ask(plain, method, model, **limits)
-    filtered = built(world, SWITCHES, folder="filtered", passes=passes, **limits)
+    passes = ask(plain, model)
+    filtered = built(world, min_sitelinks=0, folder="filtered", passes=passes, **limits)
     assert len(rows(passes)) < len(facts)
     assert [row["s"] for row in filtered.subtask("c")] == [row["s"] for row in plain.subtask("c")]
     assert len(filtered.subtask("c")) == 16
 
 
-def test_prompts_show_other_facts_with_the_same_template(built: Build, method: Method) -> None:
-    plain = built(WORLD, SWITCHES, folder="plain")
+def test_prompts_show_other_facts_with_the_same_template(built: Build) -> None:
+    plain = built(WORLD, min_sitelinks=0, folder="plain")
     known = answers(plain)
     model = Stub(lambda text: known[text])
-    ask(plain, method, model)
+    ask(plain, model)
     sentences = {row["sentence_id"]: row for row in plain.sentences}
     examples = {row["example_id"]: row for row in plain.examples}
     prompts = {hashlib.sha256(prompt.encode()).hexdigest(): prompt for prompt in model.asked}
@@ -166,11 +165,11 @@ def test_prompts_show_other_facts_with_the_same_template(built: Build, method: M
             assert examples[demo["example_id"]]["s"] != own["s"]
 
 
-def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built: Build, method: Method) -> None:
+def test_chains_of_rare_pairs_are_shown_others_that_end_alike(built: Build) -> None:
     world = Snapshot([*FACTS, *CHAINS[:9], Fact(60, 495, 14), Fact(61, 495, 13)], labels=WORLD.labels)
-    plain = built(world, SWITCHES, folder="plain")
+    plain = built(world, min_sitelinks=0, folder="plain")
     known = answers(plain)
-    ask(plain, method, Stub(lambda text: known[text]))
+    ask(plain, Stub(lambda text: known[text]))
     sentences = {row["sentence_id"]: row for row in plain.sentences}
     demos = {
         sentences[row["sentence_id"]]["text"]: [sentences[name]["template_id"] for name in row["demo_ids"]]
@@ -218,14 +217,13 @@ def test_normalised_forms() -> None:
     assert normalised("...") == ""
 
 
-def test_given_demonstrations(built: Build, method: Method, tmp_path: Path) -> None:
+def test_given_demonstrations(built: Build, tmp_path: Path) -> None:
     path = tmp_path / "prompts.json"
     path.write_text(json.dumps({"P36": "Q: The capital of x? A: y\n"}), encoding="utf-8")
     given = read_demonstrations(path)
-    plain = built(Snapshot([FACTS[0], CHAINS[0]]), SWITCHES)
+    plain = built(Snapshot([FACTS[0], CHAINS[0]]), min_sitelinks=0)
     model = Stub(lambda text: "?")
-    outputs = (plain.folder / "klob_recall.parquet", plain.folder / "passes.parquet")
-    write_recall(plain.plan(choice(method)), "all", given, model, outputs)
+    ask(plain, model, given=given)
     assert "Q: The capital of x? A: y\nThe capital of item 1 is" in model.asked
     assert "The country of item 21 is" in model.asked
     assert "Q: The capital of x? A: y\nThe capital of the country of item 21 is" in model.asked
@@ -238,7 +236,7 @@ def test_given_demonstrations(built: Build, method: Method, tmp_path: Path) -> N
         read_demonstrations(tmp_path / "none.json")
 
 
-def test_nothing_to_ask(built: Build, method: Method) -> None:
+def test_nothing_to_ask(built: Build) -> None:
     plain = built(Snapshot([]))
-    passes = ask(plain, method, Stub(lambda text: "?"))
+    passes = ask(plain, Stub(lambda text: "?"))
     assert rows(passes) == rows(plain.folder / "klob_recall.parquet") == []

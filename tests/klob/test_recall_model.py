@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from support.byte_tokenizer import tokenizer_of
 from support.worlds import Fact
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.klob.recall import NEW_TOKENS, Model, write_recall
-from factdrift.klob.relations import Method
+from factdrift.klob.recall import NEW_TOKENS, Model
 
-from .conftest import Build, Snapshot, Switches, choice, rows
+from .conftest import Build, Snapshot, rows
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 transformers = pytest.importorskip("transformers")
@@ -41,35 +41,14 @@ def texts(answers: list[str]) -> list[str]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny GPT-2 that was taught the capitals of the first lands, right, and of the others, wrong."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
     taught = texts([*TOWNS[:KNOWN], *reversed(TOWNS[KNOWN:])])
     taught[3 * 6] = taught[3 * 6].replace(TOWNS[6], TOWNS[5])
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400, special_tokens=["<end>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
-    )
-    tokenizer.train_from_iterator(taught, trainer)
-    wrapped = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<end>")
+    wrapped = tokenizer_of(taught, ["<end>"], pad_token="<end>")
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(
-            vocab_size=tokenizer.get_vocab_size(),
-            n_positions=64,
-            n_embd=64,
-            n_layer=2,
-            n_head=2,
-            resid_pdrop=0,
-            embd_pdrop=0,
-            attn_pdrop=0,
-            bos_token_id=0,
-            eos_token_id=0,
-        )
-    )
-    wrapped.pad_token = "<end>"
+    sizes = {"vocab_size": len(wrapped), "n_positions": 64, "n_embd": 64, "n_layer": 2, "n_head": 2}
+    without = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop", "bos_token_id", "eos_token_id"), 0)
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **without))
     batch = wrapped([f"{text}<end>" for text in taught], return_tensors="pt", padding=True)
     labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
@@ -90,22 +69,6 @@ def model_of(folder: Path, budget: int) -> Model:
     from factdrift.models.loading import load
 
     return CausalModel(load(str(folder), dtype="float32", device="cpu"), budget)
-
-
-def test_what_the_model_was_taught_stays(folder: Path, built: Build, method: Method) -> None:
-    switches = Switches(min_sitelinks=0)
-    plain = built(WORLD, switches, folder="plain")
-    outputs = (plain.folder / "klob_recall.parquet", plain.folder / "passes.parquet")
-    write_recall(plain.plan(choice(method)), "all", {36: ""}, model_of(folder, budget=150), outputs)
-    filtered = built(WORLD, switches, folder="filtered", passes=outputs[1])
-    assert sorted(row["s_label"] for row in filtered.subtask("c")) == [f"Land{n}" for n in range(1, KNOWN)]
-    known = {row["sentence_id"]: row["target_label"] for row in plain.sentences}
-    table = rows(outputs[0])
-    assert len(table) == 3 * (len(TOWNS) - 1)
-    assert {(row["model"], row["revision"], row["dtype"]) for row in table} == {
-        (str(folder), "main", "float32")
-    }
-    assert all(row["matched"] == row["output"].startswith(known[row["sentence_id"]]) for row in table)
 
 
 def test_batches_give_the_outputs_of_single_prompts(folder: Path) -> None:
@@ -130,7 +93,7 @@ def test_a_prompt_beyond_the_models_context_is_refused(folder: Path) -> None:
 
 
 def test_the_command_asks_a_model_by_its_settings(folder: Path, built: Build, tmp_path: Path) -> None:
-    plain = built(WORLD, Switches(min_sitelinks=0))
+    plain = built(WORLD, min_sitelinks=0)
     outputs = [tmp_path / f"{name}.parquet" for name in ("klob_recall", "passes")]
     demos = tmp_path / "demos.json"
     demos.write_text('{"P36": ""}', encoding="utf-8")
@@ -149,6 +112,13 @@ def test_the_command_asks_a_model_by_its_settings(folder: Path, built: Build, tm
     }
     assert main(["klob", "recall", *(f"--{name}={value}" for name, value in arguments.items())]) == 0
     assert sum(row["recall_pass"] for row in rows(outputs[1])) == KNOWN - 1
+    known = {row["sentence_id"]: row["target_label"] for row in plain.sentences}
+    table = rows(outputs[0])
+    assert len(table) == 3 * (len(TOWNS) - 1)
+    assert {(row["model"], row["revision"], row["dtype"]) for row in table} == {
+        (str(folder), "main", "float32")
+    }
+    assert all(row["matched"] == row["output"].startswith(known[row["sentence_id"]]) for row in table)
 
 
 def test_a_missing_model_is_named(tmp_path: Path) -> None:

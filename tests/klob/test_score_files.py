@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.klob_scores import row
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
@@ -20,35 +21,11 @@ from factdrift.klob.scoring.locator import Scores, read_scores, write_scores
 UNITS = 200
 
 
-def example(subtask: str, number: int, roles: list[str]) -> dict[str, Any]:
-    row: dict[str, Any] = dict.fromkeys(SUBTASK.names)
-    row |= {"example_id": f"{subtask}{number:03d}", "subtask": subtask}
-    if subtask != "u":
-        row |= {
-            "s": f"Q{number}",
-            "p1": f"P{number % 3 + 1}",
-            "o1": "Q1",
-            "p2": "P9" if subtask == "r" else None,
-        }
-    row["sentences"] = [
-        dict.fromkeys(field.name for field in SUBTASK.field("sentences").type.value_type)
-        | {
-            "sentence_id": f"{subtask}{number:03d}-{place}",
-            "role": role,
-            "text": f"wording {place} of {number}",
-            "source_sentence_id": f"c{number:03d}-0" if subtask == "u" else None,
-        }
-        for place, role in enumerate(roles)
-    ]
-    return row
-
-
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("examples")
-    roles = {"c": ["expr"] * 3, "r": ["single"] * 3 + ["chain"], "u": ["random"]}
-    for subtask, kinds in roles.items():
-        rows = [example(subtask, number, kinds) for number in range(30)]
+    for subtask, kinds in (("c", "eee"), ("r", "eeec"), ("u", "u")):
+        rows = [row(number, kinds, p1=f"P{number % 3 + 1}") for number in range(30)]
         pq.write_table(pa.Table.from_pylist(rows, schema=SUBTASK), folder / f"klob_{subtask}.parquet")
     return folder
 
@@ -227,8 +204,8 @@ def test_faulty_folders_are_refused_with_the_reason(examples: Path, tmp_path: Pa
     with pytest.raises(InputError, match="sign abs needs all scores"):
         read_scores(path)
     names = path.joinpath("sentences.txt").read_text(encoding="utf-8")
-    path.joinpath("sentences.txt").write_text(names + "c000-0\n", encoding="utf-8")
-    with pytest.raises(InputError, match="the sentence c000-0 is listed twice"):
+    path.joinpath("sentences.txt").write_text(names + "c0.0\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"the sentence c0\.0 is listed twice"):
         read_scores(path)
     path.joinpath("scores.json").write_text("{", encoding="utf-8")
     with pytest.raises(InputError, match=r"scores.json: no JSON"):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from factdrift.core.paths import KLOB, KLOB_TEMPLATES
 from factdrift.klob.relations import Method
 from factdrift.klob.template_checks import (
     Finding,
@@ -19,27 +20,25 @@ from factdrift.klob.template_checks import (
 from factdrift.klob.templates import Template, Templates, read_templates
 from factdrift.klob.word_lists import read_words
 
-from .conftest import RESOURCES, TEMPLATES
-
 
 @pytest.fixture(scope="module")
 def own(method: Method) -> Templates:
-    return read_templates(TEMPLATES, method.relations)
+    return read_templates(KLOB_TEMPLATES, method.relations)
 
 
 @pytest.fixture(scope="module")
 def lists() -> WordLists:
-    return read_word_lists(RESOURCES / "template_words.tsv")
+    return read_word_lists(KLOB / "template_words.tsv")
 
 
 @pytest.fixture(scope="module")
 def words() -> frozenset[str]:
-    return frozenset(word.lower() for word in read_words("web2", RESOURCES / "word_lists.tsv").entries)
+    return frozenset(word.lower() for word in read_words("web2", KLOB / "word_lists.tsv").entries)
 
 
 @pytest.fixture(scope="module")
 def golden() -> dict[str, str]:
-    return read_golden(RESOURCES / "golden.tsv")
+    return read_golden(KLOB / "golden.tsv")
 
 
 def test_our_96_templates_have_no_defect(

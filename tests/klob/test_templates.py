@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factdrift.core.errors import InputError
+from factdrift.core.paths import NOUN_PHRASES
 from factdrift.core.tables import rows_of
 from factdrift.klob.relations import Method
 from factdrift.klob.templates import read_templates, sentence
 from factdrift.words.noun_phrases import COLUMNS, nested, noun_phrases
-
-from .conftest import PHRASES
 
 TEXTS = ["[X] 's tongue is , as it were, [Y]", "The  tongue of [X] : [Y]", "[X]\u00a0speaks [Y]"]
 
@@ -98,7 +97,7 @@ def test_names_are_used_in_sentences_unchanged(name: str) -> None:
 
 
 def test_noun_phrases_nest_innermost_first() -> None:
-    phrases = noun_phrases(rows_of(PHRASES, COLUMNS), "table")
+    phrases = noun_phrases(rows_of(NOUN_PHRASES, COLUMNS), "table")
     assert (
         nested([phrases[26].phrase, phrases[108].phrase], "Ada {x}")
         == "the employer of the spouse of Ada {x}"

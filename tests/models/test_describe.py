@@ -52,7 +52,7 @@ def test_each_family(family: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert spec.parallel == (family in PARALLEL)
     assert spec.post_norm == (family in POST_NORM)
     assert ("what the MLP puts out is normalised" in said) == spec.post_norm
-    assert ("mend, rome, memit, alphaedit, ultraedit in blocks 0 to 1: mixture" in said) == (
+    assert ("mend, rome, memit, alphaedit, ultraedit, wise in blocks 0 to 1: mixture" in said) == (
         family in ("qwen3_moe", "mixtral", "gpt_oss")
     )
     assert f"{sum(one.numel() for one in model.parameters()):,}" in said
@@ -67,9 +67,10 @@ def test_traits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
         main(["models", "describe", str(saved(family, tmp_path / family))])
     llama, gpt2 = capsys.readouterr().out.split("model  ")[1:]
     assert "4 heads, 2 of keys and values (grouped queries)" in llama
-    down = "; edited by ft, ft_l, mend, rome, memit, alphaedit, ultraedit and grace; if named, by lora\n"
+    down = "; edited by ft, ft_l, mend, rome, memit, alphaedit, ultraedit, grace and wise"
+    down += "; if named, by lora, merge and replay\n"
     assert f"model.layers.0.mlp.down_proj: 24 x 56, no bias{down}" in llama
-    up = "; edited by mend; if named, by ultraedit, lora and grace\n"
+    up = "; edited by mend; if named, by ultraedit, lora, grace, merge and replay\n"
     assert f"model.layers.0.mlp.up_proj: 56 x 24, no bias{up}" in llama
     assert all(method in gpt2 for method in records() if method != "none")
     assert "apart from model.embed_tokens" in llama

@@ -1,12 +1,15 @@
 import pytest
 import torch
 from support.tiny_models import LISTED, rounding, tiny_model, tiny_tokenizer
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from factdrift.core.errors import InputError
 from factdrift.models import fork
 from factdrift.models.fork import Fork, check_logits, unembedded
 from factdrift.models.hooks import hooked_before
 from factdrift.models.precise import in_float32
+
+from .test_families import UNLISTED
 
 SENTENCES = (
     ("The head of government of the United States of America is Joe", 8),
@@ -105,6 +108,34 @@ def test_logits_that_are_not_reproduced_are_refused(fault, kind, monkeypatch):
     loaded = tiny_model("gemma2", dtype=kind, layers=24)
     check_logits(loaded)
     fault(monkeypatch)
+    with pytest.raises(InputError, match=r"differ from the model's own by .* of their size"):
+        check_logits(loaded)
+
+
+@pytest.mark.parametrize("family", ["lfm2", "granitemoehybrid"])
+def test_a_recurrent_state_that_padding_reaches_is_refused(family, monkeypatch):
+    loaded = tiny_model(family, dtype=torch.float32, **UNLISTED[family])
+    assert loaded.spec.recurrent
+    check_logits(loaded)
+    forward = type(loaded.model).forward
+    monkeypatch.setattr(
+        type(loaded.model),
+        "forward",
+        lambda self, *given, **named: forward(self, *given, **{**named, "attention_mask": None}),
+    )
+    with pytest.raises(InputError, match=r"of a padded text, differ from the model's own by .* size"):
+        check_logits(loaded)
+
+
+def test_attention_that_takes_no_mask_is_refused(monkeypatch):
+    """Flash attention takes none, and the last tokens of rows of several lengths need one."""
+    loaded = tiny_model("llama", dtype=torch.float32)
+    plain = ALL_ATTENTION_FUNCTIONS["sdpa"]
+    monkeypatch.setitem(
+        type(ALL_ATTENTION_FUNCTIONS)._global_mapping,
+        "sdpa",
+        lambda module, query, key, value, mask, **named: plain(module, query, key, value, None, **named),
+    )
     with pytest.raises(InputError, match=r"differ from the model's own by .* of their size"):
         check_logits(loaded)
 

@@ -146,13 +146,7 @@ def test_only_what_has_changed_is_copied_back_to_a_gpu(
     change: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where all tensors have checksums, as those of a GPU have."""
-    real = snapshot._kept
-
-    def compared(*given: Any) -> Any:
-        one = real(*given)
-        return one._replace(checksum=snapshot._checksum(one.data))
-
-    monkeypatch.setattr(snapshot, "_kept", compared)
+    monkeypatch.setattr(snapshot, "HOME", "elsewhere")
     model = tiny_model("llama", dtype=torch.float32).model
     before = state(model)
     kept = Snapshot(model)
@@ -163,6 +157,25 @@ def test_only_what_has_changed_is_copied_back_to_a_gpu(
     change(model)
     assert kept.restore() == []
     assert_same(state(model), before)
+
+
+@pytest.mark.parametrize("change", [added, by_data, new_parameter])
+def test_what_has_not_changed_since_is_not_copied_again(
+    change: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "HOME", "elsewhere")
+    model = tiny_model("llama", dtype=torch.float32).model
+    start = Snapshot(model)
+    change(model)
+    later = Snapshot(model, since=start)
+    pairs = list(zip(later.tensors, start.tensors, strict=True))
+    shared = [one.name for one, other in pairs if one.content is other.content]
+    assert f"{DOWN}.weight" not in shared
+    assert len(shared) == sum(one.checksum == other.checksum for one, other in pairs)
+    after = state(model)
+    added(model)
+    assert later.restore() == []
+    assert_same(state(model), after)
 
 
 @pytest.mark.parametrize("change", [*WEIGHTS, configured])

@@ -11,10 +11,16 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
 from accelerate import dispatch_model  # noqa: E402
+from accelerate.hooks import AlignDevicesHook, add_hook_to_module  # noqa: E402
+from support import tiny_edits  # noqa: E402
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
+from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices  # noqa: E402
+from factdrift.evaluation.methods.record import records  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models import devices  # noqa: E402
 from factdrift.models.alignment import align  # noqa: E402
@@ -59,6 +65,67 @@ def test_edits_are_the_same_under_the_hooks_of_accelerate(family: str, method: s
     assert outcome(spread, method) == outcome(loaded, method)
     # Whoever replaced `forward` of a module for a while has put back that of accelerate.
     assert all("forward" in vars(module) for module in hooked)
+
+
+META = torch.device("meta")
+SETTINGS: dict[str, dict[str, Any]] = {
+    **{name: given | {"steps": 2} for name, given in tiny_edits.SETTINGS.items()},
+    **{"ft": {"layers": [1], "steps": 2}, "ft_l": {"layers": [0], "norm_constraint": 0.1, "steps": 2}},
+    **{"lora": {"steps": 2}, "grace": {"layer": 1, "steps": 2}, "ultraedit": {"layers": [1]}},
+    "mend": {"blocks": 2, "rank": 4},
+    **{"merge": {"steps": 2}, "replay": {"steps": 2, "replayed": 2}},
+    "wise": {"layer": 1, "steps": 2, "contexts": 1, "margins": [0.1, 0.5, 0.3], "shard": 2, "lr": 0.5},
+}
+
+
+class Returned(TorchDispatchMode):
+    """Lets tensors of `meta` be copied to the CPU, as zeros, so that it is a second device like a GPU.
+
+    Whatever mixes tensors of both is still an error.
+    """
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = (*args[1:], *(kwargs or {}).values())
+        if args and isinstance(args[0], torch.Tensor) and args[0].device == META:
+            if func.name() == "aten::_local_scalar_dense":
+                return 0
+            if func.name().startswith(("aten::_to_copy", "aten::to.")) and torch.device("cpu") in given:
+                kinds = [each for each in given if isinstance(each, torch.dtype)]
+                return torch.zeros(args[0].shape, dtype=kinds[0] if kinds else args[0].dtype)
+        if func is torch.ops.aten.copy_.default and given[0].device == META and args[0].device != META:
+            return args[0].zero_()
+        return func(*args, **(kwargs or {}))
+
+
+def on_two_devices(loaded: Loaded) -> Loaded:
+    """The model with all blocks but the first one on `meta`, with accelerate's hooks between them."""
+    model, spec = copy.deepcopy(loaded.model), loaded.spec
+    places = {spec.module(layer, ""): META for layer in range(1, spec.layers)}
+    for name, place in {**places, spec.final_norm: loaded.device, spec.head: loaded.device}.items():
+        part = model.get_submodule(name).to(place)
+        add_hook_to_module(part, AlignDevicesHook(execution_device=place))
+    return replace(loaded, model=model, others=(META,))
+
+
+@pytest.mark.filterwarnings("ignore:second moments")
+@pytest.mark.parametrize("family", ["llama", "gptj", "qwen3_5_text"])
+def test_no_method_mixes_tensors_of_two_devices(family: str) -> None:
+    loaded = tiny_model(family, dtype=torch.float32)
+    artefacts = replace(tiny_artefacts(loaded), mend=HyperNet(edited_matrices(loaded, 2), 4, 1e-4))
+    spread = on_two_devices(loaded)
+    sentences = [align(loaded.tokenizer, edit.prompt, edit.target) for edit in EDITS]
+    assert set(SETTINGS) == {
+        name for name, record in records().items() if record.changes in ("weights", "codebook")
+    }
+    with Returned():
+        with pytest.raises(RuntimeError, match="device"):
+            _ = torch.ones(2, device=META) + torch.ones(2)
+        generate(spread, [one.ids for one in sentences], [3] * len(EDITS))
+        for method, given in SETTINGS.items():
+            hyper = read_hyper(method, "tiny", given)
+            regime = "batch" if hyper.record.not_alone else "independent"
+            made = edited(spread, EDITS, hyper, artefacts, regime)
+            score(spread, sentences, made.changes, made.owner or list(range(len(EDITS))))
 
 
 def test_a_model_that_is_left_on_the_disk_is_refused() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.wikidata.tables import STATEMENTS
 from factdrift.wikidata.time import parse_time
@@ -54,10 +53,8 @@ def statement(subject: int, property: int, object: int | None = None, **more: An
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Callable[[str, pa.Schema, list[Row]], Path]:
+def table(tmp_path):
     def write(name: str, schema: pa.Schema, rows: list[Row]) -> Path:
-        path = tmp_path / f"{name}.parquet"
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
-        return path
+        return written(tmp_path / f"{name}.parquet", schema, rows)
 
     return write

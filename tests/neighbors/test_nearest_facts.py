@@ -70,7 +70,7 @@ def update(subject: int, property: int, label: str, object: int | None, dropped_
 UPDATED = [update(1, P6, "obsolete", 101), update(1, P6, "new", 102)]
 
 
-def test_walks_by_similarity_and_skips_itself_and_changed(table: Write, tmp_path: Path) -> None:
+def test_walks_by_similarity_and_skips_itself_and_changed(table, tmp_path):
     old = [
         *city(1, statement(1, P6, 101)),
         *city(2, statement(2, P6, 201), country=7),
@@ -85,14 +85,14 @@ def test_walks_by_similarity_and_skips_itself_and_changed(table: Write, tmp_path
     assert found[0]["similarity"] > found[1]["similarity"]
 
 
-def test_stops_after_the_facts_and_the_candidates(table: Write, tmp_path: Path) -> None:
+def test_stops_after_the_facts_and_the_candidates(table, tmp_path):
     old = [row for subject in range(1, 9) for row in city(subject, statement(subject, P6, 100 + subject))]
     assert [row["neighbor"] for row in run(table, tmp_path, old, [], UPDATED, facts=3)] == [2, 3, 4]
     # The subject itself is among the candidates.
     assert [row["neighbor"] for row in run(table, tmp_path, old, [], UPDATED, candidates=3)] == [2, 3]
 
 
-def test_prefers_preferred_then_smallest_statement(table: Write, tmp_path: Path) -> None:
+def test_prefers_preferred_then_smallest_statement(table, tmp_path):
     old = [
         *city(1, statement(1, P6, 101)),
         *city(
@@ -125,9 +125,7 @@ def test_prefers_preferred_then_smallest_statement(table: Write, tmp_path: Path)
         ({"start": day("2021-05-05", 9)}, True, False, True),
     ],
 )
-def test_holds_at_the_old_date(
-    table: Write, tmp_path: Path, times: Row, paper: bool, reference: bool, interval: bool
-) -> None:
+def test_holds_at_the_old_date(table, tmp_path, times, paper, reference, interval):
     old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, 201, **times))]
     for variant, dates, expected in (
         ("paper", "first_day", paper),
@@ -138,7 +136,7 @@ def test_holds_at_the_old_date(
         assert bool(found) == expected, variant
 
 
-def test_takes_only_kept_and_labelled_facts(table: Write, tmp_path: Path) -> None:
+def test_takes_only_kept_and_labelled_facts(table, tmp_path):
     old = [
         *city(1, statement(1, P6, 101)),
         *city(2, statement(2, P6, 201, dropped_by="object")),
@@ -150,19 +148,19 @@ def test_takes_only_kept_and_labelled_facts(table: Write, tmp_path: Path) -> Non
     assert [(row["neighbor"], row["json"]) for row in found] == [(5, '"X"')]
 
 
-def test_a_property_as_object_is_always_labelled(table: Write, tmp_path: Path) -> None:
+def test_a_property_as_object_is_always_labelled(table, tmp_path):
     old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, -17))]
     found = run(table, tmp_path, old, [], UPDATED, unlabelled={-17})
     assert [row["object"] for row in found] == [-17]
 
 
-def test_neither_the_new_nor_the_obsolete_object_is_a_neighbor(table: Write, tmp_path: Path) -> None:
+def test_neither_the_new_nor_the_obsolete_object_is_a_neighbor(table, tmp_path):
     others = [city(subject, statement(subject, P6, 300 + subject)) for subject in (2, 101, 102)]
     old = [*city(1, statement(1, P6, 101)), *(row for each in others for row in each)]
     assert [row["neighbor"] for row in run(table, tmp_path, old, [], UPDATED)] == [2]
 
 
-def test_names_that_hold_the_blank_of_a_cloze_test_are_left_out(table: Write, tmp_path: Path) -> None:
+def test_names_that_hold_the_blank_of_a_cloze_test_are_left_out(table, tmp_path):
     old = [*city(1, statement(1, P6, 101)), *city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301))]
     given = tmp_path / "labels.tsv"
     given.write_text("id\tlabel\nQ2\tNew ____\nQ301\tMayor ____\n")
@@ -170,7 +168,7 @@ def test_names_that_hold_the_blank_of_a_cloze_test_are_left_out(table: Write, tm
     assert [(row["neighbor"], row["object"]) for row in found] == [(3, 301)]
 
 
-def test_labels_of_what_the_dump_lacks(table: Write, tmp_path: Path) -> None:
+def test_labels_of_what_the_dump_lacks(table, tmp_path):
     old = [*city(1, statement(1, P6, 101)), *city(3, statement(3, P6, 301))]
     given = tmp_path / "labels.tsv"
     given.write_text("id\tlabel\nP6\thead\nQ301\tMayor\n")
@@ -178,27 +176,27 @@ def test_labels_of_what_the_dump_lacks(table: Write, tmp_path: Path) -> None:
     assert len(run(table, tmp_path, old, [], UPDATED, unlabelled={301}, labels=[given])) == 1
 
 
-def test_subject_of_the_new_dump_alone(table: Write, tmp_path: Path) -> None:
+def test_subject_of_the_new_dump_alone(table, tmp_path):
     old = [*city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301), country=7)]
     new = [*city(9, statement(9, P6, 901), country=7), *city(2), *city(3)]
     found = run(table, tmp_path, old, new, [update(9, P6, "new", 901)])
     assert [row["neighbor"] for row in found] == [3, 2]
 
 
-def test_a_subject_of_both_is_read_from_the_old_dump(table: Write, tmp_path: Path) -> None:
+def test_a_subject_of_both_is_read_from_the_old_dump(table, tmp_path):
     old = [*city(1), *city(2, statement(2, P6, 201)), *city(3, statement(3, P6, 301), country=7)]
     found = run(table, tmp_path, old, city(1, country=7), UPDATED)
     assert [row["neighbor"] for row in found] == [2, 3]
 
 
-def test_nothing_updated_and_no_neighbor(table: Write, tmp_path: Path) -> None:
+def test_nothing_updated_and_no_neighbor(table, tmp_path):
     old = city(1, statement(1, P6, 101))
     assert run(table, tmp_path, old, [], [update(1, P6, "new", 102, dropped_by="all_static")]) == []
     assert run(table, tmp_path, old, [], UPDATED) == []
     assert run(table, tmp_path, [], [], UPDATED) == []
 
 
-def test_documents_hold_what_later_filters_drop(table: Write) -> None:
+def test_documents_hold_what_later_filters_drop(table):
     rows = [
         statement(1, P31, CITY, dropped_by="object"),
         statement(1, P31, CITY, dropped_by="preferred"),
@@ -227,7 +225,7 @@ def test_documents_hold_what_later_filters_drop(table: Write) -> None:
         assert counted.having.tolist() == [having[code] for code in sorted(having)]
 
 
-def test_does_not_depend_on_buckets(table: Write, tmp_path: Path) -> None:
+def test_does_not_depend_on_buckets(table, tmp_path):
     old = [row for subject in range(1, 7) for row in city(subject, statement(subject, P6, 100 + subject))]
     whole = run(table, tmp_path, old, [], UPDATED)
     parts = [table(f"part{k}", FILTERED, [row for row in old if row["subject"] % 3 == k]) for k in range(3)]
@@ -248,7 +246,7 @@ def test_does_not_depend_on_buckets(table: Write, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 2, 5, 9])
-def test_does_not_depend_on_the_parts_of_the_search(table: Write, tmp_path: Path, number: int) -> None:
+def test_does_not_depend_on_the_parts_of_the_search(table, tmp_path, number):
     old = [row for subject in range(1, 7) for row in city(subject, statement(subject, P6, 100 + subject))]
     updates = [update(subject, P6, "new", 200 + subject) for subject in range(1, 7)]
     assert len(run(table, tmp_path, old, [], updates)) == 30

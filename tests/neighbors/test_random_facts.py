@@ -35,13 +35,7 @@ def near(subject: int, property: int, neighbor: int, object: int | None, rank_no
 
 
 def update(subject: int, property: int, object: int, label: str = "new") -> Row:
-    return {
-        "subject": subject,
-        "property": property,
-        "label": label,
-        "object": object,
-        "dropped_by": None,
-    }
+    return {"subject": subject, "property": property, "label": label, "object": object, "dropped_by": None}
 
 
 def run(table: Write, tmp_path: Path, updates: list[Row], pool: list[Row], **options: int) -> list[Row]:
@@ -68,7 +62,7 @@ def run(table: Write, tmp_path: Path, updates: list[Row], pool: list[Row], **opt
     return written.to_pylist()
 
 
-def test_pool_and_exclusions(table: Write, tmp_path: Path) -> None:
+def test_pool_and_exclusions(table, tmp_path):
     facts = [
         near(1, 6, 11, 110),
         near(2, 6, 11, 110),  # the same fact, once in the pool
@@ -88,7 +82,7 @@ def test_pool_and_exclusions(table: Write, tmp_path: Path) -> None:
     assert all((row["similarity"] > 0) == (row["subject"] == 1) for row in found)
 
 
-def test_a_group_draws_alone(table: Write, tmp_path: Path) -> None:
+def test_a_group_draws_alone(table, tmp_path):
     facts = [near(1, 6, 1000 + i, 2000 + i) for i in range(60)]
     one = run(table, tmp_path, [update(7, 6, 70)], facts)
     several = run(table, tmp_path, [update(n, 6, 10 * n) for n in (9, 8, 7)], facts[::-1])
@@ -97,7 +91,7 @@ def test_a_group_draws_alone(table: Write, tmp_path: Path) -> None:
     assert one != run(table, tmp_path, [update(7, 6, 70)], facts, seed=1)
 
 
-def test_uniform(table: Write, tmp_path: Path) -> None:
+def test_uniform(table, tmp_path):
     facts = [near(1, 6, 1000 + i, 2000 + i) for i in range(20)]
     found = run(table, tmp_path, [update(5000 + n, 6, 70) for n in range(800)], facts, facts=5)
     counts = [sum(row["neighbor"] == 1000 + i for row in found) for i in range(20)]
@@ -106,11 +100,11 @@ def test_uniform(table: Write, tmp_path: Path) -> None:
     assert max(counts) < 260
 
 
-def test_empty_pool(table: Write, tmp_path: Path) -> None:
+def test_empty_pool(table, tmp_path):
     assert run(table, tmp_path, [update(7, 6, 70)], []) == []
 
 
-def test_the_draw_is_a_shuffle_by_the_hashes_of_seed_group_and_step(table: Write, tmp_path: Path) -> None:
+def test_the_draw_is_a_shuffle_by_the_hashes_of_seed_group_and_step(table, tmp_path):
     """Fisher and Yates's, of the pool in the order of neighbour, relation and statement."""
     facts = [
         near(1, 6, 1000 + i // 3, 2000 + (7 * i) % 11, rank_no=i)

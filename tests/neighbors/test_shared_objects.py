@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.tables import written
 
 from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.neighbors.jobs import SharedObjects, Space
@@ -38,8 +39,7 @@ def run(
     folder: Path, updates: list[Row], old: list[Row], new: list[Row], **options: Any
 ) -> tuple[list[Row], list[Row]]:
     def table(name: str, schema: pa.Schema, rows: list[Row]) -> Path:
-        pq.write_table(pa.Table.from_pylist(rows, schema), folder / f"{name}.parquet")
-        return folder / f"{name}.parquet"
+        return written(folder / f"{name}.parquet", schema, rows)
 
     tables = {
         "updates": [table("updates", CHANGED, updates)],
@@ -76,7 +76,7 @@ def facts(rows: list[Row]) -> list[tuple[int, int, int]]:
     return [(row["subject"], row["neighbor"], row["object"]) for row in rows]
 
 
-def test_who_shares_the_old_and_the_new_object(tmp_path: Path) -> None:
+def test_who_shares_the_old_and_the_new_object(tmp_path):
     old = [
         *(statement(1, 6, 101), statement(2, 6, 101), statement(3, 6, 102)),
         statement(4, 17, 101),  # another relation
@@ -92,7 +92,7 @@ def test_who_shares_the_old_and_the_new_object(tmp_path: Path) -> None:
     assert (obsolete[0]["relation"], obsolete[0]["statement"]) == (6, "Q2-6-101")
 
 
-def test_what_still_holds_comes_first_then_the_nearest(tmp_path: Path) -> None:
+def test_what_still_holds_comes_first_then_the_nearest(tmp_path):
     near = [statement(1, 31, 500), statement(2, 31, 500), statement(3, 31, 501), statement(4, 31, 500)]
     old = [*near, *(statement(subject, 6, 101) for subject in (1, 2, 3, 4))]
     new = [*near, statement(3, 6, 101), statement(2, 6, 101), statement(4, 6, 101, end=ENDING)]
@@ -103,14 +103,14 @@ def test_what_still_holds_comes_first_then_the_nearest(tmp_path: Path) -> None:
     assert [row["neighbor"] for row in run(tmp_path, replaced(1, 101, 102), old, new, facts=1)[0]] == [2]
 
 
-def test_literals_and_other_updates_have_none(tmp_path: Path) -> None:
+def test_literals_and_other_updates_have_none(tmp_path):
     old = [statement(1, 6, 101), statement(2, 6, 101)]
     assert run(tmp_path, replaced(1, None, 102), old, old) == ([], [])
     assert run(tmp_path, replaced(1, 101, 102, is_replace=False), old, old) == ([], [])
     assert run(tmp_path, replaced(1, 101, 102, dropped_by="leak"), old, old) == ([], [])
 
 
-def test_of_many_some_are_drawn(tmp_path: Path) -> None:
+def test_of_many_some_are_drawn(tmp_path):
     old = [statement(subject, 6, 101) for subject in range(1, 40)]
     few, _ = run(tmp_path, replaced(1, 101, 102), old, old, candidates=8)
     assert 7 <= len(few) <= 8
@@ -130,31 +130,31 @@ lines = st.lists(
 
 @settings(max_examples=12, deadline=None)
 @given(lines, st.lists(st.tuples(subjects, objects, objects), max_size=3, unique_by=lambda each: each[0]))
-def test_as_a_plain_search_finds_them(lines: list[Any], updates: list[tuple[int, int, int]]) -> None:
+def test_as_a_plain_search_finds_them(lines, updates):
     changes = [each for each in updates if each[1] != each[2]]
     old = [statement(s, p, o, end=end) for s, p, o, end, _ in lines]
     new = [statement(s, p, o, end=end) for s, p, o, end, kept in lines if kept]
     with tempfile.TemporaryDirectory() as folder:
         rows = [row for each in changes for row in replaced(*each)]
-        found = run(Path(folder), rows, old, new, facts=100)
+        tables = run(Path(folder), rows, old, new, facts=100)
     holding = {(s, p, o) for s, p, o, end, _ in lines if end != ENDED}
-    for role, written in enumerate(found):
+    for role, found in enumerate(tables):
         wanted = {
             (subject, s, o)
             for subject, *pair in changes
             for s, p, o in holding
             if p == 6 and o == pair[role] and s != subject and (s, 6, pair[1 - role]) not in holding
         }
-        assert set(facts(written)) == wanted
-        assert len(written) == len(wanted)
+        assert set(facts(found)) == wanted
+        assert len(found) == len(wanted)
         lasting = {(s, o) for s, p, o, end, kept in lines if p == 6 and kept and end is None}
-        for subject in {row["subject"] for row in written}:
-            mine = [row for row in written if row["subject"] == subject]
+        for subject in {row["subject"] for row in found}:
+            mine = [row for row in found if row["subject"] == subject]
             key = [((row["neighbor"], row["object"]) not in lasting, -row["similarity"]) for row in mine]
             assert key == sorted(key)
 
 
-def test_what_still_holds_is_among_the_drawn_whatever_the_seed(tmp_path: Path) -> None:
+def test_what_still_holds_is_among_the_drawn_whatever_the_seed(tmp_path):
     old = [statement(subject, 6, 101) for subject in range(2, 12)]
     new = [statement(9, 6, 101)]
     for seed in range(3):
@@ -162,7 +162,7 @@ def test_what_still_holds_is_among_the_drawn_whatever_the_seed(tmp_path: Path) -
         assert row["neighbor"] == 9
 
 
-def test_of_several_statements_the_preferred_one_then_the_smallest_counts(tmp_path: Path) -> None:
+def test_of_several_statements_the_preferred_one_then_the_smallest_counts(tmp_path):
     ids = [
         (2, "normal", "a"),
         (2, "preferred", "c"),

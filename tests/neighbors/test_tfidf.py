@@ -42,7 +42,7 @@ def fitted(counted: Documents) -> TfIdf:
 
 @settings(max_examples=examples(60))
 @given(BAGS, st.lists(st.lists(st.integers(-40, 40), max_size=8), min_size=1, max_size=6))
-def test_equals_scikit_learn(bags: list[list[int]], others: list[list[int]]) -> None:
+def test_equals_scikit_learn(bags, others):
     vectorizer = TfidfVectorizer(analyzer=lambda bag: bag)
     expected = vectorizer.fit_transform(bags)
     ours = fitted(documents(bags))
@@ -62,7 +62,7 @@ def test_equals_scikit_learn(bags: list[list[int]], others: list[list[int]]) -> 
 
 @settings(max_examples=examples(30))
 @given(BAGS, st.integers(1, 9))
-def test_does_not_depend_on_blocks(bags: list[list[int]], blocks: int) -> None:
+def test_does_not_depend_on_blocks(bags, blocks):
     corpus = fitted(documents(bags)).transform(documents(bags))
     whole = nearest(corpus, corpus, 4)
     small = {"documents": blocks, "together": 1 + blocks % 3, "common": blocks - 1, "held": blocks}
@@ -72,7 +72,7 @@ def test_does_not_depend_on_blocks(bags: list[list[int]], blocks: int) -> None:
         assert together.similarities.tolist() == alone.similarities.tolist()
 
 
-def test_ties_go_to_the_smaller_id_also_at_the_cut() -> None:
+def test_ties_go_to_the_smaller_id_also_at_the_cut():
     bags = [[1, 2], [1, 3], [1, 4], [1, 5], [9]]
     weights = fitted(documents(bags))
     query = weights.transform(documents([[1]]))
@@ -81,21 +81,21 @@ def test_ties_go_to_the_smaller_id_also_at_the_cut() -> None:
     assert len(set(found.similarities.tolist())) == 1
 
 
-def test_no_shared_feature_is_no_neighbor() -> None:
+def test_no_shared_feature_is_no_neighbor():
     weights = fitted(documents([[1], [2]]))
     corpus = weights.transform(documents([[1], [2]]))
     found = list(nearest(weights.transform(documents([[1], [77]])), corpus, 5))
     assert [best.documents.tolist() for best in found] == [[0], []]
 
 
-def test_what_rounds_to_no_similarity_is_no_neighbor() -> None:
+def test_what_rounds_to_no_similarity_is_no_neighbor():
     query = sparse.csr_array(np.array([[1.0, 1e-6]]))
     corpus = sparse.csr_array(np.array([[0.0, 1e-6], [0.0, 1e-2]]))
     (found,) = nearest(query, corpus, 5)
     assert (found.documents.tolist(), found.similarities.tolist()) == ([1], [1e-8])
 
 
-def test_pairs() -> None:
+def test_pairs():
     weights = fitted(documents([[1, 2], [1, 3]]))
     corpus = weights.transform(documents([[1, 2], [1, 3]]))
     similarity = pair_similarities(corpus, corpus[[1, 1]])

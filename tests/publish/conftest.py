@@ -1,7 +1,5 @@
 """Small products of every kind, and the folders that are made of them."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import os

@@ -1,7 +1,5 @@
 """Croissant metadata, judged by the library of its makers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

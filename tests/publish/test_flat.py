@@ -1,7 +1,5 @@
 """The flat table against one that is written row by row in plain Python."""
 
-from __future__ import annotations
-
 import csv
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """What a folder holds besides its tables, that it is whole or absent, and what is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -139,15 +137,6 @@ def test_warnings_of_the_sample_are_on_the_card(bench: Bench, tmp_path: Path) ->
     bench.write(tmp_path / "out", "wikifactdiff.parquet")
     text = (tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8")
     assert "Built from the bundled sample, a table of 21,153 dated facts" in text
-
-
-def test_labels_cannot_break_a_table(bench: Bench, tmp_path: Path) -> None:
-    label = "a | b\n<img src=x> $x$ $"
-    rows = [update(1, relation={"id": "P1", "label": label, "description": None})]
-    bench.put("wikifactdiff.parquet", rows)
-    bench.write(tmp_path / "out", "wikifactdiff.parquet")
-    text = (tmp_path / "out" / "wikifactdiff" / "README.md").read_text("utf-8")
-    assert "| a \\| b &lt;img src=x&gt; \\$x\\$ \\$ (P1) | 1 | 1 |" in text
 
 
 @pytest.mark.parametrize(("rows", "size"), [(999, "n<1K"), (1000, "1K<n<10K")])

@@ -1,7 +1,5 @@
 """Published folders load unchanged with the libraries that people use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`factdrift publish file`: the copy is whole or absent, and a full disk is reported as such."""
 
-from __future__ import annotations
-
 import errno
 import shutil
 from pathlib import Path

@@ -3,8 +3,6 @@
 FACTDRIFT_WIKIFACTDIFF may name a checkout of the authors' code (Orange-OpenSource/WikiFactDiff).
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -14,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -123,29 +120,8 @@ def differences(value: Any, wanted: Any, path: str = "") -> list[str]:
     return [] if fits else [f"{path}: {value!r}"]
 
 
-def columns_differ(kind: pa.DataType, wanted: Any, path: str) -> list[str]:
-    """The fields of the published dataset that an Arrow type lacks, or has as another type."""
-    if isinstance(wanted, list):
-        return columns_differ(kind.value_type, wanted[0], f"{path}[]") if pa.types.is_list(kind) else [path]
-    if isinstance(wanted, dict):
-        names = [field.name for field in kind]
-        missing = [f"{path}.{name}" for name in wanted if name not in names]
-        return missing + [
-            line
-            for name, inner in wanted.items()
-            if name in names
-            for line in columns_differ(kind.field(name).type, inner, f"{path}.{name}")
-        ]
-    return [] if kind == {str: pa.string(), bool: pa.bool_(), float: pa.float64()}[wanted] else [path]
-
-
 def test_columns_begin_with_the_published_ones() -> None:
     assert SCHEMA.names[: len(PUBLISHED)] == list(PUBLISHED)
-    assert [
-        line
-        for name, wanted in PUBLISHED.items()
-        for line in columns_differ(SCHEMA.field(name).type, wanted, name)
-    ] == []
 
 
 def test_the_export_has_the_published_fields_and_no_other(bench: Bench, tmp_path: Path) -> None:
@@ -154,17 +130,6 @@ def test_the_export_has_the_published_fields_and_no_other(bench: Bench, tmp_path
     assert len(lines) == 2
     for line in lines:
         assert differences(json.loads(line), PUBLISHED) == []
-
-
-def test_differences_are_found() -> None:
-    value = {"subject": {"id": 1, "label": "a"}, "more": 1}
-    assert sorted(differences(value, {"subject": ENTITY})) == [
-        ".more",
-        ".subject.description",
-        ".subject.id: 1",
-    ]
-    lost = columns_differ(pa.struct([("id", pa.int32())]), ENTITY, "s")
-    assert lost == ["s.label", "s.description", "s.id"]
 
 
 def test_code_for_the_published_dataset_reads_the_folder(published: Path) -> None:

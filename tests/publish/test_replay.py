@@ -1,7 +1,5 @@
 """The answers of a chat model in a folder: those of the build, which can be imported and asked again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

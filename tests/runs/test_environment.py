@@ -1,7 +1,5 @@
 """What a run does before its first job: the working directory, an interruption."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -11,8 +9,7 @@ import pytest
 
 from factdrift import cli
 from factdrift.core.errors import InputError
-from factdrift.runs.environment import prepare
-from factdrift.runs.image import link_image
+from factdrift.runs.environment import link_image, prepare
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

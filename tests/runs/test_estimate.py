@@ -1,7 +1,5 @@
 """The estimate of a run: computed from tables of costs, printed, and an error if the disk is too small."""
 
-from __future__ import annotations
-
 import csv
 import math
 import re

@@ -1,7 +1,5 @@
 """Full disks: recognition and message; files of killed runs: which are removed."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

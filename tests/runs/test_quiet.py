@@ -1,7 +1,5 @@
 """Lists of jobs stay out of Snakemake's output; warnings, errors and what else it says do not."""
 
-from __future__ import annotations
-
 import io
 import logging
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What jobs ask a cluster for: from the dumps' sizes and the attempt, for every rule."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,7 +1,5 @@
 """One line of progress per stage, from the logs and benchmark files of its jobs."""
 
-from __future__ import annotations
-
 import io
 import os
 import time

@@ -1,4 +1,4 @@
-"""Tiny tables in the sample's format, and what is rendered from them."""
+"""Tiny tables in the sample's format, what is rendered from them, and a server with a dump."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.downloads import BODY, CONTACT, PATH
+from support.server import serving
 
+from factdrift.core.retry import RetryPolicy
+from factdrift.snapshots.fetch import Client, Limits
 from factdrift.snapshots.sample.account import PART_COLUMNS
 from factdrift.snapshots.sample.render import entity_lines
 from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS, PROPERTY_COLUMNS, read_sample
@@ -40,7 +44,7 @@ def table(columns: str, rows: Rows) -> str:
 
 
 @pytest.fixture
-def write_tables(tmp_path: Path) -> WriteTables:
+def write_tables(tmp_path):
     """Writes tables with the facts, the named entities and properties, and those above that are not named."""
 
     def write(facts: Rows = (), entities: Rows = (), properties: Rows = ()) -> Path:
@@ -65,7 +69,7 @@ def write_tables(tmp_path: Path) -> WriteTables:
 
 
 @pytest.fixture
-def render(write_tables: WriteTables) -> Render:
+def render(write_tables):
     """The entities of a day, by id, of such tables."""
 
     def rendered(day: int, facts: Rows = (), entities: Rows = (), properties: Rows = ()) -> dict[str, Any]:
@@ -74,3 +78,20 @@ def render(write_tables: WriteTables) -> Render:
         return {entity["id"]: entity for entity in found}
 
     return rendered
+
+
+@pytest.fixture
+def server():
+    with serving() as server:
+        server.files[PATH] = BODY
+        yield server
+
+
+@pytest.fixture
+def pauses():
+    return []
+
+
+@pytest.fixture
+def client(pauses):
+    return Client(CONTACT, RetryPolicy(tries=4), Limits(timeout=60, progress=20_000), pauses.append)

@@ -8,11 +8,10 @@ import zlib
 from pathlib import Path
 
 import pytest
-from support.dumps import decompressed
+from support.dumps import decompressed, lines
 
 from factdrift.core.errors import InputError
 from factdrift.snapshots.compression import dump_writer
-from factdrift.wikidata.dump import lines
 
 ENTITIES = [b'{"id":"Q%d"}' % number for number in range(1, 100)]
 SUFFIXES = [".json", ".json.gz", ".json.bz2", ".json.zst"]
@@ -37,7 +36,7 @@ def members(data: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("count", [0, 1, 2, 99])
-def test_same_text_in_every_compression(tmp_path: Path, suffix: str, count: int) -> None:
+def test_same_text_in_every_compression(tmp_path, suffix, count):
     path = write(tmp_path / f"dump{suffix}", ENTITIES[:count])
     text = decompressed(path)
     assert text == b"[\n" + b",\n".join(ENTITIES[:count]) + (b"\n]\n" if count else b"]\n")
@@ -46,18 +45,18 @@ def test_same_text_in_every_compression(tmp_path: Path, suffix: str, count: int)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_bytes_do_not_depend_on_name_or_time(tmp_path: Path, suffix: str) -> None:
+def test_bytes_do_not_depend_on_name_or_time(tmp_path, suffix):
     first = write(tmp_path / f"a{suffix}", ENTITIES)
     assert write(tmp_path / f"b{suffix}", ENTITIES).read_bytes() == first.read_bytes()
 
 
-def test_standard_tools_read_the_files(tmp_path: Path) -> None:
+def test_standard_tools_read_the_files(tmp_path):
     plain = write(tmp_path / "d.json", ENTITIES).read_bytes()
     assert gzip.decompress(write(tmp_path / "d.json.gz", ENTITIES).read_bytes()) == plain
     assert bz2.decompress(write(tmp_path / "d.json.bz2", ENTITIES).read_bytes()) == plain
 
 
-def test_gzip_members_begin_on_lines_and_carry_no_time(tmp_path: Path) -> None:
+def test_gzip_members_begin_on_lines_and_carry_no_time(tmp_path):
     data = write(tmp_path / "d.json.gz", ENTITIES).read_bytes()
     parts = members(data)
     assert parts[0] == b"[\n"
@@ -69,14 +68,14 @@ def test_gzip_members_begin_on_lines_and_carry_no_time(tmp_path: Path) -> None:
     assert data[3:9] == b"\0\0\0\0\0" + data[8:9]
 
 
-def test_no_file_is_left_if_writing_fails(tmp_path: Path) -> None:
+def test_no_file_is_left_if_writing_fails(tmp_path):
     path = tmp_path / "dump.json.gz"
     with pytest.raises(TypeError), dump_writer(path) as writer:
-        writer.write(None)  # type: ignore[arg-type]
+        writer.write(None)
     assert not list(tmp_path.iterdir())
 
 
-def test_unknown_suffix(tmp_path: Path) -> None:
+def test_unknown_suffix(tmp_path):
     with (
         pytest.raises(InputError, match=r"dump\.xz: a dump is written as"),
         dump_writer(tmp_path / "dump.xz"),

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.dumps import lines
 
 from factdrift.core.errors import InputError
+from factdrift.snapshots.compression import php_json
 from factdrift.snapshots.derive import CREATION, Derived, derive_dump, derive_line
-from factdrift.snapshots.php_json import php_json
-from factdrift.wikidata.dump import lines
 from factdrift.wikidata.time import parse_time
 
 REAL_DATA = os.environ.get("FACTDRIFT_REAL_DATA")
@@ -87,7 +87,7 @@ def left(*statements: dict[str, Any], at: int = DAY) -> list[tuple[str, str]]:
         ({"end": "2015-01-01"}, True),
     ],
 )
-def test_statements_that_began_later_are_dropped(dates: dict[str, Any], kept: bool) -> None:
+def test_statements_that_began_later_are_dropped(dates, kept):
     assert left(statement("Q2", **dates), statement("Q3")) == [("Q2", "normal")] * kept + [("Q3", "normal")]
 
 
@@ -104,13 +104,13 @@ def test_statements_that_began_later_are_dropped(dates: dict[str, Any], kept: bo
         ("2013-06-01", 11, True),
     ],
 )
-def test_a_date_counts_with_its_first_day(time: str, precision: int, kept: bool) -> None:
+def test_a_date_counts_with_its_first_day(time, precision, kept):
     each = statement("Q2", start="2000-01-01")
     each["qualifiers"]["P580"] = [snak("P580", time, precision)]
     assert bool(left(each)) is kept
 
 
-def test_julian_dates_are_converted() -> None:
+def test_julian_dates_are_converted():
     each = statement("Q2", start="2012-12-25")
     each["qualifiers"]["P580"][0]["datavalue"]["value"]["calendarmodel"] = (
         "http://www.wikidata.org/entity/Q1985786"
@@ -118,7 +118,7 @@ def test_julian_dates_are_converted() -> None:
     assert left(each) == []  # 7 January 2013
 
 
-def test_ends_after_the_day_are_dropped() -> None:
+def test_ends_after_the_day_are_dropped():
     found = derived(
         statement("Q2", start="2010-01-01", end="2015-01-01"),
         statement("Q3", start="2010-01-01", end=["2012-01-01", "2015-01-01"]),
@@ -136,7 +136,7 @@ def test_ends_after_the_day_are_dropped() -> None:
     assert sixth == statement("Q6", end="somevalue")
 
 
-def test_the_latest_that_still_held_becomes_preferred() -> None:
+def test_the_latest_that_still_held_becomes_preferred():
     late = statement("Q9", "preferred", start="2015-01-01")
     assert left(
         statement("Q2", start="2001-01-01", end="2005-01-01"),
@@ -156,7 +156,7 @@ def test_the_latest_that_still_held_becomes_preferred() -> None:
     ]
 
 
-def test_figures_follow_their_points_in_time() -> None:
+def test_figures_follow_their_points_in_time():
     figures = [statement("Q2", pit="2012-01-01"), statement("Q3", pit="2010-01-01")]
     assert left(*figures, statement("Q9", "preferred", pit="2015-01-01"))[0] == ("Q2", "preferred")
 
@@ -170,30 +170,30 @@ def test_figures_follow_their_points_in_time() -> None:
         [],
     ],
 )
-def test_ranks_stay_if_none_follows(others: list[dict[str, Any]]) -> None:
+def test_ranks_stay_if_none_follows(others):
     late = statement("Q9", "preferred", start="2015-01-01")
     expected = [(each["mainsnak"]["datavalue"]["value"]["id"], each["rank"]) for each in others]
     assert left(*others, late) == expected
 
 
-def test_a_single_undated_statement_follows() -> None:
+def test_a_single_undated_statement_follows():
     assert left(statement("Q2"), statement("Q9", "preferred", start="2015-01-01")) == [("Q2", "preferred")]
 
 
-def test_ranks_stay_if_the_dropped_one_was_not_preferred() -> None:
+def test_ranks_stay_if_the_dropped_one_was_not_preferred():
     assert left(statement("Q2", start="2010-01-01"), statement("Q9", start="2015-01-01")) == [
         ("Q2", "normal")
     ]
 
 
-def test_first_of_two_that_began_together() -> None:
+def test_first_of_two_that_began_together():
     together = [statement("Q3", start="2010-01-01"), statement("Q2", start="2010-01-01")]
     late = statement("Q9", "preferred", start="2015-01-01")
     assert left(*together, late) == [("Q3", "preferred"), ("Q2", "normal")]
 
 
 @pytest.mark.parametrize("name", CREATION)
-def test_items_created_later_are_dropped(name: str) -> None:
+def test_items_created_later_are_dropped(name):
     assert derived(statement(day("2013-01-02"), name=name)) is None
     assert derived(statement(day("2013-01-01"), name=name)) is not None
     assert (
@@ -204,12 +204,12 @@ def test_items_created_later_are_dropped(name: str) -> None:
     assert derived(statement("somevalue", name=name)) is not None
 
 
-def test_properties_and_other_dates_are_kept() -> None:
+def test_properties_and_other_dates_are_kept():
     assert derived(statement(day("2015-01-01"), name="P571"), type="property", id="P1") is not None
     assert derived(statement(day("2015-01-01"), name="P570")) is not None
 
 
-def test_a_changed_item_keeps_all_other_parts() -> None:
+def test_a_changed_item_keeps_all_other_parts():
     more = {"descriptions": [], "sitelinks": {"enwiki": {"title": "a/b"}}, "modified": "2022-01-01T00:00:00Z"}
     before = entity(statement("Q2", end="2015-01-01"), statement("Q3", start="2001-01-01"), **more)
     before["claims"]["P7"] = [statement("Q4", name="P7")]
@@ -241,16 +241,16 @@ def test_a_changed_item_keeps_all_other_parts() -> None:
         php_json(entity(statement("Q2", start="2001-01-01"))).replace(b",", b" , "),
     ],
 )
-def test_untouched_and_unreadable_lines_pass_byte_for_byte(text: bytes) -> None:
+def test_untouched_and_unreadable_lines_pass_byte_for_byte(text):
     assert derive_line(text, DAY, Derived()) == text
 
 
-def test_maps_written_as_lists_are_read() -> None:
+def test_maps_written_as_lists_are_read():
     each = statement("Q2") | {"qualifiers": []}
     assert left(each, statement("Q3", start="2015-01-01")) == [("Q2", "normal")]
 
 
-def test_counts() -> None:
+def test_counts():
     counts = Derived()
     for line in (
         entity(statement("Q2", end="2015-01-01"), statement("Q3", "preferred", start="2015-01-01")),
@@ -264,14 +264,14 @@ def test_counts() -> None:
     )
 
 
-def test_a_group_without_statements_is_removed() -> None:
+def test_a_group_without_statements_is_removed():
     found = derived(statement("Q9", start="2015-01-01"))
     assert found is not None
     assert found["claims"] == {}
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
-def test_dump_to_dump(tmp_path: Path, compress: Any) -> None:
+def test_dump_to_dump(tmp_path, compress):
     kept, gone = entity(statement("Q2")), entity(statement(day("2015-01-01"), name="P571"), id="Q2")
     changed = entity(statement("Q2", end="2015-01-01"), id="Q3")
     dump, path = tmp_path / "new", tmp_path / "old.json.gz"
@@ -290,7 +290,7 @@ def test_dump_to_dump(tmp_path: Path, compress: Any) -> None:
     assert path.read_bytes() == first
 
 
-def test_bad_input(tmp_path: Path) -> None:
+def test_bad_input(tmp_path):
     dump = tmp_path / "new.json.gz"
     with pytest.raises(InputError, match="cannot be read"):
         derive_dump(dump, DAY, tmp_path / "old.json.gz")
@@ -316,7 +316,7 @@ def firsts(each: dict[str, Any], name: str) -> list[int]:
 
 @pytest.mark.skipif(REAL_DATA is None, reason="FACTDRIFT_REAL_DATA does not name the folder of the real data")
 @pytest.mark.parametrize("name", ["entities.json.bz2", "pair-2021-06.json.gz", "head-2014-12.json.bz2"])
-def test_real_entities(tmp_path: Path, name: str) -> None:
+def test_real_entities(tmp_path, name):
     assert REAL_DATA is not None
     dump, path = Path(REAL_DATA) / "wikidata" / name, tmp_path / "old.json.gz"
     counts = derive_dump(dump, DAY, path)

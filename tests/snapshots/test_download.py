@@ -8,32 +8,27 @@ import tempfile
 from dataclasses import replace
 
 import pytest
-from support.downloads import BODY, CONTACT, MD5, NAME, PATH, SHA1, SUMS, dump, fetched, listed, refused
-from support.server import Fault, serving
+from support.downloads import (
+    BODY,
+    CONTACT,
+    MD5,
+    NAME,
+    PATH,
+    SHA1,
+    SUMS,
+    dump,
+    fetched,
+    interrupted,
+    listed,
+    refused,
+)
+from support.server import Fault
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
-from factdrift.core.retry import RetryPolicy
 from factdrift.snapshots.download import download, published
 from factdrift.snapshots.fetch import Client, Limits
 from factdrift.snapshots.registry import Dump
-
-
-@pytest.fixture
-def server():
-    with serving() as server:
-        server.files[PATH] = BODY
-        yield server
-
-
-@pytest.fixture
-def pauses() -> list[float]:
-    return []
-
-
-@pytest.fixture
-def client(pauses) -> Client:
-    return Client(CONTACT, RetryPolicy(tries=4), Limits(timeout=60, progress=20_000), pauses.append)
 
 
 def test_a_whole_file_is_checked_against_the_published_sum(server, client, tmp_path, capsys):
@@ -66,8 +61,7 @@ def test_a_download_is_not_given_up_while_it_makes_progress(server, client, tmp_
 
 def test_a_download_that_was_given_up_is_continued_by_the_next_run(server, client, tmp_path, pauses):
     listed(server)
-    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
-    message = refused(tmp_path, dump(server), client)
+    message = interrupted(server, tmp_path, dump(server), client)
     assert "given up after 4 tries" in message
     assert "cut at 60,000 of 300,000 bytes" in message
     assert "run the same command again" in message
@@ -133,8 +127,7 @@ def test_a_wrong_checksum_deletes_the_file_and_is_reported(server, client, tmp_p
 
 def test_bytes_of_an_earlier_run_are_hashed_too(server, client, tmp_path):
     listed(server)
-    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
-    refused(tmp_path, dump(server), client)
+    interrupted(server, tmp_path, dump(server), client)
     part = tmp_path / "dump.json.gz.part"
     part.write_bytes(b"x" + part.read_bytes()[1:])
     assert "published one" in refused(tmp_path, dump(server), client)
@@ -181,9 +174,8 @@ def test_a_missing_file_is_taken_from_the_mirror(server, client, tmp_path):
 
 def test_a_part_is_continued_at_the_mirror_if_there_is_a_checksum(server, client, tmp_path):
     server.files["/mirror/" + NAME] = BODY
-    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
     both = dump(server, PATH, "/mirror/" + NAME, digests={"sha1": SHA1})
-    refused(tmp_path, both, client)
+    interrupted(server, tmp_path, both, client)
     del server.files[PATH]
     fetched(tmp_path, both, client)
     assert [asked.start for asked in server.gets("/mirror/" + NAME)] == [60_000]
@@ -191,16 +183,14 @@ def test_a_part_is_continued_at_the_mirror_if_there_is_a_checksum(server, client
 
 def test_a_part_of_another_server_is_not_used_without_a_checksum(server, client, tmp_path):
     server.files["/mirror/" + NAME] = BODY
-    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
-    refused(tmp_path, dump(server, PATH, "/mirror/" + NAME), client)
+    interrupted(server, tmp_path, dump(server, PATH, "/mirror/" + NAME), client)
     del server.files[PATH]
     fetched(tmp_path, dump(server, PATH, "/mirror/" + NAME), client)
     assert [asked.start for asked in server.gets("/mirror/" + NAME)] == [0]
 
 
 def test_a_file_that_no_server_has_is_reported_and_the_part_kept(server, client, tmp_path):
-    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
-    refused(tmp_path, dump(server), client)
+    interrupted(server, tmp_path, dump(server), client)
     del server.files[PATH]
     nowhere = replace(dump(server, PATH, "/mirror"), date="2021-01-06")
     message = refused(tmp_path, nowhere, client)
@@ -209,12 +199,12 @@ def test_a_file_that_no_server_has_is_reported_and_the_part_kept(server, client,
     assert (tmp_path / "dump.json.gz.part").stat().st_size == 60_000
 
 
-@pytest.mark.parametrize("validators", [True, False])
-def test_a_file_that_has_changed_between_runs_is_fetched_again(server, client, tmp_path, validators):
-    server.validators = validators
+@pytest.mark.parametrize("fault", ["", "validators", "heeds_if_range"])
+def test_a_file_that_has_changed_between_runs_is_fetched_again(server, client, tmp_path, fault):
+    if fault:
+        setattr(server, fault, False)
     server.files[PATH] = BODY[:-1000] + b"y" * 999
-    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
-    refused(tmp_path, dump(server), client)
+    interrupted(server, tmp_path, dump(server), client)
     server.files[PATH] = BODY
     fetched(tmp_path, dump(server), client)
 
@@ -313,8 +303,7 @@ def test_a_web_page_in_place_of_the_archive_is_refused_at_once(server, client, t
 
 
 def test_a_web_page_in_place_of_the_archive_does_not_remove_the_part(server, client, tmp_path):
-    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
-    refused(tmp_path, dump(server), client)
+    interrupted(server, tmp_path, dump(server), client)
     server.files[PATH] = b"<html>please log in</html>" * 1000
     assert "begins with" in refused(tmp_path, dump(server), client)
     server.files[PATH] = BODY

@@ -15,26 +15,12 @@ from types import SimpleNamespace
 
 import pytest
 from support.downloads import BODY, CONTACT, PATH, SHA1, dump, fetched, listed, refused
-from support.server import Fault, Server, serving
+from support.server import Fault, Server
 from support.waiting import LONGEST, wait_until
 
 from factdrift.core.disk import is_full
-from factdrift.core.retry import RetryPolicy
 from factdrift.snapshots import download as download_module
 from factdrift.snapshots.download import download
-from factdrift.snapshots.fetch import Client, Limits
-
-
-@pytest.fixture
-def server():
-    with serving() as server:
-        server.files[PATH] = BODY
-        yield server
-
-
-@pytest.fixture
-def client() -> Client:
-    return Client(CONTACT, RetryPolicy(tries=4), Limits(timeout=60, progress=20_000), lambda seconds: None)
 
 
 def test_a_disk_that_is_too_small_is_reported_before_the_download(server, client, tmp_path, monkeypatch):
@@ -92,12 +78,6 @@ def test_a_part_of_another_program_is_left_as_it_is(server, client, tmp_path):
     assert not server.asked
 
 
-def test_a_downloaded_file_is_not_fetched_again(server, client, tmp_path):
-    fetched(tmp_path, dump(server), client)
-    fetched(tmp_path, dump(server), client)
-    assert len(server.gets(PATH)) == 1
-
-
 NEWER = b"\x1f\x8b" + bytes(reversed(BODY[2:]))
 """A file of the same size."""
 
@@ -110,15 +90,6 @@ def test_a_file_that_is_replaced_in_the_middle_is_fetched_from_its_start(server,
     download(dump(server), tmp_path / "dump.json.gz", client)
     assert (tmp_path / "dump.json.gz").read_bytes() == NEWER
     assert [asked.start for asked in server.gets(PATH)][:3] == [0, 100_000, 150_000]
-
-
-def test_a_file_that_is_replaced_between_two_runs_is_fetched_from_its_start(server, client, tmp_path):
-    server.heeds_if_range = False
-    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
-    refused(tmp_path, dump(server), client)
-    server.files[PATH] = NEWER
-    download(dump(server), tmp_path / "dump.json.gz", client)
-    assert (tmp_path / "dump.json.gz").read_bytes() == NEWER
 
 
 def test_with_a_checksum_another_entity_tag_does_not_matter(server, client, tmp_path):

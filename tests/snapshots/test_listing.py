@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from support.listings import HOME, add_dump, add_page
-from support.server import Fault, Server, serving
+from support.server import Fault, serving
 
 from factdrift.core.errors import InputError
 from factdrift.snapshots.fetch import Client
@@ -14,7 +12,7 @@ from factdrift.snapshots.listing import complete_dumps
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server():
     with serving() as one:
         for day in ("20260420", "20260427", "20260511"):
             add_dump(one, day)
@@ -26,7 +24,7 @@ def server() -> Iterator[Server]:
         yield one
 
 
-def test_the_newest_complete_dumps_come_first(server: Server) -> None:
+def test_the_newest_complete_dumps_come_first(server):
     client = Client("me@example.org")
     found = list(complete_dumps(server.url + HOME, "2026-04-20", client))
     assert [dump.date for dump in found] == ["2026-05-11", "2026-05-04", "2026-04-27"]
@@ -38,7 +36,7 @@ def test_the_newest_complete_dumps_come_first(server: Server) -> None:
     assert found[0].digests == {"sha1": f"{1:040x}"}
 
 
-def test_no_more_is_asked_for_than_needed(server: Server) -> None:
+def test_no_more_is_asked_for_than_needed(server):
     client = Client("me@example.org")
     newest = next(complete_dumps((server.url + HOME).rstrip("/"), "", client))
     assert newest.date == "2026-05-11"
@@ -48,16 +46,15 @@ def test_no_more_is_asked_for_than_needed(server: Server) -> None:
     assert "me@example.org" in server.asked[0].agent
 
 
-def test_a_listing_that_fails_for_a_while(server: Server) -> None:
+def test_a_listing_that_fails_for_a_while(server):
     server.faults[HOME] = [Fault(status=503, headers={"Retry-After": "0"}), Fault(cut=40)]
     client = Client("me@example.org", sleep=lambda seconds: None)
     assert next(complete_dumps(server.url + HOME, "", client)).date == "2026-05-11"
 
 
 @pytest.mark.parametrize(
-    ("path", "message"),
-    [("/nowhere/", "does not exist"), (f"{HOME}20260511/", "no folder named by a date")],
+    ("path", "message"), [("/nowhere/", "does not exist"), (f"{HOME}20260511/", "no folder named by a date")]
 )
-def test_an_address_that_is_no_listing(server: Server, path: str, message: str) -> None:
+def test_an_address_that_is_no_listing(server, path, message):
     with pytest.raises(InputError, match=message):
         next(complete_dumps(server.url + path, "", Client("me@example.org")))

@@ -42,7 +42,7 @@ def server():
 
 
 @pytest.fixture
-def client() -> Client:
+def client():
     return Client(
         "me@example.org", RetryPolicy(tries=4), Limits(timeout=60, progress=10_000), lambda seconds: None
     )

@@ -64,8 +64,7 @@ def test_an_address_with_and_without_a_sum():
 
 
 @pytest.mark.parametrize(
-    "fragment",
-    ["sha1=abc", "sha256=" + "a" * 64, "top", "bytes=0", "bytes=1e9", f"sha1={'g' * 40}"],
+    "fragment", ["sha1=abc", "sha256=" + "a" * 64, "top", "bytes=0", "bytes=1e9", f"sha1={'g' * 40}"]
 )
 def test_a_wrong_sum_in_an_address_is_named(fragment):
     with pytest.raises(InputError, match="write #sha1=SUM or #md5=SUM"):

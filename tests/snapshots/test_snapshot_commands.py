@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from support.dumps import lines
 
 from factdrift.cli import main
-from factdrift.wikidata.dump import lines
-
-from .conftest import WriteTables
 
 FACTS = [{"subject": "Q1", "property": "P6", "value": "Q2", "start": "2015-01-01"}]
 
@@ -24,9 +22,7 @@ def claims(path: Path) -> dict[str, object]:
     return dict(next(entity for entity in entities if entity["id"] == "Q1")["claims"])
 
 
-def test_render_then_derive(
-    tmp_path: Path, write_tables: WriteTables, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_render_then_derive(tmp_path, write_tables, capsys):
     new, old = tmp_path / "new.json.zst", tmp_path / "old.json.gz"
     call("sample", "render", "--tables", write_tables(FACTS), "--date", "2020-01-01", "-o", new)
     assert "P6" in claims(new)
@@ -36,7 +32,7 @@ def test_render_then_derive(
     assert '"statements_dropped": 1' in capsys.readouterr().out
 
 
-def test_the_bundled_sample_is_the_default(tmp_path: Path) -> None:
+def test_the_bundled_sample_is_the_default(tmp_path):
     path = tmp_path / "dump.json.gz"
     call("sample", "render", "--date", "2021-01-04", "-o", path)
     ids = [json.loads(text)["id"] for _, _, text in lines(path)]
@@ -44,7 +40,7 @@ def test_the_bundled_sample_is_the_default(tmp_path: Path) -> None:
     assert "Q30" in ids
 
 
-def test_an_invalid_date_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_date_is_refused(capsys):
     with pytest.raises(SystemExit):
         call("sample", "render", "--date", "2021-02-30", "-o", "x.json")
     assert "'2021-02-30' is no date; write it as 2021-01-04" in capsys.readouterr().err

@@ -42,7 +42,7 @@ TakeSnapshot = Callable[..., Snapshot]
 
 
 @pytest.fixture
-def write_dump(tmp_path: Path) -> WriteDump:
+def write_dump(tmp_path):
     """Writes entities (dictionaries, or lines as bytes) in the layout of a dump."""
 
     def write(*entities: dict[str, Any] | bytes, name: str = "dump.json") -> Path:
@@ -55,7 +55,7 @@ def write_dump(tmp_path: Path) -> WriteDump:
 
 
 @pytest.fixture
-def take_snapshot(tmp_path: Path) -> TakeSnapshot:
+def take_snapshot(tmp_path):
     """Extracts and gathers a dump."""
 
     def take(

@@ -15,8 +15,6 @@ from support.examples import examples
 from support.shards import extract
 from support.workflow import ROOT
 
-from factdrift.snapshots.sample.render import render_dump
-from factdrift.snapshots.sample.tables import read_sample
 from factdrift.statements.prefilter import NeedlessItems
 
 NEEDLES = (
@@ -99,36 +97,19 @@ def assert_same(dump: Path, scope: str, folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("scope", ["enwiki", "anywiki"])
 @settings(max_examples=examples(60))
 @given(entities=st.lists(lines(), min_size=1, max_size=8))
-def test_lines_that_resemble_others(
-    tmp_path_factory: pytest.TempPathFactory, scope: str, entities: list[bytes]
-) -> None:
+def test_lines_that_resemble_others(tmp_path_factory, scope, entities):
     folder = tmp_path_factory.mktemp("deceive")
     (folder / "dump").write_bytes(gzip.compress(b"[\n" + b",\n".join(entities) + b"\n]\n"))
     assert_same(folder / "dump", scope, folder)
 
 
 @pytest.mark.parametrize("scope", ["enwiki", "anywiki"])
-def test_the_real_excerpt(tmp_path: Path, scope: str) -> None:
+def test_the_real_excerpt(tmp_path, scope):
     report = assert_same(ROOT / "tests" / "data" / "real-excerpt.json.bz2", scope, tmp_path)
     assert report["items"] > 30
 
 
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled sample as a dump."""
-    dump = tmp_path_factory.mktemp("sample") / "sample.json.gz"
-    render_dump(read_sample(ROOT / "resources" / "sample"), 20230227, dump)
-    return dump
-
-
-@pytest.mark.parametrize("scope", ["enwiki", "anywiki"])
-def test_the_sample(sample: Path, tmp_path: Path, scope: str) -> None:
-    report = assert_same(sample, scope, tmp_path)
-    assert report["needless"] > 10
-    assert report["lines"] == report["items"] + report["properties"] + report["rejected"]
-
-
-def test_most_lines_of_a_dump_are_rejected_unparsed(write_dump: Any, tmp_path: Path) -> None:
+def test_most_lines_of_a_dump_are_rejected_unparsed(write_dump, tmp_path):
     items = [
         {"type": "item", "id": f"Q{number}", "labels": {}, "claims": {"P31": [link("P31", 5, number)]}}
         | {"sitelinks": {"dewiki": {"title": "T"}}}
@@ -183,7 +164,7 @@ PAGE = b'"title":"Q1","lastrevid":7,"modified":"2023-02-27T00:00:00Z"}'
     ],
 )
 @pytest.mark.parametrize("around", [0, 1, 3])
-def test_only_whole_lines_of_items_are_rejected(line: bytes, needless: bool, around: int) -> None:
+def test_only_whole_lines_of_items_are_rejected(line, needless, around):
     other = ITEM.replace(b"Q1", b"Q2") + b",\n"
     data = other * around + line + b"\n" + other * around
     found = list(NeedlessItems("enwiki").others(data, 0, len(data)))
@@ -193,7 +174,7 @@ def test_only_whole_lines_of_items_are_rejected(line: bytes, needless: bool, aro
     assert passed == 2 * around + needless
 
 
-def test_each_shard_of_an_undivided_file_counts_its_own(write_dump: Any, tmp_path: Path) -> None:
+def test_each_shard_of_an_undivided_file_counts_its_own(write_dump, tmp_path):
     dump = write_dump(*([ITEM] * 500))
     dump.write_bytes(gzip.compress(dump.read_bytes()))
     reports = [extract(dump, shard, 3, 1, "enwiki", tmp_path / str(shard), "held") for shard in range(3)]

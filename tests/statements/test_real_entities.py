@@ -10,16 +10,11 @@ import gzip
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-
-from factdrift.cli import parser
-from factdrift.core.errors import InputError
-from factdrift.core.jobs import record
 
 EXCERPT = Path(__file__).parents[1] / "data" / "real-excerpt.json.bz2"
 WHOLE_FILES = (
@@ -54,7 +49,7 @@ def plain_statements(entity: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["excerpt", *WHOLE_FILES])
-def test_counts_equal_those_of_plain_json(name: str, take_snapshot: Any) -> None:
+def test_counts_equal_those_of_plain_json(name, take_snapshot):
     dump = EXCERPT if name == "excerpt" else real(name)
     items, properties = {}, {}
     for entity in plain(dump):
@@ -102,7 +97,7 @@ def test_counts_equal_those_of_plain_json(name: str, take_snapshot: Any) -> None
     assert {number for number, title in rows if title is not None} == with_titles
 
 
-def test_statements_equal_those_of_plain_json_one_by_one(take_snapshot: Any) -> None:
+def test_statements_equal_those_of_plain_json_one_by_one(take_snapshot):
     snapshot = take_snapshot(EXCERPT)
     expected = []
     for entity in plain(EXCERPT):
@@ -139,7 +134,7 @@ def test_statements_equal_those_of_plain_json_one_by_one(take_snapshot: Any) -> 
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:qwikidata")
-def test_items_equal_those_of_qwikidata(take_snapshot: Any) -> None:
+def test_items_equal_those_of_qwikidata(take_snapshot):
     from qwikidata.entity import WikidataItem
 
     snapshot = take_snapshot(EXCERPT)
@@ -179,7 +174,7 @@ def _value(statement: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("scope", "names"), [("enwiki", "held"), ("enwiki", "all"), ("all", "all")])
-def test_results_depend_neither_on_shards_nor_on_buckets(take_snapshot: Any, scope: str, names: str) -> None:
+def test_results_depend_neither_on_shards_nor_on_buckets(take_snapshot, scope, names):
     expected = take_snapshot(EXCERPT, 1, 1, scope, names=names)
     for shards, buckets in ((2, 1), (7, 3), (1, 16)):
         found = take_snapshot(EXCERPT, shards, buckets, scope, names=names)
@@ -193,28 +188,7 @@ def test_results_depend_neither_on_shards_nor_on_buckets(take_snapshot: Any, sco
                 assert (found.folder / name).read_bytes() == (expected.folder / name).read_bytes(), name
 
 
-def test_results_do_not_depend_on_the_compression(take_snapshot: Any, tmp_path: Path) -> None:
-    text = bz2.decompress(EXCERPT.read_bytes())
-    expected = take_snapshot(EXCERPT, scope="enwiki", names="held")
-    lines = b"\n".join(line.strip(b",") for line in text.splitlines()[1:-1])
-    parts = [text[start : start + 100_003] for start in range(0, len(text), 100_003)]
-    for name, shards, data in (
-        ("excerpt.json", 7, text),
-        ("excerpt.json.gz", 2, gzip.compress(text)),
-        ("members.json.gz", 7, b"".join(map(gzip.compress, parts))),
-        ("blocks.json.bz2", 7, bz2.compress(text, 1)),
-        ("streams.json.bz2", 2, b"".join(map(bz2.compress, parts))),
-        ("excerpt.json.zst", 7, pa.compress(text, codec="zstd", asbytes=True)),
-        ("excerpt.jsonl", 1, lines),
-    ):
-        (tmp_path / name).write_bytes(data)
-        found = take_snapshot(tmp_path / name, shards, scope="enwiki", names="held")
-        for table in ("statements", "entities", "properties", "classes"):
-            assert getattr(found, table).equals(getattr(expected, table)), (name, table)
-        assert found.summary | {"dump": None} == expected.summary | {"dump": None}
-
-
-def test_odd_entities_of_the_excerpt(take_snapshot: Any) -> None:
+def test_odd_entities_of_the_excerpt(take_snapshot):
     snapshot = take_snapshot(EXCERPT)
     assert snapshot.entity(41700)["label"] is None
     assert snapshot.rows(7290167) == []
@@ -227,29 +201,3 @@ def test_odd_entities_of_the_excerpt(take_snapshot: Any) -> None:
     assert any(row["start_unknown"] for row in snapshot.rows(4917))
     assert snapshot.summary["oddities"]["several_starts"] > 0
     assert {row["snak"] for row in snapshot.rows(1526)} == {"value", "somevalue"}
-
-
-@pytest.fixture
-def command() -> Callable[..., None]:
-    """Runs a command of this stage."""
-
-    def run(*arguments: str | Path) -> None:
-        options = parser("statements").parse_args(["statements", *map(str, arguments)])
-        record(options.job, options).run()
-
-    return run
-
-
-def test_command_line(command: Callable[..., None], tmp_path: Path) -> None:
-    shard_dirs = [tmp_path / f"{shard}-of-2" for shard in range(2)]
-    for shard, folder in enumerate(shard_dirs):
-        numbers = ["--shard", str(shard), "--shards", "2", "--buckets", "1"]
-        command("extract", "--dump", EXCERPT, *numbers, "--scope", "all", "-o", folder)
-    outputs = [tmp_path / name for name in ("p.parquet", "c.parquet", "s.json", "s.parquet", "e.parquet")]
-    properties, classes, summary, statements, entities = outputs
-    shared = ["--shard-dirs", *shard_dirs, "--properties", properties]
-    command("snapshot", *shared, "--dump", EXCERPT, "--classes", classes, "--json", summary)
-    command("gather", *shared, "--bucket", "0", "--statements", statements, "--entities", entities)
-    assert all(path.exists() for path in outputs)
-    with pytest.raises(InputError, match="--bucket 1"):
-        command("gather", *shared, "--bucket", "1", "--statements", statements, "--entities", entities)

@@ -7,12 +7,7 @@ from typing import Any
 
 import pytest
 
-from factdrift.statements.rows import (
-    Oddities,
-    entity_row,
-    is_whole,
-    property_row,
-)
+from factdrift.statements.rows import Oddities, entity_row, is_whole, property_row
 from factdrift.statements.statement_columns import StatementColumns
 from factdrift.wikidata.entity import UNREADABLE, read_entity, read_outline
 
@@ -80,7 +75,7 @@ def rows(*claims: dict[str, Any], oddities: Oddities | None = None, **fields: An
     return found
 
 
-def test_a_plain_statement() -> None:
+def test_a_plain_statement():
     main = snak("P35", "wikibase-entityid", item(76))
     start = snak("P580", "time", date("+2009-01-20T00:00:00Z", 11))
     (row,) = rows(
@@ -120,7 +115,7 @@ def test_a_plain_statement() -> None:
     }
 
 
-def test_positions_run_over_all_properties_in_the_order_of_the_dump() -> None:
+def test_positions_run_over_all_properties_in_the_order_of_the_dump():
     found = rows(
         *(claim(snak(name, "string", value)) for name, value in (("P9", "a"), ("P3", "b"), ("P9", "c")))
     )
@@ -132,7 +127,7 @@ def test_positions_run_over_all_properties_in_the_order_of_the_dump() -> None:
 
 
 @pytest.mark.parametrize("kind", ["somevalue", "novalue"])
-def test_snaks_without_value(kind: str) -> None:
+def test_snaks_without_value(kind):
     (row,) = rows(claim(snak("P9", None, kind)))
     assert (row["snak"], row["object"], row["key"], row["json"], row["time"]) == (
         kind,
@@ -143,18 +138,18 @@ def test_snaks_without_value(kind: str) -> None:
     )
 
 
-def test_a_snak_that_promises_a_value_and_has_none() -> None:
+def test_a_snak_that_promises_a_value_and_has_none():
     (row,) = rows(claim({"snaktype": "value", "property": "P9"}))
     assert (row["snak"], row["object"], row["key"], row["json"]) == ("value", None, "null", "null")
 
 
-def test_a_missing_id_or_rank() -> None:
+def test_a_missing_id_or_rank():
     (row,) = rows({"mainsnak": snak("P9", "string", "x")})
     assert (row["statement"], row["rank"], row["qualifiers"]) == (None, "normal", [])
 
 
 @pytest.mark.parametrize("qualifiers", [[], {}])
-def test_empty_qualifiers(qualifiers: Any) -> None:
+def test_empty_qualifiers(qualifiers):
     (row,) = rows(claim(snak("P9", "string", "x"), qualifiers=qualifiers))
     assert row["qualifiers"] == []
 
@@ -188,14 +183,7 @@ IMPOSSIBLE = snak("", "time", "yesterday")
         ([IMPOSSIBLE, Y2001], 20010101, False, 20010101, False, 20010101),
     ],
 )
-def test_several_dates_of_one_statement(
-    values: list[dict[str, Any]],
-    start: int | None,
-    start_unknown: bool,
-    end: int | None,
-    end_unknown: bool,
-    pit: int | None,
-) -> None:
+def test_several_dates_of_one_statement(values, start, start_unknown, end, end_unknown, pit):
     qualifiers = [{**value, "property": name} for name in ("P580", "P582", "P585") for value in values]
     for order in (qualifiers, qualifiers[::-1]):
         (row,) = rows(claim(snak("P9", "string", "x"), *order))
@@ -209,7 +197,7 @@ def test_several_dates_of_one_statement(
             assert (sorted(time["year"] for time in row[name]) if row[name] else None) == several
 
 
-def test_oddities_are_counted() -> None:
+def test_oddities_are_counted():
     oddities = Oddities()
     rows(
         claim(
@@ -235,7 +223,7 @@ def test_oddities_are_counted() -> None:
         ("brand-new", [1], "brand-new"),
     ],
 )
-def test_datatype_is_inferred_where_the_snak_has_none(kind: str, value: Any, datatype: str) -> None:
+def test_datatype_is_inferred_where_the_snak_has_none(kind, value, datatype):
     main = snak("P9", kind, value)
     (row,) = rows(claim(main))
     assert row["inferred"] is None
@@ -245,7 +233,7 @@ def test_datatype_is_inferred_where_the_snak_has_none(kind: str, value: Any, dat
 
 
 @pytest.mark.parametrize("name", ["p9", "Q9", "P", "P9x", "P99999999999"])
-def test_property_ids_that_are_none(name: str) -> None:
+def test_property_ids_that_are_none(name):
     with pytest.raises(ValueError, match="no property id"):
         rows(claim(snak(name, "string", "x")))
     with pytest.raises(ValueError, match="no property id"):
@@ -260,7 +248,7 @@ def test_property_ids_that_are_none(name: str) -> None:
         claim(snak("P9", "string", "x"), {"property": "P580", "snaktype": 5}),
     ],
 )
-def test_an_item_that_cannot_be_used_leaves_nothing_behind(wrong: dict[str, Any]) -> None:
+def test_an_item_that_cannot_be_used_leaves_nothing_behind(wrong):
     timed = claim(
         snak("P9", "time", date("+2001-00-00T00:00:00Z", 9)), {**Y2001, "property": "P580"}, id="a$b"
     )
@@ -277,7 +265,7 @@ def test_an_item_that_cannot_be_used_leaves_nothing_behind(wrong: dict[str, Any]
     assert columns.take() == alone.take()
 
 
-def test_fields_of_an_item() -> None:
+def test_fields_of_an_item():
     def instance(number: int, **fields: Any) -> dict[str, Any]:
         return claim(snak("P31", "wikibase-entityid", item(number)), **fields)
 
@@ -317,7 +305,7 @@ def test_fields_of_an_item() -> None:
         ([("en", "a", "normal"), ("en", "b", "normal"), ("en", "c", "preferred")], "c"),
     ],
 )
-def test_unit_symbol(symbols: list[tuple[str, str, str]], symbol: str | None) -> None:
+def test_unit_symbol(symbols, symbol):
     claims = [
         claim(snak("P5061", "monolingualtext", {"language": language, "text": text}), rank=rank)
         for language, text, rank in symbols
@@ -335,7 +323,7 @@ def test_unit_symbol(symbols: list[tuple[str, str, str]], symbol: str | None) ->
         (["commonswiki", "be_x_oldwiki"], False, True),
     ],
 )
-def test_scope(sites: list[str], enwiki: bool, anywiki: bool) -> None:
+def test_scope(sites, enwiki, anywiki):
     found = read_entity(entity("Q1", sitelinks={site: {"title": "t"} for site in sites}))
     assert is_whole(found, "enwiki") == enwiki
     assert is_whole(found, "anywiki") == anywiki
@@ -365,12 +353,12 @@ def constraint(kind: int, *separators: int, rank: str = "normal") -> dict[str, A
         ([constraint(21502410, 585), constraint(19474404)], True, []),
     ],
 )
-def test_constraints(constraints: list[dict[str, Any]], single_value: bool, separators: list[int]) -> None:
+def test_constraints(constraints, single_value, separators):
     row = property_row(read_entity(entity("P6", *constraints)), 6, 1)
     assert row[7:9] == (single_value, separators)
 
 
-def test_fields_of_a_property() -> None:
+def test_fields_of_a_property():
     value = snak("P6", "wikibase-entityid", item(22686), hash="abc")
     text = entity(
         "P6",

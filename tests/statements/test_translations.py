@@ -63,9 +63,7 @@ def translations(
 
 
 @pytest.mark.parametrize(("shards", "buckets"), [(1, 1), (3, 2)])
-def test_terms_of_the_configured_languages(
-    write_dump: WriteDump, tmp_path: Path, shards: int, buckets: int
-) -> None:
+def test_terms_of_the_configured_languages(write_dump, tmp_path, shards, buckets):
     rows = translations(write_dump(*ENTITIES), tmp_path, shards, buckets, "de", "fr")
     found = [(row["id"], row["language"], row["label"], row["description"], row["aliases"]) for row in rows]
     assert found == [
@@ -78,11 +76,11 @@ def test_terms_of_the_configured_languages(
     ]
 
 
-def test_without_languages_there_is_nothing(write_dump: WriteDump, tmp_path: Path) -> None:
+def test_without_languages_there_is_nothing(write_dump, tmp_path):
     assert translations(write_dump(*ENTITIES), tmp_path, 2, 2) == []
 
 
-def test_shards_of_different_languages_do_not_belong_together(write_dump: WriteDump, tmp_path: Path) -> None:
+def test_shards_of_different_languages_do_not_belong_together(write_dump, tmp_path):
     dump = write_dump(*ENTITIES)
     for shard, languages in enumerate((["de"], [])):
         extract(dump, shard, 2, 1, "all", tmp_path / str(shard), languages=languages)

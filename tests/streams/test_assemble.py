@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.cli import main
 from factdrift.streams.assemble import STREAM
@@ -26,8 +27,7 @@ def dataset(path: Path, *updates: tuple[str, str, int]) -> str:
         {"subject": {"id": s}, "relation": {"id": r}, "objects": [{"label": str(k)} for k in range(number)]}
         for s, r, number in updates
     ]
-    pq.write_table(pa.Table.from_pylist(rows, DATASET), path)
-    return str(path)
+    return str(written(path, DATASET, rows))
 
 
 def chains(path: Path, *links: tuple[int, int, int, int]) -> str:
@@ -36,8 +36,7 @@ def chains(path: Path, *links: tuple[int, int, int, int]) -> str:
         {"interval": interval, "subject": s, "property": p, "link": 1, "links": 1, "changes": [{}] * number}
         for interval, s, p, number in links
     ]
-    pq.write_table(pa.Table.from_pylist(rows, CHAINS), path)
-    return str(path)
+    return str(written(path, CHAINS, rows))
 
 
 def assembled(folder: Path, datasets: list[str], tables: list[str], dates: list[str] = DATES) -> int:

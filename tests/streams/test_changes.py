@@ -41,12 +41,12 @@ def test_what_began_is_dated_by_its_own_dates_first():
 
 
 @pytest.mark.parametrize("start", ["2016", "2017-01-01", "2019-01-02", "2010s", "2018-01-01/8"])
-def test_a_date_outside_or_coarser_than_a_year_dates_nothing(start: str):
+def test_a_date_outside_or_coarser_than_a_year_dates_nothing(start):
     assert dated([seen("new", start=start)], DAYS) == [(None, 20170102, 20190101, "interval")]
 
 
 @pytest.mark.parametrize("start", ["2017", "2017-01-02", "2019-01-01", "2019", "2019-01"])
-def test_a_date_that_may_lie_in_the_interval_counts(start: str):
+def test_a_date_that_may_lie_in_the_interval_counts(start):
     assert date(seen("new", start=start)) == [(start, "start")]
 
 
@@ -137,7 +137,7 @@ def test_a_replaced_fact_was_taken_away_in_the_interval_or_says_nothing():
 
 
 @given(st.dates())
-def test_packed_days_count_like_dates(day: datetime.date):
+def test_packed_days_count_like_dates(day):
     packed = day.year * 10_000 + day.month * 100 + day.day
     assert day_number(packed) == day.toordinal()
     if day < datetime.date(9998, 1, 1):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,20 +19,20 @@ ROWS = [
 
 
 @pytest.fixture
-def stream(tmp_path: Path) -> Path:
+def stream(tmp_path):
     names = ("scenario", "first_day", "last_day", "dated_by")
     table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in ROWS])
     pq.write_table(table, tmp_path / "stream.parquet")
     return tmp_path / "stream.parquet"
 
 
-def test_changes_that_are_dated_to_a_month_count(stream: Path):
+def test_changes_that_are_dated_to_a_month_count(stream):
     counts = {scenario: found for scenario, found in months(stream).items() if found}
     assert counts == {"ReplaceObject": {2021 * 12: 2}, "Archive": {2022 * 12 + 2: 1}}
 
 
 @pytest.mark.parametrize("form", ["svg", "png"])
-def test_equal_streams_give_equal_bytes(stream: Path, form: str):
+def test_equal_streams_give_equal_bytes(stream, form):
     drawn = []
     for name in ("one", "two"):
         path = stream.with_name(f"{name}.{form}")

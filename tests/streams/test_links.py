@@ -8,40 +8,6 @@ from hypothesis import strategies as st
 from factdrift.streams.links import Fate, Link, fates, superseded
 
 VALUES = [("wikibase-item", f"Q{number}") for number in range(1, 5)]
-X, Y, Z, _ = VALUES
-
-
-def link(functional: bool = False, **labels: str) -> Link:
-    named = {"x": X, "y": Y, "z": Z}
-    return Link({named[name]: label for name, label in labels.items()}, functional)
-
-
-def said(chain: list[Link], value: tuple[str, str]) -> list[Fate | None]:
-    return [found.get(value) for found in fates(chain)]
-
-
-def test_a_replaced_value_is_superseded_and_comes_back():
-    chain = [link(x="new", y="obsolete"), link(x="obsolete", y="new")]
-    assert said(chain, X) == [Fate(False, 2), Fate(False, None)]
-    assert said(chain, Y) == [Fate(False, 2), Fate(True, None)]
-
-
-def test_an_end_without_a_successor_supersedes():
-    assert said([link(x="new"), link(x="obsolete")], X) == [Fate(False, 2), Fate(False, None)]
-
-
-def test_an_addition_beside_a_value_supersedes_nothing():
-    chain = [link(x="new"), link(x="static", y="new"), link(y="obsolete")]
-    assert said(chain, X) == [Fate(False, None), Fate(False, None), None]
-    assert said(chain, Y) == [None, Fate(False, 3), Fate(False, None)]
-
-
-def test_another_value_ends_one_that_is_not_mentioned_only_where_one_holds_at_a_time():
-    several = [link(x="new"), link(y="new"), link(x="new")]
-    assert said(several, X) == [Fate(False, None), None, Fate(False, None)]
-    one = [link(True, x="new"), link(True, y="new"), link(True, x="new")]
-    assert said(one, X) == [Fate(False, 2), None, Fate(True, None)]
-    assert said(one, Y) == [None, Fate(False, 3), None]
 
 
 def test_an_update_is_superseded_when_nothing_that_it_says_is_left():
@@ -78,7 +44,7 @@ def word_by_word(chain: list[Link], place: int, value: tuple[str, str]) -> Fate:
 
 
 @given(chains)
-def test_fates_are_those_of_the_definitions(chain: list[Link]):
+def test_fates_are_those_of_the_definitions(chain):
     # A value that no earlier link mentions cannot have ended, which the definitions leave open.
     found = fates(chain)
     for place, each in enumerate(chain):

@@ -80,37 +80,67 @@ def shuffled_dist(row: Row) -> None:
     fact["dist"] = fact["objects"][0]["dist"] = fact["dist"] + 1e-9
 
 
+def has(name: str) -> Callable[[Row], object]:
+    return lambda row: row[name]
+
+
+def of(**values: Any) -> Callable[[Row], bool]:
+    return lambda row: all(row[name] == value for name, value in values.items())
+
+
+def put(**values: Any) -> Change:
+    return lambda row: row.update(values)
+
+
+def put_first(name: str, /, **values: Any) -> Change:
+    """Sets fields of the first struct in a list."""
+    return lambda row: row[name][0].update(values)
+
+
+def decide(decision: str, /, **values: Any) -> Change:
+    """Sets fields of the first object of a decision."""
+    return lambda row: decided(row, decision).update(values)
+
+
+def next_answer(row: Row) -> None:
+    row["answer_index"] = (row["answer_index"] + 1) % 4
+
+
+def two_answers(row: Row) -> None:
+    row["options"][(row["answer_index"] + 1) % 4] = row["answer_label"]
+
+
 PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
     UPDATES: [
         ("rules", dated, lambda row: row["objects"].pop(0)),
         ("rules", dated, lambda row: row["objects"].remove(decided(row, "obsolete"))),
         ("rules", dated, lambda row: row["objects"].append(copy.deepcopy(row["objects"][0]))),
         ("rules", dated, lambda row: row["objects"].reverse()),
-        ("rules", dated, lambda row: decided(row, "new").update(rule="new_object")),
-        ("rules", dated, lambda row: decided(row, "new").update(announced=True)),
-        ("rules", dated, lambda row: decided(row, "new").update(leaks=True)),
-        ("rules", dated, lambda row: decided(row, "new").update(decision="static")),
+        ("rules", dated, decide("new", rule="new_object")),
+        ("rules", dated, decide("new", announced=True)),
+        ("rules", dated, decide("new", leaks=True)),
+        ("rules", dated, decide("new", decision="static")),
         ("rules", dated, lambda row: row["relation"].update(id="P1376")),
         (
             "rules",
             lambda row: any(value["announced"] for value in row["objects"]),
             lambda row: next(v for v in row["objects"] if v["announced"]).update(announced=False),
         ),
-        ("scenario", dated, lambda row: row.update(scenario="Other")),
-        ("scenario", dated, lambda row: row.update(is_replace=False)),
-        ("scenario", dated, lambda row: row.update(subject_is_ph_new=True)),
+        ("scenario", dated, put(scenario="Other")),
+        ("scenario", dated, put(is_replace=False)),
+        ("scenario", dated, put(subject_is_ph_new=True)),
         ("scenario", dated, lambda row: row.update(relation_is_temp_func=not row["relation_is_temp_func"])),
-        ("statement", dated, lambda row: decided(row, "new").update(new_statement="Q1$0")),
-        ("statement", dated, lambda row: decided(row, "new").update(new_revision=1)),
-        ("main_snak", dated, lambda row: decided(row, "new").update(id="Q2", raw="Q2")),
-        ("main_snak", dated, lambda row: decided(row, "new").update(datatype="string")),
-        ("dates", dated, lambda row: decided(row, "new").update(start="2021-06-30")),
-        ("dates", dated, lambda row: decided(row, "new").update(point_in_time="2021")),
-        ("labels", dated, lambda row: decided(row, "obsolete").update(label="Nobody in particular")),
+        ("statement", dated, decide("new", new_statement="Q1$0")),
+        ("statement", dated, decide("new", new_revision=1)),
+        ("main_snak", dated, decide("new", id="Q2", raw="Q2")),
+        ("main_snak", dated, decide("new", datatype="string")),
+        ("dates", dated, decide("new", start="2021-06-30")),
+        ("dates", dated, decide("new", point_in_time="2021")),
+        ("labels", dated, decide("obsolete", label="Nobody in particular")),
         ("labels", dated, lambda row: row["subject"].update(description="an island")),
         ("labels", dated, lambda row: row["relation"].update(label="owner")),
-        ("gone", dated, lambda row: decided(row, "new").update(decision="obsolete")),
-        ("static", dated, lambda row: decided(row, "obsolete").update(decision="static")),
+        ("gone", dated, decide("new", decision="obsolete")),
+        ("static", dated, decide("obsolete", decision="static")),
         ("labels", literal("time", "30, 20"), relabel("time", "30, 20", "29, 20")),
         ("labels", literal("time", "November"), relabel("time", "November", "October")),
         ("labels", literal("quantity", "$"), relabel("quantity", "$", "€")),
@@ -134,21 +164,13 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
             lambda row: dated(row) and not any(value["leaks"] for value in row["objects"]),
             lambda row: row.update(update_prompt=f"{decided(row, 'new')['label']}: {row['update_prompt']}"),
         ),
-        (
-            "drawn",
-            dated,
-            lambda row: row.update(split="train" if row["split"] == "test" else "test"),
-        ),
+        ("drawn", dated, lambda row: row.update(split="train" if row["split"] == "test" else "test")),
         ("popularity", dated, lambda row: row.update(subject_popularity=row["subject_popularity"] + 0.1)),
-        ("popularity", dated, lambda row: row.update(popularity_source="pageviews")),
-        ("prompt", dated, lambda row: row.update(template_source="chat")),
+        ("popularity", dated, put(popularity_source="pageviews")),
+        ("prompt", dated, put(template_source="chat")),
         ("neighbour", dated, neighbour("relation.id", "P1376")),
         ("neighbour", dated, lambda row: row["neighborhood"].append(row["neighborhood"][0])),
-        (
-            "neighbour",
-            dated,
-            lambda row: row["neighborhood"][0]["subject"].update(id=row["subject"]["id"]),
-        ),
+        ("neighbour", dated, lambda row: row["neighborhood"][0]["subject"].update(id=row["subject"]["id"])),
         ("neighbour_fact", dated, neighbour("objects.raw", "Q2")),
         ("neighbour_fact", dated, neighbour("objects.statement", "Q1$0")),
         ("neighbour_words", dated, neighbour("subject.label", "Utopia")),
@@ -164,7 +186,7 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ("random", dated, lambda row: row["random_neighborhood"].pop()),
         ("random", dated, lambda row: row["neighborhood"].extend(row["neighborhood"] * 10)),
         ("popularity", dated, lambda row: row.update(subject_popularity=row["subject_popularity"] + 1e-9)),
-        ("labels", dated, lambda row: row["objects"][0].update(short="x")),
+        ("labels", dated, put_first("objects", short="x")),
         (
             "labels",
             lambda row: any(value["short"] for value in row["objects"]),
@@ -181,27 +203,23 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
             lambda row: next(v for v in row["objects"] if not v["old_statement"]).update(old_revision=1),
         ),
         ("prompt", dated, lambda row: row.update(update_prompt=f"As of 2023, {row['update_prompt']}")),
-        ("new", dated, lambda row: decided(row, "obsolete").update(decision="new")),
-        ("single", dated, lambda row: decided(row, "obsolete").update(decision="new")),
+        ("new", dated, decide("obsolete", decision="new")),
+        ("single", dated, decide("obsolete", decision="new")),
         (
             "single",
             lambda row: (
                 not row["is_replace"] and {value["decision"] for value in row["objects"]} == {"new", "static"}
             ),
-            lambda row: row.update(is_replace=True),
+            put(is_replace=True),
         ),
-        (
-            "random",
-            dated,
-            lambda row: row["random_neighborhood"][0]["objects"][0].update(statement="Q1$0"),
-        ),
+        ("random", dated, lambda row: row["random_neighborhood"][0]["objects"][0].update(statement="Q1$0")),
     ],
     QUESTIONS: [
-        ("order", lambda row: row["hop"] == 0, lambda row: row.update(item_id="0" * 16)),
-        ("chain", lambda row: row["hop"] == 2, lambda row: row.update(item_id="0" * 16)),
-        ("answer", lambda row: row["open_only"], lambda row: row.update(answer_label="Utopia")),
-        ("answer", lambda row: row["answer_aliases"], lambda row: row.update(answer_aliases=[])),
-        ("answer", lambda row: row["hop"] == 3, lambda row: row.update(answer_aliases=["Utopia"])),
+        ("order", of(hop=0), put(item_id="0" * 16)),
+        ("chain", of(hop=2), put(item_id="0" * 16)),
+        ("answer", has("open_only"), put(answer_label="Utopia")),
+        ("answer", has("answer_aliases"), put(answer_aliases=[])),
+        ("answer", of(hop=3), put(answer_aliases=["Utopia"])),
         ("answer", lambda row: len(row["answer_aliases"]) > 1, lambda row: row["answer_aliases"].pop()),
         (
             "labels",
@@ -213,21 +231,17 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
             lambda row: row["hop"] == 2 and row["options"],
             lambda row: row.update(answer_label=row["context"].partition(" is ")[2].removesuffix(".")),
         ),
-        ("wording", lambda row: row["hop"] == 0, lambda row: row.update(context="Utopia is an island.")),
-        ("wording", lambda row: row["hop"] == 2, lambda row: row.update(question="Who is it?")),
-        (
-            "wording",
-            lambda row: row["hop"] == 0,
-            lambda row: row.update(question=row["question"].upper()[:-9]),
-        ),
-        ("marks", lambda row: row["hop"] == 0, lambda row: row.update(as_of=row["as_of"].replace(day=30))),
-        ("marks", lambda row: row["hop"] == 1, lambda row: row.update(task=row["task"] ^ 7)),
-        ("marks", lambda row: row["hop"] == 1, lambda row: row.update(hop=2)),
-        ("marks", lambda row: row["discriminates"], lambda row: row.update(discriminates=False)),
-        ("marks", lambda row: row["discriminates"] is None, lambda row: row.update(discriminates=True)),
-        ("marks", lambda row: row["hop"] == 1, lambda row: row.update(asked_s="Q2")),
-        ("marks", lambda row: row["hop"] == 1, lambda row: row.update(rel_id="0" * 16)),
-        ("marks", lambda row: not row["open_only"], lambda row: row.update(open_only=True)),
+        ("wording", of(hop=0), put(context="Utopia is an island.")),
+        ("wording", of(hop=2), put(question="Who is it?")),
+        ("wording", of(hop=0), lambda row: row.update(question=row["question"].upper()[:-9])),
+        ("marks", of(hop=0), lambda row: row.update(as_of=row["as_of"].replace(day=30))),
+        ("marks", of(hop=1), lambda row: row.update(task=row["task"] ^ 7)),
+        ("marks", of(hop=1), put(hop=2)),
+        ("marks", has("discriminates"), put(discriminates=False)),
+        ("marks", lambda row: row["discriminates"] is None, put(discriminates=True)),
+        ("marks", of(hop=1), put(asked_s="Q2")),
+        ("marks", of(hop=1), put(rel_id="0" * 16)),
+        ("marks", lambda row: not row["open_only"], put(open_only=True)),
         ("marks", lambda row: "returning" not in row["flags"], lambda row: row["flags"].append("returning")),
         ("marks", lambda row: "year_only" in row["flags"], lambda row: row["flags"].remove("year_only")),
         (
@@ -240,16 +254,8 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
             lambda row: row["options"] and row["task"] == 2,
             lambda row: row["options"].__setitem__((row["answer_index"] + 1) % 4, "Utopia"),
         ),
-        (
-            "options",
-            lambda row: row["options"],
-            lambda row: row["options"].__setitem__((row["answer_index"] + 1) % 4, row["answer_label"]),
-        ),
-        (
-            "key",
-            lambda row: row["options"],
-            lambda row: row.update(answer_index=(row["answer_index"] + 1) % 4),
-        ),
+        ("options", has("options"), two_answers),
+        ("key", has("options"), next_answer),
         (
             "labels",
             lambda row: row["options"] and row["option_ids"][0][0] == "Q",
@@ -257,122 +263,90 @@ PLANTS: dict[str, list[tuple[str, Callable[[Row], object], Change]]] = {
         ),
     ],
     KLOB: [
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(o1="Q2")),
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(stmt1_id="Q1$0")),
-        ("fact", lambda row: row["subtask"] == "r", lambda row: row.update(stmt2_id=row["stmt1_id"])),
-        ("fact", lambda row: row["subtask"] == "r", lambda row: row.update(p2="P2")),
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(s_label="Utopia")),
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(o1_aliases=["Utopia"])),
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(rev_s=1)),
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(pop_o=-1)),
-        ("fact", lambda row: row["subtask"] == "c", lambda row: row.update(snapshot_id="2021-01-04")),
-        ("sentence", lambda row: row["subtask"] == "c", lambda row: row.update(example_id="0" * 16)),
-        ("sentence", lambda row: row["subtask"] == "c", lambda row: row["sentences"].reverse()),
-        ("sentence", lambda row: row["subtask"] == "c", lambda row: row["sentences"][0].update(n_tokens=99)),
+        ("fact", of(subtask="c"), put(o1="Q2")),
+        ("fact", of(subtask="c"), put(stmt1_id="Q1$0")),
+        ("fact", of(subtask="r"), lambda row: row.update(stmt2_id=row["stmt1_id"])),
+        ("fact", of(subtask="r"), put(p2="P2")),
+        ("fact", of(subtask="c"), put(s_label="Utopia")),
+        ("fact", of(subtask="c"), put(o1_aliases=["Utopia"])),
+        ("fact", of(subtask="c"), put(rev_s=1)),
+        ("fact", of(subtask="c"), put(pop_o=-1)),
+        ("fact", of(subtask="c"), put(snapshot_id="2021-01-04")),
+        ("sentence", of(subtask="c"), put(example_id="0" * 16)),
+        ("sentence", of(subtask="c"), lambda row: row["sentences"].reverse()),
+        ("sentence", of(subtask="c"), put_first("sentences", n_tokens=99)),
+        ("sentence", of(subtask="c"), put_first("sentences", target_label="Utopia")),
+        ("sentence", of(subtask="c"), put(stmt2_id="Q2$0")),
+        ("sentence", of(subtask="u"), put(s="Q2")),
+        ("sentence", of(subtask="u"), put_first("sentences", target_id="Q2")),
+        ("sentence", of(subtask="u"), put_first("sentences", source_sentence_id=None)),
         (
             "sentence",
-            lambda row: row["subtask"] == "c",
-            lambda row: row["sentences"][0].update(target_label="Utopia"),
-        ),
-        ("sentence", lambda row: row["subtask"] == "c", lambda row: row.update(stmt2_id="Q2$0")),
-        ("sentence", lambda row: row["subtask"] == "u", lambda row: row.update(s="Q2")),
-        (
-            "sentence",
-            lambda row: row["subtask"] == "u",
-            lambda row: row["sentences"][0].update(target_id="Q2"),
-        ),
-        (
-            "sentence",
-            lambda row: row["subtask"] == "u",
-            lambda row: row["sentences"][0].update(source_sentence_id=None),
-        ),
-        (
-            "sentence",
-            lambda row: row["subtask"] == "r",
+            of(subtask="r"),
             lambda row: row["sentences"][3].update(text="It is", text_blank="It is _", n_tokens=3),
         ),
         (
             "sentence",
-            lambda row: row["subtask"] == "c",
+            of(subtask="c"),
             lambda row: row["sentences"][1].update(template_id=row["sentences"][0]["template_id"]),
         ),
+        ("words", of(subtask="u"), put_first("sentences", source_sentence_id="0" * 16)),
         (
             "words",
-            lambda row: row["subtask"] == "u",
-            lambda row: row["sentences"][0].update(source_sentence_id="0" * 16),
-        ),
-        (
-            "words",
-            lambda row: row["subtask"] == "u",
+            of(subtask="u"),
             lambda row: row["sentences"][0].update(n_tokens=row["sentences"][0]["n_tokens"] + 1),
         ),
     ],
     STREAM: [
-        ("dated", lambda row: row["date"], lambda row: row.update(date="2022-02-30")),
-        ("dated", lambda row: row["date"], lambda row: row.update(first_day=20200101)),
-        (
-            "dated",
-            lambda row: row["changes"][0]["dated_by"] == "start",
-            lambda row: row["changes"][0].update(date="2022"),
-        ),
+        ("dated", has("date"), put(date="2022-02-30")),
+        ("dated", has("date"), put(first_day=20200101)),
+        ("dated", lambda row: row["changes"][0]["dated_by"] == "start", put_first("changes", date="2022")),
         (
             "dated",
             lambda row: any(change["lag_min"] is not None for change in row["changes"]),
             lambda row: next(c for c in row["changes"] if c["lag_min"] is not None).update(lag_min=10**6),
         ),
-        (
-            "dated",
-            lambda row: row["lag_min"] is not None,
-            lambda row: row.update(lag_min=row["lag_min"] - 1),
-        ),
+        ("dated", lambda row: row["lag_min"] is not None, lambda row: row.update(lag_min=row["lag_min"] - 1)),
         (
             "dated",
             lambda row: any(value["decision"] == "static" for value in row["objects"]),
             lambda row: first(row, "static", date="2022", first_day=20220101, last_day=20221231),
         ),
-        ("dated", lambda row: row["dated_by"] == "start", lambda row: row.update(dated_by="end")),
+        ("dated", of(dated_by="start"), put(dated_by="end")),
         (
             "dated",
             lambda row: row["changes"][0]["dated_by"] == "start",
-            lambda row: row["changes"][0].update(date=None, dated_by="interval"),
+            put_first("changes", date=None, dated_by="interval"),
         ),
         (
             "dated",
             lambda row: row["changes"][0]["dated_by"] == "created",
-            lambda row: row["changes"][0].update(date=None, dated_by="interval"),
+            put_first("changes", date=None, dated_by="interval"),
         ),
         (
             "dated",
             lambda row: row["changes"][0]["dated_by"] == "value",
             lambda row: row["changes"][0].update(date=row["changes"][0]["date"][:-1] + "x"),
         ),
-        ("dated", lambda row: row["dated_by"], lambda row: row.update(dated_by="guess")),
+        ("dated", has("dated_by"), put(dated_by="guess")),
     ],
     ASOF: [
-        (
-            "held",
-            lambda row: row["options"],
-            lambda row: row.update(answer_index=(row["answer_index"] + 1) % 4),
-        ),
-        ("held", lambda row: row["open_only"], lambda row: row.update(answer_label="Utopia")),
-        ("asked", lambda row: row["precision"] == "day", lambda row: row.update(question="Who is it?")),
-        ("asked", lambda row: row["context"], lambda row: row.update(context="Utopia is an island.")),
-        ("asked", lambda row: row["context"], lambda row: row.update(context=None)),
-        ("asked", lambda row: row["context"], lambda row: row.update(question=f"Yes: {row['question']}")),
-        ("asked", lambda row: row["discriminates"], lambda row: row.update(discriminates=False)),
-        ("asked", lambda row: row["answer_aliases"], lambda row: row["answer_aliases"].pop()),
-        ("marks", lambda row: row["precision"], lambda row: row["flags"].append("returning")),
-        ("marks", lambda row: row["precision"] == "day", lambda row: row.update(precision="month")),
-        ("marks", lambda row: row["precision"] == "month", lambda row: row.update(first_day=20000101)),
-        ("marks", lambda row: row["options"], lambda row: row.update(as_of=row["as_of"].replace(year=1999))),
-        ("marks", lambda row: row["holds"] == "now", lambda row: row.update(holds="before")),
-        ("marks", lambda row: row["options"], lambda row: row.update(s="Q2")),
-        ("options", lambda row: row["options"], lambda row: row["option_verdicts"].reverse()),
-        (
-            "options",
-            lambda row: row["options"],
-            lambda row: row["options"].__setitem__((row["answer_index"] + 1) % 4, row["answer_label"]),
-        ),
+        ("held", has("options"), next_answer),
+        ("held", has("open_only"), put(answer_label="Utopia")),
+        ("asked", of(precision="day"), put(question="Who is it?")),
+        ("asked", has("context"), put(context="Utopia is an island.")),
+        ("asked", has("context"), put(context=None)),
+        ("asked", has("context"), lambda row: row.update(question=f"Yes: {row['question']}")),
+        ("asked", has("discriminates"), put(discriminates=False)),
+        ("asked", has("answer_aliases"), lambda row: row["answer_aliases"].pop()),
+        ("marks", has("precision"), lambda row: row["flags"].append("returning")),
+        ("marks", of(precision="day"), put(precision="month")),
+        ("marks", of(precision="month"), put(first_day=20000101)),
+        ("marks", has("options"), lambda row: row.update(as_of=row["as_of"].replace(year=1999))),
+        ("marks", of(holds="now"), put(holds="before")),
+        ("marks", has("options"), put(s="Q2")),
+        ("options", has("options"), lambda row: row["option_verdicts"].reverse()),
+        ("options", has("options"), two_answers),
     ],
 }
 """Dataset -> kind that must see it, rows that have the place for it, the change."""
@@ -413,11 +387,11 @@ FROM_OTHERS: list[tuple[str, str, Callable[[Row], object], Pair]] = [
     (
         KLOB,
         "sentence",
-        lambda row: row["subtask"] == "r",
+        of(subtask="r"),
         lambda row, other: row["sentences"][3].update(
             {name: other["sentences"][3][name] for name in ("text", "text_blank", "n_tokens")}
         ),
     ),
-    (KLOB, "fact", lambda row: row["subtask"] == "c", lambda row, other: row.update(s=other["s"])),
+    (KLOB, "fact", of(subtask="c"), lambda row, other: row.update(s=other["s"])),
 ]
 """Dataset, kind that must see it, rows that have the place for it, the change by another relation's row."""

@@ -13,7 +13,7 @@ from factdrift.snapshots.download import download
 from factdrift.snapshots.fetch import Client
 from factdrift.snapshots.registry import Dump
 
-from .server import Server
+from .server import Fault, Server
 
 BODY = b"\x1f\x8b" + random.Random(1).randbytes(299_998)
 SHA1, MD5 = hashlib.sha1(BODY).hexdigest(), hashlib.md5(BODY).hexdigest()
@@ -45,3 +45,9 @@ def refused(tmp_path: Path, dump: Dump, client: Client) -> str:
         download(dump, tmp_path / "dump.json.gz", client)
     assert not (tmp_path / "dump.json.gz").exists()
     return str(error.value)
+
+
+def interrupted(server: Server, tmp_path: Path, dump: Dump, client: Client) -> str:
+    """Downloads 60,000 bytes, and gives up."""
+    server.faults[PATH] = [Fault(cut=60_000), *[Fault(cut=0)] * 3]
+    return refused(tmp_path, dump, client)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import bz2
 import gzip
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+
+from factdrift.wikidata.shares import Share, check_shares
 
 
 def zstd(data: bytes) -> bytes:
@@ -21,3 +24,10 @@ def decompressed(path: Path) -> bytes:
     if path.suffix == ".zst":
         return bytes(pa.input_stream(str(path), compression="zstd").read())
     return {".gz": gzip.decompress, ".bz2": bz2.decompress}.get(path.suffix, bytes)(path.read_bytes())
+
+
+def lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Line number (from 1), byte offset in the text, and text of every entity of a dump, as one shard."""
+    share = Share(path)
+    yield from share.lines()
+    check_shares(share.path, [share.account])

@@ -1,14 +1,18 @@
-"""A few items of TempRIPPLE by hand, in words that the tiny tokenizer knows, and settings to ask them."""
+"""A few items of TempRIPPLE, and questions with a date, in words that the tiny tokenizer knows."""
 
 from __future__ import annotations
 
 import datetime
-import json
 from pathlib import Path
 from typing import Any
 
-from factdrift.core.keys import read_settings
-from factdrift.evaluation.answer_settings import Settings
+import pyarrow as pa
+
+from factdrift.core.tables import write_parquet
+from factdrift.streams.asof import Chain, Value, questions
+from factdrift.streams.schemas import ASOF
+from factdrift.streams.timelines import NEVER_ENDS, Held
+from factdrift.tempripple.distractors import Instance, Pool
 from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, write_rows
 
 PLACES = {"Q1": "Atlantis", "Q2": "America", "Q3": "New Orleans"}
@@ -84,6 +88,20 @@ def write_tables(folder: Path) -> tuple[Path, Path]:
     return paths
 
 
-def settings_with(**keys: Any) -> Settings:
-    """The default settings with small batches, and these keys."""
-    return read_settings(json.dumps({"batch": 2, **keys}), Settings, "edit")
+TIMELINE = [
+    Held(1, (20110101, 20141231), (20110101, 20150101)),
+    Held(2, (20160101, 20181231), (20160101, 20181231)),
+    Held(3, (20190101, 20210104), (20190101, NEVER_ENDS)),
+]
+
+
+def write_asof(path: Path, chain: str = "Q9-P6") -> Path:
+    """Writes ASOF of one chain: Ann, Bob and Cid were mayors one after another."""
+    sentences = "The mayor of Town is ____", "The mayor of Town was ____"
+    values = {item: Value(label) for item, label in {1: "Ann", 2: "Bob", 3: "Cid"}.items()}
+    pool = Pool([Instance(("Q104", "P6"), "Q4", "Dan", None)])
+    found = questions(
+        Chain(chain, *sentences, values, frozenset(values), TIMELINE), pool, [20150101, 20210104], 0
+    )
+    write_parquet(pa.Table.from_pylist(list(found), ASOF), path)
+    return path

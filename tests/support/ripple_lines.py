@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from factdrift.core.tables import database
 from factdrift.tempripple.rows import EDGES, ROWS, make_rows
 from factdrift.tempripple.table_source import TableSource
-from support.ripples import RESOURCES
+from support.ripples import RELATIONS
 from support.shards import extract, gather_bucket, gather_snapshot
 from support.worlds import GREGORIAN, JULIAN
 
@@ -113,7 +113,7 @@ def source(folder: Path, buckets: int = 2, scope: str = "all") -> Iterator[Table
         statements, entities = folder / f"statements-{bucket}.parquet", folder / f"entities-{bucket}.parquet"
         gather_bucket([shard], bucket, properties, statements, entities)
         rows, edges = folder / f"rows-{bucket}.parquet", folder / f"edges-{bucket}.parquet"
-        make_rows(statements, entities, RESOURCES.properties(), rows, edges)
+        make_rows(statements, entities, RELATIONS.properties(), rows, edges)
         for name, path in zip(paths, (rows, edges, entities), strict=True):
             paths[name].append(path)
     assert pq.read_schema(paths["rows"][0]).equals(ROWS)

@@ -4,6 +4,7 @@ vectors."""
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,53 +12,23 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from factdrift.core.keys import read_settings
 from factdrift.core.tables import database
 from factdrift.tempripple.claims import Claim
 from factdrift.tempripple.dates import Date
 from factdrift.tempripple.facts import find_facts
 from factdrift.tempripple.items import make_items
-from factdrift.tempripple.method import ItemMethod
-from factdrift.tempripple.names import Names
+from factdrift.tempripple.method import PART, ItemMethod
 from factdrift.tempripple.related import find_related
-from factdrift.tempripple.resources import Resources
+from factdrift.tempripple.relations import read_relations
 from factdrift.tempripple.rows import make_rows
+from factdrift.tempripple.search import search_of
 from factdrift.tempripple.sources import Source
 from factdrift.tempripple.table_source import TableSource
-from factdrift.tempripple.types import Types
-from factdrift.words.names import read_names
 from support.worlds import Fact, World
 
-METHOD = msgspec.convert(
-    {
-        "snapshots_new": "2026-01-05",
-        "window_start": "2015-01-01",
-        "change_start": "2025-01-01",
-        "change_end": "2026-01-01",
-        "immutable_from": "2015-01-01",
-        "immutable_until": "2025-12-31",
-        "gap_days": 365,
-        "cap_per_property": 1_000_000,
-        "type_depth": 5,
-        "unite_same_object": True,
-        "on_ambiguous": "drop",
-        "coverage": "gap",
-        "new_rule": "start",
-        "infer_end_from_next": False,
-        "restrictive_qualifiers": [],
-        "exclude_object_classes": [],
-        "immutable_set": "full53",
-        "require_start": False,
-        "cap_per_fact": None,
-        "cap_per_asked_fact": None,
-        "leak_check": True,
-        "as_of": "off",
-        "same_timeline": "exclude",
-        "alike": [],
-        "grammar": "plain",
-        "slice": False,
-    },
-    ItemMethod,
-)
+PAPER = {"snapshots_new": "2026-01-05", "as_of": "off", "alike": [], "grammar": "plain"}
+METHOD = read_settings(json.dumps(PAPER), ItemMethod, PART)
 """The settings of the paper."""
 
 
@@ -66,8 +37,7 @@ def method_with(**switches: Any) -> ItemMethod:
     return msgspec.convert({**msgspec.to_builtins(METHOD), **switches}, ItemMethod)
 
 
-RESOURCES = Resources(Path(__file__).resolve().parents[2] / "resources" / "tempripple")
-RELATIONS = RESOURCES.relations()
+RELATIONS = read_relations()
 HUMAN, COUNTRY, CITY, TEAM = 5, 6256, 515, 12973014
 
 
@@ -99,7 +69,7 @@ def source_of(world: World, directory: Path) -> Iterator[TableSource]:
     folder = directory / "new"
     rows, classes = directory / "rows.parquet", directory / "edges.parquet"
     entities = folder / "entities.parquet"
-    make_rows(folder / "statements.parquet", entities, RESOURCES.properties(), rows, classes)
+    make_rows(folder / "statements.parquet", entities, RELATIONS.properties(), rows, classes)
     with database() as db:
         yield TableSource(db, [rows], [classes], [entities], folder / "properties.parquet")
 
@@ -113,12 +83,11 @@ def ripple(world: World, directory: Path, **switches: Any) -> Ripple:
 def ripple_of(source: Source, **switches: Any) -> Ripple:
     """The whole stage on a source."""
     method = method_with(**switches)
-    types = Types(source, RELATIONS.types, method.type_depth)
-    names = Names(source, {}, read_names() if method.grammar == "fitted" else None)
-    facts = find_facts(source, RELATIONS, method, types, names)
-    related = find_related(source, RELATIONS, method, types, names, facts.facts)
-    items = make_items(facts.facts, related.related, method)
-    return Ripple(facts.facts, related.related, items, [*facts.dropped, *related.dropped])
+    search = search_of(source, method, RELATIONS)
+    facts = find_facts(search)
+    related = find_related(search, facts.rows)
+    items = make_items(facts.rows, related.rows, method)
+    return Ripple(facts.rows, related.rows, items, [*facts.dropped, *related.dropped])
 
 
 def kinds(**items: tuple[int, ...]) -> list[Fact]:

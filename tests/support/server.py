@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from support.listening import in_thread
+
 
 @dataclass
 class Fault:
@@ -69,9 +71,7 @@ class Server:
         self.asked: list[Asked] = []
         self.lock = threading.Lock()
         self.released = threading.Event()
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+        self.url = ""
 
     def gets(self, path: str) -> list[Asked]:
         return [asked for asked in self.asked if asked.method == "GET" and asked.path == path]
@@ -81,15 +81,12 @@ class Server:
 def serving() -> Iterator[Server]:
     server = Server()
     local = {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
-    thread = threading.Thread(target=server.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        with unittest.mock.patch.dict(os.environ, local):
-            yield server
-    finally:
-        server.released.set()
-        server.http.shutdown()
-        server.http.server_close()
+    with in_thread(ThreadingHTTPServer(("127.0.0.1", 0), _handler(server))) as server.url:
+        try:
+            with unittest.mock.patch.dict(os.environ, local):
+                yield server
+        finally:
+            server.released.set()
 
 
 def _handler(server: Server) -> type[BaseHTTPRequestHandler]:

@@ -136,11 +136,7 @@ def cluster(state: Path) -> Iterator[None]:
     key.chmod(0o400)
     host = socket.gethostname().partition(".")[0]
     *ports, port, storage = free_ports(4)
-    kept = (
-        ACCOUNTS.format(state=state, port=port)
-        if accounts()
-        else "AccountingStorageType=accounting_storage/none"
-    )
+    kept = ACCOUNTS.format(state=state, port=port) if accounts() else NO_ACCOUNTS
     values = {"host": host, "user": "root", "state": state, "ports": ports, "accounting": kept}
     text = CONF.format(**values, cpus=CPUS, memory=MEMORY_MB, gpus=GPUS)
     (state / "slurm.conf").write_text(text)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,8 @@ from factdrift.sparql.client import Client
 from factdrift.sparql.server import load, serving
 from factdrift.tempripple.rdf import write_rdf
 from factdrift.tempripple.sparql_source import SparqlSource
-from support.ripples import RELATIONS, RESOURCES
+from support.listening import in_thread
+from support.ripples import RELATIONS
 
 
 def database_of(statements: Sequence[Path], entities: Sequence[Path], properties: Path, folder: Path) -> Path:
@@ -27,7 +28,7 @@ def database_of(statements: Sequence[Path], entities: Sequence[Path], properties
     rdf, database = folder / "rdf.nt.gz", folder / "database"
     classes = [entry.number for entry in RELATIONS.types]
     with tables.database() as db:
-        write_rdf(db, statements, entities, properties, RESOURCES.properties(), classes, rdf)
+        write_rdf(db, statements, entities, properties, RELATIONS.properties(), classes, rdf)
     load([rdf], database)
     return database
 
@@ -169,11 +170,8 @@ class _Handler(BaseHTTPRequestHandler):
         kind: str = "application/sparql-results+json",
     ) -> None:
         self.send_response(status)
-        for name, value in {
-            "Content-Type": kind,
-            "Content-Length": str(len(body)),
-            **(headers or {}),
-        }.items():
+        shown = {"Content-Type": kind, "Content-Length": str(len(body))} | (headers or {})
+        for name, value in shown.items():
             self.send_header(name, value)
         self.server.service.busy -= 1  # before the last byte that the client looks at
         with contextlib.suppress(ConnectionError):  # the client may have been killed
@@ -185,7 +183,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = True
     service: QueryService
 
     def handle_error(self, *arguments: object) -> None:
@@ -197,19 +194,10 @@ def query_service(database: Path) -> Iterator[QueryService]:
     """The service over a database."""
     server = _Server(("127.0.0.1", 0), _Handler)
     server.service = QueryService(pyoxigraph.Store.read_only(str(database)), Clock())
-    server.service.url = f"http://127.0.0.1:{server.server_address[1]}/sparql"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with in_thread(server, "/sparql") as server.service.url:
         yield server.service
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def stored_queries(folder: Path) -> list[str]:
     """The queries whose answers lie in a folder."""
-    import gzip
-
     return [json.loads(gzip.decompress(path.read_bytes()))["query"] for path in folder.rglob("*.json.gz")]

@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.evaluation.questions.stream import write_stream_edits
+from factdrift.evaluation.questions.updates import Choice
 from support.updates import update
 
 DATES = ("2021-01-01", "2021-04-01", "2021-07-01", "2021-10-01", "2022-01-01")
@@ -59,4 +61,10 @@ def links() -> list[dict[str, Any]]:
 
 def stream(path: Path, rows: list[dict[str, Any]] | None = None) -> Path:
     pq.write_table(pa.Table.from_pylist(links() if rows is None else rows), path)
+    return path
+
+
+def stream_edits(path: Path, rows: list[dict[str, Any]] | None = None) -> Path:
+    """Writes a stream beside a table of its edits; returns that table."""
+    write_stream_edits(stream(path.with_name("stream.parquet"), rows), path, Choice())
     return path

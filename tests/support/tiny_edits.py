@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import torch
 
 from factdrift.evaluation.methods import registry
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Method
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Method
 from factdrift.evaluation.methods.record import Record, records
+from factdrift.models.deltas import LowRank
 from factdrift.models.loaded import Loaded
 from factdrift.models.moments import count_moments
 from support.tiny_models import TEXT
@@ -38,6 +41,30 @@ def tiny_hyper(method: str, **changes: Any) -> Hyper:
 
 def tiny_artefacts(loaded: Loaded, *, prefixes: tuple[str, ...] = PREFIXES, ridge: float = 1e-3) -> Artefacts:
     return Artefacts(prefixes=prefixes, moments=count_moments(loaded, [0, 1, 2], TEXT, ridge=ridge))
+
+
+FAILING = "Q3-P6"
+
+
+def shifted(loaded: Loaded, given: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """A method that changes one matrix by random numbers that depend on the edit; one edit fails.
+
+    Hyper-parameters, which may be missing: `factor` of both factors of the change, and `failing`.
+    """
+    spec = loaded.spec
+    read = torch.zeros(len(given), spec.inner, 1, dtype=loaded.dtype)
+    write = torch.zeros(len(given), spec.hidden, 1, dtype=loaded.dtype)
+    failed = {}
+    for place, edit in enumerate(given):
+        if edit.id == hyper.get("failing", FAILING):
+            failed[place] = "it would not"
+            continue
+        make = torch.Generator().manual_seed(int(edit.id[1]))
+        factor = hyper.get("factor", 1)
+        read[place] = factor * torch.randn(spec.inner, 1, generator=make, dtype=loaded.dtype)
+        write[place] = factor * torch.randn(spec.hidden, 1, generator=make, dtype=loaded.dtype)
+    steps = torch.arange(len(given))
+    return Edited(deltas={spec.module(1, spec.down): LowRank(read, write)}, failed=failed, steps=steps)
 
 
 def add_method(monkeypatch: pytest.MonkeyPatch, name: str, method: Method) -> None:

@@ -11,15 +11,10 @@ from factdrift.evaluation.methods.hyperparameters import read_hyper
 from factdrift.models.loaded import Loaded
 from support.tiny_models import tiny_tokenizer
 
+USA = "United States of America"
 FACTS = (
-    (
-        "a1",
-        "a",
-        "The head of government of the United States of America is",
-        "United States of America",
-        "Joe",
-    ),
-    ("a2", "a", "United States of America has a government of", "United States of America", "Joe"),
+    ("a1", "a", f"The head of government of the {USA} is", USA, "Joe"),
+    ("a2", "a", f"{USA} has a government of", USA, "Joe"),
     ("b1", "b", "Marta Kowalska lives in", "Marta Kowalska", "New Orleans"),
     ("b2", "b", "Because of the sea, the capital of Marta Kowalska is", "Marta Kowalska", "New Orleans"),
     ("c1", "c", "Atlantis is", "Atlantis", "Zoë Müller"),
@@ -29,24 +24,12 @@ FACTS = (
 def row(name: str, group: str, text: str, subject: str, answer: str) -> dict[str, Any]:
     """A row of SENTENCES."""
     start, end = subject_characters(text, subject) or (None, None)
-    spans = {"start": start, "end": end}
-    return {
-        "sentence": name,
-        "subtask": "c",
-        "group": group,
-        "fact": group,
-        "text": text,
-        "answer": answer,
-    } | spans
+    found = {"sentence": name, "subtask": "c", "group": group, "fact": group, "text": text}
+    return found | {"answer": answer, "start": start, "end": end}
 
 
 def sentences() -> list[Sentence]:
-    found = []
-    for fact in FACTS:
-        one = tokenized(tiny_tokenizer(), row(*fact), 96)
-        assert isinstance(one, Sentence), one
-        found.append(one)
-    return found
+    return [tokenized(tiny_tokenizer(), row(*fact), 96) for fact in FACTS]
 
 
 def targets(of: list[Sentence]) -> list[int]:

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from support.listening import in_thread
+
 DATA = Path(__file__).resolve().parents[1] / "data"
 BEGINNING = "2013-01-01T00:00:00Z"
 LIMIT = 50
@@ -203,9 +205,8 @@ class _Handler(BaseHTTPRequestHandler):
             said = _error("maxlag", "Waiting for 10.64.16.7: 6.5 seconds lagged.")
             self._send(200, json.dumps(said).encode(), again=True)
         elif failure == "ratelimited":
-            self._send(
-                200, json.dumps(_error(failure, "You've exceeded your rate limit.")).encode(), again=True
-            )
+            said = _error(failure, "You've exceeded your rate limit.")
+            self._send(200, json.dumps(said).encode(), again=True)
         elif failure == "login":
             said = _error("mwoauth-invalid-authorization", f"no: {self.headers['Authorization']}")
             self._send(200, json.dumps(said).encode())
@@ -238,17 +239,8 @@ class _Handler(BaseHTTPRequestHandler):
 def serving(wiki: Wiki) -> Iterator[Wiki]:
     """Serves the wiki at `wiki.url` as long as the block runs."""
     handler = type("Handler", (_Handler,), {"wiki": wiki})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    wiki.url = f"http://127.0.0.1:{server.server_address[1]}/w/api.php"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with in_thread(ThreadingHTTPServer(("127.0.0.1", 0), handler), "/w/api.php") as wiki.url:
         yield wiki
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def stored(entity: Json) -> Json:

@@ -18,12 +18,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factdrift.core.keys import read_settings, settings_of
 from factdrift.core.tables import write_parquet
+from factdrift.statements.gather import CLASSES
 from factdrift.updates.dumps import Dump
 from factdrift.updates.jobs import Classify, Context, Difference, NewEntities, Preprocess
-from factdrift.updates.method import PART, Method, MethodSettings, method_of
+from factdrift.updates.method import PART, Method
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES, STATEMENTS
 from factdrift.wikidata.time import parse_time
+from support.configured import configured
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "resources" / "rules.tsv"
@@ -33,6 +36,7 @@ GREGORIAN = "http://www.wikidata.org/entity/Q1985727"
 JULIAN = "http://www.wikidata.org/entity/Q1985786"
 UNKNOWN = "unknown"
 """A start or an end that is `somevalue`."""
+SCHEMAS = {"statements": STATEMENTS, "entities": ENTITIES, "properties": PROPERTIES, "classes": CLASSES}
 
 
 @dataclass(frozen=True)
@@ -260,19 +264,10 @@ class World:
         }
 
     def write(self, directory: Path) -> None:
-        class_schema = pa.schema(
-            [("id", pa.int32()), ("label", pa.string()), ("superclasses", pa.list_(pa.int32()))]
-        )
-        schemas = {
-            "statements": STATEMENTS,
-            "entities": ENTITIES,
-            "properties": PROPERTIES,
-            "classes": class_schema,
-        }
         for which in ("old", "new"):
             for name, rows in self.tables(which).items():
                 path = directory / which / f"{name}.parquet"
-                write_parquet(pa.Table.from_pylist(rows, schemas[name]), path)
+                write_parquet(pa.Table.from_pylist(rows, SCHEMAS[name]), path)
 
     def updates(
         self,
@@ -285,7 +280,7 @@ class World:
         **switches: Any,
     ) -> list[dict[str, Any]]:
         """The triples of open groups as the updates stage leaves them, with `method(**switches)`."""
-        how = settings(**switches)
+        how = method(**switches)
         self.write(directory)
         old, new = (directory / which for which in ("old", "new"))
         for here, other in ((old, new), (new, old)):
@@ -368,16 +363,6 @@ def dump(directory: Path, which: str) -> Dump:
 
 def method(variant: str = "paper", **switches: Any) -> Method:
     """The method with the defaults of `config/config.schema.yaml` for a variant."""
-    return method_of(settings(variant, **switches))
-
-
-def settings(variant: str = "paper", **switches: Any) -> MethodSettings:
-    """The settings with these defaults."""
-    from factdrift.core.keys import read_settings, settings_of
-    from factdrift.core.settings import configure
-    from factdrift.evaluation.methods.own import keys_of_methods
-
     days = {key: str(switches.pop(f"t_{key}", default)) for key, default in (("old", T_OLD), ("new", T_NEW))}
-    config: dict[str, Any] = {"snapshots": days, "variant": variant, **switches}
-    configure(config, keys_of_methods)
-    return read_settings(settings_of(config, MethodSettings, PART), MethodSettings, PART)
+    config = configured(snapshots=days, variant=variant, **switches)
+    return read_settings(settings_of(config, Method, PART), Method, PART)

@@ -161,16 +161,6 @@ def test_years_before_christ() -> None:
     assert year("0079-08-24") == ("0079", "79")
 
 
-def test_more_frequent_values_are_drawn_more_often() -> None:
-    pool = [instance(f"Q{n}", "Q200") for n in range(20)]
-    pool += [instance(f"Q{n}", f"Q{n + 1000}") for n in range(100, 140)]
-    drawn = sum(
-        "Q200" in values(chosen(pool, instance("Q9", "Q109"), item=f"item {place}")) for place in range(300)
-    )
-    # 20 of 60 chances in each of three draws.
-    assert 0.55 < drawn / 300 < 0.85
-
-
 @given(
     weights=st.dictionaries(st.integers(1, 40), st.integers(1, 5), min_size=3, max_size=20),
     seed=st.integers(0, 5),

@@ -31,11 +31,7 @@ def test_mcnemar(b: int, c: int, p: float, statistic: float | None) -> None:
 
 @pytest.mark.parametrize(
     ("table", "p"),
-    [
-        (((8, 2), (1, 5)), 0.0349650),
-        (((18, 2), (12, 8)), 0.0648332),
-        (((90, 10), (75, 25)), 0.0085036),
-    ],
+    [(((8, 2), (1, 5)), 0.0349650), (((18, 2), (12, 8)), 0.0648332), (((90, 10), (75, 25)), 0.0085036)],
 )
 def test_fisher(table: tuple[tuple[int, int], tuple[int, int]], p: float) -> None:
     assert fisher(*table) == pytest.approx(p, abs=1e-7)

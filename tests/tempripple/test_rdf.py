@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.ripple_lines import source as source_of_lines
-from support.ripples import RELATIONS, RESOURCES
+from support.ripples import RELATIONS
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database
@@ -26,7 +26,7 @@ def rdf_of(folder: Path, buckets: int, name: str = "rdf.nt.gz") -> Path:
             sorted(folder.glob("statements-*.parquet")),
             sorted(folder.glob("entities-*.parquet")),
             folder / "properties.parquet",
-            RESOURCES.properties(),
+            RELATIONS.properties(),
             [entry.number for entry in RELATIONS.types],
             folder / name,
         )

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
 from support.ripple_lines import source as source_of_lines
-from support.ripples import CITY, COUNTRY, HUMAN, RESOURCES, Ripple, kinds, ripple_of, source_of
+from support.ripples import CITY, COUNTRY, HUMAN, RELATIONS, Ripple, kinds, ripple_of, source_of
 from support.sparql import database_of, sparql_source
 from support.worlds import UNKNOWN, Amount, Date, Fact, Property, Text, World
 
@@ -21,7 +21,7 @@ from factdrift.tempripple.sources import Source
 from factdrift.tempripple.sparql_source import SparqlSource
 from factdrift.tempripple.types import ids
 
-ALL = ids(RESOURCES.properties())
+ALL = ids(RELATIONS.properties())
 PERIOD = (20250101, 20260101)
 HEAD, CAPITAL, BIRTH, CODE, NAME, INSTANCE, SUBCLASS = 6, 36, 569, 297, 1477, 31, 279
 

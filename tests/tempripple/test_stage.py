@@ -330,10 +330,7 @@ def test_kinds_are_those_of_the_value_and_where_it_has_none_of_the_subject(tmp_p
     world.new.sort(key=lambda fact: fact.s)
     found = ripple(world, tmp_path)
     kinds_of = {fact["o"]: fact["o_kinds"] for fact in found.facts}
-    assert kinds_of == {
-        "Q10": [f"P31 Q{TEAM}", "P641 Q2736"],
-        "Q11": [f"P31 Q{TEAM}", "P641 Q5372"],
-    }
+    assert kinds_of == {"Q10": [f"P31 Q{TEAM}", "P641 Q2736"], "Q11": [f"P31 Q{TEAM}", "P641 Q5372"]}
     (founded,) = [row for row in found.related if row["value_type"] == "time"]
     assert founded["answer_kinds"] == [f"P31 Q{TEAM}"]
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from support.ripples import COUNTRY, HUMAN, RESOURCES, kinds, method_with
+from support.ripples import COUNTRY, HUMAN, kinds, method_with
 from support.worlds import Date, Fact, World
 
 from factdrift.cli import main
+from factdrift.core.paths import TEMPRIPPLE
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.score import CONDITIONS
 
@@ -40,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world.write(directory)
     run(
         *("rows", "--statements", directory / "new/statements.parquet"),
-        *("--entities", directory / "new/entities.parquet", "--resources", RESOURCES.folder),
+        *("--entities", directory / "new/entities.parquet", "--resources", TEMPRIPPLE),
         *("--rows", directory / "rows.parquet", "--classes", directory / "edges.parquet"),
     )
     return directory
@@ -54,7 +55,7 @@ def source(folder: Path) -> list[str | Path]:
     return [
         *("--rows", folder / "rows.parquet", "--classes", folder / "edges.parquet"),
         *("--entities", folder / "new/entities.parquet", "--properties", folder / "new/properties.parquet"),
-        *("--resources", RESOURCES.folder, "--settings", SETTINGS),
+        *("--resources", TEMPRIPPLE, "--settings", SETTINGS),
     ]
 
 
@@ -77,7 +78,7 @@ def test_from_rows_to_statistics(folder: Path, tmp_path: Path, capsys: pytest.Ca
     capsys.readouterr()
     assert (
         run(
-            *("account", *method, "--resources", RESOURCES.folder, "--facts", facts, "--related", related),
+            *("account", *method, "--resources", TEMPRIPPLE, "--facts", facts, "--related", related),
             *("--items", items, "--dropped", *dropped, "--accounts", *accounts, "--snapshot", snapshot),
             *("--all-dropped", tmp_path / "all.parquet", "--json", tmp_path / "stats.json"),
             *("--markdown", tmp_path / "stats.md"),
@@ -136,7 +137,7 @@ def test_a_table_of_another_version_is_named(
 
 def test_a_source_that_lacks_a_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outputs = ("--facts", tmp_path / "f", "--dropped", tmp_path / "d", "--account", tmp_path / "a")
-    line = ("--resources", RESOURCES.folder, "--settings", SETTINGS, *outputs)
+    line = ("--resources", TEMPRIPPLE, "--settings", SETTINGS, *outputs)
     assert run("facts", *line) == 1
     assert "--source tables needs --rows, --classes, --entities, --properties" in capsys.readouterr().err
 

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
-from typing import Any
 
 import pytest
+from support.configured import configured
 
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings, settings_of
-from factdrift.core.settings import configure
-from factdrift.evaluation.methods.own import keys_of_methods
 from factdrift.tempripple.method import PART, ItemMethod
-
-
-def configured(**keys: Any) -> dict[str, Any]:
-    config = {"snapshots": {"old": "2021-01-04", "new": "2023-02-27"}, **keys}
-    configure(config, keys_of_methods)
-    return config
 
 
 def days(numbers):
@@ -88,12 +80,6 @@ def test_tempripple_as_yaml_gives_it():
 def test_settings_of_tempripple_that_are_wrong_are_named(given, said):
     with pytest.raises(InputError, match=said):
         read_settings(given, ItemMethod, "tempripple")
-
-
-def test_settings_of_tempripple_need_no_configuration():
-    ripple = read_settings('{"snapshots_new": "2026-01-05"}', ItemMethod, "tempripple")
-    assert days(ripple.immutable_span) == ["2015-01-01", "2025-12-31"]
-    assert ripple.dated
 
 
 @pytest.mark.parametrize(

@@ -98,11 +98,7 @@ def test_changes_count_all_who_began_in_the_period() -> None:
         ("A 2010..2016, B 2016..2026-01-01", {"new_rule": "any"}, "no_change"),
         ("A 2010..2016, B 2016..2025-12-31", {"new_rule": "any"}, "B A"),
         # The last day of the month in which A began.
-        (
-            "Z 2010-01-01..2025-05-15, A 2025-05..-, C 2025-05-31..-",
-            {"infer_end_from_next": True},
-            "C A Z",
-        ),
+        ("Z 2010-01-01..2025-05-15, A 2025-05..-, C 2025-05-31..-", {"infer_end_from_next": True}, "C A Z"),
         ("C 2025-03-14..-", {"coverage": "off"}, "no_old"),
         ("C 2025-03-14..-", {}, "left_gap"),
         ("", {}, "no_change"),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.examples import examples
-from support.ripples import METHOD, claims, method_with, name, number
+from support.ripples import METHOD, claims, method_with, name
 
 from factdrift.tempripple.method import Method
 from factdrift.tempripple.timelines import Dropped, Timeline, timeline
@@ -160,25 +160,3 @@ def test_the_order_of_rows_and_uniting_do_not_matter(statements: list[Plain], or
     apart = timeline(shuffled, method_with(unite_same_object=False))
     if isinstance(apart, Timeline):
         assert wanted == apart
-
-
-@given(statements=chains())
-@settings(max_examples=examples(200))
-def test_a_timeline_of_exact_days_has_one_holder_a_day(statements: list[Plain]) -> None:
-    exact = [each for each in statements if len(each.start) == 10 and len(each.end) in (1, 10)]
-    method = method_with(unite_same_object=False)
-    text = ", ".join(f"{each.object} {each.start}..{each.end}" for each in exact)
-    result = timeline(claims(text), method)
-    if isinstance(result, Timeline):
-        window = range(*(datetime.date.fromisoformat(d).toordinal() for d in ("2015-01-01", "2026-01-01")))
-        held = {day: set() for day in window}  # type: dict[int, set[int | None]]
-        for each in exact:
-            for day in range(days(each.start, 0)[0], min(days(each.end, AFTER_ALL)[0], window.stop)):
-                if day in held:
-                    held[day].add(number(each.object))
-        assert max(len(holders) for holders in held.values()) <= 1
-        longest = current = 0
-        for day in window:
-            current = 0 if held[day] or day >= result.holdings[0].start.lo else current + 1
-            longest = max(longest, current)
-        assert longest < method.gap_days

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.ripples import RELATIONS, RESOURCES, source_of
+from support.ripples import RELATIONS, source_of
 from support.worlds import Fact, World
 
 from factdrift.core.errors import InputError
-from factdrift.tempripple.resources import Resources
+from factdrift.core.paths import NOUN_PHRASES, TEMPRIPPLE
+from factdrift.tempripple.relations import read_relations
 from factdrift.tempripple.sources import Ids
 from factdrift.tempripple.table_source import TableSource
 from factdrift.tempripple.types import Types
@@ -123,16 +124,15 @@ def test_of_items_that_are_not_held_whole_the_listed_classes_count(tmp_path: Pat
 
 
 def test_tables_of_the_method() -> None:
-    relations = RESOURCES.relations()
-    assert (len(relations.mutable), len(relations.immutable)) == (16, 53)
-    assert relations.immutable.keys() & relations.mutable.keys() == {17, 36}
-    assert len(RESOURCES.relations("seed_visible").immutable) == 16
-    assert relations.immutable[498].subjects == ("currency",)
-    assert relations.immutable[361].label == "part of"
-    for mutable in relations.mutable.values():
+    assert (len(RELATIONS.mutable), len(RELATIONS.immutable)) == (16, 53)
+    assert RELATIONS.immutable.keys() & RELATIONS.mutable.keys() == {17, 36}
+    assert len(read_relations(immutable_set="seed_visible").immutable) == 16
+    assert RELATIONS.immutable[498].subjects == ("currency",)
+    assert RELATIONS.immutable[361].label == "part of"
+    for mutable in RELATIONS.mutable.values():
         assert mutable.phrase.startswith("the {ord} ")
         assert mutable.phrase.count("{x}") == 1
-    for immutable in relations.immutable.values():
+    for immutable in RELATIONS.immutable.values():
         assert immutable.phrase.endswith(" {x}")
         assert immutable.wh in ("Who", "What")
         assert immutable.guard in "QSVDN"
@@ -150,13 +150,11 @@ def test_tables_of_the_method() -> None:
     ],
 )
 def test_a_fault_in_a_table_is_named(tmp_path: Path, table: str, old: str, new: str, message: str) -> None:
-    folder = tmp_path / "tempripple"
-    folder.mkdir()
-    shutil.copytree(RESOURCES.folder.parent / "words", tmp_path / "words")
-    for path in (*RESOURCES.folder.glob("*.tsv"), *(RESOURCES.folder.parent / "words").glob("*.tsv")):
-        text = path.read_text(encoding="utf-8")
-        assert path.stem != table or old in text
-        spoiled = tmp_path / path.parent.name / path.name
-        spoiled.write_text(text.replace(old, new) if path.stem == table else text)
+    shutil.copytree(TEMPRIPPLE, tmp_path, dirs_exist_ok=True)
+    shutil.copy(NOUN_PHRASES, tmp_path)
+    path = tmp_path / f"{table}.tsv"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError, match=re.escape(message)):
-        Resources(folder, phrases=tmp_path / "words" / "noun_phrases.tsv").relations()
+        read_relations(tmp_path, phrases=tmp_path / NOUN_PHRASES.name)

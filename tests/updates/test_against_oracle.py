@@ -5,7 +5,6 @@ Each example is a world of independent subjects that go through the real stage a
 
 from __future__ import annotations
 
-import csv
 import tempfile
 from collections import Counter
 from dataclasses import replace
@@ -21,19 +20,7 @@ from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 from support import oracle_dumps
 from support.examples import examples
-from support.worlds import (
-    RULES,
-    UNKNOWN,
-    Amount,
-    Date,
-    Fact,
-    Moment,
-    Property,
-    Text,
-    World,
-    dump,
-    method,
-)
+from support.worlds import UNKNOWN, Amount, Date, Fact, Moment, Property, Text, World, dump, method
 
 from factdrift.audit import conclusions, filters
 from factdrift.audit import expected as oracle
@@ -285,12 +272,6 @@ def is_untouched(group: oracle.Group) -> bool:
     )
 
 
-def rows_of_rules() -> dict[str, str]:
-    with RULES.open(encoding="utf-8", newline="") as file:
-        rows = {row["rule"]: row["row"] for row in csv.DictReader(file, delimiter="\t")}
-    return {**rows, "replaced": "replaced"}
-
-
 def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
     """The oracle's rows: the triples and, of each dump, the statements with the filter that drops them."""
     known = filters.How(how.variant, how.dates, how.objects, how.merges, how.leaks, how.t_old, how.t_new)
@@ -302,7 +283,7 @@ def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
     for each in triples:
         groups.setdefault((each.any.subject, each.any.property), []).append(each)
     counts = Counter(
-        (each.any.property, each.row, each.label, each.dropped_by)
+        (each.any.property, each.rule, each.label, each.dropped_by)
         for group in groups.values()
         for each in group
         if is_untouched(group)
@@ -317,7 +298,7 @@ def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
             for each in new.statements
         ],
         "untouched": [
-            {"property": key[0], "row": key[1], "label": key[2], "dropped_by": key[3], "triples": number}
+            {"property": key[0], "rule": key[1], "label": key[2], "dropped_by": key[3], "triples": number}
             for key, number in sorted(counts.items())
         ],
         "differences": [
@@ -338,7 +319,7 @@ def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
                 "key": each.any.key,
                 "old_statement": each.old and each.old.id,
                 "new_statement": each.new and each.new.id,
-                "row": each.row,
+                "rule": each.rule,
                 "label": each.label,
                 "announced": each.announced,
                 "leaks": each.leaks,
@@ -356,7 +337,6 @@ def expected(world: World, how: Method) -> dict[str, list[dict[str, Any]]]:
 
 def found(world: World, switches: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
     """The same rows from the real stage."""
-    names = rows_of_rules()
     with tempfile.TemporaryDirectory() as name:
         rows = world.updates(Path(name), **switches)
         dumps = {
@@ -367,8 +347,6 @@ def found(world: World, switches: dict[str, str]) -> dict[str, list[dict[str, An
         }
         differences = world.differences(Path(name))
         untouched = pq.read_table(Path(name) / "untouched.parquet").to_pylist()
-    for row in [*rows, *untouched]:
-        row["row"] = names[row["rule"]]
     for row in rows:
         row["is_replace"] = row["is_replace"] if row["dropped_by"] is None else None
     return {**dumps, "untouched": untouched, "differences": differences, "triples": rows}

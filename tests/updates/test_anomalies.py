@@ -235,8 +235,7 @@ def test_groups_of_which_the_rules_know_nothing_are_counted(tmp_path):
 def test_a_rule_that_decides_about_groups_of_which_nothing_is_known_is_told(tmp_path, condition, label):
     path = tmp_path / "rules.tsv"
     path.write_text(
-        HEADER + f"1\tmine\t{label}\t{condition}\t=\t=\t\n2\trest\tunknown\ttrue\t=\t=\t\n",
-        encoding="utf-8",
+        HEADER + f"1\tmine\t{label}\t{condition}\t=\t=\t\n2\trest\tunknown\ttrue\t=\t=\t\n", encoding="utf-8"
     )
     bare = [Fact(1, PLAIN, 7)]
     with pytest.raises(

@@ -6,7 +6,6 @@ import bz2
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.shards import extract, gather_snapshot
@@ -31,7 +30,7 @@ def items(number: int, revision: int | None, modified: str | None) -> bytes:
 
 
 @pytest.fixture
-def counted(tmp_path: Path) -> Any:
+def counted(tmp_path):
     def run(name: str, text: bytes) -> Path:
         dump, folder = tmp_path / name, tmp_path / f"of-{name}"
         dump.write_bytes(text)
@@ -44,7 +43,7 @@ def counted(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("dated", [None, "2021-01-02"])
-def test_one_file_for_both_dates(counted: Any, dated: str | None) -> None:
+def test_one_file_for_both_dates(counted, dated):
     text = items(9, dated and 500, dated)
     for other in (text, gzip.compress(text), bz2.compress(text)):
         pair = counted("a.json", text), counted("b.json", other)
@@ -65,7 +64,7 @@ def test_one_file_for_both_dates(counted: Any, dated: str | None) -> None:
         ((900, "2023-02-26"), (None, None)),
     ],
 )
-def test_swapped_dumps(counted: Any, old: Any, new: Any) -> None:
+def test_swapped_dumps(counted, old, new):
     pair = counted("a.json", items(9, *old)), counted("b.json", items(10, *new))
     with pytest.raises(
         InputError, match=r"2021-01-04 \(a.json\) is newer than that of 2023-02-27 .* swapped"
@@ -73,7 +72,7 @@ def test_swapped_dumps(counted: Any, old: Any, new: Any) -> None:
         check_dumps(*pair, OLD, NEW)
 
 
-def test_good_pairs(counted: Any) -> None:
+def test_good_pairs(counted):
     for number, (old, new) in enumerate(
         [
             ((500, "2021-01-02"), (900, "2023-03-05")),
@@ -87,7 +86,7 @@ def test_good_pairs(counted: Any) -> None:
         assert check_dumps(*pair, OLD, NEW) == []
 
 
-def test_dumps_of_another_date_are_named(counted: Any) -> None:
+def test_dumps_of_another_date_are_named(counted):
     pair = counted("a.json", items(9, 500, "2021-01-02")), counted("b.json", items(10, 900, "2024-01-02"))
     [said] = check_dumps(*pair, OLD, NEW)
     assert (
@@ -95,7 +94,7 @@ def test_dumps_of_another_date_are_named(counted: Any) -> None:
     )
 
 
-def test_a_dump_with_too_few_entities_is_named(counted: Any, tmp_path: Path) -> None:
+def test_a_dump_with_too_few_entities_is_named(counted, tmp_path):
     pair = counted("a.json", items(100, 500, "2021-01-02")), counted("b.json", items(97, 900, "2023-02-26"))
     [said] = check_dumps(*pair, OLD, NEW)
     assert "b.json) has 97 entities, that of 2021-01-04 (a.json) 100" in said
@@ -112,7 +111,7 @@ def test_a_dump_with_too_few_entities_is_named(counted: Any, tmp_path: Path) -> 
     assert "Wikidata's of that date has about 90" in said
 
 
-def test_entities_of_a_date() -> None:
+def test_entities_of_a_date():
     assert dump_entities("2022-01-15") == 95_980_335
     assert dump_entities("2017-01-01") is None
     assert 89e6 < (dump_entities(OLD) or 0) < 92e6

@@ -1,4 +1,4 @@
-"""Objects that the subject's name tells: marked in every variant, left out in `revised`."""
+"""Objects that the subject's name tells: marked in every variant, left out in `revised` (`leaks: drop`)."""
 
 import pytest
 from support.worlds import Amount, Date, Fact, Text, World
@@ -18,14 +18,6 @@ NAMES = {
     603: "invasion Ukraine",
     604: "***",
 }
-
-
-def leaking(tmp_path, values, **switches):
-    """(subject, value's place) of each triple that leaks; `values`: subject -> value."""
-    new = [Fact(subject, RELATION, value, start="2022") for subject, value in values]
-    world = World([], new, labels=NAMES)
-    rows = world.updates(tmp_path, **switches)
-    return [row["leaks"] for row in rows], [row["dropped_by"] for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -49,27 +41,11 @@ def leaking(tmp_path, values, **switches):
     ],
 )
 def test_an_object_leaks_if_its_words_stand_in_the_subjects_name(subject, value, leaks, tmp_path):
-    assert leaking(tmp_path, [(subject, value)]) == ([leaks], [None])
-
-
-def test_revised_leaves_out_updates_that_tell_a_new_object(tmp_path):
-    values = [(1, "Astana"), (1, "Nur-Sultan"), (2, 601), (5, 602)]
-    fates = [None] * 4
-    assert leaking(tmp_path / "1", values) == ([True, False, True, False], fates)
-    assert leaking(tmp_path / "2", values, variant="revised", leaks="keep")[1] == fates
-    for switches in ({"variant": "revised"}, {"leaks": "drop"}, {"variant": "reference", "leaks": "drop"}):
-        dropped = leaking(tmp_path / "3", values, **switches)[1]
-        assert dropped == ["leak", "leak", "leak", None], switches
-
-
-def test_a_static_object_may_be_told(tmp_path):
-    old = [Fact(1, RELATION, "Astana", start="2010")]
-    new = [*old, Fact(1, RELATION, "Nur-Sultan", start="2022")]
-    rows = World(old, new, labels=NAMES).updates(tmp_path, variant="revised")
-    assert [(row["label"], row["leaks"], row["dropped_by"]) for row in rows] == [
-        ("static", True, None),
-        ("new", False, None),
-    ]
+    world = World([], [Fact(subject, RELATION, value, start="2022")], labels=NAMES)
+    (row,) = world.updates(tmp_path)
+    assert (row["leaks"], row["dropped_by"]) == (leaks, None)
+    (row,) = world.updates(tmp_path, leaks="drop")
+    assert row["dropped_by"] == ("leak" if leaks else None)
 
 
 def test_a_supplied_name_counts_only_where_neither_dump_has_one(tmp_path):

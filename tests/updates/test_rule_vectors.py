@@ -146,7 +146,7 @@ VECTORS = [(number, vector) for number, vector in enumerate((v for each in SETS 
 
 
 @pytest.fixture(scope="module")
-def triples(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], list[dict[str, Any]]]:
+def triples(tmp_path_factory):
     """All triples of the vectors of one variant and one reading of dates."""
     done: dict[tuple[str, str], list[dict[str, Any]]] = {}
 

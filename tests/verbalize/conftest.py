@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from factdrift.verbalize.language import Language, read_language
+from factdrift.verbalize.language import read_language
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
-def prompts() -> Path:
+def prompts():
     return ROOT / "resources" / "prompts"
 
 
 @pytest.fixture(scope="session")
-def english(prompts: Path) -> Language:
+def english(prompts):
     return read_language(prompts, "en")
 
 
 @pytest.fixture(scope="session")
-def german(prompts: Path) -> Language:
+def german(prompts):
     return read_language(prompts, "de")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from factdrift.core.tables import rows_of
-from factdrift.verbalize.templates import Templates, read_templates
+from factdrift.verbalize.templates import read_templates
 from factdrift.wikidata.ids import property_number
 
 RESOURCES = Path(__file__).parents[2] / "resources"
@@ -26,12 +26,12 @@ NO_RELATIONS = {
 
 
 @pytest.fixture(scope="module")
-def templates() -> Templates:
+def templates():
     return read_templates(RESOURCES / "templates" / "templates.tsv")
 
 
 @pytest.fixture(scope="module")
-def properties() -> dict[str, tuple[str, str]]:
+def properties():
     """Property id -> (label, datatype) of the sample."""
     path = RESOURCES / "sample" / "properties.tsv"
     header = path.read_text(encoding="utf-8").split("\n", 1)[0].split("\t")
@@ -39,9 +39,7 @@ def properties() -> dict[str, tuple[str, str]]:
     return {row["id"]: (row["label"], row["datatype"]) for row in rows}
 
 
-def test_every_relation_of_the_sample_has_templates(
-    templates: Templates, properties: dict[str, tuple[str, str]]
-) -> None:
+def test_every_relation_of_the_sample_has_templates(templates, properties):
     wanted = {
         f"{identifier} {label}"
         for identifier, (label, datatype) in properties.items()
@@ -52,14 +50,14 @@ def test_every_relation_of_the_sample_has_templates(
     assert wanted == set()
 
 
-def test_labels_are_those_of_the_sample(templates: Templates, properties: dict[str, tuple[str, str]]) -> None:
+def test_labels_are_those_of_the_sample(templates, properties):
     known = {property_number(identifier): label for identifier, (label, _) in properties.items()}
     shared = known.keys() & templates.labels.keys()
     assert len(shared) > 100
     assert {number: templates.labels[number] for number in shared} == {n: known[n] for n in shared}
 
 
-def test_five_different_sentences_each(templates: Templates) -> None:
+def test_five_different_sentences_each(templates):
     for number, sentences in {**templates.bundled, 0: templates.generic}.items():
         assert len(sentences) >= 5, number
         # Different also when case, possessive forms and the order of subject and relation are set aside.
@@ -67,22 +65,20 @@ def test_five_different_sentences_each(templates: Templates) -> None:
         assert len(words) == len(sentences), (number, sentences)
 
 
-def test_sentences_begin_with_a_capital_or_the_subject(templates: Templates) -> None:
+def test_sentences_begin_with_a_capital_or_the_subject(templates):
     for sentences in (*templates.bundled.values(), templates.generic):
         for sentence in sentences:
             assert re.match(r"[A-Z{]", sentence), sentence
 
 
-def test_no_article_stands_before_the_object(templates: Templates) -> None:
+def test_no_article_stands_before_the_object(templates):
     """Whether one fits depends on the object, which a template does not know."""
     for sentences in (*templates.bundled.values(), templates.generic):
         for sentence in sentences:
             assert not re.search(r"\b(a|an|the) \{object\}$", sentence), sentence
 
 
-def test_dates_take_no_preposition_that_depends_on_their_precision(
-    templates: Templates, properties: dict[str, tuple[str, str]]
-) -> None:
+def test_dates_take_no_preposition_that_depends_on_their_precision(templates, properties):
     dates = [i for i, (_, datatype) in properties.items() if datatype == "time"]
     assert dates
     for identifier in dates:
@@ -90,5 +86,5 @@ def test_dates_take_no_preposition_that_depends_on_their_precision(
             assert not re.search(r"\b(on|in|at|since|until) \{object\}$", sentence), sentence
 
 
-def test_relations_stand_in_the_order_of_their_numbers(templates: Templates) -> None:
+def test_relations_stand_in_the_order_of_their_numbers(templates):
     assert list(templates.bundled) == sorted(templates.bundled)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from factdrift.verbalize.answers import KINDS, UNUSED, parse
-from factdrift.verbalize.language import Language
 
 TEN = [f"The capital number {number} of France is Paris." for number in range(10)]
 LINES = "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(TEN, start=1))
@@ -59,19 +58,19 @@ def answer(content: str | None, **others: Any) -> dict[str, Any]:
         (answer(json.dumps([f"Париж — столица {n}" for n in range(10)])), "wrong_language", ()),
     ],
 )
-def test_classes(english: Language, given: dict[str, Any], kind: str, sentences: list[str]) -> None:
+def test_classes(english, given, kind, sentences):
     found = parse(given, ["France", "Paris"], 10, english)
     assert found.kind == kind
     assert list(found.sentences) == list(sentences)
 
 
-def test_each_class_is_tested() -> None:
-    [mark] = [mark for mark in test_classes.pytestmark if mark.name == "parametrize"]  # type: ignore[attr-defined]
+def test_each_class_is_tested():
+    [mark] = [mark for mark in test_classes.pytestmark if mark.name == "parametrize"]
     assert {case[1] for case in mark.args[1]} == set(KINDS)
     assert not any(case[2] for case in mark.args[1] if case[1] in UNUSED)
 
 
-def test_names_in_another_language_make_no_other_language(english: Language) -> None:
+def test_names_in_another_language_make_no_other_language(english):
     title = "La vie est belle et la mer"
     ten = [f"The film {title} was made in year {number} by Le Roi de la Rue" for number in range(10)]
     given = answer(json.dumps(ten))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
 from factdrift.core.errors import InputError
-from factdrift.verbalize.language import Language, read_language, words_of
+from factdrift.verbalize.language import read_language, words_of
 
 SLOTS = {
     "task": {"sentences"},
@@ -23,7 +22,7 @@ SLOTS = {
 
 
 @pytest.mark.parametrize("code", ["en", "de"])
-def test_each_text_has_its_slots(prompts: Path, code: str) -> None:
+def test_each_text_has_its_slots(prompts, code):
     texts = read_language(prompts, code).texts
     for key, slots in SLOTS.items():
         assert set(re.findall(r"\{(\w+)\}", getattr(texts, key))) == slots, key
@@ -33,7 +32,7 @@ def test_each_text_has_its_slots(prompts: Path, code: str) -> None:
     assert '"sentences"' in texts.as_json
 
 
-def test_every_prompt_has_common_words(prompts: Path, english: Language) -> None:
+def test_every_prompt_has_common_words(prompts, english):
     assert {path.stem for path in prompts.glob("*.yaml")} <= set(english.common_words)
     assert all(len(words) >= 25 for words in english.common_words.values())
 
@@ -52,15 +51,15 @@ def test_every_prompt_has_common_words(prompts: Path, english: Language) -> None
         ("was the president of la Generalitat de la", False),
     ],
 )
-def test_other_languages_than_english(english: Language, sentence: str, other: bool) -> None:
+def test_other_languages_than_english(english, sentence, other):
     assert english.is_other(sentence) is other
 
 
-def test_words() -> None:
+def test_words():
     assert words_of(["A Danish actress, born 1968", None, "Été"]) == {"a", "danish", "actress", "born", "ete"}
 
 
-def test_a_language_without_prompts_is_named(prompts: Path) -> None:
+def test_a_language_without_prompts_is_named(prompts):
     with pytest.raises(InputError, match=r"languages: there are no prompts in 'xx'.*known are de, en"):
         read_language(prompts, "xx")
 
@@ -74,7 +73,7 @@ def test_a_language_without_prompts_is_named(prompts: Path) -> None:
         ("refusals: [", "refusals: [[", "en.yaml"),
     ],
 )
-def test_a_wrong_key_is_named(tmp_path: Path, prompts: Path, before: str, after: str, wrong: str) -> None:
+def test_a_wrong_key_is_named(tmp_path, prompts, before, after, wrong):
     folder = tmp_path / "prompts"
     shutil.copytree(prompts, folder)
     text = (folder / "en.yaml").read_text(encoding="utf-8")

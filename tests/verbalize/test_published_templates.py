@@ -50,10 +50,10 @@ def published(
 def brief(rows: list[dict[str, Any]]) -> list[tuple[int, int | None, str, int, str | None]]:
     return [
         tuple(row[name] for name in ("property", "rank", "template", "count", "dropped_by")) for row in rows
-    ]  # type: ignore[misc]
+    ]
 
 
-def test_best_templates_keep_order_and_number(tmp_path: Path, prompts: Path) -> None:
+def test_best_templates_keep_order_and_number(tmp_path, prompts):
     (tmp_path / "best_templates.json").write_text(json.dumps(LISTED))
     rows, dropped = published(tmp_path, prompts, tmp_path / "best_templates.json")
     assert brief(rows) == [
@@ -69,7 +69,7 @@ def test_best_templates_keep_order_and_number(tmp_path: Path, prompts: Path) -> 
     assert dropped == {"duplicate": 1, "form": 2, "glued": 1, "object_not_last": 1}
 
 
-def test_an_empty_file_of_templates(tmp_path: Path, prompts: Path) -> None:
+def test_an_empty_file_of_templates(tmp_path, prompts):
     (tmp_path / "best_templates.json").write_text("{}")
     assert published(tmp_path, prompts, tmp_path / "best_templates.json") == ([], {})
 
@@ -86,9 +86,7 @@ def test_an_empty_file_of_templates(tmp_path: Path, prompts: Path) -> None:
         ('{"P36": [[3, 3]]}', "key 'P36'"),
     ],
 )
-def test_what_is_wrong_in_best_templates_is_named(
-    tmp_path: Path, prompts: Path, text: str, complaint: str
-) -> None:
+def test_what_is_wrong_in_best_templates_is_named(tmp_path, prompts, text, complaint):
     path = tmp_path / "best_templates.json"
     path.write_text(text)
     with pytest.raises(InputError) as error:
@@ -161,9 +159,7 @@ def saved(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 @pytest.mark.parametrize("name", ["train.parquet", "v.jsonl", "v.jsonl.xz", "v.jsonl.gz"])
-def test_sentences_of_the_public_dataset_are_filtered_and_counted(
-    tmp_path: Path, prompts: Path, name: str
-) -> None:
+def test_sentences_of_the_public_dataset_are_filtered_and_counted(tmp_path, prompts, name):
     rows, dropped = published(tmp_path, prompts, saved(tmp_path / name, triple_verbs()))
     assert brief(rows) == [
         (569, 1, "{subject}'s date of birth is {object}", 3, None),
@@ -186,7 +182,7 @@ def test_sentences_of_the_public_dataset_are_filtered_and_counted(
     assert [row["count"] for row in paper if row["rank"]] == [3, 3, 3, 1]
 
 
-def test_our_own_templates(tmp_path: Path, prompts: Path) -> None:
+def test_our_own_templates(tmp_path, prompts):
     full = [
         {"property": 36, "rank": 2, "template": "B {subject} {object}", "count": None, "source": "bundled"},
         {"property": 36, "rank": 1, "template": "C {subject} {object}", "count": 4, "examples": ["C a b"]},
@@ -211,7 +207,7 @@ def damaged(path: Path, prompts: Path, tmp_path: Path) -> str:
     return str(error.value)
 
 
-def test_what_is_wrong_in_other_files_is_named(tmp_path: Path, prompts: Path) -> None:
+def test_what_is_wrong_in_other_files_is_named(tmp_path, prompts):
     rows = triple_verbs()
     assert "does not exist" in damaged(tmp_path / "none.json", prompts, tmp_path)
     (tmp_path / "a.txt").write_text("{}")

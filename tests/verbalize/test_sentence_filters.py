@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from factdrift.verbalize.filters import REASONS, judge
-from factdrift.verbalize.language import Language, read_language
+from factdrift.verbalize.language import read_language
 from factdrift.words.templates import problem
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden-sentences.tsv"
@@ -63,7 +63,7 @@ GOLDEN = Path(__file__).parents[1] / "data" / "golden-sentences.tsv"
         ("Rīga", "Latvija", "Riga lies in LATVIJA.", "{subject} lies in {object}"),
     ],
 )
-def test_templates(english: Language, subject: str, object: str, sentence: str, template: str) -> None:
+def test_templates(english, subject, object, sentence, template):
     assert judge(sentence, subject, object, english) == (template, None)
 
 
@@ -103,23 +103,23 @@ def test_templates(english: Language, subject: str, object: str, sentence: str, 
         ("", "Paris", "The capital is Paris", "no_subject"),
     ],
 )
-def test_reasons(english: Language, subject: str, object: str, sentence: str, reason: str) -> None:
+def test_reasons(english, subject, object, sentence, reason):
     assert reason in REASONS
     assert judge(sentence, subject, object, english) == (None, reason)
 
 
-def test_each_reason_is_tested() -> None:
-    [mark] = [mark for mark in test_reasons.pytestmark if mark.name == "parametrize"]  # type: ignore[attr-defined]
+def test_each_reason_is_tested():
+    [mark] = [mark for mark in test_reasons.pytestmark if mark.name == "parametrize"]
     assert {case[-1] for case in mark.args[1]} == set(REASONS)
 
 
-def test_words_of_the_relation_are_no_names(english: Language) -> None:
+def test_words_of_the_relation_are_no_names(english):
     sentence = "Norway has the Human Development Index 0.961"
     assert judge(sentence, "Norway", "0.961", english).reason == "in_name"
     assert judge(sentence, "Norway", "0.961", english, "Human Development Index").reason is None
 
 
-def test_an_article_is_part_of_a_name_that_takes_one(english: Language, german: Language) -> None:
+def test_an_article_is_part_of_a_name_that_takes_one(english, german):
     sentence = "Hawaii is a state of the United States"
     assert judge(sentence, "Hawaii", "United States", english).template == "{subject} is a state of {object}"
     assert (
@@ -136,7 +136,7 @@ def test_an_article_is_part_of_a_name_that_takes_one(english: Language, german: 
     )
 
 
-def test_german_keeps_its_articles_and_capitals(german: Language) -> None:
+def test_german_keeps_its_articles_and_capitals(german):
     sentence = "Die Hauptstadt der Stadtlandschaft ist Bern."
     assert judge(sentence, "Stadtlandschaft", "Bern", german).template == (
         "Die Hauptstadt der {subject} ist {object}"
@@ -160,9 +160,7 @@ befores = st.sampled_from(["", "Everything about", "It is said that", "The color
     st.sampled_from(["", ".", " ", '".', "."]),
     st.sampled_from([str, str.upper]),
 )
-def test_what_was_put_together_is_taken_apart(
-    subject: str, object: str, before: str, middle: str, end: str, case: type[str]
-) -> None:
+def test_what_was_put_together_is_taken_apart(subject, object, before, middle, end, case):
     """A sentence made from a template gives that template or none, whatever the names hold."""
     language = read_language(Path(__file__).parents[2] / "resources" / "prompts", "en")
     template = f"{before} {{subject}} {middle} {{object}}".strip()
@@ -179,13 +177,13 @@ def test_what_was_put_together_is_taken_apart(
 
 
 @given(st.text(max_size=30), st.text(max_size=8), st.text(max_size=8))
-def test_nothing_breaks_it(sentence: str, subject: str, object: str) -> None:
+def test_nothing_breaks_it(sentence, subject, object):
     language = read_language(Path(__file__).parents[2] / "resources" / "prompts", "en")
     template, reason = judge(sentence, subject, object, language)
     assert (template is None) == (reason in REASONS)
 
 
-def test_precision_and_recall_on_the_golden_sentences(english: Language) -> None:
+def test_precision_and_recall_on_the_golden_sentences(english):
     """The numbers stand in docs/verbalization.md; a change of them is to be recorded there."""
     with GOLDEN.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))

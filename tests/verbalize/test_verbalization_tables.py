@@ -10,11 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.chat.tables import ANSWERS
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
-from factdrift.verbalize.candidates import CANDIDATES, RULES, Kept, counted, write_candidates
+from factdrift.verbalize.candidates import CANDIDATES, RULES, Kept, counted
+from factdrift.verbalize.jobs import Count, Sentences
 from factdrift.verbalize.language import Language, words_of
 from factdrift.verbalize.sample import SAMPLE
 from factdrift.verbalize.sentences import REPORT, STEPS, VERBALIZATIONS, write_sentences
@@ -48,12 +49,6 @@ def answered(request: str, sentences: list[str] | str | None, **others: Any) -> 
     return {"request": request, **plain, "content": content, **others}
 
 
-def written(tmp_path: Path, name: str, schema: pa.Schema, rows: list[dict[str, Any]]) -> Path:
-    full = [{field: row.get(field) for field in schema.names} for row in rows]
-    write_parquet(pa.Table.from_pylist(full, schema=schema), tmp_path / name)
-    return tmp_path / name
-
-
 TRIPLES = [
     triple(1, "France", "Paris"),
     triple(2, "Germany", "Berlin"),
@@ -80,13 +75,16 @@ def sentences(
     tmp_path: Path, prompts: Path, triples: list[dict[str, Any]], replies: list[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
     outputs = [tmp_path / name for name in ("verbalizations.parquet", "report.parquet", "report.txt")]
-    totals = write_sentences(
-        written(tmp_path, "sample.parquet", SAMPLE, triples),
-        written(tmp_path, "answers.parquet", ANSWERS, replies),
-        prompts,
-        *outputs,
-        sentences=4,
+    job = Sentences(
+        sample=written(tmp_path / "sample.parquet", SAMPLE, triples),
+        answers=written(tmp_path / "answers.parquet", ANSWERS, replies),
+        prompts=prompts,
+        output=outputs[0],
+        report=outputs[1],
+        text=outputs[2],
+        number=4,
     )
+    totals = write_sentences(job)
     table = pq.read_table(outputs[0])
     assert table.schema == VERBALIZATIONS
     assert pq.read_schema(outputs[1]) == REPORT
@@ -100,7 +98,20 @@ def sentences(
     return rows, pq.read_table(outputs[1]).to_pylist(), outputs[2].read_text(encoding="utf-8")
 
 
-def test_every_sentence_with_its_triple_and_reason(tmp_path: Path, prompts: Path) -> None:
+def candidates(tmp_path: Path, prompts: Path, language: str = "en") -> pa.Table:
+    job = Count(
+        verbalizations=tmp_path / "verbalizations.parquet",
+        sample=tmp_path / "sample.parquet",
+        prompts=prompts,
+        language=language,
+        settings=Quality(),
+        output=tmp_path / "candidates.parquet",
+    )
+    assert job.run().startswith(f"{pq.read_metadata(job.output).num_rows} different")
+    return pq.read_table(job.output)
+
+
+def test_every_sentence_with_its_triple_and_reason(tmp_path, prompts):
     rows, _, _ = sentences(tmp_path, prompts, TRIPLES, REPLIES)
     seen = [
         (row["request"], row["answer"], row["position"], row["template"], row["dropped_by"]) for row in rows
@@ -120,7 +131,7 @@ def test_every_sentence_with_its_triple_and_reason(tmp_path: Path, prompts: Path
     assert rows[6]["sentence"] is None
 
 
-def test_the_report_accounts_for_every_sentence_that_was_asked(tmp_path: Path, prompts: Path) -> None:
+def test_the_report_accounts_for_every_sentence_that_was_asked(tmp_path, prompts):
     rows, report, text = sentences(tmp_path, prompts, TRIPLES, REPLIES)
     capital = {row["step"]: row for row in report if row["property"] == 36}
     assert tuple(capital) == STEPS
@@ -140,14 +151,12 @@ def test_the_report_accounts_for_every_sentence_that_was_asked(tmp_path: Path, p
     assert lines[4].split()[-1] == "3"
 
 
-def test_no_triples_give_empty_tables(tmp_path: Path, prompts: Path) -> None:
+def test_no_triples_give_empty_tables(tmp_path, prompts):
     rows, report, text = sentences(tmp_path, prompts, [], [])
     assert rows == report == []
     assert text.splitlines()[2:] == [f"{'relation':<44}    asked", f"{'all':<44}        0"]
-    output = tmp_path / "candidates.parquet"
-    inputs = (tmp_path / "verbalizations.parquet", tmp_path / "sample.parquet", prompts, "en")
-    assert write_candidates(*inputs, Quality(), output) == 0
-    assert pq.read_schema(output) == CANDIDATES
+    found = candidates(tmp_path, prompts)
+    assert (found.to_pylist(), found.schema) == ([], CANDIDATES)
 
 
 @pytest.mark.parametrize(
@@ -159,9 +168,7 @@ def test_no_triples_give_empty_tables(tmp_path: Path, prompts: Path) -> None:
         ([REPLIES[0], REPLIES[0]], "row 2: an answer to 'en:P36:Q1' where 'en:P36:Q2' was asked"),
     ],
 )
-def test_answers_must_be_those_to_the_sample(
-    tmp_path: Path, prompts: Path, replies: list[dict[str, Any]], complaint: str
-) -> None:
+def test_answers_must_be_those_to_the_sample(tmp_path, prompts, replies, complaint):
     with pytest.raises(InputError, match=r"answers\.parquet") as error:
         sentences(tmp_path, prompts, TRIPLES, replies)
     assert complaint in str(error.value)
@@ -192,7 +199,7 @@ def ranked(
 ALL = tuple("abcdefghij")
 
 
-def test_the_most_frequent_first_and_ties_by_their_text(english: Language) -> None:
+def test_the_most_frequent_first_and_ties_by_their_text(english):
     found = ranked(
         english,
         kept("Z {subject} is {object}", *ALL[:5]),
@@ -223,19 +230,19 @@ def test_the_most_frequent_first_and_ties_by_their_text(english: Language) -> No
         ("object_kind", [kept("{subject} in metres is {object}", *ALL[:3], literal="12 metres")]),
     ],
 )
-def test_templates_that_say_too_much(english: Language, rule: str, groups: list[list[Kept]]) -> None:
+def test_templates_that_say_too_much(english, rule, groups):
     template = groups[0][0].template
     plain = kept("The city of {subject} is {object}", *ALL, described="city of all")
     assert ranked(english, plain, *groups)[template] == (None, rule)
     assert ranked(english, plain, *groups, quality="paper")[template] == (2, None)
 
 
-def test_each_rule_is_tested() -> None:
-    [mark] = test_templates_that_say_too_much.pytestmark  # type: ignore[attr-defined]
+def test_each_rule_is_tested():
+    [mark] = test_templates_that_say_too_much.pytestmark
     assert {case[0] for case in mark.args[1]} == set(RULES)
 
 
-def test_what_many_subjects_share_says_something_of_the_relation(english: Language) -> None:
+def test_what_many_subjects_share_says_something_of_the_relation(english):
     film = "The film {subject} was made by {object}"
     few, many = kept(film, *ALL[:3], described="film"), kept(film, *ALL[:4], described="film")
     plain = kept("{subject} is by {object}", *ALL)
@@ -245,7 +252,7 @@ def test_what_many_subjects_share_says_something_of_the_relation(english: Langua
     assert ranked(english, plain, few, general_subjects=3)[film] == (2, None)
 
 
-def test_a_relation_with_one_triple_still_gives_templates(english: Language) -> None:
+def test_a_relation_with_one_triple_still_gives_templates(english):
     found = ranked(
         english,
         kept("Danish {subject} is in {object}", "a", described="Danish actress"),
@@ -257,12 +264,9 @@ def test_a_relation_with_one_triple_still_gives_templates(english: Language) -> 
     assert found["The 2 kinds of {subject} are {object}"][1] is None
 
 
-def test_candidates_of_tables(tmp_path: Path, prompts: Path) -> None:
+def test_candidates_of_tables(tmp_path, prompts):
     sentences(tmp_path, prompts, TRIPLES, REPLIES)
-    output = tmp_path / "candidates.parquet"
-    inputs = (tmp_path / "verbalizations.parquet", tmp_path / "sample.parquet", prompts)
-    assert write_candidates(*inputs, "en", Quality(), output) == 2
-    assert pq.read_table(output).to_pylist() == [
+    assert candidates(tmp_path, prompts).to_pylist() == [
         {
             "property": 36,
             "template": "The capital of {subject} is {object}",
@@ -282,4 +286,4 @@ def test_candidates_of_tables(tmp_path: Path, prompts: Path) -> None:
             "dropped_by": "narrow",
         },
     ]
-    assert write_candidates(*inputs, "de", Quality(), output) == 0
+    assert candidates(tmp_path, prompts, "de").to_pylist() == []

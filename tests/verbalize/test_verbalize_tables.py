@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
 from factdrift.verbalize.candidates import CANDIDATES
-from factdrift.verbalize.jobs import WriteTemplates
+from factdrift.verbalize.jobs import Literals, WriteTemplates
 from factdrift.verbalize.literals import LITERALS, write_literals
 from factdrift.verbalize.templates import TEMPLATES, read_templates, write_templates
 from factdrift.wikidata.tables import ENTITIES, PROPERTIES
@@ -44,9 +44,7 @@ CAPITAL = [f"{number}: the capital of {{subject}} is {{object}}" for number in r
 
 
 def table(path: Path, schema: pa.Schema, *rows: dict[str, Any]) -> Path:
-    full = [{name: row.get(name) for name in schema.names} for row in rows]
-    write_parquet(pa.Table.from_pylist(full, schema=schema), path)
-    return path
+    return written(path, schema, rows)
 
 
 def quantity(amount: str, unit: int) -> str:
@@ -54,7 +52,7 @@ def quantity(amount: str, unit: int) -> str:
 
 
 @pytest.fixture
-def bundled(tmp_path: Path) -> Path:
+def bundled(tmp_path):
     rows = ["property\tlabel\ttemplate"]
     rows += [f"*\tany\t{template}" for template in GENERIC]
     rows += [f"P36\tcapital\t{template}" for template in CAPITAL]
@@ -70,7 +68,7 @@ def templates(output: Path, updates: Sequence[Path], new: Path, old: Path, **mor
     )
 
 
-def test_templates_of_the_relations_that_occur(tmp_path: Path, bundled: Path) -> None:
+def test_templates_of_the_relations_that_occur(tmp_path, bundled):
     updates = [
         table(tmp_path / "0.parquet", UPDATE, {"property": 36}, {"property": 36}),
         table(tmp_path / "1.parquet", UPDATE, {"property": 1082}),
@@ -114,9 +112,7 @@ def test_templates_of_the_relations_that_occur(tmp_path: Path, bundled: Path) ->
 
 
 @pytest.mark.parametrize("label", ["fills ____ in", "fills {subject} in"])
-def test_a_relation_whose_label_holds_a_blank_is_named_by_its_id(
-    label: str, tmp_path: Path, bundled: Path
-) -> None:
+def test_a_relation_whose_label_holds_a_blank_is_named_by_its_id(label, tmp_path, bundled):
     updates = table(tmp_path / "0.parquet", UPDATE, {"property": 6})
     properties = table(tmp_path / "p.parquet", PROPERTIES, {"id": 6, "label": label})
     labels = tmp_path / "labels.tsv"
@@ -126,7 +122,7 @@ def test_a_relation_whose_label_holds_a_blank_is_named_by_its_id(
     assert pq.read_table(output)["template"][0].as_py() == GENERIC[0].replace("{relation}", "P6")
 
 
-def test_no_relations_give_an_empty_table(tmp_path: Path, bundled: Path) -> None:
+def test_no_relations_give_an_empty_table(tmp_path, bundled):
     updates = table(tmp_path / "0.parquet", UPDATE)
     properties = table(tmp_path / "p.parquet", PROPERTIES)
     output = tmp_path / "templates.parquet"
@@ -147,7 +143,7 @@ def test_no_relations_give_an_empty_table(tmp_path: Path, bundled: Path) -> None
         ("", 8, "1 fields"),
     ],
 )
-def test_a_wrong_row_is_named_by_its_line(tmp_path: Path, row: str, line: int, complaint: str) -> None:
+def test_a_wrong_row_is_named_by_its_line(tmp_path, row, line, complaint):
     path = tmp_path / "templates.tsv"
     rows = ["property\tlabel\ttemplate", *(f"*\tany\t{template}" for template in GENERIC), row, ""]
     path.write_text("\n".join([*rows, "P6\tleader\tThe leader of {subject} is {object}"]))
@@ -157,7 +153,7 @@ def test_a_wrong_row_is_named_by_its_line(tmp_path: Path, row: str, line: int, c
     assert complaint in str(error.value)
 
 
-def test_a_file_must_have_its_header_and_generic_templates(tmp_path: Path) -> None:
+def test_a_file_must_have_its_header_and_generic_templates(tmp_path):
     path = tmp_path / "templates.tsv"
     with pytest.raises(InputError, match="no such file"):
         read_templates(path)
@@ -173,7 +169,7 @@ def test_a_file_must_have_its_header_and_generic_templates(tmp_path: Path) -> No
 
 
 @pytest.fixture
-def facts(tmp_path: Path) -> dict[str, list[Path]]:
+def facts(tmp_path):
     """Updates in two buckets and two neighbour tables; units 1 to 4 named in different places, 5 nowhere."""
     day = '{"calendarmodel":"","precision":11,"time":"+2022-09-08T00:00:00Z"}'
     texts: list[dict[str, Any]] = [
@@ -207,11 +203,11 @@ def facts(tmp_path: Path) -> dict[str, list[Path]]:
                 {"datatype": "quantity", "key": "7 4", "json": quantity("+7", 4)},
             ),
         ],
-        "entities": [
+        "new": [
             table(tmp_path / "e0.parquet", ENTITIES, {"id": 2, "label": "metre", "symbol": "m"}),
             table(tmp_path / "e1.parquet", ENTITIES, {"id": 1, "label": "euro"}, {"id": 30, "label": "USA"}),
         ],
-        "old_entities": [
+        "old": [
             table(
                 tmp_path / "o0.parquet",
                 ENTITIES,
@@ -227,7 +223,7 @@ def facts(tmp_path: Path) -> dict[str, list[Path]]:
 def literals(facts: dict[str, list[Path]], tmp_path: Path, variant: str = "paper") -> list[dict[str, Any]]:
     facts["labels"][0].write_text("id\tlabel\nQ4\tdegree\nQ1\tnot needed\n")
     output = tmp_path / "literals.parquet"
-    rows = write_literals(**facts, variant=variant, output=output)
+    rows = write_literals(Literals(**facts, variant=variant, output=output))
     written = pq.read_table(output)
     assert written.schema == LITERALS
     assert written.num_rows == rows
@@ -235,9 +231,7 @@ def literals(facts: dict[str, list[Path]], tmp_path: Path, variant: str = "paper
     return found
 
 
-def test_every_form_of_a_literal_once_with_its_unit(
-    tmp_path: Path, facts: dict[str, list[Path]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_form_of_a_literal_once_with_its_unit(tmp_path, facts, capsys):
     rows = literals(facts, tmp_path)
     assert [(row["datatype"], row["key"], row["label"], row["raw"]) for row in rows] == [
         ("quantity", "7 1", "7 euros", "+7"),
@@ -254,29 +248,29 @@ def test_every_form_of_a_literal_once_with_its_unit(
     assert "literals: units without a label, shown by their id: Q5\n" in capsys.readouterr().err
 
 
-def test_the_reference_shows_literals_raw(tmp_path: Path, facts: dict[str, list[Path]]) -> None:
+def test_the_reference_shows_literals_raw(tmp_path, facts):
     rows = literals(facts, tmp_path, "reference")
     assert len(rows) == 9
     assert [row["label"] for row in rows] == [row["raw"] for row in rows]
     assert rows[-1]["short"] == "September 8, 2022"
 
 
-def test_results_depend_on_no_order_of_tables(tmp_path: Path, facts: dict[str, list[Path]]) -> None:
+def test_results_depend_on_no_order_of_tables(tmp_path, facts):
     literals(facts, tmp_path)
     first = (tmp_path / "literals.parquet").read_bytes()
     literals({name: paths[::-1] for name, paths in facts.items()}, tmp_path)
     assert (tmp_path / "literals.parquet").read_bytes() == first
 
 
-def test_literals_need_neither_neighbours_nor_entities(tmp_path: Path) -> None:
+def test_literals_need_neither_neighbours_nor_entities(tmp_path):
     updates = table(tmp_path / "0.parquet", UPDATE, {"datatype": "string", "key": "a", "new_json": '"a"'})
-    facts = {"updates": [updates], "neighbors": [], "entities": [], "old_entities": []}
+    facts = {"updates": [updates], "neighbors": [], "new": [], "old": []}
     assert [row["label"] for row in literals({**facts, "labels": [tmp_path / "l.tsv"]}, tmp_path)] == ["a"]
     empty = table(tmp_path / "1.parquet", UPDATE)
     assert literals({**facts, "updates": [empty], "labels": [tmp_path / "l.tsv"]}, tmp_path) == []
 
 
-def test_candidates_come_before_what_is_bundled(tmp_path: Path, bundled: Path) -> None:
+def test_candidates_come_before_what_is_bundled(tmp_path, bundled):
     relations = [{"property": number} for number in (36, 6, 1082)]
     updates = table(tmp_path / "0.parquet", UPDATE, *relations)
     properties = table(tmp_path / "p.parquet", PROPERTIES, {"id": 6, "label": "leader"})

@@ -7,17 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from support.dumps import COMPRESS, zstd
+from support.dumps import lines
 
 from factdrift.core.errors import InputError
 from factdrift.statements.prefilter import NeedlessItems
-from factdrift.wikidata.dump import lines
 from factdrift.wikidata.shares import Share
-from factdrift.wikidata.streams import compression
-
-ENTITIES = [b'{"id":"Q%d","x":"%s"}' % (number, b"y" * (number % 50)) for number in range(1, 400)]
-DUMP = b"[\n" + b",\n".join(ENTITIES) + b"\n]\n"
-HALF = DUMP.index(b"\n", len(DUMP) // 2) + 1
 
 
 def texts(path: Path) -> list[bytes]:
@@ -27,64 +21,6 @@ def texts(path: Path) -> list[bytes]:
 def write(path: Path, data: bytes) -> Path:
     path.write_bytes(data)
     return path
-
-
-@pytest.mark.parametrize("kind", COMPRESS)
-def test_compression_is_recognised_by_content_not_by_name(tmp_path: Path, kind: str) -> None:
-    path = write(tmp_path / "dump.json", COMPRESS[kind](DUMP))
-    assert compression(path) == kind
-    assert texts(path) == ENTITIES
-
-
-@pytest.mark.parametrize("kind", ["gzip", "bzip2", "zstd"])
-def test_several_members_streams_frames(tmp_path: Path, kind: str) -> None:
-    parts = [b"[\n", DUMP[2:HALF], DUMP[HALF:]]
-    path = write(tmp_path / "dump", b"".join(COMPRESS[kind](part) for part in parts))
-    assert texts(path) == ENTITIES
-
-
-def test_zstd_that_begins_with_a_skippable_frame(tmp_path: Path) -> None:
-    path = write(tmp_path / "dump.zst", b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd" + zstd(DUMP))
-    assert texts(path) == ENTITIES
-
-
-@pytest.mark.parametrize("kind", ["gzip", "bzip2", "zstd"])
-@pytest.mark.parametrize("cut", [0.3, 0.8, -1])
-def test_truncated_archive(tmp_path: Path, kind: str, cut: float) -> None:
-    data = COMPRESS[kind](DUMP)
-    path = write(tmp_path / "dump", data[: int(len(data) * cut) if cut > 0 else int(cut)])
-    with pytest.raises(InputError, match=r"dump: the archive is truncated or corrupt .* download it again"):
-        texts(path)
-
-
-@pytest.mark.parametrize("kind", ["gzip", "bzip2", "zstd"])
-def test_corrupt_archive(tmp_path: Path, kind: str) -> None:
-    data = bytearray(COMPRESS[kind](DUMP))
-    middle = len(data) // 2
-    data[middle : middle + 40] = bytes(byte ^ 0xA5 for byte in data[middle : middle + 40])
-    path = write(tmp_path / "dump", bytes(data))
-    with pytest.raises(InputError, match="dump: the archive is truncated or corrupt"):
-        texts(path)
-
-
-@pytest.mark.parametrize("kind", COMPRESS)
-def test_archive_that_ends_before_the_bracket(tmp_path: Path, kind: str) -> None:
-    path = write(tmp_path / "dump", COMPRESS[kind](DUMP[:HALF]))
-    with pytest.raises(InputError, match=r"dump, line \d+: the dump is truncated, its closing \] is missing"):
-        texts(path)
-
-
-def test_a_member_missing_at_the_end(tmp_path: Path) -> None:
-    path = write(tmp_path / "dump", gzip.compress(DUMP[:HALF]) + gzip.compress(DUMP[HALF:])[:7])
-    with pytest.raises(InputError, match="truncated"):
-        texts(path)
-
-
-def test_numbers_and_offsets(tmp_path: Path) -> None:
-    path = write(tmp_path / "dump", gzip.compress(DUMP))
-    for number, offset, text in lines(path):
-        assert DUMP[offset:].startswith(text)
-        assert DUMP[:offset].count(b"\n") == number - 1
 
 
 @pytest.mark.parametrize(
@@ -100,12 +36,12 @@ def test_numbers_and_offsets(tmp_path: Path) -> None:
         b'\n[\n{"a":1}\n,\n{"b":2}\n,\n]\n',
     ],
 )
-def test_layouts(tmp_path: Path, layout: bytes) -> None:
+def test_layouts(tmp_path, layout):
     assert texts(write(tmp_path / "dump", layout)) == [b'{"a":1}', b'{"b":2}']
 
 
 @pytest.mark.parametrize("piece", [b'{"a":1},\n{"b":2},\n', b',\n{"a":1},\r\n{"b":2}', b'{"a":1},\n{"b":2}'])
-def test_a_piece_from_the_middle_of_an_array_is_refused(tmp_path: Path, piece: bytes) -> None:
+def test_a_piece_from_the_middle_of_an_array_is_refused(tmp_path, piece):
     with pytest.raises(InputError, match=r"has neither \[ nor \]: it is a piece from the middle of a dump"):
         texts(write(tmp_path / "dump", piece))
 
@@ -128,7 +64,7 @@ def faults(path: Path, needless: NeedlessItems | None = None) -> list[tuple[int,
         (b'[\n{"a":1}\n]\n{"b":2}\n]\n', 4),
     ],
 )
-def test_commas_and_brackets_that_tell_of_missing_text(tmp_path: Path, text: bytes, line: int) -> None:
+def test_commas_and_brackets_that_tell_of_missing_text(tmp_path, text, line):
     [(found, offset, _, problem)] = faults(write(tmp_path / "dump", text))
     assert (found, offset) == (line, len(b"".join(text.splitlines(keepends=True)[: line - 1])))
     assert "two commas" in problem or "follows the ]" in problem
@@ -136,7 +72,7 @@ def test_commas_and_brackets_that_tell_of_missing_text(tmp_path: Path, text: byt
 
 @pytest.mark.parametrize("blank", [b" " * 5000, b"\n" * 5000, b" \t\r\n" * 1300])
 @pytest.mark.parametrize("place", [b'[\n%b{"a":1}\n]\n', b'[\n{"a":1}%b\n]\n', b'[\n{"a":1},\n%b\n]\n'])
-def test_white_space_in_the_place_of_text(tmp_path: Path, blank: bytes, place: bytes) -> None:
+def test_white_space_in_the_place_of_text(tmp_path, blank, place):
     [(_, _, size, problem)] = faults(write(tmp_path / "dump", place % blank))
     assert len(blank) <= size <= len(blank) + 2
     assert "bytes of white space" in problem
@@ -144,7 +80,7 @@ def test_white_space_in_the_place_of_text(tmp_path: Path, blank: bytes, place: b
 
 
 @pytest.mark.parametrize("end", [b"\n", b",\n"])
-def test_blank_and_odd_lines_cost_linear_time(tmp_path: Path, end: bytes) -> None:
+def test_blank_and_odd_lines_cost_linear_time(tmp_path, end):
     """Neither lines without text nor those of an odd form make other lines be searched again and again."""
     item = b'{"type":"item", "id":"Q1"}' + end
     seconds = []
@@ -156,7 +92,7 @@ def test_blank_and_odd_lines_cost_linear_time(tmp_path: Path, end: bytes) -> Non
     assert seconds[1] < 4 * seconds[0] * 2.5
 
 
-def test_broken_lines_pass_and_do_not_close_the_array(tmp_path: Path) -> None:
+def test_broken_lines_pass_and_do_not_close_the_array(tmp_path):
     path = write(tmp_path / "dump", b'[\n{"a":[{}],\n{"broken":[{"a":1}]\n{"b":2}\n')
     with pytest.raises(InputError, match="line 4: the dump is truncated"):
         texts(path)
@@ -164,7 +100,7 @@ def test_broken_lines_pass_and_do_not_close_the_array(tmp_path: Path) -> None:
     assert texts(path) == [b"nonsense", b'{"b":2}']
 
 
-def test_missing_and_empty_files(tmp_path: Path) -> None:
+def test_missing_and_empty_files(tmp_path):
     with pytest.raises(InputError, match=r"none\.json: cannot be read \(No such file or directory\)"):
         list(lines(tmp_path / "none.json"))
     with pytest.raises(InputError, match="the file is empty; download"):
@@ -173,5 +109,5 @@ def test_missing_and_empty_files(tmp_path: Path) -> None:
         list(lines(tmp_path))
 
 
-def test_an_empty_array_has_no_lines(tmp_path: Path) -> None:
+def test_an_empty_array_has_no_lines(tmp_path):
     assert texts(write(tmp_path / "dump", b"[\n]\n")) == []

@@ -19,7 +19,7 @@ def statement(property_id: str, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("read", [read_entity, read_outline])
-def test_empty_maps_may_be_lists_or_absent(read: Any) -> None:
+def test_empty_maps_may_be_lists_or_absent(read):
     maps = ("labels", "descriptions", "aliases", "claims", "sitelinks")
     for empty in ({}, {name: [] for name in maps}, {name: {} for name in maps}):
         entity = read(line(**empty))
@@ -29,7 +29,7 @@ def test_empty_maps_may_be_lists_or_absent(read: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["labels", "descriptions", "aliases", "claims", "sitelinks"])
-def test_a_list_that_is_not_empty_is_no_map(name: str) -> None:
+def test_a_list_that_is_not_empty_is_no_map(name):
     with pytest.raises(UNREADABLE):
         read_entity(line(**{name: [{"language": "en", "value": "x"}]}))
 
@@ -46,18 +46,18 @@ def test_a_list_that_is_not_empty_is_no_map(name: str) -> None:
         ({"en": "non\u00a0breaking  as it is"}, "non\u00a0breaking  as it is"),
     ],
 )
-def test_label_is_english_else_for_all_languages_else_none(labels: dict[str, str], label: str | None) -> None:
+def test_label_is_english_else_for_all_languages_else_none(labels, label):
     terms = {language: {"language": language, "value": text} for language, text in labels.items()}
     assert read_entity(line(labels=terms, descriptions=terms)).label == label
     assert read_outline(line(labels=terms, descriptions=terms)).description == label
 
 
-def test_blank_aliases_are_none() -> None:
+def test_blank_aliases_are_none():
     aliases = {"en": [{"value": text} for text in ("", " ", "a\nb", "a b")]}
     assert read_entity(line(aliases=aliases)).alias_texts == ["a b"]
 
 
-def test_aliases_of_both_kinds_once_each() -> None:
+def test_aliases_of_both_kinds_once_each():
     aliases = {
         "mul": {"0": {"value": "c"}, "2": {"value": "a"}},
         "en": [{"value": "b"}, {"value": "a"}, {"value": "b"}],
@@ -66,7 +66,7 @@ def test_aliases_of_both_kinds_once_each() -> None:
     assert read_entity(line(aliases=aliases)).alias_texts == ["b", "a", "c"]
 
 
-def test_statements_keep_the_order_of_the_dump() -> None:
+def test_statements_keep_the_order_of_the_dump():
     claims = {"P9": [statement("P9", id="Q1$b"), statement("P9", id="Q1$a")], "P31": [statement("P31")]}
     entity = read_entity(line(claims=claims))
     assert list(entity.statements) == ["P9", "P31"]
@@ -77,7 +77,7 @@ def test_statements_keep_the_order_of_the_dump() -> None:
 
 
 @pytest.mark.parametrize("value", [None, True, 1, 1.5, "x", [1], {"a": {"b": []}}])
-def test_a_value_may_be_of_any_json_type(value: Any) -> None:
+def test_a_value_may_be_of_any_json_type(value):
     snak = {"snaktype": "value", "property": "P9", "datavalue": {"type": "new", "value": value}}
     entity = read_entity(line(claims={"P9": [{"mainsnak": snak, "qualifiers": {"P9": [snak]}}]}))
     (found,) = entity.stated("P9")
@@ -88,7 +88,7 @@ def test_a_value_may_be_of_any_json_type(value: Any) -> None:
     assert snaks(found.qualifiers["P9"])[0].datavalue == found.mainsnak.datavalue
 
 
-def test_escapes() -> None:
+def test_escapes():
     entity = read_entity(b'{"id":"Q1","labels":{"en":{"value":"a\\/b \\u00fc \\ud83d\\ude00"}}}')
     assert entity.label == "a/b ü 😀"
 
@@ -110,7 +110,7 @@ def test_escapes() -> None:
         b'{"id":"Q1"} {"id":"Q2"}',
     ],
 )
-def test_unreadable_lines(text: bytes) -> None:
+def test_unreadable_lines(text):
     for read in (read_entity, read_outline):
         with pytest.raises(UNREADABLE):
             read(text)
@@ -125,5 +125,5 @@ def test_unreadable_lines(text: bytes) -> None:
         ("q42", "Q42"),
     ],
 )
-def test_statement_ids_have_an_upper_case_prefix(written: str, stored: str) -> None:
+def test_statement_ids_have_an_upper_case_prefix(written, stored):
     assert statement_id(written) == stored

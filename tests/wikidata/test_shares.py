@@ -82,7 +82,7 @@ def read(path: Path, number: int) -> list[tuple[int, int, bytes]]:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("number", [1, 2, 7, 40])
-def test_each_line_belongs_to_one_shard(tmp_path: Path, layout: str, number: int) -> None:
+def test_each_line_belongs_to_one_shard(tmp_path, layout, number):
     path = tmp_path / "dump"
     path.write_bytes(LAYOUTS[layout](DUMP))
     found = read(path, number)
@@ -94,7 +94,7 @@ def test_each_line_belongs_to_one_shard(tmp_path: Path, layout: str, number: int
 @pytest.mark.parametrize(
     "layout", ["plain", "gzip, members on lines", "bzip2, one stream", "zstd, frames announced"]
 )
-def test_shards_read_about_equal_parts(tmp_path: Path, layout: str) -> None:
+def test_shards_read_about_equal_parts(tmp_path, layout):
     path = tmp_path / "dump"
     path.write_bytes(LAYOUTS[layout](DUMP))
     sizes = []
@@ -113,14 +113,7 @@ def test_shards_read_about_equal_parts(tmp_path: Path, layout: str) -> None:
     number=st.integers(1, 9),
     ends=st.booleans(),
 )
-def test_any_lines_cut_anywhere(
-    tmp_path_factory: pytest.TempPathFactory,
-    kind: str,
-    lengths: list[int],
-    cuts: list[int],
-    number: int,
-    ends: bool,
-) -> None:
+def test_any_lines_cut_anywhere(tmp_path_factory, kind, lengths, cuts, number, ends):
     lines = [b"%d:" % place + b"x" * length for place, length in enumerate(lengths)]
     data = b"\n".join(lines) + b"\n" * ends
     pieces, start = [], 0
@@ -133,7 +126,7 @@ def test_any_lines_cut_anywhere(
     assert [text for _, _, text in read(path, number)] == lines
 
 
-def test_a_line_longer_than_many_pieces(tmp_path: Path) -> None:
+def test_a_line_longer_than_many_pieces(tmp_path):
     long = b'{"id":"Q1","x":"' + b"0123456789abcdef" * 300_000 + b'"}'
     data = b"[\n" + b",\n".join([LINES[0], long, LINES[1]]) + b"\n]\n"
     for layout in ("plain", "gzip, members anywhere", "bzip2, one stream", "zstd, frames anywhere"):
@@ -143,7 +136,7 @@ def test_a_line_longer_than_many_pieces(tmp_path: Path) -> None:
             assert [text for _, _, text in read(path, number)] == [LINES[0], long, LINES[1]]
 
 
-def test_bytes_that_look_like_a_member(tmp_path: Path) -> None:
+def test_bytes_that_look_like_a_member(tmp_path):
     header = gzip.compress(b"")[:10]
     stored = gzip.compress(header * 400 + bytes(range(256)) * 40, 0)  # stored as it is
     path = tmp_path / "dump"
@@ -156,7 +149,7 @@ def test_bytes_that_look_like_a_member(tmp_path: Path) -> None:
     assert members.first(third + 1) == path.stat().st_size
 
 
-def test_bytes_that_look_like_a_block(tmp_path: Path) -> None:
+def test_bytes_that_look_like_a_block(tmp_path):
     magic = bytes.fromhex("314159265359")
     data = bz2.compress(DUMP, 1)
     inside = len(data) // 10
@@ -166,7 +159,7 @@ def test_bytes_that_look_like_a_block(tmp_path: Path) -> None:
     assert Bzip2Blocks(path).first(1) > 56
 
 
-def test_bytes_that_look_like_a_frame(tmp_path: Path) -> None:
+def test_bytes_that_look_like_a_frame(tmp_path):
     noise = random.Random(0).randbytes(40_000)
     texts = [b"line\n" * 100, noise[:30_000] + ZSTANDARD + noise[30_000:], b"line\n" * 100]
     frames = [COMPRESS["zstd"](text) for text in texts]
@@ -181,7 +174,7 @@ def test_bytes_that_look_like_a_frame(tmp_path: Path) -> None:
     ]
 
 
-def test_files_of_one_and_of_several_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_one_and_of_several_frames(tmp_path, monkeypatch):
     path = tmp_path / "dump"
     for layout, several in (
         ("zstd, one frame", False),
@@ -199,7 +192,7 @@ def test_files_of_one_and_of_several_frames(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("number", [1, 3])
 @pytest.mark.parametrize("place", [0, 4, 7, 8, 40])
-def test_a_damaged_frame_is_located(tmp_path: Path, number: int, place: int) -> None:
+def test_a_damaged_frame_is_located(tmp_path, number, place):
     frames = list(map(COMPRESS["zstd"], parts(DUMP, 10_007)))
     start = sum(map(len, frames[:20]))
     frames[20] = frames[20][:place] + bytes(0xFF ^ byte for byte in frames[20][place:])
@@ -230,7 +223,7 @@ def damaged(path: Path, number: int) -> str:
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "plain"])
 @pytest.mark.parametrize("number", [1, 3])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, -3])
-def test_truncated_anywhere(tmp_path: Path, layout: str, number: int, share: float) -> None:
+def test_truncated_anywhere(tmp_path, layout, number, share):
     data = LAYOUTS[layout](DUMP)
     path = tmp_path / "dump"
     path.write_bytes(data[: int(len(data) * share) if share > 0 else int(share)])
@@ -242,7 +235,7 @@ def test_truncated_anywhere(tmp_path: Path, layout: str, number: int, share: flo
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if not name.startswith(("plain", "zstd"))])
 @pytest.mark.parametrize("number", [1, 3])
 @pytest.mark.parametrize("share", [0.2, 0.55, 0.8])
-def test_a_flipped_bit_is_located(tmp_path: Path, layout: str, number: int, share: float) -> None:
+def test_a_flipped_bit_is_located(tmp_path, layout, number, share):
     data = bytearray(LAYOUTS[layout](DUMP))
     place = int(len(data) * share)
     while not data[place]:
@@ -257,7 +250,7 @@ def test_a_flipped_bit_is_located(tmp_path: Path, layout: str, number: int, shar
         assert high - low < len(data) / 2
 
 
-def test_members_that_are_no_longer_adjacent(tmp_path: Path) -> None:
+def test_members_that_are_no_longer_adjacent(tmp_path):
     path = tmp_path / "dump"
     path.write_bytes(DUMP)
     whole = [Account(True, 0, 10, opened=True), Account(True, 10, len(DUMP), closed=True)]
@@ -269,7 +262,7 @@ def test_members_that_are_no_longer_adjacent(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [1, 2, 7])
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_a_missing_bracket_is_found_over_all_shards(tmp_path: Path, kind: str, number: int) -> None:
+def test_a_missing_bracket_is_found_over_all_shards(tmp_path, kind, number):
     path = tmp_path / "dump"
     cut = DUMP.index(b"\n", len(DUMP) * 2 // 3) + 1
     path.write_bytes(COMPRESS[kind](DUMP[:cut]))
@@ -279,7 +272,7 @@ def test_a_missing_bracket_is_found_over_all_shards(tmp_path: Path, kind: str, n
         read(path, number)
 
 
-def test_files_of_one_and_of_several_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_one_and_of_several_members(tmp_path, monkeypatch):
     path = tmp_path / "dump"
     path.write_bytes(wikidata_members(DUMP))
     assert GzipMembers(path).are_several()
@@ -290,7 +283,7 @@ def test_files_of_one_and_of_several_members(tmp_path: Path, monkeypatch: pytest
     assert not GzipMembers(path).are_several()
 
 
-def test_small_reads_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_reads_change_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(streams, "READ_SIZE", 37)
     monkeypatch.setattr(gzip_members, "_COMPRESSED_READ", 41)
     monkeypatch.setattr(shares, "BLOCK", 3)

@@ -9,7 +9,7 @@ import pytest
 from factdrift.wikidata.text import one_line, printable, sheet_cell
 
 
-def test_what_cannot_be_seen_is_not_shown() -> None:
+def test_what_cannot_be_seen_is_not_shown():
     """Marks of direction, tags, fillers and control characters; joiners of scripts and emoji stay."""
     hidden = [
         sign
@@ -23,7 +23,7 @@ def test_what_cannot_be_seen_is_not_shown() -> None:
     assert printable("a\tb\u202ec") == "a b c"
 
 
-def test_the_dataset_keeps_marks_of_direction() -> None:
+def test_the_dataset_keeps_marks_of_direction():
     assert one_line("a\u200fb") == "a\u200fb"
     assert one_line("a\n\u200fb\x00 c") == "a \u200fb c"
 
@@ -44,5 +44,5 @@ def test_the_dataset_keeps_marks_of_direction() -> None:
         ("", ""),
     ],
 )
-def test_a_cell_is_no_formula(text: str, cell: str) -> None:
+def test_a_cell_is_no_formula(text, cell):
     assert sheet_cell(text) == cell

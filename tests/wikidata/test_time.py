@@ -10,12 +10,12 @@ from factdrift.wikidata.time import covered, gregorian_to_julian, julian_to_greg
 
 
 @given(st.integers(-6000, 6000).filter(bool), st.integers(1, 12), st.integers(1, 28))
-def test_julian_and_gregorian_days_are_converted_back(year: int, month: int, day: int) -> None:
+def test_julian_and_gregorian_days_are_converted_back(year, month, day):
     assert gregorian_to_julian(*julian_to_gregorian(year, month, day)) == (year, month, day)
     assert julian_to_gregorian(*gregorian_to_julian(year, month, day)) == (year, month, day)
 
 
-def test_days_of_both_calendars() -> None:
+def test_days_of_both_calendars():
     assert gregorian_to_julian(1582, 10, 15) == (1582, 10, 5)
     assert gregorian_to_julian(1900, 3, 13) == (1900, 2, 29)
     assert gregorian_to_julian(1, 1, 1) == (1, 1, 3)
@@ -40,7 +40,5 @@ def test_days_of_both_calendars() -> None:
         ((1001, 0, 0), 6, (1001, 1, 1), (2000, 12, 31)),
     ],
 )
-def test_days_that_a_date_covers(
-    date: tuple[int, int, int], precision: int, first: tuple[int, int, int], last: tuple[int, int, int]
-) -> None:
+def test_days_that_a_date_covers(date, precision, first, last):
     assert covered(*date, precision) == (first, last)

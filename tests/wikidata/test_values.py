@@ -43,7 +43,7 @@ def time(timestamp: str, precision: Any = 11, calendar: str = GREGORIAN) -> dict
         ({"entity-type": "form", "id": "L1-F1"}, None, "L1-F1"),
     ],
 )
-def test_entities(value: dict[str, Any], number: int | None, key: str) -> None:
+def test_entities(value, number, key):
     read = read_value("wikibase-entityid", value)
     assert (read.object, read.key) == (number, key)
     assert (read.json is None) == (number is not None)
@@ -67,7 +67,7 @@ def test_entities(value: dict[str, Any], number: int | None, key: str) -> None:
         None,
     ],
 )
-def test_the_key_of_an_entity_without_usable_id_is_its_json(value: Any) -> None:
+def test_the_key_of_an_entity_without_usable_id_is_its_json(value):
     json_text = canonical_json(value)
     assert read_value("wikibase-entityid", value) == (None, json_text, json_text, None)
 
@@ -87,19 +87,19 @@ def test_the_key_of_an_entity_without_usable_id_is_its_json(value: Any) -> None:
         ("+123456789012345678901234567890.10", "123456789012345678901234567890.1"),
     ],
 )
-def test_amounts_are_decimals(amount: str, key: str) -> None:
+def test_amounts_are_decimals(amount, key):
     assert decimal_key(amount) == key
 
 
 @pytest.mark.parametrize("amount", ["", "+", "1e5", "NaN", "1,5", "٣", "--1", "+.5"])
-def test_amounts_that_are_no_decimals(amount: str) -> None:
+def test_amounts_that_are_no_decimals(amount):
     assert decimal_key(amount) is None
     assert read_value("quantity", {"amount": amount}).key == canonical_json({"amount": amount})
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False), st.decimals(allow_nan=False, allow_infinity=False))
 @settings(max_examples=examples(80))
-def test_amounts_are_the_same_if_their_numbers_are(one: Decimal, two: Decimal) -> None:
+def test_amounts_are_the_same_if_their_numbers_are(one, two):
     keys = [decimal_key(f"{number:+f}") for number in (one, two)]
     assert (keys[0] == keys[1]) == (one == two)
     assert keys[0] is not None
@@ -111,9 +111,7 @@ def test_amounts_are_the_same_if_their_numbers_are(one: Decimal, two: Decimal) -
     st.integers(-(10**30), 10**30), st.integers(0, 10), st.integers(0, 6), st.integers(0, 6), st.booleans()
 )
 @settings(max_examples=examples(80))
-def test_leading_and_trailing_zeros_do_not_count(
-    number: int, places: int, before: int, after: int, plus: bool
-) -> None:
+def test_leading_and_trailing_zeros_do_not_count(number, places, before, after, plus):
     digits = f"{abs(number):0{places + 1}d}"
     whole, fraction = digits[: len(digits) - places], digits[len(digits) - places :]
     sign = "-" if number < 0 else "+" if plus else ""
@@ -121,7 +119,7 @@ def test_leading_and_trailing_zeros_do_not_count(
     assert decimal_key(written) == decimal_key(f"{sign}{whole}.{fraction}")
 
 
-def test_units_belong_to_a_quantity_and_bounds_do_not() -> None:
+def test_units_belong_to_a_quantity_and_bounds_do_not():
     metre = "http://www.wikidata.org/entity/Q11573"
 
     def key(**value: str) -> str:
@@ -153,7 +151,7 @@ def test_units_belong_to_a_quantity_and_bounds_do_not() -> None:
         ("+2016-06-30T12:30:00Z", 14, "+2016-06-30T12:30:00Z/14/Q1985727"),
     ],
 )
-def test_dates_are_cut_at_their_precision(timestamp: str, precision: int, key: str) -> None:
+def test_dates_are_cut_at_their_precision(timestamp, precision, key):
     value = time(timestamp, precision)
     read = read_value("time", value)
     assert read.key == key
@@ -162,7 +160,7 @@ def test_dates_are_cut_at_their_precision(timestamp: str, precision: int, key: s
     assert read.json == canonical_json(value)
 
 
-def test_precision_and_calendar_belong_to_a_date() -> None:
+def test_precision_and_calendar_belong_to_a_date():
     keys = {
         read_value("time", time("+1700-01-01T00:00:00Z", precision, calendar)).key
         for precision in range(15)
@@ -185,13 +183,13 @@ def test_precision_and_calendar_belong_to_a_date() -> None:
         None,
     ],
 )
-def test_unreadable_dates(value: Any) -> None:
+def test_unreadable_dates(value):
     json_text = canonical_json(value)
     assert read_value("time", value) == (None, json_text, json_text, None)
     assert read_time(value) is None
 
 
-def test_texts_are_compared_in_normal_form_c() -> None:
+def test_texts_are_compared_in_normal_form_c():
     composed, decomposed = "Zürich", unicodedata.normalize("NFD", "Zürich")
     assert composed != decomposed
     assert read_value("string", composed).key == read_value("string", decomposed).key == composed
@@ -206,7 +204,7 @@ def test_texts_are_compared_in_normal_form_c() -> None:
 
 @given(st.text(), JSON)
 @settings(max_examples=examples(100))
-def test_any_kind_and_any_value_pass_through(kind: str, value: Any) -> None:
+def test_any_kind_and_any_value_pass_through(kind, value):
     assert read_value(kind, value).json == canonical_json(value)
 
 
@@ -218,7 +216,7 @@ def test_any_kind_and_any_value_pass_through(kind: str, value: Any) -> None:
     ),
 )
 @settings(max_examples=examples(100))
-def test_malformed_values_of_known_kinds_do_not_fail(kind: str, value: dict[str, Any]) -> None:
+def test_malformed_values_of_known_kinds_do_not_fail(kind, value):
     read = read_value(kind, value)
     assert read.key
     assert read.object is not None or read.json == canonical_json(value)
@@ -226,7 +224,7 @@ def test_malformed_values_of_known_kinds_do_not_fail(kind: str, value: dict[str,
 
 @given(JSON)
 @settings(max_examples=examples(100))
-def test_canonical_json_keeps_the_value(value: Any) -> None:
+def test_canonical_json_keeps_the_value(value):
     text = canonical_json(value)
     assert json.loads(text) == value
     assert canonical_json(json.loads(text)) == text
@@ -234,7 +232,7 @@ def test_canonical_json_keeps_the_value(value: Any) -> None:
 
 @given(st.dictionaries(st.text(max_size=4), JSON, max_size=5), st.randoms())
 @settings(max_examples=examples(60))
-def test_canonical_json_ignores_the_order_of_keys(value: dict[str, Any], random: Any) -> None:
+def test_canonical_json_ignores_the_order_of_keys(value, random):
     items = list(value.items())
     random.shuffle(items)
     assert canonical_json(dict(items)) == canonical_json(value)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.neighbors.facts import NEIGHBORS
 from factdrift.updates.open_groups import JOINED
@@ -43,11 +44,6 @@ GROUPS = pa.schema([("subject", pa.int32()), ("property", pa.int32())])
 
 USA, TRUMP, BIDEN, FRANCE, MACRON = 30, 22686, 6279, 142, 3052772
 P6, P36, P1082 = 6, 36, 1082
-
-
-def write(path: Path, schema: pa.Schema, rows: list[Row]) -> Path:
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
-    return path
 
 
 def time(text: str, precision: int = 11, julian: bool = False) -> Row:
@@ -156,7 +152,7 @@ class Files:
 
 
 @pytest.fixture
-def build(tmp_path: Path) -> Build:
+def build(tmp_path):
     """Makes the tables; each keyword replaces the rows of one of them."""
 
     def make(**rows: list[Row]) -> Files:
@@ -224,12 +220,12 @@ def build(tmp_path: Path) -> Build:
             "random_neighbors": (NEIGHBORS, [near(USA, P6, 1, FRANCE, 90, relation=P36)]),
         }  # fmt: skip
         paths = {
-            name: write(tmp_path / f"{name}.parquet", schema, rows.get(name, given))
+            name: written(tmp_path / f"{name}.parquet", schema, rows.get(name, given))
             for name, (schema, given) in defaults.items()
         }
         several = {name: (paths[name],) for name in ("updates", "old_entities", "new_entities")}
         job = Assemble(
-            **(paths | several),  # type: ignore[arg-type]
+            **(paths | several),
             funnel=Path("funnel.parquet"),
             old_date="2021-01-04",
             new_date="2023-02-27",

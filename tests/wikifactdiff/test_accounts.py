@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 import factdrift
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.updates.untouched import UNTOUCHED
 from factdrift.wikifactdiff.export import export
-from factdrift.wikifactdiff.funnel import write_funnel
-from factdrift.wikifactdiff.jobs import Manifest, Sides
+from factdrift.wikifactdiff.jobs import Funnel, Manifest, Sides
 from factdrift.wikifactdiff.show import find, lines
 from factdrift.wikifactdiff.stats import write_stats
 
@@ -39,7 +39,6 @@ from .conftest import (
     entity,
     time,
     triple,
-    write,
 )
 
 REPORT = pa.schema(
@@ -47,7 +46,7 @@ REPORT = pa.schema(
 )
 
 
-def test_stats(build: Build, tmp_path: Path) -> None:
+def test_stats(build, tmp_path):
     dataset = build().assemble()
     none = tmp_path / "groups.parquet"
     pq.write_table(
@@ -78,7 +77,7 @@ def test_stats(build: Build, tmp_path: Path) -> None:
     assert stats["wfd_repl"]["updates"] == stats["wfd_repl"]["objects"]["all"] == 0
 
 
-def test_equal_texts_of_two_datatypes_are_two_literals(build: Build, tmp_path: Path) -> None:
+def test_equal_texts_of_two_datatypes_are_two_literals(build, tmp_path):
     shown = [
         dict.fromkeys(LITERALS.names, "67") | {"datatype": datatype, "json": "67"}
         for datatype in ("quantity", "string")
@@ -88,7 +87,7 @@ def test_equal_texts_of_two_datatypes_are_two_literals(build: Build, tmp_path: P
         for subject, datatype in ((USA, "quantity"), (FRANCE, "string"), (90, "string"))
     ]
     dataset = build(updates=rows, literals=shown, neighbors=[], random_neighbors=[]).assemble()
-    write_stats(dataset, write(tmp_path / "groups.parquet", GROUPS, []), tmp_path / "stats.json")
+    write_stats(dataset, written(tmp_path / "groups.parquet", GROUPS, []), tmp_path / "stats.json")
     counted = json.loads((tmp_path / "stats.json").read_text())["wikifactdiff"]
     assert (counted["triples"], counted["objects"]["literals"]) == (3, 2)
 
@@ -99,17 +98,17 @@ def funnel(folder: Path, updates: list[Row] = UPDATED, untouched: Sequence[Row] 
         {"dump": "old", "property": P6, "filter": "kept", "statements": 8},
     ]
     output = folder / "funnel.parquet"
-    write_funnel(
-        write(folder / "report.parquet", REPORT, report),
-        [write(folder / "labelled.parquet", UPDATES, updates)],
-        [write(folder / "untouched.parquet", UNTOUCHED, list(untouched))],
-        write(folder / "groups.parquet", GROUPS, [{"subject": USA, "property": P6}]),
-        output,
-    )
+    Funnel(
+        report=written(folder / "report.parquet", REPORT, report),
+        updates=[written(folder / "labelled.parquet", UPDATES, updates)],
+        untouched=[written(folder / "untouched.parquet", UNTOUCHED, untouched)],
+        groups=written(folder / "groups.parquet", GROUPS, [{"subject": USA, "property": P6}]),
+        output=output,
+    ).run()
     return output
 
 
-def test_funnel(tmp_path: Path) -> None:
+def test_funnel(tmp_path):
     rows = [tuple(row.values()) for row in pq.read_table(funnel(tmp_path)).to_pylist()]
     assert rows[:2] == [("preprocess_old", "P6", "kept", 8), ("preprocess_new", "P6", "rank", 3)]
     stages = {
@@ -140,7 +139,7 @@ def test_funnel(tmp_path: Path) -> None:
     ]
 
 
-def test_triples_that_are_only_counted_are_in_the_funnel(tmp_path: Path) -> None:
+def test_triples_that_are_only_counted_are_in_the_funnel(tmp_path):
     fate = {"rule": "undecided", "label": "unknown", "dropped_by": "unknown"}
     counts = [{"property": P6, **fate, "triples": 5}, {"property": P36, **fate, "triples": 7}]
     rows = [tuple(row.values()) for row in pq.read_table(funnel(tmp_path, untouched=counts)).to_pylist()]
@@ -152,12 +151,12 @@ def test_triples_that_are_only_counted_are_in_the_funnel(tmp_path: Path) -> None
     assert ("groups", "P6", "kept", 2) in rows
 
 
-def test_funnel_without_updates(tmp_path: Path) -> None:
+def test_funnel_without_updates(tmp_path):
     rows = pq.read_table(funnel(tmp_path, [])).to_pylist()
     assert {row["stage"] for row in rows} == {"preprocess_old", "preprocess_new"}
 
 
-def test_export(build: Build, tmp_path: Path) -> None:
+def test_export(build, tmp_path):
     output = tmp_path / "wikifactdiff.jsonl"
     assert export(build().assemble(), output) == 4
     records = [json.loads(text) for text in output.read_text().splitlines()]
@@ -188,7 +187,7 @@ def test_export(build: Build, tmp_path: Path) -> None:
     assert records[1]["objects"][0]["id"] is None
 
 
-def test_names_neither_control_the_terminal_nor_forge_a_line(build: Build) -> None:
+def test_names_neither_control_the_terminal_nor_forge_a_line(build):
     forged = "USA\n  + new      Mickey Mouse (Q11934)\x1b[2J\u202e\u2028\x9b1m"
     entities = [entity(number, forged, forged) for number in (USA, TRUMP, BIDEN, FRANCE, 90, 900_000_001)]
     dataset = build(new_entities=entities).assemble()
@@ -198,7 +197,7 @@ def test_names_neither_control_the_terminal_nor_forge_a_line(build: Build) -> No
     assert all(line.isprintable() for line in found)
 
 
-def test_show(build: Build) -> None:
+def test_show(build):
     dataset = build().assemble()
     text = "\n".join(lines(find(dataset, "Q30", None, None), sys.stdout))
     for part in (
@@ -256,7 +255,7 @@ def manifest(folder: Path, build: Build, name: str) -> str:
     return (folder / name).read_text()
 
 
-def test_manifest(build: Build, tmp_path: Path) -> None:
+def test_manifest(build, tmp_path):
     text = manifest(tmp_path, build, "manifest.json")
     assert manifest(tmp_path, build, "again.json") == text
     written = json.loads(text)
@@ -272,12 +271,12 @@ def test_manifest(build: Build, tmp_path: Path) -> None:
     assert written["triples"]["groups"] == {"kept": 6, "static": 1}
 
 
-def test_manifest_names_a_missing_dump(tmp_path: Path) -> None:
+def test_manifest_names_a_missing_dump(tmp_path):
     with pytest.raises(InputError, match=r"gone\.json\.gz: the dump is missing"):
         manifest_of(tmp_path, tmp_path / "gone.json.gz", tmp_path, samples=(tmp_path,), funnel=tmp_path)
 
 
-def test_load(build: Build) -> None:
+def test_load(build):
     frame = factdrift.load(build().assemble())
     assert frame["objects"][0][0]["label"] == "Donald Trump"
     assert isinstance(frame["generalization_prompts"][0], list)
@@ -285,7 +284,7 @@ def test_load(build: Build) -> None:
     assert frame["is_replace"].sum() == 2
 
 
-def test_objects_are_shown_in_the_order_in_which_they_began_were_measured_or_ended(build: Build) -> None:
+def test_objects_are_shown_in_the_order_in_which_they_began_were_measured_or_ended(build):
     rows = [
         triple(USA, P6, "F-", "obsolete", FRANCE, old_end=time("+2018-00-00", 9), old_position=0),
         triple(USA, P6, "F-", "obsolete", TRUMP, old_pit=time("+2015-00-00", 9), old_position=1),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.layouts.rows import SCHEMA
@@ -29,7 +30,6 @@ from .conftest import (
     template,
     time,
     triple,
-    write,
 )
 
 
@@ -37,7 +37,7 @@ def by_ids(records: list[Row]) -> dict[tuple[str, str], Row]:
     return {(row["subject"]["id"], row["relation"]["id"]): row for row in records}
 
 
-def test_record(build: Build) -> None:
+def test_record(build):
     record = by_ids(build().records())["Q30", "P6"]
     assert record["subject"] == {"id": "Q30", "label": "United States", "description": "country"}
     assert record["relation"] == {"id": "P6", "label": "head of government", "description": "of a place"}
@@ -79,11 +79,11 @@ def test_record(build: Build) -> None:
     assert (biden["old_statement"], biden["old_revision"], biden["end"]) == (None, None, None)
 
 
-def test_columns_are_those_that_layouts_of_other_projects_are_read_into(build: Build) -> None:
+def test_columns_are_those_that_layouts_of_other_projects_are_read_into(build):
     assert pq.read_schema(build().assemble()).equals(SCHEMA)
 
 
-def test_neighborhoods(build: Build) -> None:
+def test_neighborhoods(build):
     records = by_ids(build().records())
     first, second = records["Q30", "P6"]["neighborhood"]
     assert first["subject"]["id"] == "Q900000001"
@@ -109,7 +109,7 @@ def test_neighborhoods(build: Build) -> None:
     assert records["Q30", "P1082"]["neighborhood"] == []
 
 
-def test_a_name_and_its_description_are_of_one_dump(build: Build) -> None:
+def test_a_name_and_its_description_are_of_one_dump(build):
     """A description alone is taken from the other dump, so that it is not missing."""
     old = [
         entity(USA, "USA", "old country"),
@@ -129,13 +129,13 @@ def test_a_name_and_its_description_are_of_one_dump(build: Build) -> None:
     assert (france["label"], france["description"]) == ("la France", "land")
 
 
-def test_distances_have_nine_decimals(build: Build) -> None:
+def test_distances_have_nine_decimals(build):
     facts = [near(USA, P6, 1, FRANCE, BIDEN, similarity=0.123456789987)]
     (fact,) = by_ids(build(neighbors=facts).records())["Q30", "P6"]["neighborhood"]
     assert fact["dist"] == fact["objects"][0]["dist"] == 0.87654321
 
 
-def test_the_source_of_the_templates_is_that_of_the_first(build: Build) -> None:
+def test_the_source_of_the_templates_is_that_of_the_first(build):
     """The others may be of another source."""
     texts = [
         (2, "Who leads {subject} is {object}", "chat"),
@@ -150,7 +150,7 @@ def test_the_source_of_the_templates_is_that_of_the_first(build: Build) -> None:
     )
 
 
-def test_the_classes_of_the_new_dump_decide_on_the_article(build: Build) -> None:
+def test_the_classes_of_the_new_dump_decide_on_the_article(build):
     """A currency is called with its article: the euro."""
     currency, town = [8142], [515]
     new = [entity(FRANCE, "dinar", classes=currency), entity(USA, "peso", classes=town), entity(90, "Paris")]
@@ -164,7 +164,7 @@ def test_the_classes_of_the_new_dump_decide_on_the_article(build: Build) -> None
     }
 
 
-def test_a_prompt_has_the_date_of_the_latest_new_measurement(build: Build) -> None:
+def test_a_prompt_has_the_date_of_the_latest_new_measurement(build):
     dates = {"new": ("2021-05-00", "2022-03-00"), "static": ("2022-12-00",)}
     rows = [
         number(USA, "F+", label, text, new_pit=time(f"+{day}", 10), new_position=place)
@@ -180,20 +180,20 @@ def test_a_prompt_has_the_date_of_the_latest_new_measurement(build: Build) -> No
     assert record["update_prompt"] == "As of March 2022, the population of the United States is ____"
 
 
-def test_a_date_coarser_than_a_year_is_not_said(build: Build) -> None:
+def test_a_date_coarser_than_a_year_is_not_said(build):
     rows = [number(USA, "F+", "new", "67", new_pit=time("+2010-00-00", 8))]
     (record,) = build(updates=rows).records(measurements="dated")
     assert record["update_prompt"] == "The population of the United States is ____"
 
 
-def test_literals_and_their_dates(build: Build) -> None:
+def test_literals_and_their_dates(build):
     old, new = by_ids(build().records())["Q142", "P1082"]["objects"]
     assert (old["id"], old["label"], old["raw"], old["short"]) == (None, "67", "+67", "67!")
     assert (old["point_in_time"], old["end"], old["start"]) == ("2020-05", "somevalue", None)
     assert new["point_in_time"] == "2022"
 
 
-def test_each_object_is_shown_as_its_own_statement_writes_it(build: Build) -> None:
+def test_each_object_is_shown_as_its_own_statement_writes_it(build):
     texts = ("1000", "1000.0")
     shown = [
         {
@@ -231,12 +231,12 @@ def test_each_object_is_shown_as_its_own_statement_writes_it(build: Build) -> No
         (time("+2021-05-06", 9), "2021"),
     ],
 )
-def test_dates_are_shown_as_precise_as_stated(build: Build, value: Row, text: str) -> None:
+def test_dates_are_shown_as_precise_as_stated(build, value, text):
     rows = [triple(USA, P6, "F+", "new", BIDEN, new_start=value)]
     assert build(updates=rows).records()[0]["objects"][0]["start"] == text
 
 
-def test_order_of_updates_and_objects(build: Build) -> None:
+def test_order_of_updates_and_objects(build):
     records = build().records()
     ids = [(row["subject"]["id"], row["relation"]["id"]) for row in records]
     assert ids == [("Q30", "P6"), ("Q30", "P1082"), ("Q142", "P1082"), ("Q900000001", "P36")]
@@ -249,12 +249,12 @@ def test_order_of_updates_and_objects(build: Build) -> None:
     assert [value["id"] for value in record["objects"]] == ["Q90", "Q142", "Q6279"]
 
 
-def test_same_bytes_for_any_order_of_rows_and_threads(build: Build) -> None:
+def test_same_bytes_for_any_order_of_rows_and_threads(build):
     first = build().assemble("first").read_bytes()
     assert build(updates=UPDATED[::-1]).assemble("second", threads=2).read_bytes() == first
 
 
-def test_split_is_by_subject_and_seed(build: Build) -> None:
+def test_split_is_by_subject_and_seed(build):
     subjects = range(1000, 1400)
     rows = [number(subject, "F+", "new", "68") for subject in subjects] + [
         triple(subject, P6, "F+", "new", USA) for subject in subjects
@@ -273,7 +273,7 @@ def test_split_is_by_subject_and_seed(build: Build) -> None:
     assert {record["split"] for record in files.records(test_share=0.0)} == {"train"}
 
 
-def test_neighbor_template_is_seeded(build: Build) -> None:
+def test_neighbor_template_is_seeded(build):
     facts = [near(USA, P6, rank, FRANCE, BIDEN) for rank in range(1, 101)]
     files = build(neighbors=facts)
 
@@ -287,7 +287,7 @@ def test_neighbor_template_is_seeded(build: Build) -> None:
     assert first != prompts(seed=1)
 
 
-def test_labels_from_a_file(build: Build) -> None:
+def test_labels_from_a_file(build):
     files = build(new_entities=[entity(BIDEN, "Joe Biden"), entity(900_000_001, "New Land")])
     with pytest.raises(InputError, match="Q90 is part of an update"):
         files.assemble()
@@ -299,7 +299,7 @@ def test_labels_from_a_file(build: Build) -> None:
     assert by_ids(files.records())["Q30", "P6"]["subject"]["label"] == "USA"
 
 
-def test_labels_of_relations_from_a_file(build: Build) -> None:
+def test_labels_of_relations_from_a_file(build):
     files = build(old_properties=[], new_properties=[])
     assert by_ids(files.records())["Q30", "P6"]["relation"]["label"] is None
     given = files.folder / "labels.tsv"
@@ -310,31 +310,31 @@ def test_labels_of_relations_from_a_file(build: Build) -> None:
     assert record["random_neighborhood"][0]["relation"]["label"] == "capital"
 
 
-def test_nothing_to_assemble(build: Build) -> None:
+def test_nothing_to_assemble(build):
     rows = [row | {"dropped_by": "unknown"} for row in UPDATED]
     with pytest.raises(InputError, match=r"between 2021-01-04 and 2023-02-27 .*funnel\.parquet"):
         build(updates=rows).assemble()
 
 
-def test_no_neighbors(build: Build) -> None:
+def test_no_neighbors(build):
     records = build(neighbors=[], random_neighbors=[]).records()
     assert len(records) == 4
     assert all(row["neighborhood"] == [] == row["random_neighborhood"] for row in records)
 
 
-def test_what_is_not_verbalized_is_named(build: Build) -> None:
+def test_what_is_not_verbalized_is_named(build):
     with pytest.raises(InputError, match=r"templates\.parquet: no template for P6, P36"):
         build(templates=[{"property": P1082, "rank": 1, "template": "{subject} {object}"}]).assemble()
     with pytest.raises(InputError, match=r"literals\.parquet: no display form of the quantity 331"):
         build(literals=[]).assemble()
 
 
-def test_buckets(build: Build) -> None:
+def test_buckets(build):
     files = build()
     whole = files.assemble("whole").read_bytes()
     table = pq.read_table(files.job.updates[0])
     parts = [
-        write(
+        written(
             files.folder / f"part{k}.parquet",
             table.schema,
             [row for row in table.to_pylist() if row["subject"] % 3 == k],
@@ -363,7 +363,7 @@ def named(build: Build, **options: Any) -> dict[tuple[str, str], Row]:
     return by_ids(files.records(**options))
 
 
-def test_subjects_of_one_name_are_told_apart_by_their_descriptions(build: Build) -> None:
+def test_subjects_of_one_name_are_told_apart_by_their_descriptions(build):
     records = named(build, subject_names="unique")
     georgia, state, usa = (records[key, "P6"] for key in ("Q900000001", "Q142", "Q30"))
     prompt = "The head of government of {} is ____"
@@ -379,19 +379,19 @@ def test_subjects_of_one_name_are_told_apart_by_their_descriptions(build: Build)
     assert all(f" {name} " in asked for asked, name in zip(prompts, names, strict=True))
 
 
-def test_subjects_of_one_name_are_marked_in_any_case(build: Build) -> None:
+def test_subjects_of_one_name_are_marked_in_any_case(build):
     records = named(build)
     assert records["Q900000001", "P6"]["update_prompt"] == "The head of government of Georgia is ____"
     assert [row["subject_is_ambiguous"] for row in records.values()] == [False, True, True]
 
 
-def test_objects_that_the_subject_names_are_marked(build: Build) -> None:
+def test_objects_that_the_subject_names_are_marked(build):
     rows = [triple(USA, P6, "F+", "new", BIDEN, leaks=True), triple(USA, P6, "F-", "obsolete", TRUMP)]
     (record,) = build(updates=rows).records()
     assert [(each["id"], each["leaks"]) for each in record["objects"]] == [("Q22686", False), ("Q6279", True)]
 
 
-def test_objects_have_their_article_where_all_of_a_group_do(build: Build) -> None:
+def test_objects_have_their_article_where_all_of_a_group_do(build):
     rows = [
         triple(USA, P6, "F+", "new", BIDEN),
         triple(USA, P6, "F-", "obsolete", TRUMP),
@@ -421,7 +421,7 @@ def test_objects_have_their_article_where_all_of_a_group_do(build: Build) -> Non
     assert plain["update_prompt"] == "The head of government of Joe Biden is ____"
 
 
-def test_measurements_are_dated_by_the_new_value(build: Build) -> None:
+def test_measurements_are_dated_by_the_new_value(build):
     """What is asked for is a quantity with a point in time; others of the same dataset stay as they are."""
     files = build()
     assert by_ids(files.records())["Q142", "P1082"]["update_prompt"].startswith("The population of France is")

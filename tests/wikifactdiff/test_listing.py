@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import io
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,7 +41,7 @@ ROWS = [
 
 
 @pytest.fixture
-def dataset(tmp_path: Path) -> Path:
+def dataset(tmp_path):
     path = tmp_path / "results" / "wikifactdiff.parquet"
     path.parent.mkdir()
     pq.write_table(pa.Table.from_pylist(ROWS), path)
@@ -64,7 +63,7 @@ def dataset(tmp_path: Path) -> Path:
         (Wanted("scholz", "P6", datetime.date(2021, 12, 8)), ["Q183"]),
     ],
 )
-def test_conditions(dataset: Path, wanted: Wanted, expected: list[str]) -> None:
+def test_conditions(dataset, wanted, expected):
     records, number = search(dataset, wanted, None)
     assert [record["subject"]["id"] for record in records] == expected
     assert number == len(expected)
@@ -72,7 +71,7 @@ def test_conditions(dataset: Path, wanted: Wanted, expected: list[str]) -> None:
     assert (some, number) == (records[:1], len(expected))
 
 
-def test_lines(dataset: Path) -> None:
+def test_lines(dataset):
     records, number = search(dataset, Wanted(), 4)
     found = list(lines(records, number, Wanted(), dataset, io.StringIO()))
     assert found[0].endswith("wikifactdiff.parquet: 5 updates; the 4 most popular")
@@ -94,25 +93,21 @@ def test_lines(dataset: Path) -> None:
         ([value("A", "new", point_in_time="2022-02"), value("B", "static", start="1990")], "+ A (2022-02)"),
     ],
 )
-def test_an_update_is_dated_by_what_changed(
-    tmp_path: Path, objects: list[dict[str, str | None]], change: str
-) -> None:
+def test_an_update_is_dated_by_what_changed(tmp_path, objects, change):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_pylist([row("Russia", 159, GOVERNMENT, *objects)]), path)
     records, number = search(path, Wanted(), None)
     assert list(lines(records, number, Wanted(), path, io.StringIO()))[1].endswith(f": {change}")
 
 
-def test_a_label_of_a_megabyte_is_shortened(tmp_path: Path) -> None:
+def test_a_label_of_a_megabyte_is_shortened(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_pylist([row("A", 1, GOVERNMENT, value("x" * 1_000_000, "new"))]), path)
     records, number = search(path, Wanted(), None)
     assert max(map(len, lines(records, number, Wanted(), path, io.StringIO()))) < 300
 
 
-def test_the_command_finds_the_dataset(
-    dataset: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_finds_the_dataset(dataset, monkeypatch, capsys):
     monkeypatch.chdir(dataset.parents[1])
     assert main(["show", "--search", "scholz", "--limit", "3"]) == 0
     said = capsys.readouterr().out
@@ -125,7 +120,7 @@ def test_the_command_finds_the_dataset(
         default_dataset()
 
 
-def test_a_file_that_is_no_dataset_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_no_dataset_is_named(tmp_path):
     with pytest.raises(InputError, match=r"gone\.parquet: no such file"):
         search(tmp_path / "gone.parquet", Wanted(), None)
     pq.write_table(pa.table({"id": [1]}), tmp_path / "other.parquet")

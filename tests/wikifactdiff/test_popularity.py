@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from support.tables import written
 
 from factdrift.core.errors import InputError
 from factdrift.core.settings import month_files
 from factdrift.wikidata.tables import ENTITIES
 from factdrift.wikifactdiff.jobs import Popularity
 
-from .conftest import Row, write
+from .conftest import Row
 
 DAY = date(2023, 2, 27)
 MONTHS = [f"2022{month:02d}" for month in range(2, 13)] + ["202301"]
@@ -39,8 +40,8 @@ def run(
 ) -> dict[int, tuple[float, str]]:
     output = folder / "popularity.parquet"
     Popularity(
-        new=(write(folder / "new.parquet", ENTITIES, new),),
-        old=() if old is None else (write(folder / "old.parquet", ENTITIES, old),),
+        new=(written(folder / "new.parquet", ENTITIES, new),),
+        old=() if old is None else (written(folder / "old.parquet", ENTITIES, old),),
         pageviews=str(pageviews or "none"),
         date=DAY,
         months=12,
@@ -55,7 +56,7 @@ def line(title: str, count: int | str, access: str = "desktop") -> str:
     return f"en.wikipedia {title} 12345 {access} {count} A1B2"
 
 
-def test_sitelinks(tmp_path: Path) -> None:
+def test_sitelinks(tmp_path):
     new = [item(2, sitelinks=9), item(1)]
     found = run(tmp_path, new, [item(2, sitelinks=500), item(3, sitelinks=1)], None)
     assert found == {
@@ -65,7 +66,7 @@ def test_sitelinks(tmp_path: Path) -> None:
     }
 
 
-def test_median_of_months_summed_over_access(tmp_path: Path) -> None:
+def test_median_of_months_summed_over_access(tmp_path):
     months = {
         # From the third month of the twelve on: 10 months, of which 4 have views, median (0 + 0) / 2.
         "202204": [line("Sparse", 7)],
@@ -89,7 +90,7 @@ def test_median_of_months_summed_over_access(tmp_path: Path) -> None:
     }
 
 
-def test_without_a_record(tmp_path: Path) -> None:
+def test_without_a_record(tmp_path):
     months = {"202301": [line("A", 9), line("B", 99), line("C", 999), line("D", "0")]}
     a, b, c = (math.log(10), math.log(100), math.log(1000))
     found = run(
@@ -111,7 +112,7 @@ def test_without_a_record(tmp_path: Path) -> None:
     assert found[7] == (pytest.approx(c, abs=1e-8), "class_mean")
 
 
-def test_malformed_lines_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_malformed_lines_are_counted(tmp_path, capsys):
     broken = [
         "en.wikipedia A null desktop 5",
         line("A", "many"),
@@ -126,19 +127,19 @@ def test_malformed_lines_are_counted(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "pageviews-202301-user.bz2: 3 malformed lines of en.wikipedia" in capsys.readouterr().err
 
 
-def test_one_dump_alone(tmp_path: Path) -> None:
+def test_one_dump_alone(tmp_path):
     assert run(tmp_path, [item(2, sitelinks=9), item(1)], None, None).keys() == {1, 2}
     found = run(tmp_path, [item(1, "A"), item(2)], None, views(tmp_path, {"202301": [line("A", 4)]}))
     assert found == {1: (round(math.log(5), 9), "pageviews"), 2: (round(math.log(5), 9), "global_median")}
 
 
-def test_months_before_the_dump(tmp_path: Path) -> None:
+def test_months_before_the_dump(tmp_path):
     views(tmp_path, {})
     assert [file.name[10:16] for file in month_files(tmp_path, DAY, 12)] == MONTHS
     assert [file.name[10:16] for file in month_files(tmp_path, date(2023, 1, 1), 2)] == ["202211", "202212"]
 
 
-def test_missing_months_are_named(tmp_path: Path) -> None:
+def test_missing_months_are_named(tmp_path):
     views(tmp_path, {})
     for month in ("202204", "202301"):
         (tmp_path / f"pageviews-{month}-user.bz2").unlink()
@@ -146,13 +147,13 @@ def test_missing_months_are_named(tmp_path: Path) -> None:
         run(tmp_path, [item(1, "A")], [], tmp_path)
 
 
-def test_nobody_looked(tmp_path: Path) -> None:
+def test_nobody_looked(tmp_path):
     with pytest.raises(InputError, match="no item's English article"):
         run(tmp_path, [item(1, "A")], [], views(tmp_path, {}))
 
 
 @pytest.mark.parametrize("damage", ["truncated", "other", "empty"])
-def test_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
+def test_damaged_file_is_named(tmp_path, damage):
     views(tmp_path, {"202203": [line(f"Title_{i}", i) for i in range(5000)]})
     file = tmp_path / "pageviews-202203-user.bz2"
     whole = file.read_bytes()

@@ -1,7 +1,5 @@
 """Builds that several tests share: each is made once a test run, by the first worker that needs it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

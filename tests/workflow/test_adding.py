@@ -1,6 +1,4 @@
-"""What docs/adding.md names is enough to add a path, a key, an editing method and a product to a checkout."""
-
-from __future__ import annotations
+"""What docs/adding.md names is enough to add a path, a key, a method, a locator, a benchmark, a product."""
 
 import os
 import re
@@ -74,6 +72,40 @@ METHOD = [
     ),
 ]
 
+LOCATOR = [
+    Place(
+        "config/locators/warm.yaml",
+        "record: {title: warmth of each block, function: warm.warm}\n"
+        "keys:\n"
+        "  granularity: {description: The units., enum: [layer], default: layer}\n"
+        "  warmth: {description: How warm., type: integer, minimum: 1, default: 7}\n",
+    ),
+    Place(
+        "workflow/factdrift/evaluation/locators/warm.py",
+        "import torch\n\n\n"
+        "def warm(loaded, sentences, targets, context):\n"
+        "    return torch.ones(len(sentences), loaded.spec.layers)\n",
+    ),
+]
+
+BENCHMARK = [
+    Place(
+        "config/benchmarks/capitals.yaml",
+        "read: capitals.read\n"
+        "questions: ['results/{pair}/capitals.parquet']\n"
+        "target: results/capitals.parquet\n",
+    ),
+    Place(
+        "workflow/factdrift/evaluation/questions/capitals.py",
+        "import pyarrow.parquet as pq\n\n"
+        "from factdrift.evaluation.questions.question import Benchmark, Question\n\n\n"
+        "def read(tables):\n"
+        "    rows = pq.read_table(tables.questions[0]).to_pylist()\n"
+        "    asked = [Question(row['id'], prompt=row['prompt'], targets=(row['city'],)) for row in rows]\n"
+        "    return Benchmark('capitals', asked)\n",
+    ),
+]
+
 PRODUCT = [
     Place(
         "rules/neighbors.smk",
@@ -100,7 +132,7 @@ rule far_neighbors:
     ),
 ]
 
-ADDED = [(PATH, 3, 2), (KEY, 3, 2), (METHOD, 2, 2), (PRODUCT, 2, 2)]
+ADDED = [(PATH, 3, 2), (KEY, 3, 2), (METHOD, 2, 2), (LOCATOR, 2, 2), (BENCHMARK, 2, 2), (PRODUCT, 2, 2)]
 """What is added, in how many places and files at most."""
 
 PAIR = "results/2021-01-04_2023-02-27"
@@ -108,6 +140,8 @@ TARGETS = [
     f"{PAIR}/preprocess_report.parquet",
     "results/far_neighbors.parquet",
     "results/edit_scores.parquet",
+    "results/locate_scores.parquet",
+    "results/answer_grid.parquet",
 ]
 
 
@@ -142,11 +176,18 @@ def test_the_places_of_the_page_are_enough(checkout: Path) -> None:
         assert len({place.file for place in places}) <= most_files
     run = checkout.parent / "run"
     config = {"models": ["sample-llama"], "methods": ["none", "mine"], "mine": {"warmth": 8}}
+    config |= {"locators": ["warm"], "locate": {"hyper": {"warm": {"warmth": 9}}}}
+    config |= {"answer": {"benchmarks": ["capitals"]}}
+    capitals = run / PAIR / "capitals.parquet"
+    capitals.parent.mkdir(parents=True)
+    capitals.touch()
     said = joined(snakemake(run, *TARGETS, "--dry-run", neighbors={"reach": 5}, **config))
     planned = (
         rf"factdrift updates report .* --relations {PAIR}/context/new/relations\.parquet ",
         r"factdrift neighbors search .* --reach=5 ",
-        r"""factdrift edit run --set='{"warmth": "8"}' --method=mine """,
+        r"""factdrift evaluate --set='{"warmth": "8"}' .* --method=mine """,
+        r"""factdrift locate run .* --locator=warm --set='{"warmth": "?9"?}'""",
+        rf"factdrift evaluate .* --method=mine .* --benchmark=capitals --questions {PAIR}/capitals\.parquet ",
         rf"factdrift publish file {PAIR}/far_neighbors\.parquet results/far_neighbors\.parquet$",
     )
     for line in planned:

@@ -1,7 +1,5 @@
 """Answering in the real workflow: the jobs of a plan, and the scores of a bundled model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -16,30 +14,32 @@ def test_jobs_by_model_and_method(tmp_path: Path) -> None:
     plan = (TARGET, "--dry-run", "--quiet", "rules")
     found = jobs(snakemake(tmp_path, *plan))
     wanted = {
-        "answer_unedited": 1,
-        "answer_edited": 4,
+        "evaluate": 8,
         "edit_prefixes": 2,
+        "edit_mend": 1,
         "edit_moments": 1,
         "sample_model": 1,
     }
     wanted |= {"answer_scores": 1, "answer_report": 1, "publish": 1, "tempripple_items": 1}
     assert {rule: found[rule] for rule in wanted} == wanted
-    assert not {"edit_run", "edit_mend", "ask_chat_model"} & set(found)
+    assert "ask_chat_model" not in found
     many = {"models": ["EleutherAI/gpt-j-6b", "sample-gpt2"], "methods": ["none", "ft", "prompt"]}
     found = jobs(snakemake(tmp_path, *plan, **many, answer={"chat": True}, chat={"model": "tiny"}))
-    assert (found["answer_unedited"], found["answer_edited"], found["ask_chat_model"]) == (2, 2, 1)
+    assert (found["evaluate"], found["ask_chat_model"]) == (2 * 4, 1)
     alone = {"models": [], "answer": {"chat": True, "limit": 5}, "chat": {"model": "tiny"}}
     found = jobs(snakemake(tmp_path, *plan, **alone))
     assert found["ask_chat_model"] == found["answer_scores"] == 1
-    assert not {"answer_unedited", "answer_edited", "sample_model"} & set(found)
+    assert not {"evaluate", "sample_model"} & set(found)
 
 
 def test_without_a_model_nobody_can_be_asked(tmp_path: Path) -> None:
     said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, models=[])
     assert "models: []: there is no model" in said
     chat = {"answer": {"chat": True}, "chat": {"model": "tiny"}}
-    said = snakemake(tmp_path, "results/asof_scores.parquet", "--dry-run", fails=True, models=[], **chat)
-    assert "a chat model is asked letters only; name a model" in said
+    found = jobs(snakemake(tmp_path, "results/asof_scores.parquet", "--dry-run", models=[], **chat))
+    assert found["ask_chat_model"] == found["answer_read"] == 1
+    said = snakemake(tmp_path, "results/edit_scores.parquet", "--dry-run", fails=True, models=[], **chat)
+    assert "a chat model is asked without edits; name a model" in said
 
 
 def test_a_prompt_that_cannot_be_used_is_named(tmp_path: Path) -> None:

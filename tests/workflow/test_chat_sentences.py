@@ -1,7 +1,5 @@
 """Builds of the sample with sentences from a chat model, or with published templates."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

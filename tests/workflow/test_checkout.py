@@ -1,7 +1,5 @@
 """Runs in odd checkouts: a space in the path, a container image, hostile contacts, a hidden package."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

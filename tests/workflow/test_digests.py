@@ -1,7 +1,5 @@
 """Two small dumps of ties, doubles and edges in every variant: no product changes unseen."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dumps and page views that the workflow fetches itself, from a server on the loopback interface."""
 
-from __future__ import annotations
-
 import bz2
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Editing in the real workflow: the jobs of a plan, and the results on the bundled models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +28,15 @@ EDITED: dict[str, Any] = {"models": MODELS, "edit": {"fluency_sample": 0.1, "lim
 
 def test_jobs_by_model_method_and_shard(tmp_path: Path) -> None:
     found = jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules"))
-    wanted = {"edit_dataset": 1, "edit_align": 1, "edit_baseline": 1, "edit_prefixes": 2, "edit_mend": 1}
-    wanted |= {"edit_run": 6, "edit_scores": 1, "edit_report": 1, "publish": 1, "sample_model": 1}
+    wanted = {"edit_dataset": 1, "edit_prefixes": 2, "edit_mend": 1}
+    wanted |= {"evaluate": 7, "edit_scores": 1, "edit_report": 1, "publish": 1, "sample_model": 1}
     assert {rule: found[rule] for rule in wanted} == wanted
     many: dict[str, Any] = {"models": ["EleutherAI/gpt-j-6b@float16", "sample-gpt2"], "edit": {"shards": 3}}
     many |= {"methods": ["none", "rome", "memit"], "rome": {"covariance": False}}
     found = jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules", **many))
     # One job counts the moments of all layers of a model.
     assert found["edit_moments"] == 2
-    assert (found["edit_run"], found["edit_align"], found["sample_model"]) == (2 * 2 * 3, 2, 1)
+    assert (found["evaluate"], found["sample_model"]) == (2 * (1 + 2 * 3), 1)
     assert "edit_mend" not in found
 
 
@@ -52,7 +50,7 @@ def test_hyperparameters_are_checked_before_any_job_is_looked_for(tmp_path: Path
 def test_adapters_are_kept_of_changes_that_they_can_hold(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"methods": ["none", "rome", "prompt"], "edit": {"keep": "adapters"}}
     said = snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds", **asked)
-    assert said.count("--out-adapters=results/") == 2
+    assert said.count("--out-adapters=results/") == 3
     assert "--out-adapters=results" not in snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds")
     for change in ({"methods": ["rome", "ft_l"]}, {"rome": {"precision": "weights"}}):
         said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, **asked | change)
@@ -67,7 +65,7 @@ def test_general_ability_is_measured_where_edits_meet_or_some_are_drawn(tmp_path
     for edit in ({"regime": "sequential"}, {"ability": {"sample": 4, "text": "held.txt"}}):
         said = snakemake(tmp_path, TARGET, "--dry-run", "--printshellcmds", **given, edit=edit)
         assert jobs(said)["edit_ability"] == 1
-        assert said.count("--ability=results/") == 2
+        assert said.count("--ability=results/") == 3
     corpus = {"moments": {"corpus": ["held.txt"]}}
     said = snakemake(tmp_path, TARGET, "--dry-run", fails=True, **given, **corpus, edit=edit)
     assert "edit.ability.text: held.txt is also in moments.corpus" in said
@@ -112,8 +110,8 @@ def test_a_changed_hyperparameter_runs_that_method_again_and_nothing_else(edited
     changed = EDITED | {"rome": {"keys": "averaged"}}
     said = snakemake(edited.parent, TARGET, "--dry-run", "--quiet", "rules", **changed)
     found = jobs(said)
-    assert found["edit_run"] == 2
-    assert not {"edit_baseline", "edit_moments", "edit_mend", "sample_model"} & set(found)
+    assert found["evaluate"] == 2
+    assert not {"edit_moments", "edit_mend", "sample_model"} & set(found)
 
 
 @pytest.fixture
@@ -140,7 +138,7 @@ def test_jobs_of_a_model_that_no_entry_names(unlisted: Path) -> None:
     """The blocks whose second moments are counted follow from the model's configuration."""
     given = unlisted_config(unlisted, "none", "ft", "ft_l", "rome", "memit")
     said = snakemake(unlisted, TARGET, "--dry-run", "--printshellcmds", **given)
-    assert jobs(said)["edit_run"] == 4
+    assert jobs(said)["evaluate"] == 5
     (line,) = [line for line in said.splitlines() if line.strip().startswith("--layers")]
     assert line.split()[1:3] == ["0", "1"]
 

@@ -1,7 +1,5 @@
 """A build from single entities as of two dates, fetched from an API on the loopback interface."""
 
-from __future__ import annotations
-
 import re
 
 import pyarrow.parquet as pq

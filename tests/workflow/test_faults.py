@@ -1,7 +1,5 @@
 """Errors of a run name the file, line or key and the remedy; no unfinished output is left."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 

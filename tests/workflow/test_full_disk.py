@@ -1,7 +1,5 @@
 """A full disk: a clear message, no unfinished output, and the same results once there is room."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """Results are the same to the byte for any cores, shards, buckets, blocks and compressions."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """After SIGKILL of a job or of the whole run, in any stage, the next run keeps all finished outputs."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """KLoB built from the bundled sample by the real workflow."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
@@ -10,16 +8,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from support.digests import Check, Product
+from support.rows import rows
 from support.workflow import copied, run_here, snakemake
 
 from factdrift.klob.published import export, import_published
 
 PAIR = "2021-01-04_2023-02-27"
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    return found
 
 
 def test_every_relation_has_twenty_facts_and_there_are_two_hundred_chains(klob: Path) -> None:
@@ -30,30 +24,6 @@ def test_every_relation_has_twenty_facts_and_there_are_two_hundred_chains(klob: 
     assert len(chains) >= 200
     pairs = Counter((row["p1"], row["p2"]) for row in chains)
     assert max(pairs.values()) <= 0.1 * len(chains)
-
-
-def test_examples_are_whole(klob: Path) -> None:
-    for name, sentences in (("c", 3), ("r", 4), ("u", 1)):
-        examples = rows(klob / f"klob_{name}.parquet")
-        assert len({row["example_id"] for row in examples}) == len(examples) > 0
-        for row in examples:
-            assert len(row["sentences"]) == sentences
-            assert [one["place"] for one in row["sentences"]] == list(range(1, sentences + 1))
-            for one in row["sentences"]:
-                assert one["text_blank"] == f"{one['text']} _"
-                assert one["n_tokens"] == len(one["text_blank"].split())
-                # A label in lower case has a capital where it begins the sentence.
-                label = row["s_label"]
-                begun = one["text"][0].lower() + one["text"][1:]
-                assert name == "u" or label in one["text"] or begun.startswith(label)
-
-
-def test_lengths_of_the_random_sentences_are_those_of_their_sources(klob: Path) -> None:
-    sentences = rows(klob / PAIR / "klob" / "klob_sentences.parquet")
-    texts = {row["text"]: row["n_tokens"] for row in sentences if row["subtask"] != "u"}
-    randoms = [row for row in sentences if row["subtask"] == "u"]
-    assert Counter(row["n_tokens"] for row in randoms) == Counter(texts.values())
-    assert len({row["text"] for row in randoms}) == len(randoms)
 
 
 def test_the_metadata_count_the_examples(klob: Path) -> None:

@@ -1,7 +1,5 @@
 """A stream edited interval by interval in the real workflow: the jobs of a plan, and the bundled model."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any
@@ -25,10 +23,10 @@ GIVEN: dict[str, Any] = {
 
 def test_jobs_by_model_and_method(tmp_path: Path) -> None:
     found = jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules", **GIVEN))
-    wanted = {"stream_edits": 1, "stream_align": 1, "stream_baseline": 1, "stream_ability": 1}
-    wanted |= {"stream_run": 3, "stream_scores": 1, "stream_report": 1, "sample_model": 1}
+    wanted = {"stream_edits": 1, "stream_ability": 1}
+    wanted |= {"evaluate_stream": 4, "stream_scores": 1, "stream_report": 1, "sample_model": 1}
     assert {rule: found[rule] for rule in wanted} == wanted
-    assert not {"edit_dataset", "edit_run", "edit_moments", "edit_mend", "stream_mend"} & set(found)
+    assert not {"edit_dataset", "evaluate", "edit_moments", "edit_mend", "stream_mend"} & set(found)
     # What does not depend on the edits is that of the pair; MEND's editor must not see the stream's subjects.
     many = GIVEN | {"methods": ["none", "mend", "memit"], "edit": {"ability": {"tokens": 0}}}
     found = jobs(snakemake(tmp_path, TARGET, "--dry-run", "--quiet", "rules", **many))
@@ -37,10 +35,10 @@ def test_jobs_by_model_and_method(tmp_path: Path) -> None:
 
 
 def test_other_scores_are_not_those_of_a_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["edit", "run", "--settings", '{"regime": "stream"}', "--model", str(tmp_path)]
-    for option in ("edits", "aligned", "unaligned", "parts", "out-probes", "out-edits", "out-costs"):
+    command = ["evaluate", "--settings", '{"regime": "stream"}', "--model", str(tmp_path)]
+    for option in ("questions", "parts", "out-answers", "out-edits", "out-states", "out-run"):
         command += [f"--{option}", str(tmp_path / option)]
-    assert main([*command, "--method", "ft"]) == 1
+    assert main([*command, "--benchmark", "updates", "--method", "ft"]) == 1
     assert "scored in results/stream_scores.parquet" in capsys.readouterr().err
 
 
@@ -67,8 +65,8 @@ def test_three_intervals_on_the_bundled_model(trained: Path, tmp_path: Path, dig
     assert len(rows) == len(METHODS) * 3
     assert (folder / "edit/lifelong.svg").stat().st_size > 10_000
     assert "Nothing to be done" in snakemake(directory, TARGET, "--dry-run", **GIVEN)
-    # Another number of probes asks again; it does not make other edits, nor the baseline.
+    # Another number of probes asks again; it does not make other edits, nor ask the unedited model.
     again = GIVEN | {"edit": GIVEN["edit"] | {"stream": {"probes": 10}}}
     found = jobs(snakemake(directory, TARGET, "--dry-run", "--quiet", "rules", **again))
-    assert found["stream_run"] == 3
-    assert not {"stream_edits", "stream_align", "stream_baseline", "stream"} & set(found)
+    assert found["evaluate_stream"] == 3
+    assert not {"stream_edits", "stream"} & set(found)

@@ -1,7 +1,5 @@
 """lm-evaluation-harness on the bundled model and TempRIPPLE of the sample."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -12,6 +10,7 @@ import pytest
 from support.lm_harness import logged, run_harness, same_answers
 
 from factdrift.cli import main
+from factdrift.evaluation.scores.answers import predictions
 
 
 @pytest.mark.slow
@@ -27,10 +26,15 @@ def test_the_harness_gets_our_answers_item_by_item_on_the_bundled_model(
     line = ["answer", "lm-eval", "--questions", f"tempripple={questions}", "--prompt", "{context} {cloze}"]
     assert main([*line, "-o", str(tasks)]) == 0
     keys = {"device": "cpu", "dtype": "float32", "answer_scoring": ["loglik"], "answer_normalise": "sum"}
-    line = ["answer", "run", "--items", str(questions), "--model", str(model), "--settings", json.dumps(keys)]
-    line += ["--parts", str(tmp_path / "parts"), "--out-run", str(tmp_path / "run.json")]
-    assert main([*line, "-o", str(tmp_path / "predictions.parquet")]) == 0
-    asked = pq.read_table(tmp_path / "predictions.parquet").to_pylist()
+    given = ["--benchmark", "tempripple", "--questions", str(questions), "--model", str(model)]
+    states = [tmp_path / state for state in ("none", "context")]
+    for folder in states:
+        line = ["evaluate", *given, "--method", folder.name, "--settings", json.dumps(keys)]
+        line += ["--parts", str(folder / "parts"), "--out-run", str(folder / "run.json")]
+        line += [f"--out-{name}={folder / name}" for name in ("answers", "edits", "states")]
+        assert main(line) == 0
+    runs = [json.loads((folder / "run.json").read_text("utf-8")) for folder in states]
+    asked = predictions([folder / "answers" for folder in states], runs).to_pylist()
     moved = tmp_path / "elsewhere"
     shutil.move(tasks, moved)  # a folder of tasks names no path
     results = run_harness(model, moved, "tempripple_without,tempripple_with", tmp_path / "out")

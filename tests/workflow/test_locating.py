@@ -1,7 +1,5 @@
 """Locating in the real workflow: the jobs of a plan, and a locator from outside of the package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +23,14 @@ def test_jobs_by_model_locator_and_shard(tmp_path: Path) -> None:
     wanted = {"locate_sentences": 1, "locate_run": LOCATORS, "locate_gather": LOCATORS, "locate_scores": 1}
     wanted |= {"publish": 1, "sample_model": 1}
     assert {rule: found[rule] for rule in wanted} == wanted
-    assert "edit_run" not in found
+    assert "evaluate" not in found
     (tmp_path / "mine.py").write_text(MINE, encoding="utf-8")
     many: dict[str, Any] = {"models": ["EleutherAI/gpt-j-6b@float16", "sample-gpt2"], "locate": {"shards": 3}}
     many |= {"locators": ["causal_tracing", "mine.py:locate"]}
     found = jobs(snakemake(tmp_path, SCORES, "--dry-run", "--quiet", "rules", **many))
     assert (found["locate_run"], found["locate_gather"], found["sample_model"]) == (2 * 2 * 3, 2 * 2, 1)
     found = jobs(snakemake(tmp_path, AGAINST, "--dry-run", "--quiet", "rules", **many))
-    assert (found["locate_run"], found["locate_edit_layers"], found["locate_moments"]) == (12, 2 * 3, 2)
+    assert (found["locate_run"], found["evaluate"], found["locate_moments"]) == (12, 2 * (1 + 3), 2)
     assert "locate_sentences" not in found
 
 

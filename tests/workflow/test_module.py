@@ -1,7 +1,5 @@
 """The workflow as a module of another one, and from the place where deployment tools look for it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

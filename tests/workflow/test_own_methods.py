@@ -1,7 +1,5 @@
 """Editing methods of the user's own in the real workflow, on a random model that needs no training."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -46,7 +44,7 @@ def config(**changes: Any) -> dict[str, Any]:
 
 def test_jobs_of_own_methods(world: Path) -> None:
     found = jobs(snakemake(world, SCORES, "--dry-run", "--quiet", "rules", **config()))
-    assert (found["edit_run"], found["edit_baseline"], found.get("edit_prefixes")) == (4, 1, None)
+    assert (found["evaluate"], found.get("edit_prefixes")) == (5, None)
     wrong = config(mine={"stepz": 1})
     said = snakemake(world, "results/wfd_repl.parquet", "--dry-run", fails=True, **wrong)
     assert "configuration: mine.stepz: no such key; there are layer, lr, steps, stop_loss" in said
@@ -83,7 +81,7 @@ def test_own_methods_have_the_same_tables(world: Path) -> None:
     (world / "batched.yaml").write_text(text.replace("default: 10", "default: 11"), encoding="utf-8")
     said = snakemake(world, SCORES, "--dry-run", **config())
     found = jobs(said)
-    assert (found["edit_run"], found.get("edit_baseline"), found["edit_scores"]) == (2, None, 1)
+    assert (found["evaluate"], found["edit_scores"]) == (2, 1)
     # So is one whose file imports another one from beside it, which changes.
     snakemake(world, SCORES, **config())
     (world / "beside.py").write_text("", encoding="utf-8")
@@ -91,7 +89,7 @@ def test_own_methods_have_the_same_tables(world: Path) -> None:
     snakemake(world, SCORES, **config())
     (world / "beside.py").write_text("changed = 1\n", encoding="utf-8")
     found = jobs(snakemake(world, SCORES, "--dry-run", **config()))
-    assert (found["edit_run"], found.get("edit_baseline"), found["edit_scores"]) == (1, None, 1)
+    assert (found["evaluate"], found["edit_scores"]) == (1, 1)
     # Weights that take the place of a model's are noticed, also if they are older than all results.
     weights = world / "tiny" / "model.safetensors"
     tensors = bytearray(weights.read_bytes())
@@ -99,4 +97,4 @@ def test_own_methods_have_the_same_tables(world: Path) -> None:
     weights.write_bytes(tensors)
     os.utime(weights, (1, 1))
     found = jobs(snakemake(world, SCORES, "--dry-run", **config()))
-    assert (found["edit_run"], found["edit_baseline"], found["edit_scores"]) == (4, 1, 1)
+    assert (found["evaluate"], found["edit_scores"]) == (5, 1)

@@ -1,7 +1,5 @@
 """The page about the default build and the explorer, made by their rules, and Snakemake's own report."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A product stands in `resources/products.yaml` and in its rule, and nowhere else in the workflow."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """`snakemake results/publish/`: folders of what was built, and what makes them again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

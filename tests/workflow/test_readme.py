@@ -1,7 +1,5 @@
 """The rows and the session that the README shows are those of a build; its links are not broken."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re
@@ -59,20 +57,3 @@ def test_the_ids_of_the_terminal_session_are_wikidatas():
             }
     assert len(named) == 3
     assert named == {item: known.get(item) for item in named}
-
-
-def test_the_dictionary_names_every_column_of_the_dataset(built):
-    page = (ROOT / "docs" / "tables" / "wikifactdiff.md").read_text(encoding="utf-8")
-    named = {
-        name for line in page.splitlines() if line.startswith("|") for name in re.findall(r"`(\w+)`", line)
-    }
-    schema = pq.read_schema(built / "results" / "wikifactdiff.parquet")
-    fields = set(schema.names)
-    for column in ("objects", "neighborhood"):
-        fields |= {field.name for field in schema.field(column).type.value_type}
-    assert fields <= named
-
-
-def test_every_file_that_the_readme_links_to_exists():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert target.startswith("https://") or (ROOT / target).exists(), target

@@ -3,8 +3,6 @@
 The excerpt in tests/data is built for everybody, the larger slice where FACTDRIFT_REAL_DATA names its folder.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

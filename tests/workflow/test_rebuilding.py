@@ -1,7 +1,5 @@
 """What is made again after a change of the code: a comment nothing, a constant what it can change."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -3,8 +3,6 @@
 The Query Service knows the sample as of its later date; the API has two revisions of each of its entities.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -16,12 +14,12 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
+from support.dumps import lines
 from support.recent import database_with_articles
 from support.sparql import QueryService, query_service
 from support.wikidata_api import Wiki, serving, stored
 
 from factdrift.core.addresses import TOKEN_VARIABLE
-from factdrift.wikidata.dump import lines
 
 pytestmark = pytest.mark.slow
 

@@ -1,8 +1,6 @@
 """Months of dumps that appear on a server one by one. All are released, though refreshes are killed or ended,
 find a broken dump, or only try."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

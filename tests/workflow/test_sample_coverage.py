@@ -1,7 +1,5 @@
 """Between the default dates the bundled sample exercises every filter, rule, step and scenario."""
 
-from __future__ import annotations
-
 import csv
 
 import duckdb

@@ -1,7 +1,5 @@
 """Ids in the default build from the sample: few are made up, and the command that counts them is right."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The bundled models recall the sample's facts after training by the workflow."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A sequence of dates of the sample, as the real workflow builds it, and what it makes again."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from pathlib import Path
@@ -11,6 +9,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 from support.digests import Check
+from support.rows import rows
 from support.sequences import check_chains, check_composition
 from support.workflow import Once, copied, jobs, joined, run_here, snakemake
 
@@ -36,11 +35,6 @@ def stream(built: Path, once: Once) -> Path:
         snakemake(copied(built, directory), "results/stream.parquet", *buckets, stream=STREAM)
 
     return once("stream", make)
-
-
-def rows(path: Path, *columns: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pq.read_table(path, columns=list(columns) or None).to_pylist()
-    return found
 
 
 def triples(directory: Path, old: str, new: str) -> list[dict[str, Any]]:

@@ -1,8 +1,5 @@
 """TempRIPPLE of the bundled sample, from the facts to results/tempripple.parquet."""
 
-from __future__ import annotations
-
-import datetime
 import json
 import shutil
 import subprocess
@@ -17,9 +14,7 @@ from support.workflow import ROOT, copied, snakemake
 
 from factdrift.tempripple import immutability, timelines
 from factdrift.tempripple.examples import examples
-from factdrift.tempripple.schemas import TR_DROPPED, TR_FACTS, TR_ITEMS, TR_RELATED
 
-TABLES = {"tr_facts": TR_FACTS, "tr_related": TR_RELATED, "tr_items": TR_ITEMS, "tr_dropped": TR_DROPPED}
 PERIOD = {"window_start": "2012-01-01", "change_start": "2022-01-01", "change_end": "2023-01-01"}
 PRODUCTS = ("results/tempripple.parquet", "results/tempripple.stats.json")
 FOLDER = "results/2021-01-04_2023-02-27/tempripple"
@@ -66,65 +61,6 @@ def test_digests_of_tempripple(made: Path, digests: Check) -> None:
     digests("tempripple", made, [*tables, "results/tempripple.parquet", account])
 
 
-def test_tables_are_sorted_and_belong_together(made: Path) -> None:
-    for name, schema in TABLES.items():
-        table = pq.read_table(made / FOLDER / f"{name}.parquet")
-        assert table.schema.names == schema.names
-        key = table.to_pydict()[schema.names[0]]
-        assert key == sorted(key)
-        if name != "tr_dropped":
-            assert len(set(key)) == len(key)
-    facts = {fact["fact_id"]: fact for fact in rows(made, "tr_facts")}
-    related = {row["rel_id"]: row for row in rows(made, "tr_related")}
-    items = rows(made, "tr_items")
-    assert len(items) == len(facts) + len(related)
-    for item in items:
-        fact, row = facts[item["fact_id"]], related.get(item["rel_id"])
-        plain = (row or fact)["question"]
-        assert item["question"] == f"As of 31 December 2022, {plain[0].lower()}{plain[1:]}"
-        assert item["context"].startswith("As of 31 December 2022, the most recent ")
-        assert item["as_of"] == datetime.date(2022, 12, 31)
-        assert item["discriminates"] is (row or fact)["discriminates"]
-        asked = row["path"][-1] if row else {"x": fact["s"], "p": fact["p"]}
-        assert (item["asked_s"], item["asked_p"]) == (asked["x"], asked["p"])
-        assert item["hop"] == (row["hop"] if row else 0)
-        assert item["task"] == {"new": 1, "old": 2}[fact["role"]] + (2 if row else 0)
-        assert item["question"].endswith("?")
-        if not item["open_only"]:
-            known = set((row or fact)["known_values"])
-            wrong = set(item["option_ids"]) - {item["option_ids"][item["answer_index"]]}
-            assert len(wrong) == 3
-            assert not wrong & known
-    published = pq.read_table(made / "results" / "tempripple.parquet").to_pylist()
-    assert published == items
-
-
-def test_items_that_cannot_show_which_fact_was_used_are_marked(made: Path) -> None:
-    """Against answers compared here: an old item with the same answer as the new fact's chain, by path."""
-    facts = {fact["fact_id"]: fact for fact in rows(made, "tr_facts")}
-    new: dict[tuple, str] = {}
-    related = rows(made, "tr_related")
-
-    def chain(row: dict) -> tuple:
-        fact = facts[row["fact_id"]]
-        return fact["s"], fact["p"], *(step["p"] for step in row["path"])
-
-    for row in related:
-        if facts[row["fact_id"]]["role"] == "new":
-            new[chain(row)] = row["answer_id"]
-    old = [row for row in related if facts[row["fact_id"]]["role"] == "old"]
-    with_parallel = [row for row in old if chain(row) in new]
-    same = [row for row in with_parallel if new[chain(row)] == row["answer_id"]]
-    assert len(same) > 500
-    assert not any(row["discriminates"] for row in same)
-    assert all((row["discriminates"] is None) == (chain(row) not in new) for row in old)
-    others = [row for row in with_parallel if new[chain(row)] != row["answer_id"]]
-    assert sum(row["discriminates"] for row in others) > 0.98 * len(others)
-    stats = json.loads((made / "results" / "tempripple.stats.json").read_text())
-    counted = sum(stats["items"][f"task_4_hop_{hop}"]["discriminates"]["no"] for hop in (1, 2, 3))
-    assert counted == sum(row["discriminates"] is False for row in old)
-
-
 def test_options_are_of_the_answers_kind(made: Path) -> None:
     """Sports teams: no option plays another sport. Foundings of clubs: no option is before Christ."""
     facts = {fact["fact_id"]: fact for fact in rows(made, "tr_facts")}
@@ -160,23 +96,10 @@ def test_items_without_options_and_repeated_facts_are_counted(made: Path) -> Non
     assert "have no options and can only be asked openly" in text
 
 
-def test_a_statement_with_two_starts_is_no_immutable_fact(made: Path) -> None:
-    """Berlin as the capital of Germany, with the starts 1990-10-03 and 1994-05-07."""
-    dropped = [(row["s"], row["p"]) for row in rows(made, "tr_dropped") if row["reason"] == "bad_date"]
-    assert ("Q183", "P36") in dropped
-
-
 def test_the_page_of_examples_is_what_the_command_prints(made: Path) -> None:
     page = (ROOT / "docs" / "tempripple-examples.md").read_text(encoding="utf-8")
     printed = examples(made / "results" / "tempripple.parquet", 20, 0) + "\n"
     assert page == printed, "make it anew: factdrift tempripple examples results/tempripple.parquet"
-
-
-def test_a_known_change(made: Path) -> None:
-    of_italy = [f for f in rows(made, "tr_facts") if (f["s_label"], f["p"]) == ("Italy", "P6")]
-    ordered = sorted(of_italy, key=lambda fact: fact["ordinal"])
-    assert [fact["o_label"] for fact in ordered][:2] == ["Giorgia Meloni", "Mario Draghi"]
-    assert ordered[0]["question"] == "Who is the most recent head of government of Italy?"
 
 
 def test_statistics(made: Path) -> None:

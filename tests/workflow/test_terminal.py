@@ -1,7 +1,5 @@
 """What a run of the sample prints: progress by stage, warnings and errors whole, and a summary."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -11,12 +11,16 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from support.chat_server import ChatServer, chat_serving
-from support.questions import items, settings_with, write_tables
+from support.questions import items, write_tables
+from support.updates import edits
 
 from factdrift.cli import main
+from factdrift.core.keys import default_of
+from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.items import read_items
 
-PROMPT = settings_with().answer_prompts_letter
+PROMPT = default_of("answer.prompts.letter")
+OF_ITEMS = ("--benchmark", "tempripple", "--questions")
 
 
 def knowing(body: dict[str, Any]) -> str:
@@ -46,14 +50,14 @@ class Bench:
     def run(self, *words: str, **chat: Any) -> int:
         return main([*words, "--settings", json.dumps({**self.chat, **chat})])
 
-    def ask(self, named: Sequence[str] = (), **chat: Any) -> list[dict[str, Any]]:
-        """The predictions, by the three commands of the workflow."""
+    def ask(self, named: Sequence[str] = (), of: Sequence[str] = (), **chat: Any) -> list[dict[str, Any]]:
+        """The answers, by the three commands of the workflow."""
         requests, answers = self.folder / "requests.parquet", self.folder / "answers.parquet"
-        named = ["--items", str(self.items), "--prompt", PROMPT, *named]
+        named = [*(of or (*OF_ITEMS, str(self.items))), "--prompt", PROMPT, *named]
         assert self.run("answer", "requests", *named, "-o", str(requests), **chat) == 0
         store = ["--requests", str(requests), "--store", str(self.folder / "store"), "-o", str(answers)]
         assert self.run("chat", "ask", *store, **chat) == 0
-        output = self.folder / "predictions.parquet"
+        output = self.folder / "read.parquet"
         read = ["--answers", str(answers), "--out-run", str(self.folder / "run.json"), "-o", str(output)]
         assert self.run("answer", "read", *named, *read, **chat) == 0
         return list(pq.read_table(output).to_pylist())
@@ -61,20 +65,20 @@ class Bench:
 
 def test_letters_are_read_from_the_answers(tmp_path: Path, server: ChatServer) -> None:
     bench = Bench(tmp_path, server.url)
-    rows = {(row["condition"], row["item_id"]): row for row in bench.ask()}
+    rows = {(row["method"], row["question"]): row for row in bench.ask()}
     chosen = read_items(bench.items)
     assert len(rows) == 2 * len(chosen) == 20
     for item in chosen:
-        without, told = rows["without", item["item_id"]], rows["with", item["item_id"]]
+        without, told = rows["none", item["item_id"]], rows["context", item["item_id"]]
         assert (without["output"], without["parsed"], without["correct"]) == ("I do not know.", None, False)
         named = item["context"].rpartition(" is ")[2].removesuffix(".")
         assert told["parsed"] == (item["options"].index(named) if named in item["options"] else None)
         assert told["correct"] == (item["answer_label"] == named)
-        assert (told["model"], told["scoring"]) == ("tiny", "letter")
+        assert (told["model"], told["way"]) == ("tiny", "letter")
     about = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     assert about["served"] == ["tiny-2026-01-01"]
     assert about["answer_prompts_letter"] == PROMPT
-    assert {row["run_id"] for row in rows.values()} == {about["run_id"]}
+    assert len(about["run_id"]) == 16
 
 
 def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, server: ChatServer) -> None:
@@ -90,7 +94,7 @@ def test_some_items_of_each_task_and_number_of_hops_are_asked(tmp_path: Path, se
     assert [item for item in read_items(bench.items, 1) if item in some] == read_items(bench.items, 1)
     assert any(read_items(bench.items, 2, seed) != some for seed in range(1, 9))
     asked = bench.ask(named=("--limit", "2", "--seed", "0"))
-    assert {row["item_id"] for row in asked} == {item["item_id"] for item in some}
+    assert {row["question"] for row in asked} == {item["item_id"] for item in some}
 
 
 def test_stored_answers_are_read_again_without_a_server(tmp_path: Path, server: ChatServer) -> None:
@@ -117,7 +121,7 @@ def test_refusals_are_wrong_and_failures_do_not_count(
     assert f"{failed} of 20 requests to tiny failed and have no answer" in said
     subject = {item["item_id"]: item["s"] for item in items()}
     for row in rows:
-        match subject[row["item_id"]]:
+        match subject[row["question"]]:
             case "Q1":
                 assert (row["parsed"], row["correct"]) == (None, False)
             case "Q2":
@@ -133,7 +137,35 @@ def test_answers_to_other_questions_are_refused(
     bench.ask()
     answers = tmp_path / "answers.parquet"
     pq.write_table(pq.read_table(answers).slice(1), answers)
-    named = ["--items", str(bench.items), "--prompt", PROMPT, "--answers", str(answers)]
+    named = [
+        "--benchmark",
+        "tempripple",
+        "--questions",
+        str(bench.items),
+        "--prompt",
+        PROMPT,
+        "--answers",
+        str(answers),
+    ]
     out = ["--out-run", str(tmp_path / "r.json"), "-o", str(tmp_path / "o.parquet")]
     assert bench.run("answer", "read", *named, *out) == 1
     assert "no answers to the questions about these items" in capsys.readouterr().err
+
+
+def test_what_has_no_options_is_written(tmp_path: Path, server: ChatServer) -> None:
+    """Clozes of updates and of their neighbours, each once, without and with the new fact before them."""
+    bench, path = Bench(tmp_path, server.url), edits(tmp_path, limit=2)
+    rows = bench.ask(of=("--benchmark", "updates", "--questions", str(path)))
+    benchmark = read_edits(path)
+    own = [each for each in benchmark.questions if each.ways == ("written",)]
+    others = [each for each in benchmark.questions if each.role in ("nearest", "random")]
+    asked = Counter((row["method"], row["question"]) for row in rows)
+    assert asked == Counter((state, each.id) for state in ("none", "context") for each in (*own, *others))
+    assert {(row["way"], row["correct"], row["output"]) for row in rows} == {
+        ("written", False, "I do not know.")
+    }
+    sent = pq.read_table(tmp_path / "requests.parquet").to_pylist()
+    (told,) = [json.loads(row["body"]) for row in sent if row["request"] == f"context {own[0].id}"]
+    text = told["messages"][0]["content"]
+    assert text.startswith(f"{own[0].context.strip()}\nComplete the statement")
+    assert text.endswith(own[0].prompt)

@@ -10,15 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import ask, chance  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
-from factdrift.core.keys import read_settings  # noqa: E402
-from factdrift.evaluation.answer_schemas import CLOZES  # noqa: E402
-from factdrift.evaluation.answer_settings import Settings  # noqa: E402
-from factdrift.evaluation.questions.items import read_clozes  # noqa: E402
+from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+from factdrift.evaluation.questions.klob import read_sentences  # noqa: E402
 from factdrift.evaluation.questions.updates import EDITS  # noqa: E402
-from factdrift.evaluation.scores.clozes import ask_clozes, lines, shares  # noqa: E402
-from factdrift.evaluation.session import Job  # noqa: E402
+from factdrift.evaluation.scores.clozes import CLOZES, lines, shares, table_of  # noqa: E402
 
 
 def probe(role: str, kind: str, prompt: str, target: str) -> dict[str, Any]:
@@ -40,6 +38,7 @@ def tables(folder: Path) -> tuple[list[Path], Path]:
     rows = []
     for name, old in (("one", "Poseidonis"), ("two", None)):
         probes = [probe("update", "new", prompt, "New Orleans"), probe("nearest", "neighbor", "It is", "a")]
+        probes += [probe("update", "obsolete", prompt, old)] if old else []
         row = {"edit": name, "prompt": prompt, "target": "New Orleans", "new": "New Orleans"}
         row |= {"obsolete": old, "subject_label": "Atlantis", "probes": probes, "fluency": False}
         rows.append(dict.fromkeys(EDITS.names) | row)
@@ -48,35 +47,42 @@ def tables(folder: Path) -> tuple[list[Path], Path]:
 
 
 def test_every_sentence_is_asked_as_transformers_would(tmp_path: Path) -> None:
-    rows = read_clozes(*tables(tmp_path))
-    assert [(row["benchmark"], row["role"], row["object"]) for row in rows] == [
+    klob, edits = tables(tmp_path)
+    loaded = tiny_model("llama", dtype=torch.float32)
+    # What the model itself would write is completed; a text of more tokens than positions cannot be asked.
+    ids = loaded.tokenizer("It is", return_tensors="pt").input_ids
+    likeliest = loaded.tokenizer.decode(loaded.model(ids).logits[0, -1].argmax()).strip()
+    own = [
+        {"role": "expr", "text": text, "target_label": label}
+        for text, label in (("It is", likeliest), ("It is " * 500, "a"))
+    ]
+    example = {"example_id": "c1", "subtask": "c", "sentences": own}
+    pq.write_table(pa.Table.from_pylist([example]), tmp_path / "klob_c.parquet")
+    klob = [tmp_path / "klob_c.parquet", *klob]
+    asked = [
+        ask(loaded, read_sentences(klob), tmp_path / "k"),
+        ask(loaded, read_edits(edits), tmp_path / "u"),
+    ]
+    table = table_of([each.files.answers for each in asked], klob, edits)
+    assert table.schema.equals(CLOZES)
+    found = table.to_pylist()
+    assert [(row["benchmark"], row["role"], row["object"]) for row in found] == [
+        ("klob_c", "expr", likeliest),
+        ("klob_c", "expr", "a"),
         ("klob_r", "single", "Joe Biden"),
         ("klob_r", "chain", "Joe Biden"),
         ("wikifactdiff", "update, new", "New Orleans"),
         ("wikifactdiff", "update, old", "Poseidonis"),
         ("wikifactdiff", "update, new", "New Orleans"),
     ]
-    loaded = tiny_model("llama", dtype=torch.float32)
-    job = Job(loaded, {}, read_settings("{}", Settings, "edit"))
-    # What the model itself would write is completed; a text of more tokens than positions cannot be asked.
-    ids = loaded.tokenizer("It is", return_tensors="pt").input_ids
-    likeliest = loaded.tokenizer.decode(loaded.model(ids).logits[0, -1].argmax()).strip()
-    own = {"benchmark": "klob_c", "role": "expr", "fact": "c1"}
-    rows += [own | {"prompt": "It is", "object": likeliest}, own | {"prompt": "It is " * 500, "object": "a"}]
-    assert ask_clozes(job, rows, tmp_path / "c.parquet") == 7
-    table = pq.read_table(tmp_path / "c.parquet")
-    assert table.schema.equals(CLOZES)
-    found = table.to_pylist()
-    assert found[-1]["exact"] is None
-    assert found[-1]["reason"] == "too_long"
-    for row in found[:-1]:
+    assert (found[1]["exact"], found[1]["reason"]) == (None, "too_long")
+    for row in [found[0], *found[2:]]:
+        assert row["logprob"] == pytest.approx(chance(loaded, row["prompt"], row["object"]), abs=1e-4)
         before = loaded.tokenizer(row["prompt"]).input_ids
         whole = loaded.tokenizer(f"{row['prompt']} {row['object']}").input_ids
-        logs = loaded.model(torch.tensor([whole])).logits[0].log_softmax(-1)
-        target = list(range(len(before), len(whole)))
-        expected = torch.stack([logs[place - 1, whole[place]] for place in target]).mean().item()
-        assert row["logprob"] == pytest.approx(expected, abs=1e-4)
-        assert row["exact"] == all(int(logs[place - 1].argmax()) == whole[place] for place in target)
+        logits = loaded.model(torch.tensor([whole])).logits[0]
+        places = range(len(before), len(whole))
+        assert row["exact"] == all(int(logits[place - 1].argmax()) == whole[place] for place in places)
 
 
 def test_shares_are_by_model_benchmark_and_role() -> None:

@@ -1,42 +1,25 @@
-"""Scores of questions with a date, on predictions by hand, and the questions asked of an untrained model."""
+"""Scores of questions with a date, on answers by hand, and the questions asked of an untrained model."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.questions import write_asof
 
 from factdrift.cli import main
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.answer_schemas import PREDICTIONS
+from factdrift.evaluation.questions.prompts import cloze_of
 from factdrift.evaluation.scores.dated import DATED_SCORES
-from factdrift.evaluation.ways.prompts import cloze_of
-from factdrift.streams.asof import Chain, Value, questions
-from factdrift.streams.schemas import ASOF
-from factdrift.streams.timelines import NEVER_ENDS, Held
-from factdrift.tempripple.distractors import Instance, Pool
-
-TIMELINE = [
-    Held(1, (20110101, 20141231), (20110101, 20150101)),
-    Held(2, (20160101, 20181231), (20160101, 20181231)),
-    Held(3, (20190101, 20210104), (20190101, NEVER_ENDS)),
-]
-NAMES = {1: "Ann", 2: "Bob", 3: "Cid"}
+from factdrift.evaluation.tables import ANSWERS
 
 
 @pytest.fixture
 def items(tmp_path: Path) -> Path:
-    sentences = "The mayor of Town is ____", "The mayor of Town was ____"
-    values = {item: Value(label) for item, label in NAMES.items()}
-    chain = Chain("Q9-P6", *sentences, values, frozenset(values), TIMELINE)
-    pool = Pool([Instance(("Q104", "P6"), "Q4", "Dan", None)])
-    found = list(questions(chain, pool, [20150101, 20210104], 0))
-    write_parquet(pa.Table.from_pylist(found, ASOF), tmp_path / "asof.parquet")
-    return tmp_path / "asof.parquet"
+    return write_asof(tmp_path / "asof.parquet")
 
 
 def scores(
@@ -46,20 +29,20 @@ def scores(
 
     `without`: date -> why there is no answer.
     """
-    predictions = []
+    answers = []
     for item in pq.read_table(items).to_pylist():
         logprobs = [likely.get((item["date"], label), -9.0) for label in item["options"]]
         best = logprobs.index(max(logprobs))
         correct = best == item["answer_index"]
-        named = {"run_id": "r", "model": "m", "scoring": "loglik", "condition": "without"}
-        own = {"item_id": item["item_id"], "parsed": best, "correct": correct, "logprobs": logprobs}
+        named = {"model": "m", "way": "loglik", "method": "none", "question": item["item_id"]}
+        own = {"parsed": best, "correct": correct, "logprobs": logprobs}
         if reason := (without or {}).get(item["date"]):
             right = False if reason == "not_finite" else None
-            own = {"item_id": item["item_id"], "reason": reason, "correct": right}
-        predictions.append(named | own)
-    path, output = items.with_name("predictions.parquet"), items.with_name("scores.parquet")
-    write_parquet(pa.Table.from_pylist(predictions, PREDICTIONS), path)
-    line = ["answer", "dated-scores", "--items", str(items), "--predictions", str(path), "-o", str(output)]
+            own = {"reason": reason, "correct": right}
+        answers.append(named | own)
+    path, output = items.with_name("answers.parquet"), items.with_name("scores.parquet")
+    write_parquet(pa.Table.from_pylist(answers, ANSWERS), path)
+    line = ["answer", "dated-scores", "--items", str(items), "--answers", str(path), "-o", str(output)]
     assert main(line) == 0
     table = pq.read_table(output)
     assert table.schema.equals(DATED_SCORES)
@@ -99,18 +82,12 @@ def test_a_dated_sentence_with_a_blank_is_a_cloze():
 
 
 def test_a_model_is_asked_as_it_is_asked_tempripple(items: Path):
-    torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-    from support.tiny_models import tiny_model
+    pytest.importorskip("torch", reason="language models are installed with `make models`")
+    from support.asking import command, saved
 
-    folder = items.parent
-    loaded = tiny_model("llama", dtype=torch.float32, positions=192)
-    loaded.model.save_pretrained(folder / "model")
-    loaded.tokenizer.save_pretrained(folder / "model")
-    settings = json.dumps({"device": "cpu", "batch": 8, "answer_tokens": 2})
-    line = ["answer", "run", "--items", str(items), "--model", str(folder / "model")]
-    line += ["--settings", settings, "--parts", str(folder / "parts")]
-    line += ["--out-run", str(folder / "run.json"), "-o", str(folder / "predictions.parquet")]
-    assert main(line) == 0
-    rows = pq.read_table(folder / "predictions.parquet").to_pylist()
-    assert {row["item_id"] for row in rows} == set(pq.read_table(items)["item_id"].to_pylist())
-    assert all(len(row["logprobs"]) == 4 for row in rows if row["scoring"] == "loglik")
+    job = command(saved(items.parent / "model"), items.parent / "job", "asof", [items])
+    asked = set(pq.read_table(items)["item_id"].to_pylist())
+    for way in ("letter", "loglik"):
+        rows = [row for row in job.rows() if row["way"] == way]
+        assert {row["question"] for row in rows} == asked
+        assert all(len(row["logprobs"]) == 4 for row in rows if way == "loglik")

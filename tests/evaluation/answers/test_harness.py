@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from support.lm_harness import same_answers
-from support.questions import items, settings_with, write_tables
+from support.questions import items, write_tables
 
 from factdrift.cli import main
 from factdrift.core.errors import InputError
 from factdrift.core.owned import LIST
+from factdrift.evaluation.questions.prompts import cloze_of
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.tools.harness import QUESTIONS, Task, cloze_tasks, question_tasks, write_tasks
-from factdrift.evaluation.ways.prompts import cloze_of
 
 PROMPT = "{context} {cloze}"
 CLOZES = [
@@ -68,7 +68,8 @@ def test_the_command_needs_no_model_and_no_torch(tmp_path: Path) -> None:
     questions = write_tables(tmp_path)[0]
     probe = {"role": "update", "object": "new", "prompt": "The capital of X is", "target": "Y"}
     row = {"edit": "Q1-P36", "prompt": probe["prompt"], "target": "Y", "new": "Y", "obsolete": "Z"}
-    row |= {"subject_label": "X", "probes": [probe], "fluency": False}
+    old = probe | {"object": "obsolete", "target": "Z"}
+    row |= {"subject_label": "X", "probes": [probe, old], "fluency": False}
     edits = pa.Table.from_pylist([dict.fromkeys(EDITS.names) | row], schema=EDITS)
     pq.write_table(edits, tmp_path / "edits.parquet")
     code = (
@@ -167,15 +168,14 @@ def test_the_harness_gets_our_answers_on_an_untrained_model(
     from lm_eval import simple_evaluate
     from lm_eval.models.huggingface import HFLM
     from lm_eval.tasks import TaskManager
+    from support.asking import ask
     from support.tiny_models import tiny_model
 
-    from factdrift.evaluation.scores.clozes import ask_clozes
-    from factdrift.evaluation.session import Job
-    from factdrift.evaluation.ways.local import Asked, answers
+    from factdrift.evaluation.questions.items import of_statements, read_items
+    from factdrift.evaluation.questions.question import Benchmark, Question
+    from factdrift.evaluation.scores.answers import predictions
 
     loaded = tiny_model("llama", dtype=torch.float32, positions=192)
-    settings = settings_with(answer_scoring=["loglik"], answer_normalise="sum")
-    job = Job(loaded, {}, settings)
     rows = [dict(row) for row in CLOZES] + [completed(loaded)]
     write_tasks(
         [*question_tasks("tempripple", tmp_path / "tr_items.parquet", PROMPT), *cloze_tasks(rows)], tasks
@@ -187,12 +187,20 @@ def test_the_harness_gets_our_answers_on_an_untrained_model(
         bootstrap_iters=0,
     )
     found = {name: {row["doc"]["id"]: row for row in rows} for name, rows in done["samples"].items()}
-    chosen = [item for item in items() if not item["open_only"]]
-    for condition in ("without", "with"):
-        asked = [Asked(item, condition, item["context"] * (condition == "with")) for item in chosen]
-        assert same_answers(answers(job, settings, asked), found, condition) == len(chosen)
-    ask_clozes(job, rows, tmp_path / "clozes.parquet")
-    ours = read(tmp_path, "clozes")
+    ripple, given = of_statements(read_items(tmp_path / "tr_items.parquet")), {"answer_normalise": "sum"}
+    for condition, state in (("without", "none"), ("with", "context")):
+        told = ask(loaded, ripple, tmp_path / state, state, answer_scoring=["loglik"], **given)
+        asked = predictions([told.files.answers], [given]).to_pylist()
+        assert same_answers(asked, found, condition) == len(ripple.questions)
+    clozes = [
+        Question(str(place), prompt=row["prompt"], targets=(row["object"],)) for place, row in enumerate(rows)
+    ]
+    answers = ask(loaded, Benchmark("klob", clozes), tmp_path / "clozes").answers
+    of_place = {row["question"]: row for row in answers}
+    ours = [
+        row | {"logprob": of_place[str(place)]["logprobs"][0], "exact": of_place[str(place)]["exact"][0]}
+        for place, row in enumerate(rows)
+    ]
     assert {row["exact"] for row in ours} == {True, False}
     for row in ours:
         theirs = found["wikifactdiff_" + row["role"].replace(", ", "_")][row["fact"]]

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.questions import settings_with
 
 from factdrift.core.errors import InputError
 from factdrift.core.keys import read_settings
-from factdrift.evaluation.answer_settings import Settings
-from factdrift.evaluation.ways.prompts import cloze_of, filled, parsed
+from factdrift.evaluation.questions.prompts import cloze_of, filled, parsed
+from factdrift.evaluation.questions.question import Question
+from factdrift.evaluation.settings import Settings
 
-ITEM = {"question": "Who was the previous mayor of {options}?", "options": ["Ann", "Bo {cloze}", "C", "D. E"]}
+WORDS = "Who was the previous mayor of {options}?"
+ITEM = Question("i", words=WORDS, targets=("Ann", "Bo {cloze}", "C", "D. E"))
 LISTED = "A. Ann\nB. Bo {cloze}\nC. C\nD. D. E"
 
 
 def test_the_default_prompts() -> None:
-    settings = settings_with()
+    settings = read_settings("{}", Settings, "edit")
     told = filled(settings.answer_prompts_letter, ITEM, "It is so.")
-    asked = "Who was the previous mayor of {options}?"
-    end = f"{asked}\n{LISTED}\nAnswer with the letter A, B, C or D only.\nAnswer:"
+    end = f"{WORDS}\n{LISTED}\nAnswer with the letter A, B, C or D only.\nAnswer:"
     assert told == f"It is so.\n{end}"
     assert filled(settings.answer_prompts_letter, ITEM) == end
     assert filled(settings.answer_prompts_loglik, ITEM, "It is so.") == (

@@ -14,27 +14,30 @@ import pytest
 from support.questions import facts, items
 
 from factdrift.cli import main
-from factdrift.evaluation.answer_jobs import Scores
-from factdrift.evaluation.answer_schemas import PREDICTIONS, SCORES
 from factdrift.evaluation.scores.answer_figure import draw
 from factdrift.evaluation.scores.answer_table import by_hop, by_task, p_value, read_scores, write_csv
+from factdrift.evaluation.scores.answers import SCORES
+from factdrift.evaluation.scores.jobs import AnswerScores
+from factdrift.evaluation.tables import ANSWERS
 from factdrift.tempripple.metrics import clustered_interval, mcnemar, wilson
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, write_rows
 
 Row = dict[str, Any]
+METHODS = {"without": "none", "with": "context"}
+"""Condition -> state."""
 
 
 def predicted(
     model: str, condition: str, asked: list[Row], choose: Any, scoring: str = "letter"
 ) -> list[Row]:
-    """A row of PREDICTIONS for each item with options; `choose(item)` is the option, None, or a reason."""
+    """A row of ANSWERS for each item with options; `choose(item)` is the option, None, or a reason."""
     rows = []
     for item in asked:
         choice = None if item["open_only"] else choose(item)
         if item["open_only"]:
             continue
-        row = {"run_id": "r", "model": model, "scoring": scoring, "condition": condition}
-        row["item_id"] = item["item_id"]
+        row = {"model": model, "way": scoring, "method": METHODS.get(condition, condition)}
+        row |= {"benchmark": "tempripple", "question": item["item_id"]}
         if isinstance(choice, str):
             row["reason"] = choice
         else:
@@ -66,13 +69,13 @@ class Scored:
         write_rows(asked, TR_ITEMS, folder / "items.parquet")
         write_rows(dated, TR_FACTS, folder / "facts.parquet")
         path = folder / "one.parquet"
-        pq.write_table(pa.Table.from_pylist(rows, schema=PREDICTIONS), path)
+        pq.write_table(pa.Table.from_pylist(rows, schema=ANSWERS), path)
         self.scores, self.tests = folder / "scores.parquet", folder / "tests.json"
-        Scores(
+        AnswerScores(
             items_=folder / "items.parquet",
             facts=folder / "facts.parquet",
-            predictions=(path,),
-            runs=("[]",),
+            answers=(path,),
+            runs=('{"run_id": "r"}',),
             cutoffs=json.dumps(cutoffs or {}),
             strict=False,
             draws=200,
@@ -209,15 +212,13 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Scored:
     for scoring in ("letter", "loglik"):
         rows += predicted("m", "without", items(), wrong, scoring)
         rows += predicted("m", "with", items(), right, scoring)
-        rows += predicted(
-            "m", "edited-rome", items(), lambda item: right(item) if item["hop"] else None, scoring
-        )
+        rows += predicted("m", "rome", items(), lambda item: right(item) if item["hop"] else None, scoring)
     return Scored(tmp_path_factory.mktemp("three"), rows, items(), facts())
 
 
 def test_the_table_says_which_conditions_have_fewer_items(tmp_path: Path) -> None:
     rows = predicted("m", "without", items(), right)
-    rows += predicted("m", "edited-rome", items(), lambda item: "edit_failed" if item["hop"] else right(item))
+    rows += predicted("m", "rome", items(), lambda item: "edit_failed" if item["hop"] else right(item))
     scored = Scored(tmp_path, rows, items(), facts())
     lines = list(by_task(read_scores(scored.scores, scored.tests)))
     assert "w/o ctx: n (items/asked facts): 3/3, 2/2, 3/3, 2/2" in lines
@@ -262,7 +263,7 @@ def test_p_values_are_short() -> None:
 def test_the_commands_write_the_same(three: Scored, tmp_path: Path) -> None:
     folder = three.folder
     (folder / "run.json").write_text("{}", encoding="utf-8")
-    named = {"--items": "items.parquet", "--facts": "facts.parquet", "--predictions": "one.parquet"}
+    named = {"--items": "items.parquet", "--facts": "facts.parquet", "--answers": "one.parquet"}
     options = [word for option, name in named.items() for word in (option, str(folder / name))]
     options += ["--runs", str(folder / "run.json"), "--draws", "200", "-o", str(tmp_path / "scores.parquet")]
     for name, file in (("predictions", "all.parquet"), ("runs", "runs.json"), ("tests", "tests.json")):

@@ -13,39 +13,25 @@ from factdrift.klob.schemas import SUBTASK
 
 PEOPLE = ("Marta Kowalska", "Joe Biden", "Zoë Müller", "Atlantis", "New Orleans", "Kowalska")
 TEXTS = ("The mother of {} is", "{} lives in the", "Because of {} the capital is")
+RANDOM = ("government", "lives", "Because", "sea", "the", "baker", "is")
 ANSWERS = ("Marta", "Joe", "Poseidonis")
 
 
 def example(subtask: str, number: int, subject: str, sentences: list[dict[str, Any]]) -> dict[str, Any]:
-    known = {"example_id": f"{subtask}{number}", "subtask": subtask, "sentences": sentences}
+    found = dict.fromkeys(SUBTASK.names)
+    found |= {"example_id": f"{subtask}{number}", "subtask": subtask, "sentences": sentences}
     if subtask != "u":
-        known |= {
-            "s": f"Q{number}",
-            "p1": "P1",
-            "o1": "Q9",
-            "s_label": subject,
-            "o1_label": ANSWERS[number % 3],
-        }
-        known |= {"p2": "P2", "o2": "Q8"} if subtask == "r" else {}
-    return dict.fromkeys(SUBTASK.names) | known
+        found |= {"s": f"Q{number}", "p1": "P1", "o1": "Q9", "s_label": subject}
+        found["o1_label"] = ANSWERS[number % 3]
+    return found | ({"p2": "P2", "o2": "Q8"} if subtask == "r" else {})
 
 
 def sentence(
     name: str, role: str, place: int, text: str, answer: str | None, source: str | None = None
 ) -> dict[str, Any]:
-    return {
-        "sentence_id": name,
-        "role": role,
-        "place": place,
-        "template_id": f"t{place}",
-        "text": text,
-        "text_blank": f"{text} _",
-        "n_tokens": len(text.split()) + 1,
-        "target_id": None,
-        "target_label": answer,
-        "target_aliases": [],
-        "source_sentence_id": source,
-    }
+    found: dict[str, Any] = {"sentence_id": name, "role": role, "place": place, "template_id": f"t{place}"}
+    found |= {"text": text, "text_blank": f"{text} _", "n_tokens": len(text.split()) + 1, "target_id": None}
+    return found | {"target_label": answer, "target_aliases": [], "source_sentence_id": source}
 
 
 @pytest.fixture(scope="session")
@@ -65,9 +51,7 @@ def klob(tmp_path_factory: pytest.TempPathFactory) -> Path:
             chain = sentence(f"r{number}.4", "chain", 4, f"The head of the mother of {subject} is", "sea")
             tables["r"].append(example("r", number, subject, [*own, chain]))
         for one in singles:
-            words = " ".join(
-                ("government", "lives", "Because", "sea", "the", "baker", "is")[: len(one["text"].split())]
-            )
+            words = " ".join(RANDOM[: len(one["text"].split())])
             random = sentence(f"u{one['sentence_id']}", "random", 1, words, None, one["sentence_id"])
             tables["u"].append(example("u", 10 * number + one["place"], "", [random]))
     for name, rows in tables.items():

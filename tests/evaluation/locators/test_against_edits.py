@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from factdrift.core.errors import CannotEdit, InputError
-from factdrift.evaluation.blocks import hyper_at, named
+from factdrift.core.errors import InputError
+from factdrift.evaluation.methods.blocks import hyper_at, named
 from factdrift.evaluation.scores.against_edits import (
     METRICS,
     VS_EDIT,
@@ -151,74 +151,59 @@ def test_methods_that_made_no_edit_at_a_block_are_named() -> None:
     ]
 
 
-def write_rome_layers(loaded: Any, artefacts: Any, folder: Path, strict: bool = False) -> tuple[Any, Any]:
-    """Two edits of ROME at every block, as tables in a folder; returns the updates and their sentences."""
+def at_every_block(loaded: Any, artefacts: Any, out: Path) -> Any:
+    """What two edits of ROME at every block give."""
+    from support.asking import settings_with
     from support.tiny_edits import EDITS, SETTINGS
 
-    from factdrift.evaluation.layers import write_layers
-    from factdrift.evaluation.locate_jobs import EditLayers
     from factdrift.evaluation.methods.interface import Prepared
-    from factdrift.evaluation.questions.probes import Update
-    from factdrift.evaluation.session import Job
-    from factdrift.evaluation.settings import Settings
-    from factdrift.models.alignment import align
+    from factdrift.evaluation.questions.question import Benchmark, Question
+    from factdrift.evaluation.run import Files, Run, evaluate
+    from factdrift.evaluation.session import Session
+    from factdrift.evaluation.states.telling import Telling
 
-    updates = [
-        Update(
-            edit,
-            {"edit": edit.id, "fluency": False, "prompt": edit.prompt, "target": edit.target}
-            | {"probes": [{"role": "update", "object": "new", "prompt": edit.prompt, "target": edit.target}]},
-        )
+    questions = [
+        Question(f"{edit.id}#0", edit.id, "update", prompt=edit.prompt, targets=(edit.target,))
         for edit in EDITS[:2]
     ]
-    pairs = [(one.edit.prompt, target) for one in updates for target in ("", one.edit.target)]
-    sentences = {pair: align(loaded.tokenizer, *pair) for pair in pairs}
-    settings = Settings(
-        device="cpu", gpus=1, dtype="float64", batch=1, budget=512, length=20, regime="independent", group=1
-    )
-    command = EditLayers(
-        edits=folder / "edits.parquet",
-        aligned=folder / "aligned.parquet",
-        unaligned=folder / "unaligned.parquet",
-        model="tiny",
-        trust_remote_code=False,
-        template="none",
-        settings=settings,
-        method="rome",
-        set=dict(SETTINGS["rome"]),
-        strict=strict,
-        parts=folder / "parts",
-        out_probes=folder / "probes.parquet",
-        out_edits=folder / "edits.parquet",
-    )
-    write_layers(command, Job(loaded, sentences, settings), updates, lambda hyper: Prepared(hyper, artefacts))
-    return updates, sentences
+    tellings = [
+        Telling(
+            Prepared(hyper_at("rome", "tiny", SETTINGS["rome"], layer), artefacts),
+            "independent",
+            named("rome", layer),
+        )
+        for layer in range(3)
+    ]
+    session = Session(loaded, settings_with(batch=1))
+    files = Files.under(out, "run")
+    evaluate(Run.of(session, Benchmark("updates", questions, EDITS[:2]), tellings, 0), files)
+    assert not files.parts.exists()
+    return files
 
 
 def test_edits_at_every_block(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
-    from support.tiny_edits import SETTINGS, tiny_artefacts
+    from support.asking import chance
+    from support.tiny_edits import EDITS, SETTINGS, tiny_artefacts
     from support.tiny_models import tiny_model
 
     from factdrift.evaluation.methods.registry import method_of
     from factdrift.models.deltas import applied
-    from factdrift.models.scoring import score
 
     loaded = tiny_model("gpt2")
     found = tiny_artefacts(loaded)
-    updates, sentences = write_rome_layers(loaded, found, tmp_path)
-    probes = pq.read_table(tmp_path / "probes.parquet").to_pylist()
-    assert [row["method"] for row in probes] == [named("rome", layer) for layer in range(3) for _ in range(2)]
-    assert len(pq.read_table(tmp_path / "edits.parquet")) == 6
-    assert not (tmp_path / "parts").exists()
+    files = at_every_block(loaded, found, tmp_path)
+    rows = pq.read_table(files.answers).to_pylist()
+    assert [row["method"] for row in rows] == [named("rome", layer) for layer in range(3) for _ in range(2)]
+    assert len(pq.read_table(files.edits)) == 6
     for layer in range(3):
-        edit = updates[1].edit
+        edit = EDITS[1]
         hyper = hyper_at("rome", "tiny", SETTINGS["rome"], layer)
         made = method_of(hyper)(loaded, [edit], hyper, found)
         with applied(loaded.model, made.deltas, 0), torch.no_grad():
-            alone = score(loaded, [sentences[edit.prompt, edit.target]]).logprob[0]
-        (row,) = [row for row in probes if (row["method"], row["edit"]) == (named("rome", layer), edit.id)]
-        assert row["logprob"] == pytest.approx(alone, rel=1e-6)
+            alone = chance(loaded, edit.prompt, edit.target)
+        (row,) = [row for row in rows if (row["method"], row["edit"]) == (named("rome", layer), edit.id)]
+        assert row["logprobs"] == pytest.approx([alone], rel=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:second moments")
@@ -233,10 +218,8 @@ def test_a_block_that_the_method_cannot_edit_is_skipped(
 
     loaded = tiny_model("qwen3_moe", mlp_only_layers=[1])
     artefacts = Artefacts(prefixes=("",), moments=count_moments(loaded, [1], TEXT, ridge=1e-3))
-    write_rome_layers(loaded, artefacts, tmp_path)
-    probes = pq.read_table(tmp_path / "probes.parquet").to_pylist()
-    assert [row["method"] for row in probes] == ["rome@1", "rome@1"]
+    files = at_every_block(loaded, artefacts, tmp_path)
+    assert pq.read_table(files.answers)["method"].to_pylist() == ["rome@1", "rome@1"]
     said = capsys.readouterr().out
-    assert said.count("skipped: methods: rome on tiny-qwen3_moe: mixture of experts") == 2
-    with pytest.raises(CannotEdit, match="block 0 of the family qwen3_moe"):
-        write_rome_layers(loaded, artefacts, tmp_path / "strict", strict=True)
+    assert said.count("tiny-qwen3_moe: mixture of experts") == 2
+    assert said.count("rome@0 on tiny-qwen3_moe: skipped") == 1

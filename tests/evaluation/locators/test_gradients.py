@@ -12,25 +12,27 @@ from support.tiny_sentences import context, sentences, targets  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.locators.interface import at, positions  # noqa: E402
-from factdrift.evaluation.locators.methods.causal_tracing import noise_of, trace  # noqa: E402
-from factdrift.evaluation.locators.methods.gradients import (  # noqa: E402
+from factdrift.evaluation.locators.causal_tracing import noise_of, trace  # noqa: E402
+from factdrift.evaluation.locators.gradients import (  # noqa: E402
     activation,
     attribution_patching,
     gradient_x_input,
     gradients,
 )
-from factdrift.evaluation.locators.methods.knowledge_neurons import (  # noqa: E402
+from factdrift.evaluation.locators.interface import at, positions  # noqa: E402
+from factdrift.evaluation.locators.knowledge_neurons import (  # noqa: E402
     integrated_gradients,
     knowledge_neurons,
     nodes,
     refined,
 )
 from factdrift.evaluation.locators.prompts import Sentence  # noqa: E402
-from factdrift.evaluation.locators.units import GRANULARITIES, number_of_units, seen, summed  # noqa: E402
+from factdrift.evaluation.locators.record import records  # noqa: E402
+from factdrift.evaluation.locators.units import per_layer, seen, summed  # noqa: E402
 from factdrift.models.hooks import hooked, hooked_before  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
+GRANULARITIES = records()["activation"].units
 EXACT = ("gpt2", "gpt_neox")
 """Families that compute in float64 throughout; RMSNorm of transformers computes in float32."""
 
@@ -91,11 +93,10 @@ def test_units_that_not_all_blocks_have_are_refused(family: str, granularity: st
 def test_units_are_numbered_block_by_block(family: str, granularity: str) -> None:
     loaded = tiny_model(family)
     of = sentences()[:2]
-    values: dict[int, Tensor] = {}
-    with seen(loaded, granularity, values.__setitem__):
+    with seen(loaded, granularity) as values:
         loaded.model(torch.tensor([of[0].ids]))
-    flat = summed(loaded, granularity, [values[index][:, -1] for index in range(len(values))])
-    assert flat.shape == (1, number_of_units(loaded, granularity))
+    flat = summed(loaded, granularity, [value[:, -1] for value in values])
+    assert flat.shape == (1, loaded.spec.layers * per_layer(loaded, granularity))
     each = flat.shape[1] // loaded.spec.layers
     spec, layer = loaded.spec, 2
     wanted: dict[str, Tensor] = {}
@@ -131,7 +132,7 @@ def test_one_by_one_is_as_batched(method, granularity: str) -> None:  # type: ig
         given = context(name, **changes)
         together = method(loaded, of, targets(of), given)
         alone = [method(loaded, [one], one.answer[:1], given)[0] for one in of]
-        assert together.shape == (len(of), number_of_units(loaded, granularity))
+        assert together.shape == (len(of), loaded.spec.layers * per_layer(loaded, granularity))
         assert torch.allclose(together, torch.stack(alone), rtol=1e-9, atol=1e-15)
         assert together.abs().sum() > 0
 
@@ -157,37 +158,6 @@ def test_only_the_chosen_tokens_are_added() -> None:
     """One row with one token, one with two."""
     values = torch.arange(24.0).reshape(2, 4, 3)
     assert torch.equal(at(values, [[1], [0, 3]]), torch.stack([values[0, 1], values[1, 0] + values[1, 3]]))
-
-
-@pytest.mark.parametrize(("rule", "order"), [("midpoint", 2), ("paper", 1), ("eleuther", 1)])
-@pytest.mark.parametrize("family", ["gpt2", "llama"])
-def test_integrated_gradients_are_complete_to_the_order_of_the_step(
-    family: str, rule: str, order: int
-) -> None:
-    """The sum over the neurons of a block is the probability minus that with the block's neurons at zero."""
-    loaded = tiny_model(family)
-    of = sentences()
-    whole = torch.tensor([chance(loaded, one) for one in of], dtype=torch.float64)
-    errors = []
-    for steps in (20, 40):
-        found = integrated_gradients(loaded, of, targets(of), steps, rule).sum(2)
-        worst = 0.0
-        for layer in range(loaded.spec.layers):
-            empty = []
-            for one in of:
-
-                def zero(taken: Tensor, last: int = one.last) -> Tensor:
-                    changed = taken.clone()
-                    changed[:, last] = 0
-                    return changed
-
-                with hooked_before(loaded.model, {loaded.spec.module(layer, loaded.spec.down): zero}):
-                    empty.append(chance(loaded, one))
-            gap = whole - torch.tensor(empty, dtype=torch.float64)
-            worst = max(worst, ((found[:, layer] - gap).abs() / gap.abs().max()).max().item())
-        errors.append(worst)
-    assert errors[0] < (0.01 if order == 2 else 0.3)
-    assert errors[1] < errors[0] / (3 if order == 2 else 1.6)
 
 
 def test_the_rules_of_the_integral() -> None:

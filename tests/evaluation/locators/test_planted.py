@@ -12,8 +12,8 @@ from support.tiny_sentences import context, row, sentences, targets  # noqa: E40
 from torch import Tensor  # noqa: E402
 
 from factdrift.core.paths import LOCATORS  # noqa: E402
-from factdrift.evaluation.locators.methods.registry import locator_of  # noqa: E402
 from factdrift.evaluation.locators.prompts import Sentence, tokenized  # noqa: E402
+from factdrift.evaluation.locators.record import locator_of  # noqa: E402
 from factdrift.models.families import ModelSpec  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
@@ -42,7 +42,6 @@ def planted() -> tuple[Loaded, list[Sentence]]:
     """GPT-2 in which neuron NEURON of block LAYER alone knows what follows "Atlantis"."""
     tokenizer = tiny_tokenizer()
     found = tokenized(tokenizer, row("x", "x", "The capital is of Atlantis", "Atlantis", "Poseidonis"), 96)
-    assert isinstance(found, Sentence)
     loaded = tiny_model("gpt2")
     with torch.no_grad():
         parameters: dict[str, Any] = dict(loaded.model.named_parameters())

@@ -9,7 +9,7 @@ from support.tiny_models import tiny_model  # noqa: E402
 from support.tiny_sentences import context, sentences, targets  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.evaluation.locators.methods.projections import _jaccard, projections  # noqa: E402
+from factdrift.evaluation.locators.projections import _jaccard, projections  # noqa: E402
 from factdrift.models.fork import unembedded  # noqa: E402
 from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402

@@ -11,26 +11,31 @@ import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import command, scoring  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
+from support.workflow import ROOT  # noqa: E402
 
 from factdrift.cli import main  # noqa: E402
 from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.core.owned import LIST  # noqa: E402
-from factdrift.core.paths import LOCATORS as FILES  # noqa: E402
 from factdrift.evaluation.locators import run as running  # noqa: E402
 from factdrift.evaluation.locators.choose import write_examples  # noqa: E402
-from factdrift.evaluation.locators.gather import gather, skipped  # noqa: E402
-from factdrift.evaluation.locators.methods.registry import locator_of  # noqa: E402
+from factdrift.evaluation.locators.gather import (  # noqa: E402
+    LOCATED,
+    gather,
+    skipped,
+)
+from factdrift.evaluation.locators.jobs import Settings  # noqa: E402
+from factdrift.evaluation.locators.own import found_of  # noqa: E402
 from factdrift.evaluation.locators.plan import Entry, entry  # noqa: E402
 from factdrift.evaluation.locators.prompts import SENTENCES, read_sentences  # noqa: E402
 from factdrift.evaluation.locators.report import draw, lines  # noqa: E402
 from factdrift.evaluation.locators.run import make_job, write_located  # noqa: E402
-from factdrift.evaluation.locators.schemas import LOCATED  # noqa: E402
-from factdrift.evaluation.locators.settings import PART, Settings  # noqa: E402
 from factdrift.evaluation.locators.table import SCORES, compare, groups_of, write_table  # noqa: E402
 from factdrift.klob.scoring.examples import read_examples  # noqa: E402
 from factdrift.klob.scoring.locator import read_scores  # noqa: E402
+from factdrift.models.hooks import hooked  # noqa: E402
 from factdrift.models.loaded import Loaded  # noqa: E402
 
 OWN = '''
@@ -49,26 +54,9 @@ def listed(model, sentences, targets):
         "granularity": "layer", "units": 3, "top": (-full).argsort(1, kind="stable"),
         "mean": full.mean(1), "sd": full.std(1),
     }
-
-def wrong(model, sentences, targets):
-    return {"granularity": "layer", "scores": torch.zeros(1, 3)}
-
-def words(model, sentences, targets):
-    return {"granularity": "layer", "scores": [["high", "low", "low"]] * len(sentences)}
-
-def ragged(model, sentences, targets):
-    return {"granularity": "layer", "scores": [[1.0]] + [[1.0, 2.0]] * (len(sentences) - 1)}
-
-def fractions(model, sentences, targets):
-    rows = len(sentences)
-    return {
-        "granularity": "layer", "units": 3, "top": [[0.5, 1.0, 2.0]] * rows,
-        "mean": [0.0] * rows, "sd": [1.0] * rows,
-    }
-
-def no_dict(model, sentences, targets):
-    return torch.zeros(len(sentences), 3)
 '''
+FILES = {"scores.json", "sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"}
+"""What the rule says it makes."""
 CHANGES: dict[str, dict[str, Any]] = {
     "causal_tracing": {"samples": 2},
     "attribution_patching": {"samples": 2},
@@ -77,7 +65,9 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 def settings(**given: Any) -> Settings:
-    return read_settings(json.dumps({"edit_device": "cpu", "k": [1, 20], "seed": 1} | given), Settings, PART)
+    return read_settings(
+        json.dumps({"edit_device": "cpu", "k": [1, 20], "seed": 1} | given), Settings, "locate"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -117,29 +107,13 @@ def test_shards_and_checkpoints_change_no_byte(
     whole = made(loaded, sentences, tmp_path / "whole", name, budget=300)
     parts = made(loaded, sentences, tmp_path / "parts", name, shards=3, budget=300, batch=1)
     assert bytes_of(whole) == bytes_of(parts)
-    assert set(bytes_of(whole)) == {
-        "scores.json", "sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"
-    }  # fmt: skip
-
-
-def test_another_budget_gives_the_same_units(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
-    first, second = (
-        read_scores(made(loaded, sentences, tmp_path / str(budget), "attribution_patching", budget=budget))
-        for budget in (1, 8192)
-    )
-    assert first.top is not None
-    assert first.mean is not None
-    # RMSNorm computes in float32, so near ties may swap.
-    same = np.mean([len(set(a) & set(b)) / len(a) for a, b in zip(first.top, second.top, strict=True)])
-    assert same > 0.95
-    assert np.allclose(first.mean, second.mean, rtol=1e-3, atol=1e-9)
+    assert set(bytes_of(whole)) == FILES
 
 
 def test_every_locator_gives_a_folder_that_the_scorer_takes(
     loaded: Loaded, sentences: Path, tmp_path: Path
 ) -> None:
     """And one table of all, compared in groups, with the reference locators of each."""
-    assert all(callable(locator_of(file.stem)) for file in FILES.glob("*.yaml"))
     names = ["causal_tracing", "attribution_patching", "attribution_patching_heads", "knowledge_neurons"]
     names += ["gradient_x_input", "activation", "pmet_cosine", "pmet_probability", "rome_layer"]
     folders = [made(loaded, sentences, tmp_path / name, name) for name in names]
@@ -150,29 +124,25 @@ def test_every_locator_gives_a_folder_that_the_scorer_takes(
     subtasks = {name: read_examples(sentences.parent / f"klob_{name}.parquet", name) for name in "cru"}
     found = compare(folders, subtasks, [1, 20], tmp_path, 0)
     rows = write_table(found, tmp_path / "scores.parquet")
-    table = pq.read_table(tmp_path / "scores.parquet")
-    assert table.schema.equals(SCORES)
+    table = pq.read_table(tmp_path / "scores.parquet", schema=SCORES)
     assert len(table) == rows
     frame = table.to_pandas()
     references = {"random", "oracle", "constant", "mostly_constant", "lexical"}
     assert set(frame[frame["kind"] == "reference"]["locator"]) == references
-    main = frame[(frame["measure"] == "rsim") & (frame["population"] == "all") & frame["relation"].isna()]
-    oracle = main[
-        (main["locator"] == "oracle") & (main["granularity"] == "neuron") & (main["subtask"] == "c")
-    ]
-    assert oracle["value"].tolist() == [1, 1]
+    main = frame.query("measure == 'rsim' and population == 'all' and relation.isna()")
     assert set(main["locator"]) == {*names, *references}
-    known = frame[(frame["measure"] == "known") & (frame["locator"] == "activation")]
+    oracle = main.query("locator == 'oracle' and granularity == 'neuron' and subtask == 'c'")
+    assert oracle["value"].tolist() == [1, 1]
+    known = frame.query("measure == 'known' and locator == 'activation'")
     assert known["subtask"].tolist() == ["c", "r"]
-    assert json.loads(frame[frame["locator"] == "causal_tracing"]["hyper"].iloc[0])["samples"] == 2
+    assert json.loads(frame.query("locator == 'causal_tracing'")["hyper"].iloc[0])["samples"] == 2
+    controls = frame.query("measure == 'rsim' and population == 'permuted' and subtask == 'c' and k == 1")
+    high = set(controls[controls["value"] > 0.1]["locator"]) & set(names)
     for subtask in "cru":
         text = "\n".join(lines(found, subtask, 1.0))
         assert all(name in text for name in names)
         if subtask == "c":
             assert text.count("above permuted  ") == 4
-            control = frame[(frame["measure"] == "rsim") & (frame["population"] == "permuted")]
-            control = control[(control["subtask"] == "c") & (control["k"] == 1) & (control["value"] > 0.1)]
-            high = set(control["locator"]) & set(names)
             said = [line for line in text.splitlines() if line.startswith("RSim of permuted sentences")]
             assert {name for line in said for name in line.partition(": ")[2].split(", ")} == high
         draw(found, subtask, [tmp_path / f"{subtask}.svg"])
@@ -237,39 +207,53 @@ def test_own_functions(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
     known = pq.read_table(found[0] / "known.parquet").to_pylist()
     assert len(known[0]["layers"]) == 3
     assert pq.read_table(found[1] / "known.parquet")["layers"].null_count == len(known)
-    for name, said in (
-        ("wrong", "scores have shape"),
-        ("words", r"scores has the type <U4; numbers are expected"),
-        ("ragged", "scores cannot be read as an array"),
-        ("fractions", "top has the type float64; numbers of units are expected"),
-        ("no_dict", "must return a dict"),
-        ("none", "no function"),
-    ):
-        with pytest.raises(InputError, match=said):
-            made(loaded, sentences, tmp_path / name, f"{own}:{name}")
+    with pytest.raises(InputError, match="no function none"):
+        made(loaded, sentences, tmp_path / "none", f"{own}:none")
+
+
+LISTED = {"granularity": "layer", "units": 3, "top": [[0], [2]], "mean": [1.0, 1.0], "sd": [0.0, 0.5]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (np.zeros((2, 3)), "must return a dict with .*; it returned ndarray"),
+        ({}, "it returned dict"),
+        ({"scores": [[1.0]] * 2}, "it returned a dict with scores"),
+        ({"granularity": "word", "scores": [[1.0]] * 2}, "granularity: 'word' is none of weight, neuron"),
+        ({"granularity": "layer", "scores": [[1.0]]}, r"scores have shape \(1, 1\); 2 sentences x units"),
+        ({"granularity": "layer", "scores": [["high"]] * 2}, "scores has the type <U4; numbers are expected"),
+        ({"granularity": "layer", "scores": [[1.0], [1.0, 2.0]]}, "scores cannot be read as an array"),
+        ({"granularity": "layer", "units": 3}, "top, mean, sd are missing"),
+        (LISTED | {"units": True}, "units is True; the number of units"),
+        (LISTED | {"top": [[0.5], [1.0]]}, "top has the type float64; numbers of units are expected"),
+        (LISTED | {"top": [[0]]}, r"top has shape \(1, 1\); 2 sentences x at least 1 units"),
+        (LISTED | {"top": [[0], [3]]}, "top lists a unit twice, or one that is not from 0 to 2"),
+        (LISTED | {"sd": [0.0]}, r"mean and sd have shapes \(2,\) and \(1,\)"),
+    ],
+)
+def test_what_is_no_result_is_refused(answer: Any, said: str) -> None:
+    assert found_of("f", LISTED, 2, 3, lambda units: 1).top.tolist() == [[0], [2]]
+    with pytest.raises(InputError, match=said):
+        found_of("f", answer, 2, 3, lambda units: 1)
 
 
 def test_the_batched_locator_of_the_document(loaded: Loaded, sentences: Path, tmp_path: Path) -> None:
     """It scores each sentence as a run of this sentence alone does."""
-    text = (FILES.parents[1] / "docs/locating.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/locating.md").read_text(encoding="utf-8")
     own = tmp_path / "batched_locator.py"
     own.write_text(text.partition("# batched_locator.py\n")[2].partition("```")[0], encoding="utf-8")
     folder = made(loaded, sentences, tmp_path / "found", f"{own}:locate")
     scores = read_scores(folder)
     assert (scores.granularity, scores.units) == ("layer", 3)
     assert scores.mean is not None
+    names = [loaded.spec.module(layer, loaded.spec.mlp) for layer in range(3)]
     for place, row in enumerate(read_sentences(sentences)[:5]):
-        last = row["end"] if row["start"] is not None else len(row["text"])
-        ids = loaded.tokenizer(row["text"][:last]).input_ids
-        norms = []
-        for layer in range(3):
-            module = loaded.model.get_submodule(loaded.spec.module(layer, loaded.spec.mlp))
-            hook = module.register_forward_hook(
-                lambda _, __, out, norms=norms: norms.append(out[0, -1].norm().item())
-            )
-            with torch.no_grad():
-                loaded.model(input_ids=torch.tensor([ids]))
-            hook.remove()
+        norms: list[float] = []
+        ids = loaded.tokenizer(row["text"][: row["end"]]).input_ids
+        look = lambda taken, given, norms=norms: norms.append(given[0, -1].norm().item())  # noqa: E731
+        with torch.no_grad(), hooked(loaded.model, dict.fromkeys(names, look)):
+            loaded.model(input_ids=torch.tensor([ids]))
         assert scores.mean[place] == pytest.approx(np.mean(norms), rel=1e-4)
 
 
@@ -303,11 +287,11 @@ def test_what_an_own_function_leaves_behind_is_refused(sentences: Path, tmp_path
 
 
 def test_what_is_no_locator_is_refused(tmp_path: Path) -> None:
-    assert entry("activation") == Entry("activation", "activation", "built-in")
+    assert entry("activation") == Entry("activation", "activation")
     (tmp_path / "mine.py").write_text("def f(): pass", encoding="utf-8")
     assert entry(f"{tmp_path}/mine.py:f").name == "mine.f"
     (tmp_path / "scores.json").write_text("{}", encoding="utf-8")
-    assert entry(str(tmp_path)).kind == "folder"
+    assert not entry(str(tmp_path)).is_run
     for given, said in (
         ("magic", "no such locator; there are activation, "),
         (f"{tmp_path}/none.py:f", "there is no file"),
@@ -329,9 +313,7 @@ def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(
     assert gather(sentences, [tmp_path / "0.parquet"], [tmp_path / "0.json"], tmp_path / "folder") == 0
     assert skipped(tmp_path / "0.json") == skipped(tmp_path / "folder" / "scores.json")
     reason = skipped(tmp_path / "0.json")
-    # All that the rule says it makes.
-    names = {"scores.json", "sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"}
-    assert names <= {path.name for path in (tmp_path / "folder").iterdir()}
+    assert {path.name for path in (tmp_path / "folder").iterdir()} >= FILES
     strange = tmp_path / "strange"
     strange.mkdir()
     (strange / "mean.npy").write_text("mine")
@@ -342,17 +324,15 @@ def test_a_model_that_cannot_be_run_has_a_reason_in_the_place_of_scores(
     assert "activation on" in reason
     assert "is of the type 'qwen2_5_vl', for which" in reason
     # Nor can it be edited at any block, and without another model there is nothing to compare.
-    none = [f"--{name}={tmp_path / 'none'}" for name in ("edits", "aligned", "unaligned", "parts")]
-    out = [f"--out-{name}={tmp_path / name}" for name in ("probes", "edits")]
-    line = ["locate", "edit-layers", *none, *out, "--model", str(tmp_path / "vision"), "--method=rome"]
-    assert main([*line, "--set={}", "--settings", '{"device": "cpu"}']) == 0
-    assert "edits: skipped: " in capsys.readouterr().out
-    assert pq.read_metadata(tmp_path / "edits").num_rows == 0
+    job = command(tmp_path / "vision", tmp_path / "job", "updates", [tmp_path / "none"], "rome", "--blocks")
+    assert "rome on " in capsys.readouterr().out
+    assert job.rows() == []
     located = tmp_path / "located" / "activation"
     located.mkdir(parents=True)
     for form in ("parquet", "json"):
         (tmp_path / f"0.{form}").rename(located / f"edits.0-of-1.{form}")
-    given = ["--models", "v", "--folders", str(located.parent), "--bases", "b", "--locators", "activation"]
+    given = ["--models", "v", "--folders", str(located.parent), "--locators", "activation", *scoring([job])]
+    given.append(f"--edits={tmp_path / 'none'}")
     out = [f"--out-{name}={tmp_path / name}" for name in ("table", "text", "figures")]
-    assert main(["locate", "against-edits", none[0], *given, *out]) == 1
+    assert main(["locate", "against-edits", *given, *out]) == 1
     assert reason in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.evaluation.locators.choose import write_examples
-from factdrift.evaluation.questions.taught_klob import write_taught
+from factdrift.evaluation.locators.taught import write_taught
 from factdrift.models.bundled.taught import TAUGHT
 
 

@@ -223,8 +223,8 @@ def test_an_edit_that_fails_is_left_out(tmp_path: Path) -> None:
     assert wild.failed == {0: "diverged", 1: "diverged"}
     assert only(wild).values.isfinite().all()
     # It changes no weight, of which an adapter could be kept.
-    Keeping(loaded, hyper, "independent", tmp_path / "kept").keep(
-        EDITS, edited(loaded, EDITS, hyper, Artefacts())
+    Keeping(loaded, hyper, tmp_path / "kept").keep(
+        EDITS, edited(loaded, EDITS, hyper, Artefacts()), alone=True
     )
     assert not list((tmp_path / "kept").iterdir())
 

@@ -88,7 +88,7 @@ def test_texts_of_the_command_line_are_numbers():
 
 
 def test_an_unknown_method_is_refused():
-    with pytest.raises(InputError, match="methods: romy: no such method; there are alphaedit, ft, ft_l"):
+    with pytest.raises(InputError, match="methods: romy: no such method; there are alphaedit, context_all"):
         read_hyper("romy", "gpt2-xl")
 
 

@@ -18,7 +18,7 @@ from factdrift.core.errors import InputError  # noqa: E402
 from factdrift.evaluation.adapters import adapter_of, write_adapter  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
-from factdrift.evaluation.methods.lora import Batch, Training, lora, target_names  # noqa: E402
+from factdrift.evaluation.methods.lora import Batch, Drops, Training, lora, target_names  # noqa: E402
 from factdrift.evaluation.methods.targets import aligned  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 from factdrift.models.deltas import applied, written  # noqa: E402
@@ -152,20 +152,42 @@ def test_together_as_alone_and_in_any_order(dropout: float) -> None:
     assert all(torch.equal(loaded.model.state_dict()[name], value) for name, value in before.items())
 
 
+def noise() -> list[torch.Generator]:
+    return [torch.Generator().manual_seed(seed) for seed in (1, 2)]
+
+
 def test_dropout_keeps_the_mean_and_drops_a_share() -> None:
     loaded = tiny_model("llama")
     sentences, _ = aligned(loaded, EDITS[:2])
     batch = Batch(loaded, list(sentences.values()), [0, 1])
-    training = Training(loaded, hyper_of(dropout=0.25), ["a", "b"])
+    drops = Drops(batch, 0.25, noise(), 8000, torch.float64)
     width = max(map(len, batch.targets.rows))
     taken = torch.ones(2, width, 4000, dtype=torch.float64)
-    found = training._dropped(taken, batch)
+    found = drops.of(taken)
     for row, length in zip(found, map(len, batch.targets.rows), strict=True):
         real = row[:length]
         assert set(real.unique().tolist()) == {0, 1 / 0.75}
         assert (real == 0).double().mean().item() == pytest.approx(0.25, abs=0.02)
         assert (row[length:] == 1).all()
-    assert not torch.equal(training._dropped(taken, batch), found)
+    assert not torch.equal(drops.of(taken), found)
+
+
+@pytest.mark.parametrize("owners", [[0, 1, 0], [1, 1, 0]])
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_numbers_drawn_at_once_are_those_of_matrix_after_matrix(owners: list[int], kind: torch.dtype) -> None:
+    loaded = tiny_model("llama")
+    sentences, _ = aligned(loaded, EDITS[:3])
+    batch = Batch(loaded, list(sentences.values()), owners)
+    drops, drawing = Drops(batch, 0.1, noise(), 24 + 56 + 24, kind), noise()
+    most = max(map(len, batch.targets.rows))
+    for width in (24, 56, 24):
+        taken = torch.rand(3, most, width, dtype=kind)
+        kept = torch.ones_like(taken)
+        for row, owner in enumerate(owners):
+            length = len(batch.targets.rows[row])
+            drawn = torch.rand(length, width, generator=drawing[owner], dtype=kind)
+            kept[row, :length] = (drawn >= 0.1).to(kind) / 0.9
+        assert torch.equal(drops.of(taken), taken * kept)
 
 
 def test_in_turn_each_begins_with_those_before_it() -> None:

@@ -141,7 +141,7 @@ def test_names_that_are_taken_are_refused(tmp_path: Path) -> None:
         configured(methods=[own(tmp_path, code, name="seed")])
     for given, said in (
         (f"{tmp_path}/none.py:edit", "there is no file"),
-        ("magic", "no such method; there are alphaedit, ft"),
+        ("magic", "no such method; there are alphaedit, context_all, ft"),
     ):
         with pytest.raises(InputError, match=said):
             entry(given)

@@ -39,7 +39,7 @@ def test_one_job_counts_the_moments_of_all_layers_of_a_model() -> None:
     [
         ({"rome": {"layer": 1, "wieght_decay": 3}}, r"rome\.wieght_decay: no such key; there are layer"),
         ({"ft": {"steps": 0}}, r"ft\.steps: 0 is less than the minimum of 1"),
-        ({"methods": ["romy"]}, "methods: romy: no such method; there are alphaedit, ft, ft_l"),
+        ({"methods": ["romy"]}, "methods: romy: no such method; there are alphaedit, context_all, ft"),
     ],
 )
 def test_a_configuration_is_checked_as_a_whole(change: dict[str, Any], message: str) -> None:

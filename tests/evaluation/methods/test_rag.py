@@ -12,21 +12,18 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import ask, chance  # noqa: E402
 from support.tiny_edits import EDITS  # noqa: E402
 from support.tiny_models import FAMILIES, tiny_model, tiny_tokenizer  # noqa: E402
 from support.updates import edits as write_edits  # noqa: E402
 from transformers import AutoConfig, AutoModel  # noqa: E402
 
 from factdrift.core.errors import InputError  # noqa: E402
-from factdrift.core.keys import read_settings  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
 from factdrift.evaluation.methods.interface import Artefacts, Edited  # noqa: E402
 from factdrift.evaluation.methods.plan import Plan  # noqa: E402
 from factdrift.evaluation.methods.rag import ranked  # noqa: E402
-from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
-from factdrift.evaluation.run import probe_rows  # noqa: E402
-from factdrift.evaluation.session import Job  # noqa: E402
-from factdrift.evaluation.settings import Settings  # noqa: E402
+from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
 from factdrift.evaluation.states.edited import edited  # noqa: E402
 
 TEXTS = [f"{edit.prompt} {edit.target}. " for edit in EDITS]
@@ -136,32 +133,17 @@ def test_a_missing_encoder_is_reported(tmp_path: Path) -> None:
         made("batch", index="dense", encoder=str(tmp_path / "nowhere"))
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("world")
-    path = write_edits(folder)
-    write_aligned(tiny_tokenizer(), "tiny", path, folder / "aligned.parquet", folder / "unaligned.parquet")
-    return folder
-
-
 @pytest.mark.parametrize("family", FAMILIES)
-def test_probes_are_read_after_what_was_found(family: str, world: Path) -> None:
-    settings = read_settings('{"regime": "batch"}', Settings, "edit")
-    loaded = tiny_model(family, positions=192)
-    job = Job(loaded, read_aligned(world / "aligned.parquet"), settings)
-    updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
-    found = edited(loaded, [each.edit for each in updates], hyper_of(k=2), Artefacts(), "batch")
-    rows = list(probe_rows(job, updates, found))
+def test_probes_are_read_after_what_was_found(family: str, tmp_path: Path) -> None:
+    loaded, updates = tiny_model(family, positions=192), read_edits(write_edits(tmp_path))
+    found = edited(loaded, updates.edits, hyper_of(k=2), Artefacts(), "batch")
+    rows = ask(loaded, updates, tmp_path, hyper_of(k=2), regime="batch").of_way("loglik")
+    asked = {each.id: each for each in updates.questions}
     own = 0
     for row in rows[:: len(rows) // 12]:
-        (update,) = [each for each in updates if each.edit.id == row["edit"]]
-        probe = update.probes[row["number"]]
-        (context,) = found.before(0, [probe["prompt"]])
-        own += context.endswith(f"{update.edit.prompt} {update.edit.target}. ")
-        text = context + probe["prompt"]
-        ids = tiny_tokenizer()(f"{text} {probe['target']}")["input_ids"]
-        start = len(tiny_tokenizer()(text)["input_ids"])
-        logs = loaded.model(torch.tensor([ids])).logits[0].log_softmax(-1)
-        mean = logs[start - 1 : -1].gather(1, torch.tensor(ids[start:])[:, None]).mean().item()
-        assert row["logprob"] == pytest.approx(mean, abs=1e-5)
+        probe = asked[row["question"]]
+        (context,) = found.before(0, [probe.prompt])
+        own += context.endswith(probe.context)
+        wanted = chance(loaded, context + probe.prompt, probe.targets[0])
+        assert row["logprobs"] == pytest.approx([wanted], abs=1e-5)
     assert 0 < own < 12  # neighbours get updates of their own

@@ -9,11 +9,12 @@ import pytest
 pytest.importorskip("torch")
 
 from factdrift.core.paths import PACKAGE
+from factdrift.evaluation.locators import record as locators
 from factdrift.evaluation.methods.record import OWN, record_of, records, title_of
 from factdrift.evaluation.methods.registry import named
 
-OTHER_MEANINGS = {"none", "prompt", "mend"}
-"""Also a value of switches, a column, and what a method needs."""
+OTHER_MEANINGS = {"none", "prompt", "mend", "replay"}
+"""Also a value of switches, a column, what a method needs, and a way to ask a chat model."""
 
 
 @pytest.mark.parametrize("name", records())
@@ -33,8 +34,8 @@ def test_places_and_titles_are_different():
     assert (title_of("mine"), record_of("mine")) == ("mine", OWN)
 
 
-def test_no_other_module_names_a_method():
-    names = set(records()) - OTHER_MEANINGS
+def test_no_other_module_names_a_method_or_a_locator():
+    names = (set(records()) | set(locators.records())) - OTHER_MEANINGS
     found = []
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_bytes())):

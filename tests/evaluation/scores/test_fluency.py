@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factdrift.evaluation.scores.fluency import entropy, fluency, words
+from factdrift.evaluation.ways.fluency import entropy, fluency, words
 
 
 def test_by_hand() -> None:

@@ -13,44 +13,19 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.asking import write_table
 from support.examples import examples
 from support.updates import edits, update
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.scores.intervals import interval
 from factdrift.evaluation.scores.metrics import PROBES, SCORES, Runs, write_scores
-from factdrift.evaluation.scores.table import Group, lines, read_groups, write_table
+from factdrift.evaluation.scores.table import Group, lines, read_groups
+from factdrift.evaluation.scores.table import write_table as write_scores_table
+from factdrift.evaluation.tables import TABLES
 
-META = {"model": "m", "revision": "r", "model_digest": "d", "hyper": "h", "moments": None, "prefixes": None}
-META |= {"mend": None, "regime": "independent", "group": None, "template": "none", "dtype": "float32"}
-META |= {"torch": "1", "transformers": "2", "factdrift": "3"}
-TEXT = pa.string()
-BASE = pa.schema([("model", TEXT), ("prompt", TEXT), ("target", TEXT), ("logprob", pa.float64())])
-BASE = BASE.append(pa.field("tokens", pa.int32())).append(pa.field("exact", pa.bool_()))
-AFTER = pa.schema([("model", TEXT), ("method", TEXT), ("edit", TEXT), ("number", pa.int16())])
-for name, kind in (
-    ("logprob", pa.float64()),
-    ("tokens", pa.int32()),
-    ("exact", pa.bool_()),
-    ("reason", TEXT),
-):
-    AFTER = AFTER.append(pa.field(name, kind))
-META_FIELDS = [(name, pa.int32() if name == "group" else TEXT) for name in (*META, "method")]
-CLOZES = pa.schema([*META_FIELDS, ("prompt", TEXT), ("said", TEXT), ("entropy", pa.float64())])
-MADE = pa.schema(
-    [
-        *META_FIELDS,
-        ("source", TEXT),
-        ("edit", TEXT),
-        ("failed", TEXT),
-        ("steps", pa.int32()),
-        ("loss", pa.float64()),
-    ]
-)
-MADE = MADE.append(pa.field("fluency", pa.float64())).append(pa.field("fluency_full", pa.float64()))
-MADE = MADE.append(pa.field("said", pa.list_(TEXT))).append(pa.field("state", pa.int32()))
-MADE = MADE.append(pa.field("perplexity", pa.float64())).append(pa.field("tasks", TEXT))
-UNALIGNED = pa.schema([("model", TEXT), ("edit", TEXT), ("excludes", pa.bool_())])
+META = dict.fromkeys(("revision", "hyper", "regime", "template", "dtype", "torch"), "r")
+META |= {"model": "m", "model_digest": "d", "source": "here"}
 
 Chances = dict[tuple[str, str], float]
 
@@ -72,57 +47,62 @@ class World:
         self.lost: set[tuple[str, int]] = set()
         """Probes after the edit whose output is not finite."""
 
+    def answer(self, method: str, edit: dict[str, Any], number: int) -> dict[str, Any]:
+        """What a probe gives; with a reason if it is not aligned, or not finite."""
+        probe = edit["probes"][number]
+        pair, place = (probe["prompt"], probe["target"]), (edit["edit"], number)
+        unedited = method == "none"
+        found = self.before.get(pair) if unedited else self.after.get(place)
+        if found is None:
+            return {"reason": "target_merged"}
+        row = {"tokens": [1], "exact": [unedited and pair in self.exact]}
+        if (pair in self.never) if unedited else (place in self.lost):
+            return row | {"reason": "not_finite"}
+        return row | {"logprobs": [math.log(found)]}
+
+    def tables(self, method: str) -> dict[str, list[dict[str, Any]]]:
+        """What the job of `none` or `x` writes."""
+        named = {"model": "m", "method": method}
+        answers, made = [], []
+        for edit in self.edits:
+            failed = None if method == "none" else self.failed.get(edit["edit"])
+            made.append(META | named | {"edit": edit["edit"], "failed": failed, "state": len(made)})
+            about = named | {"benchmark": "updates", "edit": edit["edit"], "state": len(made) - 1}
+            said = ["", *([" nothing"] * 3 if method == "none" else self.said.get(edit["edit"], [None] * 3))]
+            rows = [
+                {"question": f"{edit['edit']}#{number}", "way": "loglik"} | self.answer(method, edit, number)
+                for number in range(len(edit["probes"]))
+            ]
+            rows += [
+                {"question": f"{edit['edit']}#c{place}", "way": "written", "output": said[place]}
+                | {"entropy": (4.0 if method == "none" else 5.0) if place > 1 else None}
+                for place in (1, 2, 3)
+            ]
+            lost = {"reason": "edit_failed"}
+            answers += [
+                about | ({name: row[name] for name in ("question", "way")} | lost if failed else row)
+                for row in rows
+            ]
+        if method == "none":
+            left = [{"edit": name, "excluded": "subject_missing"} for name in self.excluded]
+            made += [META | named | one for one in left]
+        states = [named | {"state": row["state"]} for row in made if row.get("state") is not None]
+        return {"answers": answers, "edits": made, "states": states}
+
     def write(self, methods: list[str] | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Scores and probes of `none` and of one method, `x`."""
-        asked = {(each["prompt"], each["target"]) for edit in self.edits for each in edit["probes"]}
-        base = [
-            {
-                "model": "m",
-                "prompt": prompt,
-                "target": target,
-                "logprob": None if (prompt, target) in self.never else math.log(self.before[prompt, target]),
-            }
-            | {"tokens": 1, "exact": (prompt, target) in self.exact}
-            for prompt, target in sorted(asked)
-            if (prompt, target) in self.before
-        ]
-        after = [
-            {"model": "m", "method": "x", "edit": edit["edit"], "number": number, "tokens": 1, "exact": False}
-            | (
-                {"logprob": None, "reason": "not_finite"}
-                if (edit["edit"], number) in self.lost
-                else {"logprob": math.log(self.after[edit["edit"], number])}
-            )
-            for edit in self.edits
-            if edit["edit"] not in self.failed
-            for number in range(len(edit["probes"]))
-            if (edit["edit"], number) in self.after
-        ]
-        clozes = [
-            META | {"method": "none", "prompt": prompt, "said": " nothing", "entropy": 4.0}
-            for prompt in sorted({prompt for prompt, _ in asked})
-        ]
-        made = [
-            META
-            | {"method": "x", "edit": edit["edit"], "failed": self.failed.get(edit["edit"]), "fluency": 2.5}
-            | {"said": self.said.get(edit["edit"])}
-            for edit in self.edits
-        ]
-        left = [{"model": "m", "edit": name, "excludes": True} for name in self.excluded]
-        tables = {"base": (base, BASE), "after": (after, AFTER), "clozes": (clozes, CLOZES)}
-        tables |= {"made": (made, MADE), "unaligned": (left, UNALIGNED)}
-        for name, (rows, schema) in tables.items():
-            pq.write_table(pa.Table.from_pylist(rows, schema=schema), self.folder / f"{name}.parquet")
-        base_probes, run_probes, base_clozes, run_edits, unaligned = (
-            [self.folder / f"{name}.parquet"] for name in tables
-        )
+        files = {
+            name: [
+                write_table(self.folder / f"{method}.{name}.parquet", self.tables(method)[name], schema)
+                for method in ("none", "x")
+            ]
+            for name, schema in TABLES.items()
+        }
         self.runs = runs = Runs(
             edits=self.folder / "edits.parquet",
-            unaligned=unaligned,
-            base_probes=base_probes,
-            base_clozes=base_clozes,
-            run_probes=run_probes,
-            run_edits=run_edits,
+            answers=files["answers"],
+            made=files["edits"],
+            states=files["states"],
             models=["m"],
             methods=methods or ["none", "x"],
         )
@@ -219,7 +199,7 @@ def test_output_that_is_not_finite_counts_as_the_worst(tmp_path: Path) -> None:
     text = list(lines([group], "Title"))
     assert [line.split()[-2:] for line in text if line.startswith("x ")][1] == ["0", "5"]
     assert "x: 2 edits in Efficacy D, General. D" in text
-    write_table([group], "Title", tmp_path / "t.txt", tmp_path / "t.csv")
+    write_scores_table([group], "Title", tmp_path / "t.txt", tmp_path / "t.csv")
     (found,) = csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8"))
     assert [found[name] for name in ("efficacy_s_n", "efficacy_d_n", "failed", "not_finite")] == list("6205")
 
@@ -345,14 +325,13 @@ def test_metrics_against_a_plain_oracle(tmp_path: Path, data: st.DataObject) -> 
         assert row[f"bleedover_{name}"] == (pytest.approx(fmean(lost)) if lost else None)
 
 
-@pytest.mark.parametrize("name", ["clozes", "made"])
-def test_a_table_of_a_former_version_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_table_of_a_former_version_is_refused(tmp_path: Path) -> None:
     world = World(tmp_path, [one_update()], ["replacement"])
     world.before = {(each["prompt"], each["target"]): 0.5 for each in world.edits[0]["probes"]}
     world.write()
-    path = tmp_path / f"{name}.parquet"
+    path = tmp_path / "x.edits.parquet"
     pq.write_table(pq.read_table(path).drop_columns(["template"]), path)
-    with pytest.raises(InputError, match=rf"{name}\.parquet: no column template, as a former version"):
+    with pytest.raises(InputError, match=r"x\.edits\.parquet: no column template, as a former version"):
         write_scores(world.runs, tmp_path / "again.parquet", tmp_path / "probes.parquet")
     assert not (tmp_path / "again.parquet").exists()
 
@@ -391,7 +370,7 @@ def test_the_table_has_the_columns_of_the_paper(tmp_path: Path) -> None:
     first = next(line.split() for line in text.splitlines() if line.startswith("FT+L"))
     assert first[:8] == ["FT+L", "2", "40.0", "±19.6", "100.0", "±65.8", "25.0", "±0.0"]
     assert first[-3:] == ["5.2", "±0.0", "0.25"]
-    write_table(groups, "Title", tmp_path / "t.txt", tmp_path / "t.csv", below=["m knows it all"])
+    write_scores_table(groups, "Title", tmp_path / "t.txt", tmp_path / "t.csv", below=["m knows it all"])
     header, values = (line.split(",") for line in (tmp_path / "t.csv").read_text().splitlines())
     found = dict(zip(header, values, strict=True))
     assert float(found["efficacy_d"]) == pytest.approx(40)

@@ -36,12 +36,12 @@ def _scores(folder: Path, name: str, **about: Any) -> Path:
 
 
 def test_edits_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:
-    base, rome = _table(tmp_path / "clozes.parquet", "a" * 64), _table(tmp_path / "rome.parquet", "a" * 64)
+    base, rome = _table(tmp_path / "none.parquet", "a" * 64), _table(tmp_path / "rome.parquet", "a" * 64)
     probed = _table(tmp_path / "probed.parquet", "c" * 64, "checkpoint")
-    check_same_weights(weights_of([base], [rome, probed]))
+    check_same_weights(weights_of([base, rome, probed]))
     memit = _table(tmp_path / "memit.parquet", "b" * 64)
-    with pytest.raises(InputError, match=r"clozes.parquet was made with other weights .*memit.parquet"):
-        check_same_weights(weights_of([base], [rome, memit]))
+    with pytest.raises(InputError, match=r"none.parquet was made with other weights .*memit.parquet"):
+        check_same_weights(weights_of([base, rome, memit]))
 
 
 def test_answers_of_two_sets_of_weights_are_refused(tmp_path: Path) -> None:

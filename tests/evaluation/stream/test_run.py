@@ -1,36 +1,27 @@
-"""Streams on tiny models: against the regime `sequential`, resumed, and what stays in place."""
+"""Edits of a stream: one sequence in parts, what is kept beside the model, and what leaves it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import Told, ask  # noqa: E402
 from support.own_methods import write_examples  # noqa: E402
-from support.stream_updates import link, stream  # noqa: E402
+from support.stream_updates import link, stream_edits  # noqa: E402
 from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
 from support.tiny_models import tiny_model  # noqa: E402
 
 from factdrift.core.errors import CannotEdit  # noqa: E402
-from factdrift.core.keys import read_settings  # noqa: E402
-from factdrift.evaluation import stream_run as run  # noqa: E402
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_given, read_hyper  # noqa: E402
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Prepared  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Edit  # noqa: E402
 from factdrift.evaluation.methods.memit import shortened, solve  # noqa: E402
-from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned  # noqa: E402
-from factdrift.evaluation.questions.stream import write_stream_edits  # noqa: E402
-from factdrift.evaluation.questions.updates import Choice  # noqa: E402
-from factdrift.evaluation.run import Files, write_run  # noqa: E402
-from factdrift.evaluation.session import Job  # noqa: E402
-from factdrift.evaluation.settings import Settings  # noqa: E402
-from factdrift.evaluation.states import standing as state  # noqa: E402
+from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+from factdrift.evaluation.questions.question import Benchmark  # noqa: E402
 from factdrift.evaluation.states.edited import edited, folded  # noqa: E402
-from factdrift.evaluation.states.standing import Carried, size_of, standing  # noqa: E402
-from factdrift.evaluation.stream_run import write_stream  # noqa: E402
+from factdrift.evaluation.states.standing import size_of, standing  # noqa: E402
 from factdrift.models.deltas import Dense, LowRank  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:second moments")
@@ -41,23 +32,23 @@ VALUES: dict[str, dict[str, Any]] = {
     "grace": {"layer": 1, "steps": 3, "lr": 0.1},
     "rag": {"k": 1},
     "prompt": {},
+    "merge": {"rank": 2, "alpha": 4, "steps": 3, "combination": "dare_ties", "density": 0.5},
+    "replay": {"rank": 2, "alpha": 4, "steps": 3, "replayed": 2},
+    "context_all": {"room": 24},
+    "wise": {"layer": 1, "steps": 3, "contexts": 1, "margins": [0.1, 0.5, 0.3], "shard": 2, "lr": 0.5},
 }
 ROUNDS = {"ft": 3, "lora": 9, "ultraedit": 9, "alphaedit": 20}
 """Of five edits each, until what is kept does not grow any more."""
 Rows = list[dict[str, Any]]
 
 
-def world_of(folder: Path, rows: Rows | None = None) -> Path:
-    """A folder with the edits of a stream, aligned for the tiny tokenizer."""
+def world_of(folder: Path, rows: Rows | None = None) -> Benchmark:
     folder.mkdir(parents=True, exist_ok=True)
-    write_stream_edits(stream(folder / "stream.parquet", rows), folder / "edits.parquet", Choice())
-    files = (folder / f"{name}.parquet" for name in ("edits", "aligned", "unaligned"))
-    write_aligned(tiny_model("llama").tokenizer, "tiny-llama", *files)
-    return folder
+    return read_edits(stream_edits(folder / "edits.parquet", rows))
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     return world_of(tmp_path_factory.mktemp("world"))
 
 
@@ -65,36 +56,26 @@ def hyper_of(method: str) -> Hyper:
     return tiny_hyper(method) if method == "alphaedit" else read_hyper(method, "tiny", VALUES[method])
 
 
-def job_of(world: Path, regime: str = "stream", group: int = 10) -> Job:
-    given = f'{{"batch": 2, "length": 24, "regime": "{regime}", "group": {group}}}'
-    settings = read_settings(given, Settings, "edit")
-    return Job(tiny_model("llama"), read_aligned(world / "aligned.parquet"), settings)
+def made(world: Benchmark, out: Path, hyper: Hyper, **options: Any) -> Told:
+    """What a stream gives, or other `options`."""
+    loaded = tiny_model("llama")
+    artefacts = tiny_artefacts(loaded) if hyper.method in ("alphaedit", "replay", "wise") else None
+    given = {"stream": True} | options
+    found = ask(loaded, world, out, hyper, artefacts=artefacts, **given)
+    assert [part["edits"] for part in found.costs] == [row["edits"] for row in found.states]
+    return found
 
 
-def made(world: Path, out: Path, hyper: Hyper, most: int = 100) -> tuple[Rows, Rows, Rows]:
-    """The rows of the three tables of a stream."""
-    job = job_of(world)
-    artefacts = tiny_artefacts(job.loaded) if hyper.method == "alphaedit" else Artefacts()
-    updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
-    files = [out / f"{name}.parquet" for name in ("probes", "edits", "intervals")]
-    costs = write_stream(job, updates, Prepared(hyper, artefacts), run.Files(out / "parts", *files), most, 0)
-    assert not (out / "parts").exists()
-    assert [part["edits"] for part in costs] == [row["edits"] for row in pq.read_table(files[2]).to_pylist()]
-    probes, edits, intervals = (pq.read_table(path).to_pylist() for path in files)
-    return probes, edits, intervals
+def in_sequence(world: Benchmark, out: Path, hyper: Hyper) -> dict[tuple[str, str], float | None]:
+    """(question, edit) -> log-probability with all edits in place, by the regime `sequential`."""
+    group = {"regime": "sequential", "group": len(world.edits)}
+    return made(world, out / "sequence", hyper, stream=False, **group).logprobs()
 
 
-def in_sequence(world: Path, out: Path, hyper: Hyper) -> dict[tuple[str, int], float]:
-    """(edit, number) -> log-probability with all edits of the world in place, by the regime `sequential`."""
-    updates = read_updates(world / "edits.parquet", world / "unaligned.parquet")
-    job = job_of(world, "sequential", len(updates))
-    artefacts = tiny_artefacts(job.loaded) if hyper.method == "alphaedit" else Artefacts()
-    files = (out / "run.probes.parquet", out / "run.edits.parquet")
-    write_run(job, updates, Prepared(hyper, artefacts), Files(out / "run", *files))
-    return {(row["edit"], row["number"]): row["logprob"] for row in pq.read_table(files[0]).to_pylist()}
-
-
-@pytest.mark.parametrize("method", ["ft", "lora", "ultraedit", "alphaedit", "grace", "rag"])
+@pytest.mark.parametrize(
+    "method",
+    ["ft", "lora", "ultraedit", "alphaedit", "grace", "rag", "merge", "replay", "context_all", "wise"],
+)
 def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
     """The law: a stream of two dates gives what the regime `sequential` gives for the same edits."""
     subjects = ("Atlantis", "New Orleans", "Poseidonis")
@@ -106,109 +87,56 @@ def test_one_interval_is_a_sequence(method: str, tmp_path: Path) -> None:
     ]
     world = world_of(tmp_path / "world", rows)
     hyper = hyper_of(method)
-    probes, edits, intervals = made(world, tmp_path, hyper)
+    told = made(world, tmp_path, hyper)
     expected = in_sequence(world, tmp_path, hyper)
-    assert len(intervals) == 1
-    assert {row["kind"] for row in probes} == {"current", "neighbors"}
-    found = {(row["edit"], row["number"]): row["logprob"] for row in probes}
+    assert len(told.states) == 1
+    assert {row["kind"] for row in told.answers} == {"current", "neighbors"}
+    found = told.logprobs()
     assert found.keys() == expected.keys()
     for key, value in found.items():
         assert value == pytest.approx(expected[key], abs=1e-9)
     # The order of the changes is that of the edits.
-    assert [row["edit"] for row in edits] == ["Q3-P6@1", "Q2-P6@1", "Q1-P6@1"]
+    assert [row["edit"] for row in told.edits] == ["Q3-P6@1", "Q2-P6@1", "Q1-P6@1"]
 
 
 @pytest.mark.parametrize("method", ["ft", "ultraedit", "alphaedit"])
 def test_what_is_in_place_after_all_intervals_is_one_sequence(
-    method: str, world: Path, tmp_path: Path
+    method: str, world: Benchmark, tmp_path: Path
 ) -> None:
     """Where turns do not cross intervals: of ft one edit at a time, of the others two."""
     hyper = hyper_of(method)
     if method != "ft":
         hyper = Hyper(hyper.method, hyper.model, hyper.source, {**hyper, "turn": 1})
-    probes, *_ = made(world, tmp_path, hyper)
     expected = in_sequence(world, tmp_path, hyper)
-    last = [row for row in probes if row["interval"] == 4]
+    last = [row for row in made(world, tmp_path, hyper).answers if row["interval"] == 4]
     assert {row["kind"] for row in last} == {"current", "neighbors", "retention", "staleness"}
     for row in last:
-        assert row["logprob"] == pytest.approx(expected[row["edit"], row["number"]], abs=1e-8)
+        assert row["logprobs"] == pytest.approx([expected[row["question"], row["edit"]]], abs=1e-8)
 
 
-@pytest.mark.parametrize("method", ["ft", "alphaedit", "ultraedit", "grace", "rag", "prompt"])
-def test_a_killed_job_continues_with_the_next_interval(
-    method: str, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = made(world, tmp_path / "whole", hyper_of(method))
-    done: list[int] = []
-    more = Carried.more
-
-    def killed(self: Carried, edits: Sequence[Edit]) -> dict[int, str]:
-        if len(done) == 2:
-            raise KeyboardInterrupt
-        done.append(len(edits))
-        return more(self, edits)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Carried, "more", killed)
-        with pytest.raises(KeyboardInterrupt):
-            made(world, tmp_path / "killed", hyper_of(method))
-    (kept,) = (tmp_path / "killed/parts").iterdir()
-    # What is in place is kept once, whatever the number of intervals.
-    assert [path.name for path in kept.glob("*.state.pt")] == ["000001.state.pt"]
-    counted: list[int] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(Carried, "more", lambda self, edits: counted.append(len(edits)) or more(self, edits))
-        assert made(world, tmp_path / "killed", hyper_of(method)) == whole
-    assert counted == [2, 1]
-    for name in ("probes", "edits", "intervals"):
-        one, other = (tmp_path / folder / f"{name}.parquet" for folder in ("whole", "killed"))
-        assert one.read_bytes() == other.read_bytes()
-
-
-def test_a_plain_method_is_made_again_to_resume(
-    tmp_path: Path, world: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plain_method_stays_in_the_model(world: Benchmark, tmp_path: Path) -> None:
     given = f"{write_examples(tmp_path)}/mine.py:edit"
-    hyper = read_given(given, "tiny", {"layer": 1, "lr": 0.01, "steps": 2})
-    whole = made(world, tmp_path / "whole", hyper)
-    before = tiny_model("llama").model.state_dict()
-    interval = run._interval
-
-    def killed(*arguments: Any) -> Any:
-        if arguments[5] == 3:
-            raise KeyboardInterrupt
-        return interval(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(run, "_interval", killed)
-        with pytest.raises(KeyboardInterrupt):
-            made(world, tmp_path / "killed", hyper)
-    assert made(world, tmp_path / "killed", hyper) == whole
-    after = tiny_model("llama").model.state_dict()
-    assert all(torch.equal(before[name], after[name]) for name in before)
-    assert {row["state_bytes"] for row in whole[2]} == {None}
+    found = made(world, tmp_path, read_given(given, "tiny", {"layer": 1, "lr": 0.01, "steps": 2}))
+    assert {row["state_bytes"] for row in found.states} == {None}
     # It is fine-tuning, which changes what the model says interval by interval.
-    held = [
-        row for row in whole[0] if (row["edit"], row["kind"], row["number"]) == ("Q2-P6@1", "retention", 0)
-    ]
-    assert len({row["logprob"] for row in held}) == 3
+    held = [row for row in found.answers if (row["question"], row["kind"]) == ("Q2-P6@1#0", "retention")]
+    assert len({row["logprobs"][0] for row in held}) == 3
 
 
-def test_what_is_superseded_leaves_codebook_and_index(world: Path, tmp_path: Path) -> None:
+def test_what_is_superseded_leaves_codebook_and_index(world: Benchmark, tmp_path: Path) -> None:
     entries = {1: 2, 2: 3, 3: 4, 4: 4}
     for method in ("grace", "rag"):
-        *_, intervals = made(world, tmp_path / method, hyper_of(method))
-        assert {row["interval"]: row["entries"] for row in intervals} == entries
-    loaded = tiny_model("llama")
-    updates = [update.edit for update in read_updates(world / "edits.parquet")]
-    with standing(loaded, hyper_of("prompt"), Artefacts()) as told:
-        for edit in updates[:5]:
-            told.more([edit])
+        states = made(world, tmp_path / method, hyper_of(method)).states
+        assert {row["interval"]: row["entries"] for row in states} == entries
+    with standing(tiny_model("llama"), hyper_of("prompt"), Artefacts()) as told:
+        for edit in world.edits[:5]:
+            with told.put([edit]) as placed:
+                pass
         # The three rulers of Atlantis: of each the last one is told.
-        _, found = told.seen(["Q1-P6@1", "Q1-P6@2", "Q1-P6@3", "Q2-P6@1"])
-        assert found.contexts is not None
-        assert ["Marta Kowalska" in str(text) for text in found.contexts] == [True] * 4
-        assert len(set(map(str, found.contexts))) == 2
+        names = ("Q1-P6@1", "Q1-P6@2", "Q1-P6@3", "Q2-P6@1")
+        texts = [str(placed.context(name)) for name in names]
+        assert ["Marta Kowalska" in text for text in texts] == [True] * 4
+        assert len(set(texts)) == 2
 
 
 def test_an_entry_stays_while_another_edit_needs_it() -> None:
@@ -249,8 +177,8 @@ def test_memory_does_not_grow() -> None:
                     Edit(f"{edit.id}{place}", edit.prompt, edit.subject, EDITS[place % 5].target)
                     for edit in EDITS
                 ]
-                held.more(some)
-                sizes.append(held.held()[0])
+                with held.put(some):
+                    sizes.append(held.size()[0])
         assert sizes[-1] == sizes[-3], method
         assert sizes[-1] == max(sizes)  # so they have grown to it, and no further
 
@@ -299,14 +227,13 @@ def test_texts_of_an_own_method_cannot_be_made_in_turn(tmp_path: Path) -> None:
 def test_failed_edits_are_named_and_leave_no_trace(tmp_path: Path) -> None:
     rows = [link("Atlantis", 1, 1, 1, ("Joe", "Marta")), link("the sea", 5, 2, 1, ("Joe", "Marta"))]
     world = world_of(tmp_path / "world", rows)
-    fine = made(world, tmp_path / "fine", hyper_of("ft"))
-    updates = read_updates(world / "edits.parquet")
-    assert [row["failed"] for row in fine[1]] == [None, None]
+    assert [row["failed"] for row in made(world, tmp_path, hyper_of("ft")).edits] == [None, None]
     with standing(tiny_model("llama"), hyper_of("ft"), Artefacts()) as held:
-        held.more([updates[0].edit])
-        before = held.seen(["x"])[1].deltas
-        assert held.more([Edit("x", "No subject here is", "Mu" * 300, "Marta " * 600)]) != {}
-        after = held.seen(["x"])[1].deltas
+        with held.put([world.edits[0]]) as placed:
+            before = placed.made.deltas
+        with held.put([Edit("x", "No subject here is", "Mu" * 300, "Marta " * 600)]) as placed:
+            assert placed.failed("x") is not None
+            after = placed.made.deltas
+    assert size_of(before) > 0
     for name, delta in before.items():
         assert torch.equal(delta.dense(0)[0], after[name].dense(0)[0])
-    assert state.size_of(before) > 0

@@ -10,26 +10,24 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.stream_updates import stream
 
-pytest.importorskip("torch", reason="the schemas of runs are in modules that import torch")
-from factdrift.evaluation.baseline import BASE_CLOZES, BASE_PROBES
+pytest.importorskip("torch", reason="support.asking imports it")
+from support.asking import write_table
+from support.stream_updates import stream_edits
+
 from factdrift.evaluation.questions.intervals import plan_table
-from factdrift.evaluation.questions.probes import UNALIGNED
-from factdrift.evaluation.questions.stream import write_stream_edits
-from factdrift.evaluation.questions.updates import Choice, draw
-from factdrift.evaluation.scores.stream import STREAM_SCORES, StreamRuns, write_stream_scores
+from factdrift.evaluation.questions.updates import draw
+from factdrift.evaluation.scores.metrics import Runs
+from factdrift.evaluation.scores.stream import STREAM_SCORES, write_stream_scores
 from factdrift.evaluation.scores.stream_figure import draw as draw_figure
 from factdrift.evaluation.scores.stream_table import Stream, write_report
-from factdrift.evaluation.stream_run import STREAM_MADE
-from factdrift.evaluation.stream_tables import INTERVALS, STREAM_PROBES
+from factdrift.evaluation.tables import TABLES
 
 Rows = list[dict[str, Any]]
 META = {"model": "tiny", "model_digest": "d", "regime": "stream", "template": "none", "dtype": "float32"}
-FAILED = "Q1-P6@3"
+FAILED, LOST = "Q1-P6@3", "Q3-P6@2"
 
 
 def chance(*key: object) -> float:
@@ -37,70 +35,75 @@ def chance(*key: object) -> float:
     return (draw(" ".join(map(str, key)), 0, "") + 1) / (2**64 + 2)
 
 
+def answer(method: str, edit: str, number: int, value: float, exact: float, **more: Any) -> dict[str, Any]:
+    """A row of ANSWERS to a probe."""
+    row = {"model": "tiny", "method": method, "benchmark": "stream", "way": "loglik", "edit": edit}
+    row |= {"question": f"{edit}#{number}", "logprobs": [math.log(value)], "tokens": [2]}
+    return row | {"exact": [exact < 0.5]} | more
+
+
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> StreamRuns:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """A run of one method whose probabilities are drawn; one edit has failed, one is not aligned."""
     folder = tmp_path_factory.mktemp("runs")
-    write_stream_edits(stream(folder / "stream.parquet"), folder / "edits.parquet", Choice())
-    edits = pq.read_table(folder / "edits.parquet").to_pylist()
-    tables: dict[str, tuple[Rows, pa.Schema]] = {}
-    lost = {"model": "tiny", "edit": "Q3-P6@2", "role": "edit", "reason": "subject", "excludes": True}
-    tables["unaligned"] = [lost], UNALIGNED
-    pairs = {(probe["prompt"], probe["target"]) for row in edits for probe in row["probes"]}
+    edits = pq.read_table(stream_edits(folder / "edits.parquet")).to_pylist()
     base = [
-        {"model": "tiny", "prompt": a, "target": b, "logprob": math.log(chance(a, b)), "tokens": 2}
-        | {"exact": chance("exact", a, b) < 0.5}
-        for a, b in sorted(pairs)
+        answer("none", row["edit"], number, chance(*pair), chance("exact", *pair))
+        for row in edits
+        for number, probe in enumerate(row["probes"])
+        for pair in [(probe["prompt"], probe["target"])]
     ]
-    tables["baseline"] = base, BASE_PROBES
-    tables["clozes"] = [{**META, "method": "none", "prompt": "p", "said": ""}], BASE_CLOZES
-    left = [row for row in edits if row["edit"] != "Q3-P6@2"]
+    left = [row for row in edits if row["edit"] != LOST]
     probes = [
-        {"model": "tiny", "method": "ft", **row, "logprob": math.log(chance(*row.values())), "tokens": 2}
-        | {"exact": chance("exact", *row.values()) < 0.5}
+        answer("ft", row["edit"], row["number"], chance(*row.values()), chance("exact", *row.values()))
+        | {"interval": row["interval"], "kind": row["kind"]}
         for row in plan_table(left, 5, 0).to_pylist()
     ]
-    tables["probes"] = probes, STREAM_PROBES
+    none = [
+        META | {"method": "none", "edit": row["edit"], "excluded": "subject" if row["edit"] == LOST else None}
+        for row in edits
+    ]
     made = [
-        {**META, "method": "ft", "edit": row["edit"], "source": "given"}
+        META
+        | {"method": "ft", "edit": row["edit"], "source": "given"}
         | {"failed": "diverged" if row["edit"] == FAILED else None}
         for row in left
     ]
-    tables["made"] = made, STREAM_MADE
     intervals = [
         {"model": "tiny", "method": "ft", "interval": number, "edits": 1, "failed": int(number == 3)}
-        | {"so_far": 2 * number, "state_bytes": 100, "perplexity": 10.0 + number}
+        | {"so_far": 2 * number, "state_bytes": 100, "perplexity": 10.0 + number, "state": number}
         for number in range(1, 5)
     ]
-    tables["intervals"] = intervals, INTERVALS
-    for name, (rows, schema) in tables.items():
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / f"{name}.parquet")
-    of = {name: [folder / f"{name}.parquet"] for name in tables}
-    return StreamRuns(
+    tables: dict[str, dict[str, Rows]] = {
+        "answers": {"none": base, "ft": probes},
+        "edits": {"none": none, "ft": made},
+        "states": {"none": [{"model": "tiny", "method": "none", "state": 0}], "ft": intervals},
+    }
+    files = {
+        name: [write_table(folder / f"{method}.{name}", rows, TABLES[name]) for method, rows in of.items()]
+        for name, of in tables.items()
+    }
+    return Runs(
         edits=folder / "edits.parquet",
         models=["tiny"],
         methods=["none", "ft"],
-        unaligned=of["unaligned"],
-        base_probes=of["baseline"],
-        base_clozes=of["clozes"],
-        run_probes=of["probes"],
-        run_edits=of["made"],
-        run_intervals=of["intervals"],
-        most=5,
-        seed=0,
+        answers=files["answers"],
+        made=files["edits"],
+        states=files["states"],
     )
 
 
-def by_hand(runs: StreamRuns, method: str) -> dict[tuple[int, str, str], dict[str, float]]:
+def by_hand(runs: Runs, method: str) -> dict[tuple[int, str, str], dict[str, float]]:
     """(interval, kind of probe, edit) -> metrics, of the edits that are compared with others."""
     edits = {row["edit"]: row for row in pq.read_table(runs.edits).to_pylist()}
-    base = {(row["prompt"], row["target"]): row for row in pq.read_table(runs.base_probes[0]).to_pylist()}
+    base = {row["question"]: row for row in pq.read_table(runs.answers[0]).to_pylist()}
     asked: dict[tuple[int, str, str], Rows] = {}
-    for row in pq.read_table(runs.run_probes[0]).to_pylist():
-        probe = edits[row["edit"]]["probes"][row["number"]]
-        before = base[probe["prompt"], probe["target"]]
+    for row in pq.read_table(runs.answers[1]).to_pylist():
+        probe = edits[row["edit"]]["probes"][int(row["question"].partition("#")[2])]
+        before = base[row["question"]]
         now = before if method == "none" else row
-        one = {**probe, "p": math.exp(now["logprob"]), "exact": now["exact"], "before": before}
+        one = {**probe, "p": math.exp(now["logprobs"][0]), "exact": now["exact"][0]}
+        one["before"] = math.exp(before["logprobs"][0])
         asked.setdefault((row["interval"], row["kind"], row["edit"]), []).append(one)
     found = {}
     for (interval, kind, edit), probes in asked.items():
@@ -108,7 +111,7 @@ def by_hand(runs: StreamRuns, method: str) -> dict[tuple[int, str, str], dict[st
         if kind == "neighbors":
             for role in ("random", "nearest"):
                 mine = [one for one in probes if one["role"] == role]
-                fallen = [max(math.exp(one["before"]["logprob"]) - one["p"], 0) for one in mine]
+                fallen = [max(one["before"] - one["p"], 0) for one in mine]
                 values[f"bleedover_{role}"] = fmean(fallen)
                 values[f"{role}_exact"] = fmean(one["exact"] for one in mine)
         else:
@@ -126,15 +129,15 @@ def by_hand(runs: StreamRuns, method: str) -> dict[tuple[int, str, str], dict[st
     return found
 
 
-def scored(runs: StreamRuns, folder: Path) -> Rows:
-    write_stream_scores(runs, folder / "scores.parquet", folder / "intervals.parquet")
+def scored(runs: Runs, folder: Path) -> Rows:
+    write_stream_scores(runs, 5, 0, folder / "scores.parquet", folder / "intervals.parquet")
     table = pq.read_table(folder / "scores.parquet")
     assert table.schema.equals(STREAM_SCORES)
     found: Rows = table.to_pylist()
     return found
 
 
-def test_against_plain_python(runs: StreamRuns, tmp_path: Path) -> None:
+def test_against_plain_python(runs: Runs, tmp_path: Path) -> None:
     found = scored(runs, tmp_path)
     for method in ("none", "ft"):
         mine = {(row["interval"], row["probe"], row["edit"]): row for row in found if row["method"] == method}
@@ -156,14 +159,14 @@ def test_against_plain_python(runs: StreamRuns, tmp_path: Path) -> None:
     assert (one["model_digest"], one["source"], one["chain"], one["link"]) == ("d", "given", "Q4-P6", 1)
 
 
-def test_output_that_is_not_finite_counts_as_the_worst(runs: StreamRuns, tmp_path: Path) -> None:
-    rows = pq.read_table(runs.run_probes[0]).to_pylist()
+def test_output_that_is_not_finite_counts_as_the_worst(runs: Runs, tmp_path: Path) -> None:
+    rows = pq.read_table(runs.answers[1]).to_pylist()
     for row in rows:
-        row |= {"logprob": None, "exact": False, "reason": "not_finite"}
-    pq.write_table(pa.Table.from_pylist(rows, schema=STREAM_PROBES), tmp_path / "lost.parquet")
-    given = replace(runs, run_probes=[tmp_path / "lost.parquet"], methods=["ft"])
+        row |= {"logprobs": None, "exact": [False], "reason": "not_finite"}
+    lost = write_table(tmp_path / "lost.parquet", rows, TABLES["answers"])
+    given = replace(runs, answers=[runs.answers[0], lost], methods=["ft"])
     found = [row for row in scored(given, tmp_path) if row["failed"] is None]
-    known = pq.read_table(runs.base_probes[0]).to_pylist()
+    known = pq.read_table(runs.answers[0]).to_pylist()
     assert {row["probe"] for row in found} == {"current", "retention", "staleness", "neighbors"}
     for row in found:
         assert row["not_finite"] > 0
@@ -174,7 +177,7 @@ def test_output_that_is_not_finite_counts_as_the_worst(runs: StreamRuns, tmp_pat
         else:
             assert (row["s"], row["exact"]) == (row["probe"] == "staleness", 0)
     whole = [row["bleedover_nearest"] for row in found if row["bleedover_nearest"] is not None]
-    assert max(whole) <= max(math.exp(row["logprob"]) for row in known)
+    assert max(whole) <= max(math.exp(row["logprobs"][0]) for row in known)
     (tmp_path / "costs.json").write_text("[]", encoding="utf-8")
     read = Stream.read(
         tmp_path / "scores.parquet", tmp_path / "intervals.parquet", tmp_path / "costs.json", [], []
@@ -188,7 +191,7 @@ def test_output_that_is_not_finite_counts_as_the_worst(runs: StreamRuns, tmp_pat
         )
 
 
-def test_the_table_says_what_the_scores_say(runs: StreamRuns, tmp_path: Path) -> None:
+def test_the_table_says_what_the_scores_say(runs: Runs, tmp_path: Path) -> None:
     found = scored(runs, tmp_path)
     costs = tmp_path / "costs.json"
     spent = [{"interval": number, "edit_seconds": 3.0, "edits": 2} for number in range(1, 5)]

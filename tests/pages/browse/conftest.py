@@ -1,7 +1,5 @@
 """Small builds as the benchmark makes them, one of them with hostile labels, and a server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

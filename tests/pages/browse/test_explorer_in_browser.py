@@ -1,7 +1,5 @@
 """The explorer in a headless Chromium, served and from files: search, keys, phones, hostile labels."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

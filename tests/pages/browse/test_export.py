@@ -1,7 +1,5 @@
 """The explorer as files: every link leads to a file, the same bytes each time, nothing incomplete."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

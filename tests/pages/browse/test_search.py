@@ -1,7 +1,5 @@
 """The index: searches against a plain search of all names, updates in order, when it is made again."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

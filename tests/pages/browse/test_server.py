@@ -1,7 +1,5 @@
 """`factdrift browse` as users run it: pages over HTTP, what it refuses, and faults."""
 
-from __future__ import annotations
-
 import contextlib
 import html
 import os

@@ -1,7 +1,5 @@
 """The comparison of both dumps: every statement once, partners, decisions, values, dates, the time line."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

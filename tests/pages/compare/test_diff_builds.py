@@ -1,7 +1,5 @@
 """Two builds compared: nothing if they are the same, else every difference with its cause."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections import Counter
@@ -147,13 +145,6 @@ def test_neighbour_facts_in_other_words_are_sentences(tmp_path: Path) -> None:
             "configuration.grammar",
         ),
     ]
-
-
-def test_an_equal_value_twice_in_a_group_is_paired_by_place(tmp_path: Path) -> None:
-    twice = update("Q1")
-    twice["objects"].append(copy.deepcopy(twice["objects"][1]))
-    found = compared(build(tmp_path / "a", [update("Q1")]), build(tmp_path / "b", [twice]))
-    assert [row["change"] for row in found] == ["object added"]
 
 
 def test_causes(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """A build of the sample with its page, and one whose labels are hostile."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page in a headless Chromium: no error or request, keyboard, sorted tables, phones, hostile labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page about a build: its numbers, what is on it, what it loads, and hostile labels."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

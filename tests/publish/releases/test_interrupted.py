@@ -1,7 +1,5 @@
 """A refresh that is asked to end ends Snakemake and its jobs first, and keeps the lock until then."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

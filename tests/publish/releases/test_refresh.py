@@ -1,7 +1,5 @@
 """`factdrift refresh` with a stand-in for Snakemake: what it asks for, makes, refuses, skips and removes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,11 +33,22 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield one
 
 
+class Run:
+    """What a refresh has to do with: a server, a stand-in for Snakemake; and what it has printed."""
+
+    def __init__(self, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+        self.server, self.workflow, self._capsys = server, Workflow(), capsys
+
+    def said(self) -> str:
+        """The output since the last call, standard error behind it."""
+        return "".join(self._capsys.readouterr())
+
+
 @pytest.fixture
-def workflow(monkeypatch: pytest.MonkeyPatch) -> Workflow:
-    stand_in = Workflow()
-    monkeypatch.setattr(build, "run", stand_in)
-    return stand_in
+def run(server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    made = Run(server, capsys)
+    monkeypatch.setattr(build, "run", made.workflow)
+    return made
 
 
 def publish(server: Server, *days: str) -> None:
@@ -92,28 +101,26 @@ def damaged(date: str, reason: str) -> int:
     return 1
 
 
-def test_nothing_new(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_new(run: Run) -> None:
     released("2026-10-07", "2026-11-07")
     assert refresh() == 0
-    assert "nothing new: no complete dump 28 days or more after 2026-11-07" in capsys.readouterr().out
+    assert "nothing new: no complete dump 28 days or more after 2026-11-07" in run.said()
     # Folders of days that come too early are not asked for.
-    assert {asked.path for asked in server.asked} == {HOME}
+    assert {asked.path for asked in run.server.asked} == {HOME}
 
 
-def test_a_contact_is_demanded_before_anything_is_asked(
-    server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
-    configured(server, contact="")
+def test_a_contact_is_demanded_before_anything_is_asked(run: Run) -> None:
+    configured(run.server, contact="")
     assert refresh() == 1
-    assert "contact" in capsys.readouterr().err
-    assert not server.asked
+    assert "contact" in run.said()
+    assert not run.server.asked
 
 
-def test_a_second_refresh_leaves(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_refresh_leaves(run: Run) -> None:
     with file_lock(Path("results/releases/.lock")):
         assert refresh() == 0
-    assert "another refresh is at work" in capsys.readouterr().out
-    assert not server.asked
+    assert "another refresh is at work" in run.said()
+    assert not run.server.asked
 
 
 def test_the_first_release_asks_for_folders_until_two_dumps_are_far_enough_apart(server: Server) -> None:
@@ -123,16 +130,14 @@ def test_the_first_release_asks_for_folders_until_two_dumps_are_far_enough_apart
     assert found[0].address.endswith(f"/20261121/wikidata-20261121-all.json.gz#sha1={1:040x}&bytes=8")
 
 
-def test_without_two_dumps_far_enough_apart_nothing_is_begun(
-    server: Server, workflow: Workflow, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_two_dumps_far_enough_apart_nothing_is_begun(run: Run) -> None:
     """The registry of old dumps is no place to look for a pair."""
-    server.files = {path: data for path, data in server.files.items() if "/202611" in path}
-    publish(server)
+    run.server.files = {path: data for path, data in run.server.files.items() if "/202611" in path}
+    publish(run.server)
     assert refresh() == 0
     found = "2026-11-07, 2026-11-14, 2026-11-21"
-    assert f"no two complete dumps 28 days apart (found: {found})" in capsys.readouterr().out
-    assert not workflow.lines
+    assert f"no two complete dumps 28 days apart (found: {found})" in run.said()
+    assert not run.workflow.lines
 
 
 @pytest.mark.parametrize(
@@ -144,25 +149,19 @@ def test_without_two_dumps_far_enough_apart_nothing_is_begun(
         ({"often": 3}, "often"),
     ],
 )
-def test_settings_that_are_wrong(
-    server: Server, settings: dict[str, object], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    configured(server, refresh=settings)
+def test_settings_that_are_wrong(run: Run, settings: dict[str, object], message: str) -> None:
+    configured(run.server, refresh=settings)
     assert refresh() == 1
-    assert message in capsys.readouterr().err
-    assert not server.asked
+    assert message in run.said()
+    assert not run.server.asked
 
 
-def test_keys_that_a_refresh_would_not_see_are_refused(
-    server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_keys_that_a_refresh_would_not_see_are_refused(run: Run) -> None:
     assert refresh("--config", "variant=revised") == 1
-    assert "--config: `factdrift refresh` must know the configuration too" in capsys.readouterr().err
+    assert "--config: `factdrift refresh` must know the configuration too" in run.said()
 
 
-def test_a_release_keeps_the_newest_snapshots(
-    server: Server, workflow: Workflow, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_keeps_the_newest_snapshots(run: Run) -> None:
     released("2026-09-07", "2026-10-07")
     for folder in (
         "2020-01-06",
@@ -180,154 +179,132 @@ def test_a_release_keeps_the_newest_snapshots(
     # The stream follows the statements of all dumps, which are in the filters' tables.
     assert len(list(Path("results").glob("*_*/filtered"))) == 2
     assert Path("results/2026-09-07_2026-10-07/wikifactdiff.parquet").is_file()
-    out = capsys.readouterr().out
+    out = run.said()
     assert "new since 2026-10-07: 2 Archive, 1 AddObject" in out
     assert "removed results/snapshots/2026-09-14 (refresh.retention: 2)" in out
     assert "not removed: results/snapshots/2026-09-21: notes.txt in it was not written there" in out
-    (line,) = workflow.lines
+    (line,) = run.workflow.lines
     # What is released is no target any more.
     assert 'refresh={"released": ["2026-09-07", "2026-10-07"]}' in line
 
 
 @pytest.mark.parametrize("dates", [(), ("2026-09-07", "2026-10-07")])
 @pytest.mark.parametrize("argument", ["--dry-run", "--touch"])
-def test_without_a_release_nothing_is_removed(
-    server: Server,
-    workflow: Workflow,
-    dates: tuple[str, ...],
-    argument: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_without_a_release_nothing_is_removed(run: Run, dates: tuple[str, ...], argument: str) -> None:
     """Snakemake's status 0 is no release."""
     if dates:
         released(*dates)
     before = set(Path("results").rglob("*.gz")) | set(Path("results").rglob("rows.parquet"))
-    workflow.does = [lambda config: 0]
+    run.workflow.does = [lambda config: 0]
     assert refresh("--cores", "1", argument) == 1
-    said = capsys.readouterr().out
+    said = run.said()
     assert "was not made, though Snakemake ended with status 0; nothing was removed" in said
     assert "release.json is missing" in said
     assert "removed results" not in said
     assert set(Path("results").rglob("*.gz")) | set(Path("results").rglob("rows.parquet")) == before
 
 
-def test_a_dry_run_removes_nothing_that_an_interrupted_refresh_has_left(
-    server: Server, workflow: Workflow
-) -> None:
+def test_a_dry_run_removes_nothing_that_an_interrupted_refresh_has_left(run: Run) -> None:
     released("2026-09-07", "2026-10-07", "2026-11-07")
     for argument in ("-n", "-np", "--dry-run"):
         assert refresh(argument) == 0
     assert snapshots() == {"2026-09-07", "2026-10-07", "2026-11-07"}
     assert refresh() == 0
     assert snapshots() == {"2026-10-07", "2026-11-07"}
-    assert not workflow.lines
+    assert not run.workflow.lines
 
 
-def test_a_release_whose_files_have_changed_is_no_ground_to_build_on(
-    server: Server, workflow: Workflow, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_whose_files_have_changed_is_no_ground_to_build_on(run: Run) -> None:
     released("2026-09-07", "2026-10-07")
     Path("results/releases/2026-10-07/stream.parquet").write_bytes(b"")
     assert refresh() == 1
-    assert "results/releases/2026-10-07/stream.parquet: bytes is 0" in capsys.readouterr().err
-    assert not workflow.lines
+    assert "results/releases/2026-10-07/stream.parquet: bytes is 0" in run.said()
+    assert not run.workflow.lines
     assert snapshots() == {"2026-09-07", "2026-10-07"}
 
 
-def test_an_interval_that_was_made_again_is_refused(
-    server: Server, workflow: Workflow, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interval_that_was_made_again_is_refused(run: Run) -> None:
     released("2026-09-07", "2026-10-07")
     Path("results/2026-09-07_2026-10-07/wikifactdiff.parquet").write_bytes(b"other")
     assert refresh() == 1
-    assert "is missing, or is not the one in results/releases/2026-10-07" in capsys.readouterr().err
-    assert not workflow.lines
+    assert "is missing, or is not the one in results/releases/2026-10-07" in run.said()
+    assert not run.workflow.lines
 
 
-def test_a_changed_configuration_is_refused(
-    server: Server, workflow: Workflow, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_configuration_is_refused(run: Run) -> None:
     released("2026-09-07", "2026-10-07")
-    configured(server, variant="revised", seed=7, shards=9)
+    configured(run.server, variant="revised", seed=7, shards=9)
     assert refresh() == 1
-    said = capsys.readouterr().err
+    said = run.said()
     assert 'variant (was "paper", is "revised")' in said
     assert "seed (was 0, is 7)" in said
     assert "shards" not in said
-    assert not workflow.lines
-    assert not server.asked
+    assert not run.workflow.lines
+    assert not run.server.asked
 
 
-def test_a_damaged_dump_does_not_hold_up_later_releases(
-    server: Server, workflow: Workflow, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_dump_does_not_hold_up_later_releases(run: Run) -> None:
     released("2026-09-07", "2026-10-07")
-    workflow.does = [lambda config: damaged("2026-11-07", "cut at byte 7")]
+    run.workflow.does = [lambda config: damaged("2026-11-07", "cut at byte 7")]
     assert refresh() == 1
-    said = capsys.readouterr().out
+    said = run.said()
     assert "release 2026-11-07 is not made, and its dump is skipped from now on: cut at byte 7" in said
     assert "results/releases/2026-11-14: 6 files" in said
     assert json.loads(SKIPPED.read_text())["2026-11-07"]["reason"] == "cut at byte 7"
     assert not (SNAPSHOTS / "2026-11-07").exists()
 
 
-def test_a_skipped_dump_is_named_and_taken_again_when_the_server_has_another(
-    server: Server, workflow: Workflow, capsys: pytest.CaptureFixture[str]
-) -> None:
-    server.files = {path: data for path, data in server.files.items() if "/2026111" not in path}
-    server.files = {path: data for path, data in server.files.items() if "/2026112" not in path}
-    publish(server)
+def test_a_skipped_dump_is_named_and_taken_again_when_the_server_has_another(run: Run) -> None:
+    run.server.files = {path: data for path, data in run.server.files.items() if "/2026111" not in path}
+    run.server.files = {path: data for path, data in run.server.files.items() if "/2026112" not in path}
+    publish(run.server)
     released("2026-09-07", "2026-10-07")
-    workflow.does = [lambda config: damaged("2026-11-07", "cut at byte 7")]
+    run.workflow.does = [lambda config: damaged("2026-11-07", "cut at byte 7")]
     assert refresh() == 1
     for _ in range(2):
-        capsys.readouterr()
+        run.said()
         assert refresh() == 0
-        said = capsys.readouterr().out
+        said = run.said()
         assert "skipped 2026-11-07: cut at byte 7" in said
         assert "nothing new" in said
-    assert len(workflow.lines) == 1
+    assert len(run.workflow.lines) == 1
     assert snapshots() == {"2026-09-07", "2026-10-07"}
     broken = SNAPSHOTS / "2026-11-07/wikidata.json.gz"
     broken.write_bytes(b"broken")
     # Of the same checksum, which fitted the broken file; it has another size.
-    server.files[f"{HOME}20261107/wikidata-20261107-all.json.gz"] = b"mended dump"
+    run.server.files[f"{HOME}20261107/wikidata-20261107-all.json.gz"] = b"mended dump"
     held: list[bool] = []
-    workflow.does = [lambda config: held.append(broken.exists()) or Workflow.make(config)]
+    run.workflow.does = [lambda config: held.append(broken.exists()) or Workflow.make(config)]
     assert refresh() == 0
     assert held == [False]
-    assert "2026-11-07: the server has another file than the one that was skipped" in capsys.readouterr().out
+    assert "2026-11-07: the server has another file than the one that was skipped" in run.said()
     assert json.loads(SKIPPED.read_text()) == {}
 
 
-def test_a_mended_dump_replaces_the_one_here(
-    server: Server, workflow: Workflow, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mended_dump_replaces_the_one_here(run: Run) -> None:
     """Also before anything was found wrong with it, and whatever triggers Snakemake is given."""
     released("2026-09-07", "2026-10-07")
-    workflow.does = [lambda config: 1]
+    run.workflow.does = [lambda config: 1]
     assert refresh() == 1
     dump = SNAPSHOTS / "2026-11-07/wikidata.json.gz"
     dump.write_bytes(b"20261107")
-    workflow.does = [lambda config: 1]
+    run.workflow.does = [lambda config: 1]
     assert refresh() == 1
     assert dump.is_file()
     sums = f"{HOME}20261107/wikidata-20261107-sha1sums.txt"
-    server.files[sums] = f"{7:040x}  wikidata-20261107-all.json.gz\n".encode()
+    run.server.files[sums] = f"{7:040x}  wikidata-20261107-all.json.gz\n".encode()
     held: list[bool] = []
-    workflow.does = [lambda config: held.append(dump.exists()) or Workflow.make(config)]
+    run.workflow.does = [lambda config: held.append(dump.exists()) or Workflow.make(config)]
     assert refresh("--rerun-triggers", "mtime") == 0
     assert held == [False]
-    assert "2026-11-07: the server has another dump than the one that is here" in capsys.readouterr().out
+    assert "2026-11-07: the server has another dump than the one that is here" in run.said()
 
 
-def test_a_failure_for_another_reason_is_no_damage(
-    server: Server, workflow: Workflow, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failure_for_another_reason_is_no_damage(run: Run) -> None:
     released("2026-09-07", "2026-10-07")
     damaged("2026-11-07", "of an earlier run")
-    workflow.does = [lambda config: 3]
+    run.workflow.does = [lambda config: 3]
     assert refresh() == 3
-    assert "release 2026-11-07 is not complete; the same command goes on from here" in capsys.readouterr().out
+    assert "release 2026-11-07 is not complete; the same command goes on from here" in run.said()
     assert not SKIPPED.exists()
     assert snapshots() == {"2026-09-07", "2026-10-07"}

@@ -1,7 +1,5 @@
 """A release: its account, and the proof that it is complete."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

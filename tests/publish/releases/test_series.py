@@ -1,7 +1,5 @@
 """The configuration that all releases of a series share."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import email.utils
 import json
 import os
 import re
@@ -10,12 +9,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.dumps import lines
 from support.waiting import wait_until
 from support.wikidata_api import LIMIT, Wiki, serving
 
@@ -25,7 +24,6 @@ from factdrift.snapshots.api.client import LIMITS, POLICY, Api
 from factdrift.snapshots.api.entities import Fetched, fetch_entities
 from factdrift.snapshots.api.store import Store
 from factdrift.snapshots.fetch import Client
-from factdrift.wikidata.dump import lines
 from factdrift.wikidata.entity import read_entity
 
 CONTACT = "tests@example.org"
@@ -287,25 +285,6 @@ def test_transient_failures_are_waited_for(wiki, tmp_path, failure, capfd):
     assert capfd.readouterr().err.count("; try ") == 3
 
 
-@pytest.mark.parametrize("failure", ["maxlag", "429", "503"])
-def test_waits_are_never_shorter_than_retry_after(wiki, tmp_path, failure):
-    wiki.fail, wiki.retry_after = [failure], "77"
-    waits: list[float] = []
-    fetch(wiki, tmp_path, "Q278", waits=waits)
-    assert 77 <= waits[0] <= 78
-    wiki.fail = [failure]
-    wiki.retry_after = email.utils.formatdate(time.time() + 100, usegmt=True)
-    fetch(wiki, tmp_path, "Q433", waits=waits)
-    assert 90 <= waits[1] <= 102
-
-
-def test_a_retry_after_beyond_the_patience_ends_the_job(wiki, tmp_path):
-    wiki.fail, wiki.retry_after = ["429"], "7200"
-    with pytest.raises(InputError, match=r"asks to come back in 7,20[01] s"):
-        fetch(wiki, tmp_path, "Q278")
-    assert len(wiki.requests) == 1
-
-
 def test_a_server_that_never_answers_ends_the_job_and_answers_are_kept(wiki, tmp_path):
     wiki.fail = ["", ""] + ["503"] * POLICY.tries
     with pytest.raises(InputError, match="run the same command again later"):
@@ -331,13 +310,6 @@ def test_refusals_end_the_job_at_once(wiki, tmp_path):
     with pytest.raises(InputError, match="refuses with status 403"):
         api.get({"action": "query"})
     assert len(wiki.requests) == 2
-
-
-@pytest.mark.parametrize("contact", ["", "  ", "me"])
-def test_without_a_contact_nothing_is_requested(contact, monkeypatch):
-    monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
-    with pytest.raises(InputError, match=r"contact: '.*' is no mail or web address"):
-        Client(contact)
 
 
 def call(wiki: Wiki, folder: Path) -> subprocess.Popen[str]:

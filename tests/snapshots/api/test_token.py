@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,13 +20,13 @@ SECRET = "eyJ0-a-secret.token/of_the-user"
 
 
 @pytest.fixture
-def wiki() -> Iterator[Wiki]:
+def wiki():
     with serving(Wiki()) as found:
         yield found
 
 
 @pytest.fixture
-def token(monkeypatch: pytest.MonkeyPatch) -> None:
+def token(monkeypatch):
     monkeypatch.setenv(TOKEN_VARIABLE, f"{SECRET}\n")
 
 
@@ -39,9 +38,7 @@ def entities(wiki: Wiki, folder: Path) -> int:
     return main(["snapshots", "entities", *map(str, given), *map(str, paths)])
 
 
-def test_every_request_to_the_api_has_the_token_and_no_file_does(
-    wiki: Wiki, token: None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_every_request_to_the_api_has_the_token_and_no_file_does(wiki, token, tmp_path, capfd):
     assert entities(wiki, tmp_path) == 0
     assert set(wiki.authorizations) == {f"Bearer {SECRET}"}
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -52,7 +49,7 @@ def test_every_request_to_the_api_has_the_token_and_no_file_does(
     assert SECRET not in "".join(capfd.readouterr())
 
 
-def test_without_a_token_nobody_logs_in(wiki: Wiki, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_token_nobody_logs_in(wiki, tmp_path, monkeypatch):
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     assert entities(wiki, tmp_path) == 0
     assert set(wiki.authorizations) == {""}
@@ -66,13 +63,8 @@ def test_without_a_token_nobody_logs_in(wiki: Wiki, tmp_path: Path, monkeypatch:
     ],
 )
 def test_a_server_that_repeats_the_token_does_not_bring_it_into_a_message(
-    wiki: Wiki,
-    token: None,
-    tmp_path: Path,
-    failure: str,
-    said: str,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    wiki, token, tmp_path, failure, said, capfd
+):
     wiki.fail = [failure]
     assert entities(wiki, tmp_path) == 1
     message = capfd.readouterr().err
@@ -82,7 +74,7 @@ def test_a_server_that_repeats_the_token_does_not_bring_it_into_a_message(
 
 
 @pytest.mark.parametrize("same_host", [True, False])
-def test_a_redirect_is_followed_without_the_token(token: None, same_host: bool) -> None:
+def test_a_redirect_is_followed_without_the_token(token, same_host):
     with web.serving() as first, web.serving() as second:
         target = first if same_host else second
         target.files["/there"] = b"{}"
@@ -93,14 +85,14 @@ def test_a_redirect_is_followed_without_the_token(token: None, same_host: bool) 
     assert asked == [("/here", f"Bearer {SECRET}"), ("/there", "")]
 
 
-def test_another_host_does_not_get_the_token(token: None) -> None:
+def test_another_host_does_not_get_the_token(token):
     with web.serving() as first, web.serving() as second:
         second.files["/sums.txt"] = b"text"
         Client(CONTACT, RetryPolicy(tries=1), token=access_token(first.url)).small(f"{second.url}/sums.txt")
         assert [each.authorization for each in second.asked] == [""]
 
 
-def test_the_token_is_not_shown(token: None) -> None:
+def test_the_token_is_not_shown(token):
     found = access_token("https://www.wikidata.org/w/api.php")
     assert found is not None
     assert (found.host, found.secret) == ("www.wikidata.org", SECRET)
@@ -110,7 +102,7 @@ def test_the_token_is_not_shown(token: None) -> None:
 @pytest.mark.parametrize(
     "url", ["http://www.wikidata.org/w/api.php", "http://10.0.0.1/", "http://127.0.0.1.example/"]
 )
-def test_other_machines_need_https(token: None, url: str) -> None:
+def test_other_machines_need_https(token, url):
     with pytest.raises(InputError, match="not sent unencrypted") as raised:
         access_token(url)
     assert SECRET not in str(raised.value)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from support.recent import database_with_articles
-from support.sparql import QueryService, query_service
+from support.sparql import query_service
 from support.worlds import Fact, World
 
 
 @pytest.fixture(scope="module")
-def small_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_database(tmp_path_factory):
     """Three items with a new head of government, two with a former head of state, January to March 2026."""
     folder = tmp_path_factory.mktemp("small")
     heads = [Fact(item, 6, 3, start=f"2026-0{month}-05") for item, month in ((30, 1), (31, 2), (33, 3))]
@@ -29,7 +26,7 @@ def small_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def small_service(small_database: Path) -> Iterator[QueryService]:
+def small_service(small_database):
     with query_service(small_database) as found:
         yield found
         assert found.offences == []

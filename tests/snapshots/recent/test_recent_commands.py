@@ -29,7 +29,7 @@ SECRET = "0123-a-secret-token-4567"
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FACTDRIFT_CONTACT", raising=False)
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
@@ -64,9 +64,7 @@ def recent(service: QueryService, *more: str) -> int:
         ),
     ],
 )
-def test_what_is_wrong_is_reported_before_anything_is_asked(
-    small_service: QueryService, more: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_wrong_is_reported_before_anything_is_asked(small_service, more, message, capsys):
     assert recent(small_service, *more) == 1
     said = capsys.readouterr().err
     assert message in said
@@ -76,7 +74,7 @@ def test_what_is_wrong_is_reported_before_anything_is_asked(
 
 
 @pytest.mark.parametrize(("option", "value"), [("--since", "2026-02-30"), ("--until", "March")])
-def test_options_of_a_wrong_form(small_service: QueryService, option: str, value: str) -> None:
+def test_options_of_a_wrong_form(small_service, option, value):
     with pytest.raises(SystemExit):
         recent(small_service, option, value)
     assert small_service.asked == []
@@ -84,11 +82,8 @@ def test_options_of_a_wrong_form(small_service: QueryService, option: str, value
 
 @pytest.mark.parametrize("secret", ["two words", "naïve"])
 def test_a_token_that_no_header_can_hold_is_refused_and_not_repeated(
-    small_service: QueryService,
-    secret: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    small_service, secret, monkeypatch, capsys
+):
     monkeypatch.setenv(TOKEN_VARIABLE, secret)
     assert recent(small_service) == 1
     said = capsys.readouterr().err
@@ -97,9 +92,7 @@ def test_a_token_that_no_header_can_hold_is_refused_and_not_repeated(
     assert small_service.asked == []
 
 
-def test_a_token_is_not_sent_unencrypted(
-    small_service: QueryService, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_token_is_not_sent_unencrypted(small_service, monkeypatch, capsys):
     monkeypatch.setenv(TOKEN_VARIABLE, SECRET)
     assert recent(small_service, "--api", "http://wiki.example/w/api.php") == 1
     said = capsys.readouterr().err
@@ -108,7 +101,7 @@ def test_a_token_is_not_sent_unencrypted(
     assert small_service.asked == []
 
 
-def test_the_plan(small_service: QueryService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan(small_service, capsys):
     assert recent(small_service, "--plan") == 0
     assert (FOLDER / "entities.txt").read_text(encoding="utf-8").splitlines() == [
         "# 5 of 5 items with a statement of P6, P35",
@@ -131,9 +124,7 @@ def test_the_plan(small_service: QueryService, capsys: pytest.CaptureFixture[str
     assert not any(CONTACT.encode() in path.read_bytes() for path in FOLDER.iterdir())
 
 
-def test_a_second_run_asks_nothing_and_writes_nothing(
-    small_service: QueryService, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_run_asks_nothing_and_writes_nothing(small_service, capsys):
     recent(small_service, "--plan")
     asked = len(small_service.asked)
     assert asked == 6
@@ -157,21 +148,19 @@ def test_a_second_run_asks_nothing_and_writes_nothing(
     assert files[1].read_text(encoding="utf-8").endswith("seed: 7\n")
 
 
-def test_a_limit_is_reported(small_service: QueryService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_limit_is_reported(small_service, capsys):
     recent(small_service, "--plan", "--limit", "2")
     assert f"{FOLDER}/entities.txt: 2 items; 3 left out by --limit" in capsys.readouterr().out
     assert (FOLDER / "entities.txt").read_text(encoding="utf-8").endswith("\nQ30  # P6\nQ32  # P35\n")
 
 
-def test_a_period_without_any_item(small_service: QueryService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_period_without_any_item(small_service, capsys):
     assert recent(small_service, "--since", "2026-03-20") == 1
     assert "no item has a statement of these relations" in capsys.readouterr().err
     assert not Path("results/recent").exists()
 
 
-def test_without_a_plan_the_workflow_is_run(
-    small_service: QueryService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_plan_the_workflow_is_run(small_service, monkeypatch):
     called: list[list[str]] = []
     monkeypatch.setenv("FACTDRIFT_CONTACT", "before@example.org")
     monkeypatch.setattr(os, "execv", lambda program, arguments: called.append(arguments))
@@ -191,9 +180,7 @@ def test_without_a_plan_the_workflow_is_run(
     assert os.environ["FACTDRIFT_CONTACT"] == CONTACT
 
 
-def test_the_period_ends_yesterday_if_nothing_is_said(
-    small_service: QueryService, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_period_ends_yesterday_if_nothing_is_said(small_service, capsys):
     given = line(small_service, "--plan")
     start = given.index("--until")
     assert main(given[:start] + given[start + 2 :]) == 0
@@ -217,7 +204,7 @@ def call(service: QueryService, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def test_a_killed_run_is_continued(small_service: QueryService, here: Path) -> None:
+def test_a_killed_run_is_continued(small_service, here):
     service = small_service
     service.hold_at = 4
     run = call(service, here / "killed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -70,7 +69,7 @@ TODAY = datetime.date(2026, 5, 1)
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def database(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     new = sorted([*FACTS, *kinds(Q3=(HUMAN,))], key=lambda fact: fact.s)
     World(new=new, no_article=BARE).write(folder)
@@ -86,13 +85,13 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def open_service(database: Path) -> Iterator[QueryService]:
+def open_service(database):
     with query_service(database) as found:
         yield found
 
 
 @pytest.fixture
-def service(database: Path) -> Iterator[QueryService]:
+def service(database):
     with query_service(database) as found:
         yield found
         assert found.offences == []
@@ -129,7 +128,7 @@ def plainly(since: datetime.date, until: datetime.date, scope: str = "enwiki") -
 def found_by(
     asking: Client, since: datetime.date = SINCE, until: datetime.date = UNTIL, **keys: object
 ) -> Found:
-    return search(asking, Search(RELATIONS, since, until, TODAY, **keys))  # type: ignore[arg-type]
+    return search(asking, Search(RELATIONS, since, until, TODAY, **keys))
 
 
 DAYS = st.dates(datetime.date(2025, 11, 20), datetime.date(2026, 5, 1))
@@ -137,14 +136,14 @@ DAYS = st.dates(datetime.date(2025, 11, 20), datetime.date(2026, 5, 1))
 
 @given(st.sets(DAYS, min_size=2, max_size=2), st.sampled_from(["enwiki", "all"]))
 @settings(max_examples=examples(60))
-def test_items_with_a_date_inside_are_found(open_service: QueryService, days: set, scope: str) -> None:
+def test_items_with_a_date_inside_are_found(open_service, days, scope):
     since, until = sorted(days)
     found = found_by(client(open_service), since, until, scope=scope)
     assert found == plainly(since, until, scope)
     assert list(found) == sorted(found)
 
 
-def test_the_world_has_all_kinds(service: QueryService) -> None:
+def test_the_world_has_all_kinds(service):
     found = found_by(client(service))
     assert {fact.s % 10 for fact in FACTS} == set(range(8))
     # A deprecated statement, one without a date, and an item without an English article are never found.
@@ -152,7 +151,7 @@ def test_the_world_has_all_kinds(service: QueryService) -> None:
     assert {item % 10 for item in found_by(client(service), scope="all")} == {0, 1, 3, 5, 6, 7}
 
 
-def test_one_query_for_each_relation_and_month(service: QueryService) -> None:
+def test_one_query_for_each_relation_and_month(service):
     found_by(client(service), datetime.date(2026, 1, 15), datetime.date(2026, 3, 2))
     assert len(service.asked) == 3 * len(RELATIONS)
     for _, query in service.asked:
@@ -162,7 +161,7 @@ def test_one_query_for_each_relation_and_month(service: QueryService) -> None:
         assert query.endswith(" }\n}")
 
 
-def test_changed_items_are_those_with_a_late_last_edit(service: QueryService) -> None:
+def test_changed_items_are_those_with_a_late_last_edit(service):
     since, until = datetime.date(2026, 2, 20), datetime.date(2026, 2, 25)
     assert plainly(since, until) == {}
     found = found_by(client(service), since, until, changed=True)
@@ -170,7 +169,7 @@ def test_changed_items_are_those_with_a_late_last_edit(service: QueryService) ->
     assert found == {104: {HEAD}, 105: {STATE}}
 
 
-def test_faults_do_not_change_what_is_found(service: QueryService, tmp_path: Path) -> None:
+def test_faults_do_not_change_what_is_found(service, tmp_path):
     """Every fault occurs; a second run takes all answers from the store, without a server."""
     service.faults = [each for fault in FAULTS for each in (fault, "")]
     assert found_by(client(service, tmp_path)) == plainly(SINCE, UNTIL)
@@ -181,7 +180,7 @@ def test_faults_do_not_change_what_is_found(service: QueryService, tmp_path: Pat
     assert (len(service.asked), again.requests) == (asked, 0)
 
 
-def test_a_query_that_times_out_is_asked_for_in_halves(service: QueryService, tmp_path: Path) -> None:
+def test_a_query_that_times_out_is_asked_for_in_halves(service, tmp_path):
     """The server ends an answer with a Java exception, with status 200, as the Query Service does."""
     service.faults = ["truncated", "", "truncated"]
     found = found_by(client(service, tmp_path))
@@ -192,7 +191,7 @@ def test_a_query_that_times_out_is_asked_for_in_halves(service: QueryService, tm
     assert len(service.asked) == 3 * len(RELATIONS) + 2 * 2
 
 
-def test_a_single_day_that_always_times_out_ends_the_run(service: QueryService, tmp_path: Path) -> None:
+def test_a_single_day_that_always_times_out_ends_the_run(service, tmp_path):
     service.always = "500 timeout"
     with pytest.raises(InputError, match="given up after 8 tries"):
         found_by(client(service, tmp_path))
@@ -202,14 +201,14 @@ def test_a_single_day_that_always_times_out_ends_the_run(service: QueryService, 
 
 
 @pytest.mark.parametrize("retry_after", [30, 200])
-def test_retry_after_is_waited_for(service: QueryService, retry_after: int) -> None:
+def test_retry_after_is_waited_for(service, retry_after):
     service.faults, service.retry_after = ["429", "", "503"], retry_after
     found_by(client(service), until=datetime.date(2026, 1, 3))
     assert service.clock.now > 2 * retry_after
 
 
 @pytest.mark.parametrize("fault", ["403", "400"])
-def test_a_refusal_ends_the_run_at_once(service: QueryService, fault: str) -> None:
+def test_a_refusal_ends_the_run_at_once(service, fault):
     service.faults = [fault]
     with pytest.raises(InputError, match=r"http://127"):
         found_by(client(service))
@@ -229,17 +228,17 @@ class OddServer:
 
 
 @pytest.mark.parametrize("row", [{}, {"s": {"type": "literal", "value": "Q1"}}])
-def test_rows_of_another_form_are_refused(row: dict[str, dict[str, str]]) -> None:
+def test_rows_of_another_form_are_refused(row):
     with pytest.raises(InputError, match=r"a row of an answer .* is this a server with Wikidata's RDF"):
         search(OddServer(row), Search([HEAD], SINCE, UNTIL, TODAY))
 
 
-def test_entities_that_are_no_items_are_left_out() -> None:
+def test_entities_that_are_no_items_are_left_out():
     row = {"s": {"type": "uri", "value": "http://www.wikidata.org/entity/P31"}}
     assert search(OddServer(row), Search([HEAD], SINCE, UNTIL, TODAY)) == {}
 
 
-def test_no_relation_takes_all_places() -> None:
+def test_no_relation_takes_all_places():
     found = {item: frozenset({6}) for item in (10, 20, 30, 40)} | {
         50: frozenset({35}),
         60: frozenset({35, 6}),
@@ -254,7 +253,7 @@ def test_no_relation_takes_all_places() -> None:
     st.dictionaries(st.integers(1, 50), st.frozensets(st.sampled_from([6, 35, 54]), min_size=1), max_size=30),
     st.integers(1, 40),
 )
-def test_the_limit_shares_places(found: dict[int, frozenset[int]], limit: int) -> None:
+def test_the_limit_shares_places(found, limit):
     items = chosen(found, limit)
     assert items == sorted(set(items))
     assert len(items) == min(limit, len(found))

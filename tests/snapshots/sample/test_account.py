@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -23,7 +22,6 @@ from factdrift.snapshots.sample.account import (
     warning,
 )
 
-from ..conftest import WriteTables
 from ..test_snapshot_commands import call
 
 FACTS = [
@@ -34,7 +32,7 @@ FACTS = [
 MADE_UP = [{"id": "Q900000001", "label": "an office"}]
 
 
-def test_parts_count_items_ids_and_checks(write_tables: WriteTables) -> None:
+def test_parts_count_items_ids_and_checks(write_tables):
     (part,) = read_parts(write_tables(FACTS, MADE_UP))
     checks = {"compared": 1, "copied": 1, "general knowledge": 1}
     assert part == Part("a", "2023-02-27", 6, 1, checks)
@@ -52,7 +50,7 @@ def test_parts_count_items_ids_and_checks(write_tables: WriteTables) -> None:
     )
 
 
-def test_a_part_is_complete_on_its_last_day(write_tables: WriteTables) -> None:
+def test_a_part_is_complete_on_its_last_day(write_tables):
     parts = read_parts(write_tables(FACTS, MADE_UP))
     assert beyond(parts, "2023-02-27") == []
     assert warning(parts, "2023-02-27") == ""
@@ -60,7 +58,7 @@ def test_a_part_is_complete_on_its_last_day(write_tables: WriteTables) -> None:
     assert "not complete on 2023-02-28 (a until 2023-02-27)" in warning(parts, "2023-02-28")
 
 
-def test_what_goes_on_longer_is_named() -> None:
+def test_what_goes_on_longer_is_named():
     parts = read_parts(SAMPLE)
     said = warning(parts, "2024-06-01")
     assert first_end(SAMPLE) == "2023-02-27"
@@ -79,7 +77,7 @@ def test_what_goes_on_longer_is_named() -> None:
         ("", "a.tsv: its part has no row in"),
     ],
 )
-def test_wrong_parts_are_refused(write_tables: WriteTables, text: str, what: str) -> None:
+def test_wrong_parts_are_refused(write_tables, text, what):
     folder = write_tables(FACTS, MADE_UP)
     (folder / "parts.tsv").write_text(
         f"part\tcomplete_until\tlonger\twhat\tsource\n{text}\n", encoding="utf-8"
@@ -89,7 +87,7 @@ def test_wrong_parts_are_refused(write_tables: WriteTables, text: str, what: str
     assert what in str(error.value)
 
 
-def test_made_up_ids_are_found_at_any_depth(tmp_path: Path) -> None:
+def test_made_up_ids_are_found_at_any_depth(tmp_path):
     rows = pa.table(
         {
             "subject": [{"id": "Q30"}, {"id": "Q900000001"}],
@@ -101,9 +99,7 @@ def test_made_up_ids_are_found_at_any_depth(tmp_path: Path) -> None:
     assert made_up_ids(tmp_path / "rows.parquet") == (3, 2)
 
 
-def test_the_commands_say_it(
-    write_tables: WriteTables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_commands_say_it(write_tables, tmp_path, capsys):
     folder, dump, saved = write_tables(FACTS, MADE_UP), tmp_path / "dump.json", tmp_path / "account.json"
     call("sample", "render", "--tables", folder, "--date", "2024-01-01", "--account", saved, "-o", dump)
     assert "the sample is not complete on 2024-01-01" in capsys.readouterr().err
@@ -114,9 +110,7 @@ def test_the_commands_say_it(
     assert "found.parquet: 2 items, 1 with an id made up" in capsys.readouterr().out
 
 
-def test_the_sample_s_readme_shows_what_the_command_prints(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_sample_s_readme_shows_what_the_command_prints(tmp_path, capsys):
     call("sample", "check", "--results", tmp_path)
     printed = capsys.readouterr().out.rstrip("\n")
     # If this fails, paste the output of `factdrift sample check` into the section "Checked dates".

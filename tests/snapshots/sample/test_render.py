@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.dumps import decompressed
+from support.dumps import decompressed, lines
 
-from factdrift.snapshots.php_json import php_json
+from factdrift.snapshots.compression import php_json
 from factdrift.snapshots.sample.render import render_dump
 from factdrift.snapshots.sample.tables import read_sample
-from factdrift.wikidata.dump import lines
 
-from ..conftest import Render, WriteTables
+from ..conftest import Render
 
 REAL_DATA = os.environ.get("FACTDRIFT_REAL_DATA")
 
@@ -87,13 +86,13 @@ def keys(value: Any) -> Any:
         (20220523, "id labels descriptions aliases claims sitelinks pageid ns title lastrevid modified"),
     ],
 )
-def test_keys_by_date(render: Render, day: int, names: str) -> None:
+def test_keys_by_date(render, day, names):
     entities = all_of(render, day)
     assert list(entities["Q1"]) == ["type", *names.split()]
     assert list(entities["P6"]) == ["type", "datatype", *(key for key in names.split() if key != "sitelinks")]
 
 
-def test_page_fields(render: Render) -> None:
+def test_page_fields(render):
     entities = all_of(render, 20230101)
     assert (entities["Q1"]["pageid"], entities["Q1"]["ns"], entities["Q1"]["title"]) == (1, 0, "Q1")
     assert (entities["P6"]["ns"], entities["P6"]["title"]) == (120, "Property:P6")
@@ -101,14 +100,14 @@ def test_page_fields(render: Render) -> None:
     assert len({entity["lastrevid"] for entity in entities.values()}) == len(entities)
 
 
-def test_empty_maps_by_date(render: Render) -> None:
+def test_empty_maps_by_date(render):
     maps = ("labels", "descriptions", "aliases", "claims", "sitelinks")
     for day, empty in [(20190429, []), (20190430, {})]:
         entity = all_of(render, day)["Q2"]
         assert [entity[name] for name in maps] == [empty] * 5
 
 
-def test_terms(render: Render) -> None:
+def test_terms(render):
     entity = all_of(render, 20200101)["Q1"]
     assert entity["labels"] == {"en": {"language": "en", "value": "Zürich/\U0001f600"}}
     assert entity["descriptions"] == {"en": {"language": "en", "value": "a town"}}
@@ -117,7 +116,7 @@ def test_terms(render: Render) -> None:
     }
 
 
-def test_a_statement_as_wikidata_nests_it(render: Render) -> None:
+def test_a_statement_as_wikidata_nests_it(render):
     statement = all_of(render, 20140601)["Q1"]["claims"]["P6"][0]
     guid = statement["id"]
     assert json.dumps(statement) == json.dumps(
@@ -164,14 +163,14 @@ def test_a_statement_as_wikidata_nests_it(render: Render) -> None:
     assert all(len(each) == 40 and set(each) <= set("0123456789abcdef") for each in hashes)
 
 
-def test_snaks_without_value_have_none(render: Render) -> None:
+def test_snaks_without_value_have_none(render):
     statement = all_of(render, 20140601)["Q1"]["claims"]["P6"][1]
     assert statement["mainsnak"] == {"snaktype": "novalue", "property": "P6", "datatype": "wikibase-item"}
     (start,) = statement["qualifiers"]["P580"]
     assert list(start) == ["snaktype", "property", "hash", "datatype"]
 
 
-def test_a_property_carries_constraint_types_and_examples(render: Render) -> None:
+def test_a_property_carries_constraint_types_and_examples(render):
     claims = all_of(render, 20200101)["P6"]["claims"]
     assert list(claims) == ["P31", "P2302", "P1855"]
     (constraint,) = claims["P2302"]
@@ -183,20 +182,20 @@ def test_a_property_carries_constraint_types_and_examples(render: Render) -> Non
     assert example["qualifiers"]["P6"][0]["datavalue"]["value"]["id"] == "Q2"
 
 
-def test_items_then_properties_by_id(render: Render) -> None:
+def test_items_then_properties_by_id(render):
     found = list(all_of(render, 20200101))
     assert found == sorted(found, key=lambda name: (name[0] == "P", int(name[1:])))
     assert {"Q1", "Q5", "P6", "P1545"} <= set(found)
 
 
-def test_escapes_as_php_writes_them() -> None:
+def test_escapes_as_php_writes_them():
     assert php_json({"a": 'ü/\U0001f600\n"', "b": [], "c": {}, "d": None, "e": 1.5}) == (
         rb'{"a":"\u00fc\/\ud83d\ude00\n\"","b":[],"c":{},"d":null,"e":1.5}'
     )
 
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz", ".json.bz2", ".json.zst"])
-def test_dump_files(tmp_path: Path, write_tables: WriteTables, suffix: str) -> None:
+def test_dump_files(tmp_path, write_tables, suffix):
     sample = read_sample(write_tables(FACTS, ENTITIES, PROPERTIES))
     path = tmp_path / f"dump{suffix}"
     count = render_dump(sample, 20210104, path)
@@ -212,7 +211,7 @@ def test_dump_files(tmp_path: Path, write_tables: WriteTables, suffix: str) -> N
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_qwikidata_reads_the_entities(render: Render) -> None:
+def test_qwikidata_reads_the_entities(render):
     from qwikidata.entity import WikidataItem, WikidataProperty
 
     entities = all_of(render, 20230101)
@@ -258,7 +257,7 @@ def snak_keys(entities: list[dict[str, Any]]) -> dict[tuple[str, ...], set[str]]
 @pytest.mark.parametrize(
     ("name", "day"), [("pair-2021-06.json.gz", 20210601), ("original-bytes-2021-02.json.bz2", 20210222)]
 )
-def test_the_form_is_that_of_a_real_dump(render: Render, name: str, day: int) -> None:
+def test_the_form_is_that_of_a_real_dump(render, name, day):
     real = list(real_entities(name))
     entities = all_of(render, day)
     items = [entity for entity in entities.values() if entity["type"] == "item"]
@@ -273,7 +272,7 @@ def test_the_form_is_that_of_a_real_dump(render: Render, name: str, day: int) ->
     assert all(ours[kind] <= theirs_by_kind[kind] for kind in shared)
 
 
-def test_real_properties_have_the_same_keys(render: Render) -> None:
+def test_real_properties_have_the_same_keys(render):
     real = [entity for entity in real_entities("entities.json.bz2") if entity["type"] == "property"]
     assert {tuple(entity) for entity in real} == {tuple(all_of(render, 20180101)["P6"])}
     constraint = next(
@@ -288,7 +287,7 @@ def test_real_properties_have_the_same_keys(render: Render) -> None:
     ]
 
 
-def test_real_lines_are_escaped_alike() -> None:
+def test_real_lines_are_escaped_alike():
     if REAL_DATA is None:
         pytest.skip("FACTDRIFT_REAL_DATA does not name the folder of the real data")
     path = Path(REAL_DATA) / "wikidata" / "original-bytes-2021-02.json.bz2"

@@ -66,11 +66,11 @@ def offices(properties: tuple[str, ...]) -> Iterator[tuple[str, list[Term]]]:
 
 
 @pytest.fixture(scope="module")
-def complete_until() -> dict[str, datetime.date]:
+def complete_until():
     return {part.name: datetime.date.fromisoformat(part.complete_until) for part in read_parts(SAMPLE)}
 
 
-def test_no_country_is_without_a_head_for_long(complete_until: dict[str, datetime.date]) -> None:
+def test_no_country_is_without_a_head_for_long(complete_until):
     gaps = []
     for part, holders in offices(HEADS):
         before = holders[0]
@@ -83,9 +83,7 @@ def test_no_country_is_without_a_head_for_long(complete_until: dict[str, datetim
     assert gaps == []
 
 
-def test_every_end_before_the_horizon_has_a_successor_or_a_reason(
-    complete_until: dict[str, datetime.date],
-) -> None:
+def test_every_end_before_the_horizon_has_a_successor_or_a_reason(complete_until):
     wanting = []
     for part, holders in offices(SINGLE_VALUED):
         last = max(holders, key=lambda term: term.end)
@@ -94,7 +92,7 @@ def test_every_end_before_the_horizon_has_a_successor_or_a_reason(
     assert wanting == []
 
 
-def test_nobody_leaves_before_taking_office() -> None:
+def test_nobody_leaves_before_taking_office():
     assert [
         term.place for _, holders in offices(SINGLE_VALUED) for term in holders if term.start > term.end
     ] == []

@@ -12,8 +12,6 @@ from factdrift.core.errors import InputError
 from factdrift.snapshots.sample.render import entity_lines
 from factdrift.snapshots.sample.tables import read_sample
 
-from ..conftest import WriteTables
-
 FACT = {"subject": "Q1", "property": "P6", "value": "Q2"}
 GUID = "Q1$12345678-1234-1234-1234-1234567890ab"
 
@@ -59,7 +57,7 @@ def message(folder: Path) -> str:
         ({"source": ""}, "source", "say where the row comes from"),
     ],
 )
-def test_facts(write_tables: WriteTables, change: dict[str, str], column: str, what: str) -> None:
+def test_facts(write_tables, change, column, what):
     folder = write_tables([FACT, FACT | {"value": "Q3"} | change])
     said = message(folder)
     assert said.startswith(f"{folder / 'facts' / 'a.tsv'}, line 3, column {column}: ")
@@ -83,7 +81,7 @@ def test_facts(write_tables: WriteTables, change: dict[str, str], column: str, w
         ({"id": "Q1", "merged": "2020-01-01>Q1"}, "merged", "a redirect to itself"),
     ],
 )
-def test_entities(write_tables: WriteTables, row: dict[str, str], column: str, what: str) -> None:
+def test_entities(write_tables, row, column, what):
     folder = write_tables(entities=[row])
     said = message(folder)
     assert said.startswith(f"{folder / 'entities' / 'a.tsv'}, line 2, column {column}: ")
@@ -113,14 +111,14 @@ def test_entities(write_tables: WriteTables, row: dict[str, str], column: str, w
         ({"id": "P6", "datatype": "wikibase-item", "examples": "Q99>Q1"}, "examples", "Q99 has no row"),
     ],
 )
-def test_properties(write_tables: WriteTables, row: dict[str, str], column: str, what: str) -> None:
+def test_properties(write_tables, row, column, what):
     folder = write_tables(properties=[row])
     said = message(folder)
     assert said.startswith(f"{folder / 'properties.tsv'}, line 2, column {column}: ")
     assert what in said
 
 
-def test_redirects_in_a_circle(write_tables: WriteTables) -> None:
+def test_redirects_in_a_circle(write_tables):
     merged = [
         {"id": "Q1", "merged": "2020-01-01>Q2"},
         {"id": "Q2", "merged": "2020-01-01>Q3"},
@@ -129,7 +127,7 @@ def test_redirects_in_a_circle(write_tables: WriteTables) -> None:
     assert message(write_tables(entities=merged)).count("a redirect to itself") == 3
 
 
-def test_ids_that_stand_twice(write_tables: WriteTables) -> None:
+def test_ids_that_stand_twice(write_tables):
     folder = write_tables(entities=[{"id": "Q1"}, {"id": "Q1"}])
     first, second = (f"{folder / 'entities' / 'a.tsv'}, line {line}" for line in (2, 3))
     assert message(folder) == f"{second}, column id: Q1 is in {first} too; keep one of the rows"
@@ -138,7 +136,7 @@ def test_ids_that_stand_twice(write_tables: WriteTables) -> None:
     assert f"{other}, line 2, column id: Q1 is in {first} too" in message(folder)
 
 
-def test_facts_that_stand_twice(write_tables: WriteTables) -> None:
+def test_facts_that_stand_twice(write_tables):
     folder = write_tables([FACT, FACT | {"source": "another"}])
     assert re.search(r"line 3, column row: the same fact is in .*, line 2; keep", message(folder))
     typed = {"subject": "Q1", "property": "P31", "value": "Q5"}
@@ -147,7 +145,7 @@ def test_facts_that_stand_twice(write_tables: WriteTables) -> None:
     assert "the same fact is in" in message(folder)
 
 
-def test_states_of_one_statement_must_not_overlap(write_tables: WriteTables) -> None:
+def test_states_of_one_statement_must_not_overlap(write_tables):
     state = FACT | {"statement": GUID, "stated": "2015-01-01", "removed": "2018-01-01"}
     other = {"value": "Q3", "removed": "", "statement": GUID.lower().replace("q1", "Q1")}
     read_sample(write_tables([state, state | other | {"stated": "2018-01-01"}]))
@@ -156,7 +154,7 @@ def test_states_of_one_statement_must_not_overlap(write_tables: WriteTables) -> 
     assert "at the same time" in said
 
 
-def test_headers_and_rows(write_tables: WriteTables) -> None:
+def test_headers_and_rows(write_tables):
     folder = write_tables([FACT])
     facts = folder / "facts" / "a.tsv"
     text = facts.read_text("utf-8")
@@ -168,18 +166,18 @@ def test_headers_and_rows(write_tables: WriteTables) -> None:
     assert f"{facts}: byte {len(text)} is not UTF-8" in message(folder)
 
 
-def test_a_folder_without_tables(tmp_path: Path) -> None:
+def test_a_folder_without_tables(tmp_path):
     with pytest.raises(InputError, match=r"properties\.tsv: cannot be read \(No such file"):
         read_sample(tmp_path)
 
 
-def test_all_problems_are_said_at_once(write_tables: WriteTables) -> None:
+def test_all_problems_are_said_at_once(write_tables):
     said = message(write_tables([FACT | {"value": f"Q{number}"} for number in range(100, 150)])).splitlines()
     assert len(said) == 31
     assert said[-1] == "... and 20 more"
 
 
-def test_columns_in_any_order_blank_lines_and_line_ends(write_tables: WriteTables) -> None:
+def test_columns_in_any_order_blank_lines_and_line_ends(write_tables):
     folder = write_tables([FACT])
     expected = read_sample(folder)
     facts = folder / "facts" / "a.tsv"
@@ -188,7 +186,7 @@ def test_columns_in_any_order_blank_lines_and_line_ends(write_tables: WriteTable
     assert read_sample(folder) == expected
 
 
-def test_translations(write_tables: WriteTables, tmp_path: Path) -> None:
+def test_translations(write_tables, tmp_path):
     folder = write_tables()
     rows = [("Q1", "de", "eins", "Zahl"), ("P6", "de", "Chef", ""), ("Q1", "fr", "un", "")]
     table = folder / "translations.tsv"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,7 +30,7 @@ JULIAN = "http://www.wikidata.org/entity/Q1985786"
         ("-13798000000/1", "-13798000000-00-00", 1, GREGORIAN),
     ],
 )
-def test_dates(text: str, time: str, precision: int, calendar: str) -> None:
+def test_dates(text, time, precision, calendar):
     value, parsed = parse_time_text(text)
     assert value == {
         "time": f"{time}T00:00:00Z",
@@ -46,7 +44,7 @@ def test_dates(text: str, time: str, precision: int, calendar: str) -> None:
     assert parsed.julian == (calendar == JULIAN)
 
 
-def test_centuries_and_decades_cover_their_years() -> None:
+def test_centuries_and_decades_cover_their_years():
     assert parse_time_text("c20")[1][6:] == (1901_01_01, 2000_12_31)
     assert parse_time_text("1990s")[1][6:] == (1990_01_01, 1999_12_31)
     assert parse_time_text("c-3")[1][6:] == (-300 * 10_000 + 101, -201 * 10_000 + 1231)
@@ -72,13 +70,13 @@ def test_centuries_and_decades_cover_their_years() -> None:
         "+1990",
     ],
 )
-def test_what_is_no_date(text: str) -> None:
+def test_what_is_no_date(text):
     with pytest.raises(ValueError, match=r"date|year|month|out of range"):
         parse_time_text(text)
 
 
 @given(st.integers(1, 9999), st.integers(0, 12), st.integers(0, 31), st.integers(0, 14), st.booleans())
-def test_raw_dates_keep_their_fields(year: int, month: int, day: int, precision: int, before: bool) -> None:
+def test_raw_dates_keep_their_fields(year, month, day, precision, before):
     sign = "-" if before else ""
     value, parsed = parse_time_text(f"{sign}{year:04d}-{month:02d}-{day:02d}/{precision}")
     assert (parsed.year, parsed.month, parsed.day) == (-year if before else year, month, day)
@@ -134,14 +132,14 @@ def test_raw_dates_keep_their_fields(year: int, month: int, day: int, precision:
         ("commonsMedia", "A b.jpg", "string", "A b.jpg"),
     ],
 )
-def test_values(datatype: str, text: str, type_: str, value: Any) -> None:
+def test_values(datatype, text, type_, value):
     snak = parse_snak(1, datatype, text)
     assert (snak.kind, snak.datatype, snak.type, snak.value) == ("value", datatype, type_, value)
 
 
 @pytest.mark.parametrize("kind", ["somevalue", "novalue"])
 @pytest.mark.parametrize("datatype", ["wikibase-item", "time", "quantity", "string"])
-def test_no_value_fits_every_datatype(kind: str, datatype: str) -> None:
+def test_no_value_fits_every_datatype(kind, datatype):
     snak = parse_snak(1, datatype, kind)
     assert (snak.kind, snak.type, snak.value, snak.item, snak.time) == (kind, None, None, None, None)
 
@@ -167,19 +165,19 @@ def test_no_value_fits_every_datatype(kind: str, datatype: str) -> None:
         ("text", "unknown datatype"),
     ],
 )
-def test_what_is_no_value(datatype: str, text: str) -> None:
+def test_what_is_no_value(datatype, text):
     with pytest.raises(ValueError):
         parse_snak(1, datatype, text)
 
 
-def test_redirected_values() -> None:
+def test_redirected_values():
     item = parse_snak(6, "wikibase-item", "Q1").redirected(2)
     assert item == parse_snak(6, "wikibase-item", "Q2")
     unit = parse_snak(6, "quantity", "+1 Q1").redirected(2)
     assert unit == parse_snak(6, "quantity", "+1 Q2")
 
 
-def test_days() -> None:
+def test_days():
     assert parse_day("2021-01-04") == 20210104
     assert parse_day("2020-02-29") == 20200229
     for text in ("2021-02-29", "2021-13-01", "2021", "20210104", "0000-01-01", ""):

@@ -1,7 +1,5 @@
 """Error rates of an audit: by kind of check, of all kinds together, and as people judge them."""
 
-from __future__ import annotations
-
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,15 +14,7 @@ from factdrift.audit.kinds import DATASETS, DECLARED, FAILED, KINDS, UNCHECKED
 from factdrift.core.errors import InputError
 
 AUDIT = pa.schema(
-    [
-        ("dataset", pa.string()),
-        ("row", pa.string()),
-        ("relation", pa.string()),
-        ("rule", pa.string()),
-        ("kind", pa.string()),
-        ("outcome", pa.string()),
-        ("reason", pa.string()),
-    ]
+    [(name, pa.string()) for name in ("dataset", "row", "relation", "rule", "kind", "outcome", "reason")]
 )
 """One row per audited row and kind of check; of a kind that fails, one per failure."""
 

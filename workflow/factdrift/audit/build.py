@@ -1,8 +1,5 @@
 """The audit of a build: what is sampled and drawn, what is read from the dumps, and which checks run."""
 
-from __future__ import annotations
-
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -39,7 +36,7 @@ from factdrift.audit.kinds import (
 )
 from factdrift.audit.of_tables import Fault
 from factdrift.audit.of_updates import Finding
-from factdrift.audit.reading import Reading, read
+from factdrift.audit.reading import Reading, Source, manifest_of, read
 from factdrift.audit.sample import chosen, rows_at
 from factdrift.audit.sheet import name_of
 from factdrift.audit.surface import Guessed, guess, questions_of_items, questions_of_updates
@@ -49,49 +46,6 @@ from factdrift.core.errors import InputError
 Row = dict[str, Any]
 
 _BUILD = "build it with `snakemake --cores all`"
-
-
-class Source(NamedTuple):
-    """What is audited: the folder of the pair of dates, both dumps, tables of labels that users supply.
-
-    `beside`: products outside that folder: stream.parquet, asof.parquet, files in `layouts`, the folder
-    `publish`.
-    """
-
-    pair: Path
-    old_dump: Path
-    new_dump: Path
-    labels: Sequence[Path] = ()
-    beside: Sequence[Path] = ()
-
-    def files(self) -> dict[str, Path]:
-        """Dataset -> its table, for those that have been built; of KLoB that of the first part."""
-        found = {
-            UPDATES: self.pair / "wikifactdiff.parquet",
-            REPLACEMENTS: self.pair / "wfd_repl.parquet",
-            QUESTIONS: self.pair / "tempripple" / "tr_items.parquet",
-            KLOB: next(iter(self.klob()), self.pair / "klob_c.parquet"),
-        }
-        found |= {path.stem: path for path in self.beside if path.name in ("stream.parquet", "asof.parquet")}
-        return {name: path for name, path in found.items() if path.is_file()}
-
-    def klob(self) -> list[Path]:
-        """The parts of KLoB that have been built."""
-        return [path for part in "cru" if (path := self.pair / f"klob_{part}.parquet").is_file()]
-
-    def layouts(self) -> list[Path]:
-        """The files in layouts of other projects."""
-        return [path for path in self.beside if path.suffix in (".json", ".jsonl") and path.is_file()]
-
-    def folders(self) -> list[Path]:
-        """The published folders."""
-        return [
-            folder
-            for path in self.beside
-            if path.is_dir()
-            for folder in sorted(path.iterdir())
-            if folder.is_dir() and folder.name in of_folders.TABLES
-        ]
 
 
 class Samples(NamedTuple):
@@ -110,7 +64,7 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
     `rows`: of each dataset at most, and subjects to draw from the new dump. Raises InputError if a file is
     missing.
     """
-    manifest = _manifest(source.pair / "manifest.json")
+    manifest = manifest_of(source.pair)
     if UPDATES not in source.files():
         raise InputError(f"{source.pair / 'wikifactdiff.parquet'}: no such file; {_BUILD}")
     for dump in (source.old_dump, source.new_dump):
@@ -151,14 +105,6 @@ def audit(source: Source, rows: int, seed: int) -> tuple[list[Row], dict[str, An
     return findings, summary
 
 
-def _manifest(path: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; {_BUILD}") from None
-    return found
-
-
 # --- samples --------------------------------------------------------------------------------------------
 
 
@@ -167,12 +113,15 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
     files = source.files()
     found: dict[str, list[Row]] = {}
     sizes: dict[str, int] = {}
+
+    def take(dataset: str, path: Path, strata: Sequence[Sequence[str]], number: int = rows) -> None:
+        found.setdefault(dataset, []).extend(rows_at(path, chosen(strata, number, seed)))
+        sizes[dataset] = sizes.get(dataset, 0) + len(strata)
+
     columns = ["subject", "relation", "objects", "is_replace", "split"]
     updates: list[Row] = pq.read_table(files[UPDATES], columns=columns).to_pylist()
-    strata: list[tuple[str, ...]] = [
-        (rule_of(row), row["relation"]["id"], row["subject"]["id"]) for row in updates
-    ]
-    found[UPDATES], sizes[UPDATES] = list(rows_at(files[UPDATES], chosen(strata, rows, seed))), len(updates)
+    strata = [(rule_of(row), row["relation"]["id"], row["subject"]["id"]) for row in updates]
+    take(UPDATES, files[UPDATES], strata)
     if REPLACEMENTS in files:
         found[REPLACEMENTS] = []
         sizes[REPLACEMENTS] = pq.read_metadata(files[REPLACEMENTS]).num_rows
@@ -182,26 +131,21 @@ def samples_of(source: Source, manifest: Mapping[str, Any], rows: int, seed: int
         print(f"tempripple: not audited, because it comes from {ripple['endpoint']}", file=sys.stderr)
     elif QUESTIONS in files:
         items = pq.read_table(files[QUESTIONS]).to_pylist()
-        strata = [(str(row["task"]), str(row["hop"]), row["asked_p"], row["item_id"]) for row in items]
-        found[QUESTIONS] = [items[place] for place in chosen(strata, rows, seed)]
-        sizes[QUESTIONS] = len(items)
+        keys = [(str(row["task"]), str(row["hop"]), row["asked_p"], row["item_id"]) for row in items]
+        take(QUESTIONS, files[QUESTIONS], keys)
     lengths: dict[str, int] = {}
     for path in source.klob():
-        keys = pq.read_table(path, columns=["example_id", "p1", "p2"]).to_pylist()
-        strata = [(row["p1"] or "", row["p2"] or "", row["example_id"]) for row in keys]
-        places = chosen(strata, max(1, rows // 3), seed)
-        found.setdefault(KLOB, []).extend(rows_at(path, places))
-        sizes[KLOB] = sizes.get(KLOB, 0) + len(keys)
-        lengths |= of_klob.lengths_of(pq.read_table(path, columns=["sentences"]).to_pylist())
+        examples = pq.read_table(path, columns=["example_id", "p1", "p2", "sentences"]).to_pylist()
+        strata = [(row["p1"] or "", row["p2"] or "", row["example_id"]) for row in examples]
+        take(KLOB, path, strata, max(1, rows // 3))
+        lengths |= of_klob.lengths_of(examples)
     if STREAM in files:
-        keys = pq.read_table(files[STREAM], columns=["interval", "dated_by", "chain"]).to_pylist()
-        strata = [(f"{row['interval']:04d}", str(row["dated_by"]), row["chain"]) for row in keys]
-        places = chosen(strata, rows, seed)
-        found[STREAM], sizes[STREAM] = list(rows_at(files[STREAM], places)), len(keys)
+        links = pq.read_table(files[STREAM], columns=["interval", "dated_by", "chain"]).to_pylist()
+        strata = [(f"{row['interval']:04d}", str(row["dated_by"]), row["chain"]) for row in links]
+        take(STREAM, files[STREAM], strata)
     if ASOF in files:
-        keys = pq.read_table(files[ASOF], columns=["p", "precision", "holds", "item_id"]).to_pylist()
-        strata = [(row["p"], row["precision"], row["holds"], row["item_id"]) for row in keys]
-        found[ASOF], sizes[ASOF] = list(rows_at(files[ASOF], chosen(strata, rows, seed))), len(keys)
+        dated = pq.read_table(files[ASOF], columns=["p", "precision", "holds", "item_id"]).to_pylist()
+        take(ASOF, files[ASOF], [(row["p"], row["precision"], row["holds"], row["item_id"]) for row in dated])
     return Samples(found, sizes, updates, items, lengths)
 
 

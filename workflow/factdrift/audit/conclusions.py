@@ -1,7 +1,5 @@
 """What becomes of a labelled group once more: what is dropped, its scenario, what its name tells."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata
@@ -19,7 +17,7 @@ class Triple:
     change: str
     old: Statement | None
     new: Statement | None
-    row: str = ""
+    rule: str = ""
     label: str = ""
     dropped_by: str | None = None
     scenario: str | None = None

@@ -1,7 +1,5 @@
 """Dates of statements as spans of days, read by the data model of Wikibase."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple

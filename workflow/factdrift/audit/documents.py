@@ -1,7 +1,5 @@
 """Similarities of entities once more, by scikit-learn, over all entities of a dump that is small enough."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

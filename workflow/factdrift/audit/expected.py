@@ -5,8 +5,6 @@ time by if and else, with the constants written here again; nothing comes from t
 decides about sampled subjects with it, and the tests compare it with the stage on random small worlds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +14,6 @@ from factdrift.audit.filters import Dump, How, Span, Statement, filtered, tempor
 
 CREATION = {571, 569, 580, 575, 1619, 6949, 585, 577}
 DEATH = {570, 4602}
-BLANK = "____"
 
 
 # --- the difference -------------------------------------------------------------------------------------
@@ -74,39 +71,46 @@ def difference(old: list[Statement], new: list[Statement], how: How) -> dict[tup
 # --- new entities ---------------------------------------------------------------------------------------
 
 
+Dates = list[tuple[int, Span, int]]
+"""The dates of an entity, in the order of its statements: property, days, precision."""
+
+
+def is_new(dates: Dates, how: How) -> bool:
+    """Whether the dates of an entity, of the properties CREATION, make it one that began after T_old."""
+    coarse: list[int] = []  # the last days of publications whose dates say less than a year
+    if how.variant == "revised":
+        coarse = [time.high for property_, time, precision in dates if precision < 9 and property_ == 577]
+        dates = [each for each in dates if each[2] >= 9]
+    if how.variant == "reference" and dates:
+        first = dates[0][0]
+        dates = [each for each in dates if each[0] == first] if first == 577 else dates[:1]
+    days = [time.low for property_, time, _ in dates if property_ != 577]
+    published = [time.low for property_, time, _ in dates if property_ == 577]
+    # A later edition of an older work is no new one.
+    if published and not any(last < min(published) for last in coarse):
+        days.append(min(published))
+    return any(day > how.t_old for day in days)
+
+
 def new_entities(old: Dump, new: Dump, groups: Mapping[tuple[int, int], Group], how: How) -> set[int]:
     known = {t.any.subject for group in groups.values() for t in group if t.change in ("F-", "F0")}
-    found = set()
-    for subject in {each.subject for each in new.statements}:
-        if subject in known:
-            continue
-        if how.variant == "revised" and subject in old.entities:
-            continue
-        dated = [
-            each
-            for each in new.statements
-            if each.subject == subject and each.rank != "deprecated" and each.property in CREATION
-        ]
-        coarse: list[int] = []  # the last days of publications whose dates say less than a year
-        if how.variant == "revised":
-            vague = [each for each in dated if each.precision is not None and each.precision < 9]
-            coarse = [
-                each.time.high
-                for each in vague
-                if each.snak == "value" and each.time and each.property == 577
-            ]
-            dated = [each for each in dated if each not in vague]
-        values = [(each.property, each.time) for each in dated if each.snak == "value" and each.time]
-        if how.variant == "reference" and values:
-            first = values[0][0]
-            values = [each for each in values if each[0] == first] if first == 577 else values[:1]
-        days = [time.low for property_, time in values if property_ != 577]
-        published = [time.low for property_, time in values if property_ == 577]
-        if published and not any(last < min(published) for last in coarse):
-            days.append(min(published))
-        if any(day > how.t_old for day in days):
-            found.add(subject)
-    return found
+    dates: dict[int, Dates] = {}
+    for each in new.statements:
+        if (
+            each.property in CREATION
+            and each.rank != "deprecated"
+            and each.snak == "value"
+            and each.time
+            and each.precision is not None
+        ):
+            dates.setdefault(each.subject, []).append((each.property, each.time, each.precision))
+    return {
+        subject
+        for subject, found in dates.items()
+        if subject not in known
+        and not (how.variant == "revised" and subject in old.entities)
+        and is_new(found, how)
+    }
 
 
 # --- the rules ------------------------------------------------------------------------------------------
@@ -165,80 +169,80 @@ def measured(triple: Triple) -> bool:
 
 
 def decide(case: Case) -> tuple[str, str]:
-    """(row of the table, label) of the first rule that holds."""
+    """(rule, label) of the first rule that holds."""
     change, start, end = case.triple.change, case.start, case.end
     changes = [each.change for each in case.group]
     swap = sorted(changes) == ["F+", "F-"]
     reference, revised = case.how.variant == "reference", case.how.variant == "revised"
     stands = change in ("F0", "F+")
     if case.born:
-        return "1", "new"
+        return "new_subject", "new"
     if case.only_removed:
-        return "2", "unknown"
+        return "subject_gone", "unknown"
     if case.triple.any.property in DEATH:
         if change == "F+" and len(case.group) == 1 and case.inside(case.triple.any.time):
-            return "3", "new"
-        return "4", "unknown"
+            return "death", "new"
+        return "death_unclear", "unknown"
     if case.merged:
-        return "4m", "unknown"
+        return "merged_or_deleted", "unknown"
     if start is not None and end is not None and start.low > end.high:
-        return "5", "unknown"
+        return "ends_before_start", "unknown"
     if case.functional and swap and change == "F+":
         if case.inside(case.pit):
-            return "6", "new"
+            return "replaced_at", "new"
         if case.inside(start) and (not case.ended or case.after(end)):
-            return "7", "new"
+            return "replaced_from", "new"
     if reference and case.single_value:
-        return "20", "unknown"
+        return "undecided", "unknown"
     if revised and measured(case.triple):
         series = [each.any.pit for each in case.group if measured(each)]
         later = [each for each in series if each and case.pit and each.low > case.pit.high]
         if case.before(case.pit):
             if any(case.before(each) for each in later):
-                return "8a", "ignore"
+                return "outdated", "ignore"
             if any(case.inside(each) for each in series):
-                return "8b", "obsolete"
+                return "superseded", "obsolete"
         elif case.inside(case.pit) and any(case.inside(each) for each in later):
-            return "8a", "ignore"
+            return "outdated", "ignore"
     if change == "F+" and case.inside(case.pit):
-        return "8", "new"
+        return "measured_inside", "new"
     if case.before(end):
-        return "9", "ignore"
+        return "ended_before", "ignore"
     if not case.ended and case.before(start) and stands:
-        return "10", "static"
+        return "still_holds", "static"
     if not case.ended and case.inside(start) and stands:
-        return "11", "new"
+        return "began_inside", "new"
     if revised and case.after(end) and case.inside(start) and stands:
-        return "11", "new"
+        return "began_inside", "new"
     if case.after(start):
-        return "12", "ignore"
+        return "begins_after", "ignore"
     if case.inside(start) and case.inside(end):
-        return "13", "ignore"
+        return "began_and_ended", "ignore"
     if case.before(start) and case.inside(end):
-        return "14", "obsolete"
+        return "ended_inside", "obsolete"
     if case.before(start) and case.after(end) and stands:
-        return "15", "static"
+        return "planned_end", "static"
     if case.inside(end):
-        return "16", "obsolete"
+        return "end_inside", "obsolete"
     if case.after(end) and stands:
-        return "17", "static"
+        return "end_after", "static"
     if reference and change == "F-":
         assert case.triple.old is not None
         if not case.triple.old.end_unknown and case.before(case.triple.old.end):
-            return "18", "ignore"
+            return "removed_after_end", "ignore"
     if change == "F+" and case.object_born:
-        return "19", "new"
-    return "20", "unknown"
+        return "new_object", "new"
+    return "undecided", "unknown"
 
 
 def second_pass(group: Group, functional: bool, how: How) -> None:
     if len(group) != 2 or not functional:
         return
     for one, other in (group, reversed(group)):
-        if one.label != "new" or other.change != "F-" or other.row == "4m":
+        if one.label != "new" or other.change != "F-" or other.rule == "merged_or_deleted":
             continue
         if other.label == "unknown" or (how.variant != "reference" and other.label != "obsolete"):
-            other.row, other.label = "replaced", "obsolete"
+            other.rule, other.label = "replaced", "obsolete"
 
 
 def updates(
@@ -288,8 +292,8 @@ def updates(
                 functional=functional,
                 single_value=new.relation(property_).single_value,
             )
-            triple.row, triple.label = decide(case)
-            triple.announced = triple.row == "11" and triple.change == "F0"
+            triple.rule, triple.label = decide(case)
+            triple.announced = triple.rule == "began_inside" and triple.change == "F0"
             triple.leaks = leaks(triple.any, label_of)
             triple.subject_is_ph_new = subject in born
             triple.relation_is_temp_func = functional

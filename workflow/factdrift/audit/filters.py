@@ -4,8 +4,6 @@ A dump is a `Dump` of dataclasses. Everything is decided by if and else, with th
 again; nothing comes from the stage. The audit reads dumps into it (`world.py`), the tests the build's tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -99,13 +97,14 @@ class Dump:
 # --- the filters of one dump ----------------------------------------------------------------------------
 
 
-def closure(dump: Dump, classes: Iterable[int], steps: int | None) -> set[int]:
-    """The classes and their superclasses; the classes themselves are the first step."""
+def closure(
+    superclasses: Mapping[int, tuple[int, ...]], classes: Iterable[int], steps: int | None = None
+) -> set[int]:
+    """The classes and what they reach by so many steps to a superclass; None for all that they reach."""
     found = set(classes)
-    edge = set(found)
-    taken = 1
-    while edge and (steps is None or taken < steps):
-        edge = {parent for each in edge for parent in dump.superclasses.get(each, ())} - found
+    edge, taken = found, 0
+    while edge and taken != steps:
+        edge = {parent for each in edge for parent in superclasses.get(each, ())} - found
         found |= edge
         taken += 1
     return found
@@ -118,7 +117,7 @@ def relevant_in(dump: Dump, entity: int, how: How) -> bool:
     if how.variant == "reference":
         labels = [dump.class_labels.get(each) or "" for each in classes]
         return not any("Wikimedia" in label or "template" in label for label in labels)
-    return not closure(dump, classes, None) & PAGES
+    return not closure(dump.superclasses, classes) & PAGES
 
 
 def relevant(dump: Dump, other: Dump, entity: int, how: How) -> bool:
@@ -134,7 +133,7 @@ def restrictive(dump: Dump, qualifier: int) -> bool:
         return False
     if qualifier == 447:
         return True
-    types = closure(dump, dump.relation(qualifier).classes, 4)
+    types = closure(dump.superclasses, dump.relation(qualifier).classes, 3)
     if ALWAYS_RESTRICTIVE in types:
         return True
     return RESTRICTIVE in types and NOT_RESTRICTIVE not in types
@@ -205,7 +204,7 @@ def filtered(dump: Dump, other: Dump, constraints: Dump, day: int, how: How) -> 
             reason = "subject"
         elif how.objects == "relevant" and each.object and not is_relevant(each.object):
             reason = "object"
-        elif META in closure(dump, dump.relation(each.property).classes, 4):
+        elif META in closure(dump.superclasses, dump.relation(each.property).classes, 3):
             reason = "meta_relation"
         elif any(restrictive(dump, qualifier) for qualifier in each.qualifiers):
             reason = "restrictive_qualifier"

@@ -20,7 +20,7 @@ class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int
 
 
-class Audit(Job, command="audit", beside="manifest tables questions examples findings texts"):
+class Audit(Job, command="audit", beside="manifest kinds tables built findings texts"):
     """Check a sample of the datasets against the dumps, by code that shares nothing with the build's."""
 
     pair: Annotated[
@@ -44,7 +44,8 @@ class Audit(Job, command="audit", beside="manifest tables questions examples fin
         import pyarrow as pa
 
         from factdrift.audit.account import AUDIT, text_of
-        from factdrift.audit.build import Source, audit
+        from factdrift.audit.build import audit
+        from factdrift.audit.reading import Source
         from factdrift.core.owned import claim
         from factdrift.core.tables import write_parquet
 
@@ -101,7 +102,7 @@ class Sheet(OfAudit, command="audit sheet"):
     def run(self) -> str:
         import csv
 
-        from factdrift.audit.build import Source
+        from factdrift.audit.reading import Source
         from factdrift.audit.sheet import COLUMNS, sheet_rows
         from factdrift.core.owned import atomic_path
 
@@ -113,7 +114,12 @@ class Sheet(OfAudit, command="audit sheet"):
         ):
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
-            writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+            # Labels come from dumps that anybody can edit.
+            cells = [
+                {name: sheet_cell("" if value is None else str(value)) for name, value in row.items()}
+                for row in rows
+            ]
+            writer.writerows(cells)
         return f"{self.output}: {len(rows)} rows; write valid, invalid or unsure into the column judgement"
 
 
@@ -140,11 +146,6 @@ def _write(text: str, output: Path) -> None:
         path.write_text(f"{text}\n", encoding="utf-8")
 
 
-def _cell(value: Any) -> str:
-    """A value as a cell: labels come from dumps that anybody can edit."""
-    return "" if value is None else sheet_cell(str(value))
-
-
 def _beside(results: Path) -> list[Path]:
     """The products outside the pair's folder that have been built."""
     named = [results / "stream.parquet", results / "asof.parquet", results / "publish"]
@@ -154,9 +155,11 @@ def _beside(results: Path) -> list[Path]:
 
 def _pair() -> Path:
     """The folder of the pair of dates: that of `results/manifest.json`, else the only one that was built."""
+    from factdrift.audit.reading import manifest_of
+
     results = Path("results")
     if (results / "manifest.json").is_file():
-        dates = _manifest(results)["dates"]
+        dates = manifest_of(results)["dates"]
         return results / f"{dates['old']}_{dates['new']}"
     found = sorted(path.parent for path in results.glob("*_*/wikifactdiff.parquet"))
     if len(found) != 1:
@@ -169,17 +172,11 @@ def _pair() -> Path:
 
 def _dump(pair: Path, which: str) -> Path:
     """The dump of a date where the workflow puts those that it makes or downloads."""
-    manifest = _manifest(pair)
+    from factdrift.audit.reading import manifest_of
+
+    manifest = manifest_of(pair)
     date = manifest["dates"][which]
     path = Path(pair.parent, "snapshots", date, manifest["dumps"][date]["file"])
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the dump of {date} with --{which}-dump")
     return path
-
-
-def _manifest(folder: Path) -> dict[str, Any]:
-    path = folder / "manifest.json"
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; build it with `.venv/bin/snakemake --cores all {path}`")
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found

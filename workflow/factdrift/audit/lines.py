@@ -1,7 +1,5 @@
 """The lines of some entities of a dump, as qwikidata reads them."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -16,6 +14,7 @@ import pyarrow as pa
 from qwikidata.claim import WikidataClaim
 from qwikidata.entity import WikidataItem
 
+from factdrift.audit.filters import PAPER_DATATYPES
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
 
@@ -64,8 +63,9 @@ class Entity:
             for name, group in line["claims"].items()
             if name in BIRTH
         }
-        self.says_something = bool(_literals(line))
-        self.says_anything = any(stated(each) for group in line["claims"].values() for each in group)
+        claims = [claim for group in line["claims"].values() for claim in group]
+        self.says_something = any(map(_states_literal, claims))
+        self.says_anything = any(map(stated, claims))
         self.claims: dict[str, list[WikidataClaim]] = {
             name: list(_claims(group))
             for name, group in line["claims"].items()
@@ -116,29 +116,10 @@ def best_items(line: dict[str, Any], relation: str) -> Iterator[int]:
     yield from items_of({"claims": {relation: preferred or group}}, relation)
 
 
-_UNSEEN = frozenset(
-    {
-        "url",
-        "external-id",
-        "commonsMedia",
-        "globe-coordinate",
-        "geo-shape",
-        "tabular-data",
-        "musical-notation",
-    }
-    | {"math", "wikibase-lexeme", "wikibase-form", "wikibase-sense", "entity-schema", ""}
-)
-
-
-def _literals(line: dict[str, Any]) -> list[str]:
-    """The relations, other than of entities and of the datatypes that filters drop, with a stated value."""
-    found = []
-    for name, group in line["claims"].items():
-        for claim in group:
-            kind = claim.get("mainsnak", {}).get("datatype") or ""
-            if stated(claim) and kind not in _UNSEEN and not kind.startswith("wikibase"):
-                found.append(name)
-    return found
+def _states_literal(claim: dict[str, Any]) -> bool:
+    """Whether a raw statement has a value that is no entity, of a datatype that filters do not drop."""
+    kind = claim.get("mainsnak", {}).get("datatype") or ""
+    return stated(claim) and kind not in ("", *PAPER_DATATYPES) and not kind.startswith("wikibase")
 
 
 def _claims(group: Sequence[dict[str, Any]]) -> Iterator[WikidataClaim]:

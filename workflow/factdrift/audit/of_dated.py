@@ -1,7 +1,5 @@
 """Checks of one question with a date against all statements of both dumps, those that have ended included."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +10,7 @@ from qwikidata.claim import WikidataClaim
 from factdrift.audit.dates import Day
 from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Finding, outcomes
+from factdrift.audit.of_updates import Finding, differing, outcomes
 from factdrift.audit.phrases import date_text
 from factdrift.audit.sentences import BLANK, Templates
 from factdrift.audit.values import END, START, entity_of, identity, is_unknown, plain, raw_of, spans
@@ -192,9 +190,7 @@ def _marks(row: Row) -> Iterator[str]:
         "open_only": not row["options"],
         "rel_id": None,
     }
-    for name, value in wanted.items():
-        if row[name] != value:
-            yield f"{name} is {row[name]}, by the row {value}"
+    yield from differing(row, wanted, "row")
     for flag in sorted(set(row["flags"]) - {"other_kind"}):
         yield f"flag {flag} is unknown"
     if row["holds"] not in ("now", "before", "then"):

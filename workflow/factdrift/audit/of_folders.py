@@ -1,7 +1,5 @@
 """Checks of published folders: checksums, rows, schema, the numbers of the card, the copies."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

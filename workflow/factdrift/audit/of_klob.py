@@ -1,8 +1,5 @@
 """Checks of one example of KLoB: its facts against the dump, its sentences against the templates."""
 
-from __future__ import annotations
-
-import csv
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +11,7 @@ from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import Finding, outcomes, statement_of
 from factdrift.audit.phrases import bare
-from factdrift.audit.values import END, entity_of, has_ended, is_unknown, plain, spans
+from factdrift.audit.values import END, entity_of, has_ended, is_unknown, plain, spans, table_rows
 
 Row = Mapping[str, Any]
 
@@ -43,22 +40,18 @@ class Snapshot(NamedTuple):
 
 def read_sentences(resources: Path, lengths: Mapping[str, int], own: bool) -> Sentences:
     """Reads the tables that word KLoB's sentences."""
+    templates = table_rows(resources / "klob/klob_templates.tsv")
     return Sentences(
-        {f"{row['pid']}-{row['n']}": row["template"] for row in _rows(resources / "klob/klob_templates.tsv")},
-        {row["property"]: row["phrase"] for row in _rows(resources / "words/noun_phrases.tsv")},
+        {f"{row['pid']}-{row['n']}": row["template"] for row in templates},
+        {row["property"]: row["phrase"] for row in table_rows(resources / "words/noun_phrases.tsv")},
         {
             row["other"]: row["word"]
-            for row in _rows(resources / "words/grammar.tsv")
+            for row in table_rows(resources / "words/grammar.tsv")
             if row["language"] == "en" and row["kind"] in ("plural", "past", "possessive")
         },
         lengths,
         own,
     )
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
 def lengths_of(examples: Sequence[Row]) -> dict[str, int]:

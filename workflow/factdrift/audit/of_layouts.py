@@ -1,7 +1,5 @@
 """Checks of the files in the layouts of other projects against the table that they are made from."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

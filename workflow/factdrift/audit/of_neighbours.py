@@ -1,7 +1,5 @@
 """Checks of the neighbour facts of one update: that they hold, whose they are, that they are the nearest."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -10,7 +8,7 @@ import numpy as np
 
 from factdrift.audit.dates import Day
 from factdrift.audit.documents import MOST, Documents
-from factdrift.audit.kinds import FAILED, PASSED, UNCHECKED
+from factdrift.audit.kinds import UNCHECKED
 from factdrift.audit.lines import Entity
 from factdrift.audit.of_updates import (
     Dumps,
@@ -147,18 +145,16 @@ def _random(row: Row, pool: Pool, reach: tuple[int, int, int]) -> Iterator[str]:
 
 
 def _nearest(row: Row, dumps: Dumps, nearby: Nearby) -> Iterator[Finding]:
-    if nearby.documents is None:
+    documents, name = nearby.documents, row["subject"]["id"]
+    if documents is None:
         for kind in ("distance", "nearest"):
             yield kind, UNCHECKED, f"the old dump has more than {MOST:,} articles"
         return
-    documents, name = nearby.documents, row["subject"]["id"]
     found = documents.similarities(name, dumps.lines.get(name))
     if found is None:
-        for kind in ("distance", "nearest"):
-            if row["neighborhood"]:
-                yield kind, FAILED, "the subject is no document, and yet has neighbours"
-            else:
-                yield kind, PASSED, ""
+        wrong = ["the subject is no document, and yet has neighbours"] if row["neighborhood"] else []
+        yield from outcomes("distance", iter(wrong))
+        yield from outcomes("nearest", iter(wrong))
         return
     yield from outcomes("distance", _distances(row, documents, found))
     yield from outcomes("nearest", _closer(row, documents, found, nearby.reach))
@@ -202,11 +198,13 @@ def named(row: Row) -> Iterator[tuple[str, frozenset[str] | None]]:
                 yield value["object"]["id"], frozenset()
 
 
-def sitelinks(old: Mapping[str, Entity], new: Mapping[str, Entity]) -> Callable[[str], float | None]:
-    """The popularity without page views: ln(1 + sitelinks) in the new dump, else in the old one."""
+def sitelinks(
+    old: Mapping[str, Entity], new: Mapping[str, Entity], count: bool
+) -> Callable[[str], float | None]:
+    """The popularity: ln(1 + sitelinks) in the new dump, else in the old one; None unless they `count`."""
 
     def popular(name: str) -> float | None:
         line = new.get(name) or old.get(name)
-        return None if line is None else math.log1p(line.sitelinks)
+        return math.log1p(line.sitelinks) if line and count else None
 
     return popular

@@ -1,25 +1,21 @@
 """Checks of TempRIPPLE's items against the timelines and chains that the dump of T_new gives."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from factdrift.audit.dates import EPOCH_1970
 from factdrift.audit.kinds import DECLARED, FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
-from factdrift.audit.of_updates import Finding, outcomes
+from factdrift.audit.of_updates import Finding, differing, outcomes
 from factdrift.audit.phrases import Method, bare, contains, context, date_text, dated, normal, question
 from factdrift.audit.ripple_items import Due, Key
 from factdrift.audit.ripples import FOREVER, Graph, said
 from factdrift.audit.values import plain, words
 
 Row = Mapping[str, Any]
-
-Reader = Callable[[Mapping[str, frozenset[str] | None]], Mapping[str, Entity]]
 
 
 class Ripples(NamedTuple):
@@ -72,16 +68,11 @@ def check_item(item: Row, ripples: Ripples) -> Iterator[Finding]:
             yield kind, UNCHECKED, f"not worked out again under {ripples.method.unsupported}"
         return
     due = ripples.due.get(item["item_id"])
-    kind = "chain" if item["hop"] else "order"
+    kind, end = ("chain", "chain") if item["hop"] else ("order", "holder")
     if due is None:
+        absent = f"the dump has no such {end} of {item['s']} {item['p']}"
         reason = ripples.reasons.get((item["s"], item["p"]))
-        yield (
-            kind,
-            FAILED,
-            f"the dump gives no timeline: {reason}"
-            if reason
-            else (f"the dump has no such {'chain' if item['hop'] else 'holder'} of {item['s']} {item['p']}"),
-        )
+        yield kind, FAILED, f"the dump gives no timeline: {reason}" if reason else absent
         return
     yield kind, PASSED, ""
     yield from outcomes("statement", _facts(item, due, ripples))
@@ -120,9 +111,7 @@ def _facts(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
         "end_lo": _date(holder.end[0]),
         "end_hi": _date(holder.end[1]),
     }
-    for name, value in wanted.items():
-        if fact[name] != value:
-            yield f"tr_facts: {name} is {fact[name]}, by the dump {value}"
+    yield from (f"tr_facts: {reason}" for reason in differing(fact, wanted, "dump"))
     if not due.hops:
         return
     related = ripples.related.get(item["rel_id"] or "")
@@ -211,9 +200,7 @@ def _marks(item: Row, due: Due, ripples: Ripples) -> Iterator[str]:
         "open_only": not item["options"],
         "discriminates": due.discriminates,
     }
-    for name, value in wanted.items():
-        if item[name] != value:
-            yield f"{name} is {item[name]}, by the dump {value}"
+    yield from differing(item, wanted, "dump")
     said_there = item["context"].removeprefix(dated(method))
     in_context = contains(said_there, item["answer_label"]) and (due.hops > 0 or due.place > 1)
     returning = sum(each.item == due.holder.item for each in due.holders) > 1

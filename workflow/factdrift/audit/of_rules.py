@@ -1,52 +1,20 @@
 """What the rules make of sampled subjects, worked out from the dumps, and how the dataset differs from it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from factdrift.audit.conclusions import Triple
-from factdrift.audit.expected import CREATION, updates
+from factdrift.audit.expected import is_new, updates
 from factdrift.audit.filters import Dump, How, relevant_in
 from factdrift.audit.kinds import FAILED, PASSED, UNCHECKED
 from factdrift.audit.lines import Entity
+from factdrift.audit.of_updates import Finding, differing, outcomes
 from factdrift.audit.world import read
 
 Row = Mapping[str, Any]
-Finding = tuple[str, str, str]
-"""Kind, outcome and reason."""
-
 Key = tuple[str, str]
 """Subject and relation."""
-
-RULES = {
-    **{
-        "1": "new_subject",
-        "2": "subject_gone",
-        "3": "death",
-        "4": "death_unclear",
-        "4m": "merged_or_deleted",
-    },
-    **{
-        "5": "ends_before_start",
-        "6": "replaced_at",
-        "7": "replaced_from",
-        "8a": "outdated",
-        "8b": "superseded",
-    },
-    **{"8": "measured_inside", "9": "ended_before", "10": "still_holds", "11": "began_inside"},
-    **{"12": "begins_after", "13": "began_and_ended", "14": "ended_inside", "15": "planned_end"},
-    **{
-        "16": "end_inside",
-        "17": "end_after",
-        "18": "removed_after_end",
-        "19": "new_object",
-        "20": "undecided",
-    },
-    "replaced": "replaced",
-}
-"""Row of the paper's Table 4, as docs/decisions.md numbers them -> the name in the column `rule`."""
 
 
 class Groups(NamedTuple):
@@ -77,14 +45,16 @@ def groups_of(
         by_key[f"Q{each.any.subject}", f"P{each.any.property}"].append(each)
     due = {key: [each for each in group if each.dropped_by is None] for key, group in by_key.items()}
     dropped = {
-        key: "; ".join(sorted({f"{each.dropped_by} ({RULES[each.row]})" for each in by_key[key]}))
+        key: "; ".join(sorted({f"{each.dropped_by} ({each.rule})" for each in by_key[key]}))
         for key, left in due.items()
         if not left
     }
     unclear = {
         key
         for key, group in by_key.items()
-        if any(each.change == "F+" and each.row == "20" and each.any.object in unsure for each in group)
+        if any(
+            each.change == "F+" and each.rule == "undecided" and each.any.object in unsure for each in group
+        )
     }
     return Groups({key: left for key, left in due.items() if left}, dropped, unclear)
 
@@ -101,23 +71,13 @@ def _born(
         number = int(name[1:])
         if how.variant == "revised" and name in before:
             continue
-        dates: dict[int, list[int]] = defaultdict(list)
-        coarse: list[int] = []  # the last days of publications whose dates say less than a year
-        for property_ in CREATION:
-            for value in entity.born.get(f"P{property_}", ()):
-                date = read(value, how)
-                if date and (how.variant != "revised" or value["precision"] >= 9):
-                    dates[property_].append(date.low)
-                elif date and property_ == 577:
-                    coarse.append(date.high)
-        if how.variant == "reference" and dates:
-            first = next(int(each[1:]) for each in entity.born if int(each[1:]) in dates)
-            dates = {first: dates[first] if first == 577 else dates[first][:1]}
-        oldest = [min(found) for property_, found in dates.items() if property_ == 577]
-        # A later edition of an older work is no new one.
-        oldest = [day for day in oldest if not any(last < day for last in coarse)]
-        days = [day for property_, found in dates.items() if property_ != 577 for day in found]
-        if not any(day > how.t_old for day in (*oldest, *days)):
+        dates = [
+            (int(property_[1:]), date, value["precision"])
+            for property_, values in entity.born.items()
+            for value in values
+            if (date := read(value, how))
+        ]
+        if not is_new(dates, how):
             continue
         line = before.get(name)
         if line is None or not relevant_in(old, number, how) or not line.says_anything:
@@ -140,7 +100,7 @@ def missing(groups: Groups, drawn: Set[str], rows: Set[Key], narrowed: bool) -> 
         elif narrowed:
             yield key, ("missing", UNCHECKED, "the build was asked for some groups only (`only`)")
         else:
-            labels = ", ".join(f"{each.label} by {RULES[each.row]}" for each in groups.due[key])
+            labels = ", ".join(f"{each.label} by {each.rule}" for each in groups.due[key])
             yield key, ("missing", FAILED, f"the rules make it an update ({labels}), but there is no row")
 
 
@@ -156,24 +116,11 @@ def against_rules(row: Row, groups: Groups) -> Iterator[Finding]:
         why = groups.dropped.get(key, "no statement passes the filters")
         yield "rules", FAILED, f"the rules make no update of it: {why}"
         return
-    wrong = list(_objects(row, triples))
-    yield from (("rules", FAILED, reason) for reason in wrong)
-    if not wrong:
-        yield "rules", PASSED, ""
+    yield from outcomes("rules", _objects(row, triples))
     first = triples[0]
-    wrong = [
-        f"{name} is {row[name]}, by the rules {value}"
-        for name, value in (
-            ("scenario", first.scenario),
-            ("is_replace", first.is_replace),
-            ("subject_is_ph_new", first.subject_is_ph_new),
-            ("relation_is_temp_func", first.relation_is_temp_func),
-        )
-        if row[name] != value
-    ]
-    yield from (("scenario", FAILED, reason) for reason in wrong)
-    if not wrong:
-        yield "scenario", PASSED, ""
+    columns = ("scenario", "is_replace", "subject_is_ph_new", "relation_is_temp_func")
+    due = {name: getattr(first, name) for name in columns}
+    yield from outcomes("scenario", differing(row, due, "rules"))
 
 
 def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
@@ -197,7 +144,7 @@ def _objects(row: Row, triples: Sequence[Triple]) -> Iterator[str]:
         seen.append(own)
         for field, given, due in (
             ("decision", value["decision"], triple.label),
-            ("rule", value["rule"], RULES[triple.row]),
+            ("rule", value["rule"], triple.rule),
             ("announced", value["announced"], triple.announced),
             ("leaks", value["leaks"], triple.leaks),
         ):

@@ -1,7 +1,5 @@
 """Checks of a stream against the datasets of its pairs: rows, links, dates, and what supersedes what."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import zlib
@@ -36,8 +34,9 @@ def name_of(row: Row) -> str:
 
 def pairs(stream: Path, results: Path) -> Iterator[Fault]:
     """Differences between the rows of each interval and those of its pair's dataset."""
-    schema = pq.read_schema(stream)
-    own = [name for name in schema.names if name in _columns(stream, results)]
+    of_a_pair = next(iter(sorted(results.glob("*_*/wikifactdiff.parquet"))), stream)
+    columns = set(pq.read_schema(of_a_pair).names)
+    own = [name for name in pq.read_schema(stream).names if name in columns]
     of_pair: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for batch in pq.ParquetFile(stream).iter_batches(batch_size=1024):
         for row in batch.to_pylist():
@@ -62,11 +61,6 @@ def pairs(stream: Path, results: Path) -> Iterator[Fault]:
             yield Fault(
                 "", "", f"the rows of {old} to {new} are not in the order of the pair, or occur twice"
             )
-
-
-def _columns(stream: Path, results: Path) -> set[str]:
-    folder = next(iter(sorted(results.glob("*_*/wikifactdiff.parquet"))), stream)
-    return set(pq.read_schema(folder).names)
 
 
 def _digest(row: Row, columns: Sequence[str]) -> str:

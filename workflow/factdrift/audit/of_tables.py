@@ -1,7 +1,5 @@
 """Checks of whole tables: rows that occur twice, splits that share a subject, what WFD_repl takes over."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter, defaultdict
@@ -88,7 +86,7 @@ def replacements(whole: Path, part: Path, undersample: Mapping[str, int], seed: 
 
     Of a relation in `undersample` one of so many groups is kept, rounded up: those of the smallest hashes.
     """
-    due = _replacing(whole)
+    due = dict(_digests(whole, "ReplaceObject"))
     by_relation: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for key in due:
         by_relation[key[1]].append(key)
@@ -125,12 +123,8 @@ def _place(key: tuple[str, str], seed: int) -> tuple[str, int]:
     return hashlib.sha256(f"undersample:{seed}:{subject}:{relation}".encode()).hexdigest(), int(subject)
 
 
-def _replacing(whole: Path) -> dict[tuple[str, str], str]:
-    """Key -> digest of the replacements of the dataset, in its order."""
-    return dict(_digests(whole, "ReplaceObject"))
-
-
 def _digests(path: Path, scenario: str | None = None) -> Iterator[tuple[tuple[str, str], str]]:
+    """Key and digest of the rows of a table, in its order."""
     for batch in pq.ParquetFile(path).iter_batches(batch_size=2048):
         chosen = batch if scenario is None else batch.filter(pc.equal(batch.column("scenario"), scenario))
         for row in chosen.to_pylist():

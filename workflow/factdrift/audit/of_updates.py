@@ -1,7 +1,5 @@
 """Checks of one update of `wikifactdiff.parquet` against both dumps."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -92,6 +90,13 @@ def outcomes(kind: str, reasons: Iterator[str], outcome: str = FAILED) -> Iterat
     yield from ((kind, outcome, reason) for reason in found)
     if not found:
         yield kind, PASSED, ""
+
+
+def differing(row: Row, wanted: Mapping[str, Any], source: str) -> Iterator[str]:
+    """The columns of a row that do not have the wanted values, which come from `source`."""
+    for name, value in wanted.items():
+        if row[name] != value:
+            yield f"{name} is {row[name]}, by the {source} {value}"
 
 
 def statement_of(entity: Entity, name: str) -> WikidataClaim | None:
@@ -392,8 +397,7 @@ def _leaks(row: Row) -> Iterator[Finding]:
 
 
 def named_entities(row: Row, birth: frozenset[str]) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """The entities whose lines the checks of a row need, with the relations of each; None for all."""
-    yield row["subject"]["id"], None
+    """The entities whose lines the checks of a row need beside the subject's, with the relations of each."""
     yield row["relation"]["id"], frozenset()
     for value in row["objects"]:
         if value["id"]:

@@ -1,29 +1,22 @@
 """How TempRIPPLE asks: its settings and tables, its phrases, and names compared as words."""
 
-from __future__ import annotations
-
-import csv
 import datetime
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from factdrift.audit.dates import number_of_day
+from factdrift.audit.values import table_rows
 
-_ORDINALS = (
-    *("most recent", "previous", "third most recent"),
-    *(
-        f"{word} most recent"
-        for word in (
-            ["fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"]
-        )
-    ),
-    *(f"{word}teenth most recent" for word in ("thir", "four", "fif", "six", "seven", "eigh", "nine")),
-    "twentieth most recent",
+_COUNTED = (
+    *("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"),
+    *("thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth"),
+    "twentieth",
 )
-_MONTHS = (
+_ORDINALS = ("most recent", "previous", *(f"{word} most recent" for word in _COUNTED))
+MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
@@ -81,7 +74,7 @@ def read_method(settings: Mapping[str, Any], snapshot: str, resources: Path) -> 
     folder = resources / "tempripple"
     full = settings["immutable"]["set"] == "full53"
     classes: dict[int, set[str]] = {}
-    for row in _rows(folder / "types.tsv"):
+    for row in table_rows(folder / "types.tsv"):
         classes.setdefault(int(row["class"][1:]), set()).add(row["type"])
     unsupported = [
         name
@@ -108,24 +101,19 @@ def read_method(settings: Mapping[str, Any], snapshot: str, resources: Path) -> 
         last_day=last,
         is_dated=settings["as_of"] == "on" or (settings["as_of"] == "auto" and until.isoformat() < snapshot),
         capped=any(settings["related"].values()),
-        mutable={row["property"]: row["subjects"].split() for row in _rows(folder / "mutable.tsv")},
+        mutable={row["property"]: row["subjects"].split() for row in table_rows(folder / "mutable.tsv")},
         immutable={
             row["property"]: (row["subjects"].split(), row["guard"])
-            for row in _rows(folder / "immutable.tsv")
+            for row in table_rows(folder / "immutable.tsv")
             if full or row["seed"] == "yes"
         },
         wordings={
             row["property"]: (row["wh"], row["phrase"], row["with_ordinal"])
-            for row in _rows(resources / "words" / "noun_phrases.tsv")
+            for row in table_rows(resources / "words" / "noun_phrases.tsv")
         },
         classes=classes,
         unsupported=", ".join(unsupported),
     )
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
 def ordinal(place: int) -> str:
@@ -157,7 +145,7 @@ def context(method: Method, relation: str, subject: str, holder: str) -> str:
 def dated(method: Method) -> str:
     """`As of 31 December 2022, `, or nothing."""
     day = method.last_day
-    return f"As of {day.day} {_MONTHS[day.month - 1]} {day.year}, " if method.is_dated else ""
+    return f"As of {day.day} {MONTHS[day.month - 1]} {day.year}, " if method.is_dated else ""
 
 
 def bare(text: str) -> str:
@@ -177,7 +165,7 @@ def date_text(day: tuple[int, int, int], precision: int) -> str:
     year, month, number = day
     text = str(year) if year > 0 else f"{-year} BC"
     if precision >= 10:
-        text = f"{_MONTHS[month - 1]} {text}"
+        text = f"{MONTHS[month - 1]} {text}"
     return f"{number} {text}" if precision >= 11 else text
 
 

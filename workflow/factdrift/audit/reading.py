@@ -1,25 +1,23 @@
 """What an audit reads from both dumps: the lines that the sampled rows and the drawn subjects need."""
 
-from __future__ import annotations
-
-import csv
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
-from factdrift.audit import of_dated, of_klob, of_neighbours, of_questions, of_rules, of_updates
+from factdrift.audit import of_dated, of_folders, of_klob, of_neighbours, of_questions, of_rules, of_updates
 from factdrift.audit.dates import day_of
 from factdrift.audit.documents import MOST, Documents
-from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, STREAM, UPDATES
+from factdrift.audit.kinds import ASOF, KLOB, QUESTIONS, REPLACEMENTS, STREAM, UPDATES
 from factdrift.audit.lines import Entity, read_entities
 from factdrift.audit.of_questions import Ripples
 from factdrift.audit.phrases import read_method
 from factdrift.audit.ripple_items import Key, derive
 from factdrift.audit.sentences import Templates
 from factdrift.audit.survey import DATED, OTHER, Survey, survey
-from factdrift.audit.values import entity_of
+from factdrift.audit.values import entity_of, table_rows
 from factdrift.audit.world import dump_of, method_of
 from factdrift.core.errors import InputError
 from factdrift.core.paths import RESOURCES
@@ -28,24 +26,62 @@ Row = dict[str, Any]
 Wanted = dict[str, frozenset[str] | None]
 
 
-class Sources(Protocol):
-    """The files that are read."""
+class Source(NamedTuple):
+    """What is audited: the folder of the pair of dates, both dumps, tables of labels that users supply.
 
-    @property
-    def pair(self) -> Path: ...
-    @property
-    def old_dump(self) -> Path: ...
-    @property
-    def new_dump(self) -> Path: ...
-    @property
-    def labels(self) -> Sequence[Path]: ...
-    def files(self) -> dict[str, Path]: ...
+    `beside`: products outside that folder: stream.parquet, asof.parquet, files in `layouts`, the folder
+    `publish`.
+    """
+
+    pair: Path
+    old_dump: Path
+    new_dump: Path
+    labels: Sequence[Path] = ()
+    beside: Sequence[Path] = ()
+
+    def files(self) -> dict[str, Path]:
+        """Dataset -> its table, for those that have been built; of KLoB that of the first part."""
+        found = {
+            UPDATES: self.pair / "wikifactdiff.parquet",
+            REPLACEMENTS: self.pair / "wfd_repl.parquet",
+            QUESTIONS: self.pair / "tempripple" / "tr_items.parquet",
+            KLOB: next(iter(self.klob()), self.pair / "klob_c.parquet"),
+        }
+        found |= {path.stem: path for path in self.beside if path.name in ("stream.parquet", "asof.parquet")}
+        return {name: path for name, path in found.items() if path.is_file()}
+
+    def klob(self) -> list[Path]:
+        """The parts of KLoB that have been built."""
+        return [path for part in "cru" if (path := self.pair / f"klob_{part}.parquet").is_file()]
+
+    def layouts(self) -> list[Path]:
+        """The files in layouts of other projects."""
+        return [path for path in self.beside if path.suffix in (".json", ".jsonl") and path.is_file()]
+
+    def folders(self) -> list[Path]:
+        """The published folders."""
+        return [
+            folder
+            for path in self.beside
+            if path.is_dir()
+            for folder in sorted(path.iterdir())
+            if folder.is_dir() and folder.name in of_folders.TABLES
+        ]
+
+
+def manifest_of(pair: Path) -> dict[str, Any]:
+    """The manifest of a build; InputError if there is none."""
+    path = pair / "manifest.json"
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; build it with `.venv/bin/snakemake --cores all {path}`")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 class Reading(NamedTuple):
     """The lines of both dumps as the checks see them, and what the rules make of the subjects."""
 
-    source: Sources
+    source: Source
     manifest: Mapping[str, Any]
     dumps: of_updates.Dumps
     surveys: tuple[Survey, Survey]
@@ -59,18 +95,6 @@ class Reading(NamedTuple):
     def configuration(self) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self.manifest["configuration"]
         return found
-
-    @property
-    def has_popularity(self) -> bool:
-        return bool(self.configuration["pageviews"] == "none")
-
-    @property
-    def has_documents(self) -> bool:
-        return self.nearby.documents is not None
-
-    @property
-    def has_templates(self) -> bool:
-        return self.dumps.templates.are_known
 
     def drawn_account(self) -> dict[str, Any]:
         """How many subjects were drawn from the new dump, and how many updates they must have."""
@@ -135,7 +159,7 @@ class Reading(NamedTuple):
 
 
 def read(
-    source: Sources, manifest: Mapping[str, Any], samples: Mapping[str, Sequence[Row]], rows: int, seed: int
+    source: Source, manifest: Mapping[str, Any], samples: Mapping[str, Sequence[Row]], rows: int, seed: int
 ) -> Reading:
     """Reads each dump twice, the old one once more where similarities are checked.
 
@@ -161,7 +185,10 @@ def read(
     method = configuration["method"]
     birth = {name: name == method["publication_property"] for name in method["creation_properties"]}
     for side in wanted:
-        _want(side, _both(samples, frozenset(birth)))
+        for row in updates:
+            _want(side, of_updates.named_entities(row, frozenset(birth)))
+        for row in samples.get(ASOF, ()):
+            _want(side, of_dated.named_entities(row))
     for row in updates:
         _want(wanted[0], of_neighbours.named(row))
         _want(wanted[1], ((name, frozenset()) for name, _ in of_neighbours.named(row)))
@@ -182,9 +209,7 @@ def read(
     ]
     both = [{**side, **known} for side, known in zip(lines, subjects, strict=True)]
     groups = of_rules.groups_of(worlds[0], worlds[1], how, (both[0], both[1]), supplied)
-    popular = of_neighbours.sitelinks(both[0], both[1])
-    if configuration["pageviews"] != "none":
-        popular = _unknown
+    popular = of_neighbours.sitelinks(both[0], both[1], configuration["pageviews"] == "none")
     templates = Templates(
         RESOURCES / "templates" / "templates.tsv",
         RESOURCES / "words" / "grammar.tsv",
@@ -225,10 +250,6 @@ def read(
     )
 
 
-def _unknown(name: str) -> float | None:
-    return None
-
-
 def _objects(line: Entity) -> Iterator[str]:
     """The items that a line states, and the units of its amounts."""
     for group in line.claims.values():
@@ -241,16 +262,6 @@ def _objects(line: Entity) -> Iterator[str]:
             if name and name[:1] == "Q":
                 yield name
     yield from (f"Q{number}" for number in line.classes)
-
-
-def _both(
-    samples: Mapping[str, Sequence[Row]], birth: frozenset[str]
-) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """What the rows need of either dump."""
-    for row in samples[UPDATES]:
-        yield from (each for each in of_updates.named_entities(row, birth) if each[1] is not None)
-    for row in samples.get(ASOF, ()):
-        yield from of_dated.named_entities(row)
 
 
 def _want(wanted: Wanted, named: Iterable[tuple[str, frozenset[str] | None]]) -> None:
@@ -283,8 +294,7 @@ def read_labels(tables: Iterable[Path]) -> dict[str, str]:
     """The labels that users supply, the first of each entity."""
     labels: dict[str, str] = {}
     for path in tables:
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-                if (row["label"] or "").strip():
-                    labels.setdefault(row["id"], row["label"])
+        for row in table_rows(path):
+            if (row["label"] or "").strip():
+                labels.setdefault(row["id"], row["label"])
     return labels

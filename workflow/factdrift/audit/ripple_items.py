@@ -1,7 +1,5 @@
 """TempRIPPLE's items once more: the questions that the timelines and chains of a dump give."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from qwikidata.claim import WikidataClaim
 
 from factdrift.audit.dates import day_number, span
+from factdrift.audit.filters import closure
 from factdrift.audit.lines import Entity
 from factdrift.audit.phrases import Method, contains, date_id, date_text
 from factdrift.audit.values import END, START, entity_of
@@ -18,7 +19,6 @@ FOREVER = 10**9
 Days = tuple[int, int]
 """The first and the last day number that a date may mean."""
 
-_MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _WIDE = {8: 9, 7: 99, 6: 999}
 
 
@@ -254,7 +254,7 @@ class Graph:
         return "any" in types or (
             line is not None
             and not self._method.types_of(
-                closure_of(self._classes, line.best_classes, self._method.depth)
+                closure(self._classes, line.best_classes, self._method.depth)
             ).isdisjoint(types)
         )
 
@@ -334,15 +334,6 @@ class Graph:
                     yield longer
                     if step.item and len(longer.steps) < hops:
                         waiting.append((longer, (*nodes, step.item)))
-
-
-def closure_of(classes: Any, start: Sequence[int], steps: int) -> set[int]:
-    """The classes and what they reach by so many steps of P279."""
-    found, edge = set(start), set(start)
-    for _ in range(steps):
-        edge = {above for each in edge for above in classes.get(each, ())} - found
-        found |= edge
-    return found
 
 
 def _best(line: Entity, relation: str) -> list[Said]:

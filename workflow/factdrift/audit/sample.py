@@ -1,7 +1,5 @@
 """Rows of a dataset, chosen so that each has the same chance and every stratum its share."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,8 +1,5 @@
 """Cloze prompts against the sentence templates of the relation, and literals as English writes them."""
 
-from __future__ import annotations
-
-import csv
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -12,15 +9,12 @@ from typing import Any
 
 from factdrift.audit.dates import span
 from factdrift.audit.lines import Entity
-from factdrift.audit.values import decimal, plain
+from factdrift.audit.phrases import MONTHS
+from factdrift.audit.values import decimal, plain, table_rows
 
 Row = Mapping[str, Any]
 
 BLANK = "____"
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
 _AS_OF = re.compile(r"^As of (?:[A-Z][a-z]+ (?:\d{1,2}, )?)?[\d,]*\d(?: BC| AD)?, ")
 
 
@@ -30,12 +24,12 @@ class Templates:
     def __init__(self, templates: Path, grammar: Path, bundled: bool) -> None:
         """`bundled`: whether the build takes its sentences from this table."""
         self._of: dict[str, list[str]] = defaultdict(list)
-        for row in _rows(templates):
+        for row in table_rows(templates):
             if len(self._of[row["property"]]) < 5:
                 self._of[row["property"]].append(row["template"])
         self._singular = {
             row["other"]: row["word"]
-            for row in _rows(grammar)
+            for row in table_rows(grammar)
             if row["language"] == "en" and row["kind"] in ("plural", "possessive")
         }
         self._bundled = bundled
@@ -83,11 +77,6 @@ class Templates:
         words = text.replace("'s", " '").replace("'", " ' ").split()
         kept = (self._singular.get(word, word) for word in words if word.lower() not in ("the",))
         return " ".join(kept).casefold()
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
 def prompts(row: Row, templates: Templates) -> Iterator[str]:
@@ -149,8 +138,8 @@ def written_date(value: Mapping[str, Any]) -> str | None:
     year, month, day = (int(part) for part in match.groups())
     if precision == 9:
         return str(year)
-    if not 1 <= month <= 12 or (precision >= 11 and not 1 <= day <= 28):
-        return None if not 1 <= month <= 12 or not 1 <= day <= 30 else f"{MONTHS[month - 1]} {day}, {year}"
+    if not 1 <= month <= 12 or (precision >= 11 and not 1 <= day <= 30):
+        return None
     return f"{MONTHS[month - 1]} {year}" if precision == 10 else f"{MONTHS[month - 1]} {day}, {year}"
 
 

@@ -1,7 +1,5 @@
 """A sheet of audited rows for people to judge by hand, as CSV."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

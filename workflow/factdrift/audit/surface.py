@@ -1,7 +1,5 @@
 """Whether answers can be guessed from the form of the options, by a classifier that knows nothing else."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What only the whole dataset shows: sentence templates that two relations share, questions asked twice."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,13 +1,13 @@
 """Values of statements: which are equal, how the datasets write them, when a statement holds."""
 
-from __future__ import annotations
-
+import csv
 import json
 import math
 import re
 import unicodedata
 from collections.abc import Hashable, Iterator
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any
 
 from qwikidata.claim import WikidataClaim
@@ -150,3 +150,9 @@ def words(text: str) -> str:
     """The case-folded words of a text, between blanks, for the search for whole words."""
     found = re.findall(r"\w+", unicodedata.normalize("NFC", text).casefold())
     return f" {' '.join(found)} "
+
+
+def table_rows(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a tab-separated table without quoting."""
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)

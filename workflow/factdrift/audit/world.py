@@ -1,7 +1,5 @@
 """Lines of a dump as the second implementation of the method reads them: statements, entities, dates."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

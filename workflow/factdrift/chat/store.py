@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from factdrift.chat.prices import worst_tokens
 from factdrift.chat.replies import Reply
 from factdrift.chat.requests import Request
 from factdrift.chat.tables import STORED
@@ -29,7 +28,6 @@ Source = Literal["live", "batch", "import"]
 Row = dict[str, Any]
 
 _FORM = 2
-"""Form 1 had no table of charges; such a store is converted when it is next opened for asking."""
 _OWN = ("response", "source", "asked", "tries")
 """Columns that are not exported."""
 _COLUMNS = (*STORED.names, *_OWN)
@@ -115,29 +113,15 @@ class Store:
             execute("PRAGMA journal_mode = WAL")
             execute("PRAGMA synchronous = NORMAL")
         form = execute("PRAGMA user_version").fetchone()[0]
-        if form not in range(_FORM + 1):
+        if form not in (0, _FORM):
             raise InputError(
-                f"{self.path}: is a store of form {form}; this version of factdrift knows forms up to {_FORM}"
+                f"{self.path}: is a store of form {form}, and this version of factdrift reads form {_FORM}"
             )
         if not self.reading:
             with self._transaction():
                 execute(_CREATE)
                 execute(_CREATE_CHARGES)
-                if form == 1:
-                    self._connection.executemany(_CHARGE, self._charges_of_answers())
                 execute(f"PRAGMA user_version = {_FORM}")
-
-    def _charges_of_answers(self) -> Iterator[Charge]:
-        """The costs of the answers by their counts of tokens, for a store of form 1."""
-        query = f"""
-            SELECT key, body, source, prompt_tokens, completion_tokens FROM answers
-            WHERE status = '{ANSWERED}' AND source != 'import'
-        """
-        for key, body, source, prompt, completion in self._connection.execute(query).fetchall():
-            worst, limit = worst_tokens(Request(key, key, body))
-            known = None not in (prompt, completion) and min(prompt, completion) >= 0
-            paid = (prompt, completion) if known else (worst, limit or 0)
-            yield Charge(key, "before charges were kept", source, *paid)
 
     def __enter__(self) -> Store:
         return self

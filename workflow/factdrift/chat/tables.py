@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-REQUESTS = pa.schema(
-    [
-        ("request", pa.string()),
-        ("body", pa.string()),
-    ]
-)
+REQUESTS = pa.schema([("request", pa.string()), ("body", pa.string())])
 """One row per request, in the order in which they are asked: `request` is the caller's name of the row,
 unique; `body` is JSON: messages, temperature, limits, response format, but not the model."""
 

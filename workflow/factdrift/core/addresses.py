@@ -1,7 +1,5 @@
 """Addresses of servers: Wikidata's, that none carries a password, and where an access token is sent."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import re

@@ -1,7 +1,5 @@
 """A full disk: recognising the errors that mean it, and the message for the user."""
 
-from __future__ import annotations
-
 import errno
 import re
 import shutil
@@ -24,6 +22,7 @@ def is_full(error: BaseException) -> bool:
 def full(error: BaseException) -> str:
     """The message about a full disk: the folder, the free space, what is kept, how to continue."""
     path = _written(error)
+    what = "the temporary files of a query" if path.is_dir() else path.name
     folder = next(parent for parent in (path, *path.parents) if parent.is_dir())
     free = shutil.disk_usage(folder).free / 1e6
     spill = folder == Path(tempfile.gettempdir()).resolve()
@@ -33,14 +32,10 @@ def full(error: BaseException) -> str:
         else "or make this folder a link to a larger one"
     )
     return (
-        f"the disk is full: {folder} could not hold {_what(path)}; {free:,.1f} MB are free there, now that "
+        f"the disk is full: {folder} could not hold {what}; {free:,.1f} MB are free there, now that "
         "the unfinished file is removed. Finished files are kept, and so is the received part of a "
         f"download. Make room on that disk, {remedy}, and run the same command again: it goes on from there"
     )
-
-
-def _what(path: Path) -> str:
-    return "the temporary files of a query" if path.is_dir() else path.name
 
 
 def _written(error: BaseException) -> Path:

@@ -6,8 +6,6 @@ of its own module, and every module of the package that is imported from there, 
 of syntax trees: comments, docstrings, layout and the help texts of options do not count.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 from collections.abc import Iterable

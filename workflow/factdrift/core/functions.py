@@ -1,13 +1,13 @@
 """Functions that users write and name as `PATH.py:FUNCTION`: editing methods and locators of their own."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
+import importlib
 import importlib.util
 import inspect
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,13 @@ def split_function(given: str, key: str) -> tuple[Path, str] | None:
             "both, and begin with a letter"
         )
     return path, function
+
+
+def check_names(names: Sequence[str], key: str, rename: str) -> None:
+    """Raises InputError if two of a configuration's methods or locators have the same name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError(f"{key}: two are called {name}; rename {rename}")
 
 
 def code_files(path: Path, module: str = "") -> list[Path]:
@@ -106,6 +113,13 @@ def read_function(path: Path, function: str, key: str) -> Callable[..., Any]:
     except Exception as error:
         raise InputError(f"{key}: {path} cannot be imported: {type(error).__name__}: {error}") from error
     return function_of(module, function, str(path), key)
+
+
+def named_function(package: str, name: str) -> Callable[..., Any]:
+    """The function MODULE.FUNCTION of a package, as the record of a method or locator names it."""
+    module, _, function = name.rpartition(".")
+    found: Callable[..., Any] = getattr(importlib.import_module(f"{package}.{module}"), function)
+    return found
 
 
 def function_of(module: Any, function: str, where: str, key: str) -> Callable[..., Any]:

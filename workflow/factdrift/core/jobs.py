@@ -7,7 +7,7 @@ A stage declares its commands in its module `jobs`, each as a class:
 
         old: Dump
         new: Annotated[Dump, "the two tables of the new dump"]
-        settings: Annotated[MethodSettings, Key("method")]
+        settings: Annotated[Method, Key("method")]
         output: Output
 
         def run(self) -> str:
@@ -45,13 +45,12 @@ from typing import (
     get_type_hints,
 )
 
-import msgspec
-
 from factdrift.core.errors import InputError
 from factdrift.core.keys import (
     check_value,
     default_of,
     description_of,
+    is_struct,
     listing,
     read_json,
     read_settings,
@@ -164,19 +163,9 @@ class Field(NamedTuple):
         return is_struct(self.kind) or get_origin(self.kind) is dict
 
 
-def is_struct(kind: Any) -> bool:
-    """Whether a type is a struct of settings."""
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def fields(job: type[Job]) -> tuple[Field, ...]:
-    """The fields of a job, those of its bases first."""
-    found: tuple[Field, ...] = _fields(job)
-    return found
-
-
 @cache
-def _fields(job: Any) -> tuple[Field, ...]:
+def fields(job: Any) -> tuple[Field, ...]:
+    """The fields of a job, those of its bases first."""
     hints = get_type_hints(job, include_extras=True)
     return tuple(
         _field(

@@ -7,8 +7,6 @@ field `quota`. A key elsewhere in the configuration is the field of its full nam
 Values must be within the limits that the schema sets.
 """
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections import Counter
@@ -73,7 +71,7 @@ def _with_defaults(given: dict[str, Any], kind: type[msgspec.Struct], part: str)
     described, filled = _described(part), dict(given)
     for field in msgspec.structs.fields(kind):
         name = field.encode_name
-        if _is_struct(field.type):
+        if is_struct(field.type):
             if isinstance(inner := filled.get(name, {}), dict):
                 filled[name] = _with_defaults(inner, field.type, f"{part}.{name}")
         elif "default" in described.get(name, {}):
@@ -86,7 +84,7 @@ def _check_limits(settings: msgspec.Struct, part: str) -> None:
     described = _described(part)
     for field in msgspec.structs.fields(type(settings)):
         value = getattr(settings, field.name)
-        if _is_struct(field.type):
+        if is_struct(field.type):
             _check_limits(value, f"{part}.{field.encode_name}")
         elif field.encode_name in described and value not in (None, field.default):
             # The struct's own default means a key that the configuration does not have.
@@ -126,7 +124,8 @@ def description_of(key: str) -> str:
     return text + (f" [default: {json.dumps(entry['default'])}]" if "default" in entry else "")
 
 
-def _is_struct(kind: Any) -> bool:
+def is_struct(kind: Any) -> bool:
+    """Whether a type is a struct of settings."""
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
@@ -145,7 +144,7 @@ def _values(config: Mapping[str, Any], kind: type[msgspec.Struct], part: str) ->
     paths, values = _paths(part), {}
     for field in msgspec.structs.fields(kind):
         name = field.encode_name
-        if _is_struct(field.type):
+        if is_struct(field.type):
             values[name] = _values(config, field.type, f"{part}.{name}")
         elif (value := value_of(config, paths[name])) is not msgspec.UNSET:
             values[name] = value
@@ -180,7 +179,7 @@ def _keys(kind: type[msgspec.Struct], part: str, prefix: str = "") -> Iterator[s
     """The lines of every key; `prefix` stands before the names of a nested struct's keys."""
     described = _described(part)
     for field in msgspec.structs.fields(kind):
-        if _is_struct(field.type):
+        if is_struct(field.type):
             yield from _keys(field.type, f"{part}.{field.encode_name}", f"{prefix}{field.encode_name}.")
             continue
         known = described.get(field.encode_name, {})

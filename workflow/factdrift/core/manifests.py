@@ -1,7 +1,5 @@
 """Manifests of builds, for whoever shows or publishes a build: reading, what others may see, warnings."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Exhausted memory: recognising the errors that mean it, and the message for the user."""
 
-from __future__ import annotations
-
 import errno
 import re
 import resource

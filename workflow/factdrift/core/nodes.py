@@ -1,7 +1,5 @@
 """Several machines that share folders: the machine's name in the names of files, and locks between them."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

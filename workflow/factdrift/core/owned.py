@@ -5,8 +5,6 @@ process that made it (WRITER), and an unfinished file has a name that nobody els
 other module removes or replaces a folder that a user can name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fnmatch
@@ -175,8 +173,10 @@ def claim(folder: Path, names: Iterable[str]) -> None:
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
     """A temporary folder under TMPDIR, named by this process, which it says in WRITER; removed at the end."""
+    import psutil
+
     with tempfile.TemporaryDirectory(prefix=f"factdrift-{writer()}-") as folder:
-        about = {"node": node(), "process": os.getpid(), "started": _started()}
+        about = {"node": node(), "process": os.getpid(), "started": psutil.Process().create_time()}
         Path(folder, WRITER).write_text(json.dumps(about) + "\n", encoding="ascii")
         yield Path(folder)
 
@@ -192,12 +192,6 @@ def writer_of_scratch(folder: Path) -> tuple[str, int, float] | None:
         return str(about["node"]), int(about["process"]), float(about["started"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _started() -> float:
-    import psutil
-
-    return psutil.Process().create_time()
 
 
 def _files(folder: Path) -> Iterator[Path]:

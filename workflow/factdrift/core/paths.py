@@ -4,8 +4,6 @@ A checkout holds both folders at its top, a wheel inside the package. Nothing el
 data file of its own, so that no command depends on the working directory.
 """
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 
@@ -44,6 +42,7 @@ LOCATORS = CONFIG / "locators"
 """Hyper-parameters of the locating methods, a YAML file each."""
 METHODS = CONFIG / "methods"
 """Hyper-parameters of the editing methods, a YAML file each."""
+SHAPES = CONFIG / "models" / "shapes.yaml"
 PRICES = CONFIG / "prices.yaml"
 SCHEMA = CONFIG / "config.schema.yaml"
 

@@ -1,7 +1,5 @@
 """The products of a build, what people ask for by name under results/: `resources/products.yaml`."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator

@@ -8,8 +8,6 @@ A line gives for one piece of work the amount done, the speed and the time left:
 alone.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import time

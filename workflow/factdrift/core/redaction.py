@@ -2,8 +2,6 @@
 signatures of addresses from any text.
 """
 
-from __future__ import annotations
-
 import re
 
 MASK = "[key]"

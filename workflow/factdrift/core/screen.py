@@ -1,8 +1,7 @@
-"""Colours and a changing last line, only where a stream is a terminal."""
-
-from __future__ import annotations
+"""Colours and a changing last line, only where a stream is a terminal; tables as aligned text."""
 
 import os
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 ERASE = "\r\x1b[2K"
@@ -24,3 +23,14 @@ def styled(text: str, style: str, stream: TextIO) -> str:
     if not is_terminal(stream) or os.environ.get("NO_COLOR"):
         return text
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+
+
+def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Aligned lines of a table: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    for row in (header, *rows):
+        first, *others = (
+            cell.ljust(width) if place == 0 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join([first, *others]).rstrip()

@@ -1,7 +1,5 @@
 """Shell lines of rules that run jobs, parameters from the configuration, and the check of their keywords."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

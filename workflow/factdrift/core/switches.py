@@ -1,9 +1,9 @@
 """Switches that each variant of the method sets for itself, unless the configuration sets them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
+
+Variant = Literal["paper", "reference", "revised"]
 
 
 def switches(config: Mapping[str, Any]) -> dict[str, str]:

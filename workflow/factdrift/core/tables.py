@@ -4,8 +4,6 @@ A file appears under its final name only when it is complete. Its bytes depend o
 timestamps, no random order of rows, the same writer settings for all tables.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -102,6 +100,13 @@ def _whole(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
+def table_of(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
+    """Rows of values, each in the order of the schema, as a table."""
+    columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
+    arrays = [pa.array([*column], field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
+
+
 @contextlib.contextmanager
 def database(memory_mb: int = 1000, threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
     """An in-memory DuckDB that spills to a folder of its own under TMPDIR above `memory_mb` megabytes.
@@ -117,6 +122,19 @@ def database(memory_mb: int = 1000, threads: int = 1) -> Iterator[duckdb.DuckDBP
             yield connection
         finally:
             connection.close()
+
+
+def fetched(rows: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    """Yields the rows of a query that has been executed, a part of them in memory at a time."""
+    while part := rows.fetchmany(10_000):
+        yield from part
+
+
+def records(path: Path, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a Parquet file with these columns or all, a part of them in memory at a time."""
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(1024, columns=columns):
+            yield from batch.to_pylist()
 
 
 def write_query(connection: duckdb.DuckDBPyConnection, query: str, path: str | Path) -> int:

@@ -1,7 +1,5 @@
 """Text files that users write: tables and lists."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from factdrift.core.errors import InputError

@@ -1,7 +1,5 @@
 """Removes Snakemake's lock on this directory if the run that held it is gone."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

@@ -51,7 +51,7 @@ class Parts:
         tables = [pq.read_table(self._table(number, name), schema=schema) for number in numbers]
         return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
 
-    def costs(self, numbers: range) -> list[dict[str, float]]:
+    def costs(self, numbers: Sequence[int]) -> list[dict[str, float]]:
         return [json.loads(self._costs(number).read_text(encoding="utf-8")) for number in numbers]
 
     def folder(self, name: str) -> Path:

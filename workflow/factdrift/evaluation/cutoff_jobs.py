@@ -35,9 +35,10 @@ class Chains(Job, command="answer chains"):
     output: Annotated[Output, Flag("PARQUET")]
 
     def run(self) -> str:
-        from factdrift.evaluation.questions.cutoff import REASONS, write_chains
+        from factdrift.evaluation.questions.cutoff import REASONS, Tables, write_chains
 
-        written, left_out = write_chains(self)
+        tables = Tables(self.stream, self.timelines, self.entities, self.successions)
+        written, left_out = write_chains(tables, self.dates, self.output)
         lines = [f"{written:,} chains"]
         lines += [f"{count:,} left out: {REASONS[reason]}" for reason, count in sorted(left_out.items())]
         return "\n".join(lines)

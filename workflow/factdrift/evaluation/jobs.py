@@ -1,30 +1,32 @@
-"""Jobs that make edits of a dataset, run editing methods on models and score them; other projects' layouts.
+"""Jobs that make edits of a dataset, run what methods need, and ask a model the questions of a benchmark.
 
-What people run by hand is in `tools`, what is done with a stream in `lifelong.jobs`.
+What people run by hand is in `tools`, scores and reports in `scores`.
 """
 
 from __future__ import annotations
 
-import sys
+import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from factdrift.chat.settings import Chat, Form
 from factdrift.core.errors import CannotEdit, InputError, Unsupported
-from factdrift.core.jobs import Flag, Job, Key, Output, Outputs, Paths, Place
-from factdrift.evaluation.probing import (
-    Adjusted,
-    Choosing,
-    MakesEdits,
-    ProbesModel,
-    Recall,
-    Scoring,
-    read_shard,
-)
-from factdrift.evaluation.settings import AbilitySettings, Settings
-from factdrift.models.running import OfModel, RunsModel, Template
+from factdrift.core.jobs import Flag, Job, Key, Output, Place
+from factdrift.evaluation.ability.settings import AbilitySettings
+from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
+from factdrift.evaluation.probing import Adjusted, Asks, Choosing, RunsMethod, Strict, read_shard
+from factdrift.evaluation.settings import Settings, check_regime
+from factdrift.models.running import RunsModel, Template
+
+if TYPE_CHECKING:
+    from factdrift.evaluation.methods.hyperparameters import Hyper
+    from factdrift.evaluation.questions.question import Benchmark
+    from factdrift.evaluation.states.telling import Telling
+    from factdrift.models.loaded import Loaded
 
 Layout = Annotated[Literal["counterfact", "easyedit", "wikibigedit", "zsre"], "of which project"]
 
@@ -41,6 +43,18 @@ class Dataset(Choosing, command="edit dataset"):
 
         choice = self.choice()._replace(fluency_sample=self.fluency_sample)
         return f"{self.output}: {write_edits(self.dataset, self.output, choice):,} edits"
+
+
+class StreamEdits(Choosing, command="edit stream-edits"):
+    """Convert the updates of a stream to edits in their order."""
+
+    stream: Path
+    output: Output
+
+    def run(self) -> str:
+        from factdrift.evaluation.questions.stream import write_stream_edits
+
+        return f"{self.output}: {write_stream_edits(self.stream, self.output, self.choice()):,} edits"
 
 
 class Prefixes(RunsModel, Adjusted, command="edit prefixes"):
@@ -68,7 +82,7 @@ class Ability(RunsModel, command="edit ability", beside="files"):
     """Choose a held-out text for perplexity, and measure it and tasks without any edit."""
 
     edits: Path
-    unaligned: Path
+    template: Template
     settings: Annotated[AbilitySettings, Key("edit")]
     seed: Annotated[int, Key("seed"), "of the text that the model writes, and of edits;"]
     output: Annotated[Output, Flag("JSON")]
@@ -87,13 +101,15 @@ class Ability(RunsModel, command="edit ability", beside="files"):
         with self.loaded() as model:
             from factdrift.evaluation.ability.measure import make_ability
             from factdrift.evaluation.ability.record import write_ability
-            from factdrift.evaluation.questions.probes import read_updates
+            from factdrift.evaluation.questions.clozes import read_edits
+            from factdrift.evaluation.session import excluded
             from factdrift.models.scoring import budget_of
 
             settings = self.settings
             budget = budget_of(model) if settings.budget == "auto" else settings.budget
-            edits = [update.edit.id for update in read_updates(self.edits, self.unaligned)]
-            found = make_ability(model, settings, budget, edits, self.seed)
+            benchmark = read_edits(self.edits)
+            benchmark = benchmark.without(excluded(model, benchmark))
+            found = make_ability(model, settings, budget, [each.id for each in benchmark.edits], self.seed)
             write_ability(found, self.output)
             if found.perplexity is not None:
                 said = f"perplexity {found.perplexity:.4g} on {found.text}, {found.tokens:,} tokens"
@@ -105,130 +121,6 @@ class Ability(RunsModel, command="edit ability", beside="files"):
                     )
             for task, values in (found.results or {}).items():
                 print(f"{self.output}: {task}:", *(f"{name} {value:.4g}" for name, value in values.items()))
-
-
-class Align(OfModel, command="edit align"):
-    """Tokenize the probes for a model and list those that cannot be aligned."""
-
-    edits: Path
-    template: Template
-    out_aligned: Output
-    out_unaligned: Output
-
-    def run(self) -> str:
-        from factdrift.evaluation.questions.probes import write_aligned, write_none_aligned
-        from factdrift.models.loading import read_config
-        from factdrift.models.names import split_name
-        from factdrift.models.templated import templated
-
-        try:
-            _, tokenizer, _ = read_config(self.model, self.revision, self.models, self.trust_remote_code)
-        except Unsupported as error:
-            write_none_aligned(self.out_aligned, self.out_unaligned)
-            return f"{self.out_aligned}: skipped: {error}"
-        name, _ = split_name(self.model)
-        tokenizer = templated(tokenizer, self.template, name)
-        total, lost = write_aligned(tokenizer, name, self.edits, self.out_aligned, self.out_unaligned)
-        return f"{self.out_aligned}: {total:,} sentences, {lost:,} of which cannot be aligned"
-
-
-class Baseline(ProbesModel, command="edit baseline"):
-    """Run the unedited model on all probes."""
-
-    out_probes: Output
-    out_clozes: Output
-
-    def run(self) -> None:
-        from factdrift.evaluation.baseline import write_baseline, write_nothing
-        from factdrift.evaluation.questions.probes import read_updates
-
-        try:
-            with self.probing() as job:
-                updates = read_updates(self.edits, self.unaligned)
-                write_baseline(job, updates, self.parts, self.out_probes, self.out_clozes)
-        except Unsupported as error:
-            print(f"{self.out_probes}: skipped: {error}")
-            write_nothing(self.out_probes, self.out_clozes)
-
-
-class Run(MakesEdits, command="edit run"):
-    """Make the edits of one method and shard, and probe each."""
-
-    settings: Annotated[Settings, Key("edit")]
-    shard: Annotated[str, "which part of the edits", Flag("0-of-1")] = "0-of-1"
-    out_adapters: Annotated[Output | None, "the edits as LoRA adapters", Flag("FOLDER")] = None
-
-    def run(self) -> None:
-        self.write_account(self._made(), self._nothing)
-
-    def _nothing(self) -> None:
-        from factdrift.evaluation.run import write_nothing
-
-        write_nothing(self.out_probes, self.out_edits)
-        if self.out_adapters:
-            self.out_adapters.mkdir(parents=True, exist_ok=True)
-
-    def _made(self) -> Iterator[dict[str, Any]]:
-        """Makes and probes the edits; yields device, hyper-parameters and costs. Raises CannotEdit."""
-        from factdrift.evaluation.questions.probes import read_updates
-        from factdrift.evaluation.run import Files, write_run
-
-        shard = read_shard(self.shard)
-        with self.probing() as job:
-            yield {"device": job.device_name()}
-            prepared = self.prepared(job.loaded)
-            updates = read_updates(self.edits, self.unaligned)
-            files = Files(self.parts, self.out_probes, self.out_edits, self.out_adapters)
-            yield {**prepared.account(), "batches": write_run(job, updates, prepared, files, shard)}
-
-
-class Scores(Scoring, command="edit scores"):
-    """Compute the metrics of each edit and join all probes."""
-
-    ability: Annotated[Paths, "of each model", Flag("JSON")] = ()
-    out_probes: Output
-
-    def run(self) -> str:
-        from factdrift.evaluation.scores.metrics import Runs, write_scores
-
-        self.write_costs()
-        runs = Runs(**self.tables(), abilities=self.ability)
-        return f"{self.out_scores}: {write_scores(runs, self.out_scores, self.out_probes):,} rows"
-
-
-class Table(Job, command="edit table", beside="tables"):
-    """Print the scores in the layout of the WikiFactDiff paper's Tables 6 and 7."""
-
-    scores: Path
-    costs: Annotated[Path, Flag("JSON")]
-    unaligned: Paths = ()
-    recall: Recall = ()
-    output: Annotated[Place, Flag("FOLDER")]
-
-    def run(self) -> None:
-        from factdrift.evaluation.scores.table import write_tables
-
-        write_tables(self.scores, self.costs, self.unaligned, self.output, self.recall)
-
-
-class Figures(Job, command="edit figures"):
-    """Draw bleedover against popularity and similarity, as the WikiFactDiff paper's Figure 2."""
-
-    probes: Path
-    output: Annotated[Outputs, Flag("SVG|PNG")]
-
-    def run(self) -> None:
-        from factdrift.evaluation.scores.figures import draw
-
-        for path in self.output:
-            missing = draw(self.probes, path)
-        print(*self.output)
-        for column in missing:
-            print(
-                f"{self.probes}: no probe of a neighbour has a value of `{column}`, so its panel is empty; "
-                "the edited dataset has none (imported files have neither `dist` nor `popularity`)",
-                file=sys.stderr,
-            )
 
 
 class MendTrain(RunsModel, Adjusted, command="edit mend-train", beside="words"):
@@ -280,6 +172,153 @@ class MendImport(RunsModel, Adjusted, command="edit mend-import"):
             net.write(self.output, {"model": model.digest, "source": self.checkpoint.name})
 
 
+class Evaluate(Asks, RunsMethod, command="evaluate"):
+    """Ask a model the questions of a benchmark, unedited, with the new fact before them, or after edits.
+
+    The state is that of the method: `none`, `context`, or an editing method.
+    """
+
+    template: Template
+    settings: Annotated[Settings, Key("edit")]
+    stream: Annotated[bool, "make the edits interval by interval, and ask after each"] = False
+    blocks: Annotated[bool, "make each edit at every block of the model, one block at a time"] = False
+    ability: Annotated[Path | None, "what `edit ability` wrote", Flag("JSON")] = None
+    strict: Strict = False
+    shard: Annotated[str, "which part of the edits", Flag("0-of-1")] = "0-of-1"
+    parts: Annotated[Place, "of finished steps", Flag("FOLDER")]
+    out_answers: Output
+    out_edits: Output
+    out_states: Output
+    out_run: Annotated[Output, "what was run and what it has cost", Flag("JSON")]
+    out_adapters: Annotated[Output | None, "the edits as LoRA adapters", Flag("FOLDER")] = None
+
+    def run(self) -> None:
+        from factdrift.core.owned import atomic_path
+        from factdrift.evaluation.methods.own import entry
+
+        name = self.method if self.method in UNEDITED else entry(self.method, self.methods).name
+        account: dict[str, Any] = {"model": self.name, "method": name, "threads": self.threads}
+        try:
+            for part in self._asked():
+                account |= part
+        except CannotEdit as error:
+            if self.strict:
+                raise
+            print(f"{name} on {self.name}: skipped: {error}")
+            self._nothing()
+            account |= {"skipped": str(error), "batches": []}
+        with atomic_path(self.out_run) as path:
+            path.write_text(json.dumps(account, indent=1) + "\n", encoding="utf-8")
+
+    def _nothing(self) -> None:
+        from factdrift.core.tables import write_parquet
+        from factdrift.evaluation.tables import TABLES
+
+        outputs = (self.out_answers, self.out_edits, self.out_states)
+        for schema, path in zip(TABLES.values(), outputs, strict=True):
+            write_parquet(schema.empty_table(), path)
+        if self.out_adapters:
+            self.out_adapters.mkdir(parents=True, exist_ok=True)
+
+    def _asked(self) -> Iterator[dict[str, Any]]:
+        """Asks; yields what was run, as far as it is known. Raises CannotEdit."""
+        if not self.stream:
+            check_regime(self.settings)
+        with self.loaded() as model:
+            from factdrift.evaluation.ability.record import read_ability
+            from factdrift.evaluation.questions.clozes import read_edits
+            from factdrift.evaluation.run import Files, Run, evaluate
+            from factdrift.evaluation.session import Session
+
+            ability = read_ability(self.ability, model) if self.ability else None
+            session = Session(model, self.settings, ability=ability)
+            yield {"device": session.device_name()}
+            tellings = self._tellings(model)
+            benchmark = self.read(open_="written" in self.settings.answer_scoring)
+            told = read_edits(self.edits) if self.stream and self.edits else None
+            run = Run.of(session, benchmark, tellings, self.seed, told)
+            yield run.described(tellings[0]) | tellings[0].prepared.account()
+            files = Files(self.parts, self.out_answers, self.out_edits, self.out_states, self.out_adapters)
+            yield {"batches": evaluate(run, files, read_shard(self.shard))}
+
+    def _tellings(self, model: Loaded) -> list[Telling]:
+        """What the model is told, one after another; prints where hyper-parameters are from."""
+        from factdrift.evaluation.methods.blocks import hyper_at, named
+        from factdrift.evaluation.methods.hyperparameters import Hyper
+        from factdrift.evaluation.methods.interface import Prepared
+        from factdrift.evaluation.states.telling import Telling
+
+        regime = "stream" if self.stream else self.settings.regime
+        if self.method == CONTEXT:
+            return [Telling(Prepared(Hyper(self.method, model.name, "", {})), regime)]
+        if not self.blocks:
+            hyper = self.hyper(model)
+            print(f"{hyper.method} on {model.name}: {hyper.source}", flush=True)
+            return [Telling(self.prepared(hyper, model), regime, trained=self._trained(hyper))]
+        tellings = []
+        for layer in range(model.spec.layers):
+            hyper = hyper_at(self.method, model.name, self.set, layer, lambda: model.spec)
+            prepared = Prepared(hyper, digests=self.digests(hyper, model))
+            # The second moments of all blocks are more than fits into memory at a time.
+            read = partial(self.artefacts, hyper, model)
+            tellings.append(Telling(prepared, regime, named(self.method, layer), artefacts=read))
+        return tellings
+
+    def _trained(self, hyper: Hyper) -> frozenset[str] | None:
+        """The subjects on which a method was trained, if the file beside what it was trained to says so."""
+        if not hyper.record.trained_on or self.mend is None:
+            return None
+        path = self.mend.with_name(hyper.record.trained_on)
+        if not path.is_file():
+            return None
+        subjects = json.loads(path.read_text(encoding="utf-8"))
+        return frozenset(map(str, (*subjects["train"], *subjects["validation"])))
+
+
+class AsksChat(Asks, beside="reads"):
+    """A command about what a chat model is asked."""
+
+    prompt: Annotated[str, Key("answer.prompts.letter")]
+    written: Annotated[str, Key("answer.prompts.written")]
+    scoring: Annotated[tuple[str, ...], Key("answer.scoring")]
+    # Another limit of the price or another server makes no request again.
+    settings: Annotated[Chat, Key("chat", only=" ".join(Form.__struct_fields__))]
+
+    def asked(self) -> Benchmark:
+        """The questions; items without options only if they are to be answered in writing."""
+        return self.read(open_="written" in self.scoring)
+
+
+class Requests(AsksChat, command="answer requests"):
+    """Write what a chat model is asked, without and with context."""
+
+    output: Annotated[Output, "requests", Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.ways.chat import Prompts, write_requests
+
+        prompts = Prompts(self.prompt, self.written)
+        rows = write_requests(self.asked(), prompts, self.settings, self.output)
+        return f"{self.output}: {rows:,} requests"
+
+
+class Read(AsksChat, command="answer read"):
+    """Read answers from what a chat model has written."""
+
+    answers: Annotated[Path, Flag("PARQUET")]
+    out_run: Annotated[Output, "description of the run", Flag("JSON")]
+    output: Annotated[Output, "answers", Flag("PARQUET")]
+
+    def run(self) -> None:
+        from factdrift.core.owned import atomic_path
+        from factdrift.evaluation.ways.chat import Prompts, read_answers
+
+        prompts = Prompts(self.prompt, self.written)
+        about = read_answers(self.asked(), prompts, self.settings, self.answers, self.output)
+        with atomic_path(self.out_run) as path:
+            path.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
 class Export(Job, command="edit export"):
     """Write a dataset in the layout of another project."""
 
@@ -320,7 +359,3 @@ class Import(Job, command="edit import"):
 
         kept, left = load(self.file, self.layout, self.output)
         return f"{self.output}: {kept} updates" + (f"; {left} records left out" if left else "")
-
-
-# Their commands follow in the help.
-from factdrift.evaluation import stream_jobs, tool_jobs  # noqa: E402, F401

@@ -17,16 +17,17 @@ from factdrift.models.loaded import Loaded
 class Keeping:
     """The adapters of one job, in a folder beside its finished batches until the job ends."""
 
-    def __init__(self, loaded: Loaded, hyper: Hyper, regime: str, folder: Path):
-        self._loaded, self._hyper, self._alone = loaded, hyper, regime == "independent"
-        self._folder = folder
+    def __init__(self, loaded: Loaded, hyper: Hyper, folder: Path):
+        self._loaded, self._hyper, self._folder = loaded, hyper, folder
 
     def begun(self) -> bool:
         """Whether the adapters of finished batches are there: they are not once they have been moved."""
         return self._folder.is_dir()
 
-    def keep(self, edits: Sequence[Edit], made: Edited) -> None:
-        """Writes an adapter for each edit that did not fail, under its id, or one for the group.
+    def keep(self, edits: Sequence[Edit], made: Edited, alone: bool) -> None:
+        """Writes an adapter for each edit that did not fail, under its id, or one for all.
+
+        `alone`: each edit is in a model of its own.
 
         The folder of a group has the ids of its first and last edit and a digest of all. A method that
         changes no weight leaves nothing. Raises InputError if a change is not of low rank.
@@ -35,7 +36,7 @@ class Keeping:
         lasting = [place for place in range(len(edits)) if place not in made.failed]
         if not made.deltas or not lasting:
             return
-        if self._alone:
+        if alone:
             for place in lasting:
                 self._write(edits[place].id, [edits[place]], made, place)
             return

@@ -1,33 +1,26 @@
-"""Fields of commands that choose edits, probe a model, run an editing method on it, or score the runs."""
+"""Fields of commands that choose edits, read questions, or run an editing method."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from factdrift.core.errors import CannotEdit, InputError
-from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place, Role
-from factdrift.core.keys import read_json
+from factdrift.core.errors import InputError
+from factdrift.core.jobs import Flag, Job, Key, Paths, Place, Role
 from factdrift.core.paths import METHODS
-from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.plan import needs
-from factdrift.evaluation.settings import Probing, Settings, check_regime
-from factdrift.models.running import RunsModel, Template
+from factdrift.models.running import RunsModel
 
 if TYPE_CHECKING:
-    from factdrift.evaluation import session as job
     from factdrift.evaluation.methods.hyperparameters import Hyper
     from factdrift.evaluation.methods.interface import Artefacts, Prepared
+    from factdrift.evaluation.questions.question import Benchmark
     from factdrift.evaluation.questions.updates import Choice
     from factdrift.models.loaded import Loaded
 
 Strict = Annotated[bool, "fail if the method cannot edit the model; else it is skipped", Role("resources")]
 """A resource, since a job that has succeeded need not run again for it."""
-
 
 Recall = Annotated[Paths, "of bundled models", Flag("FOLDER")]
 """Whose shares of what they were taught a table says below itself."""
@@ -48,39 +41,27 @@ class Choosing(Job):
         return Choice(self.scenarios, self.split, self.limit, self.archive_target, self.seed)
 
 
-class ProbesModel(RunsModel):
-    """A command that probes a model."""
+class Asks(Job):
+    """A command that reads the questions of a benchmark."""
 
-    edits: Path
-    aligned: Path
-    unaligned: Path
-    template: Template
-    settings: Annotated[Probing, Key("edit")]
-    parts: Annotated[Place, "of finished batches", Flag("FOLDER")]
+    benchmark: Annotated[str, "a name (config/benchmarks)"]
+    questions: Annotated[
+        Paths, "edits of `edit dataset` or `edit stream-edits`; tr_items; asof; or klob_c and klob_r"
+    ]
+    edits: Annotated[
+        Path | None, "edits that the questions of asof and klob, or of tempripple on a stream, are about"
+    ] = None
+    facts: Annotated[Path | None, "tr_facts: the edits of tempripple"] = None
+    limit: Annotated[int, Key("answer.limit")]
+    seed: Annotated[int, Key("seed")]
 
-    @contextmanager
-    def probing(self) -> Iterator[job.Job]:
-        """The loaded model with its aligned sentences.
+    def read(self, open_: bool = False) -> Benchmark:
+        """The questions, with the edits that they are about; `open_`: also items without options."""
+        from factdrift.evaluation.questions.question import Tables
+        from factdrift.evaluation.questions.record import read
 
-        Raises InputError if `aligned` was not made with the model's tokens and the template, or the regime is
-        that of other jobs.
-        """
-        settings = self.how()
-        with self.loaded() as model:
-            from factdrift.evaluation.questions.probes import check_aligned, read_aligned
-            from factdrift.evaluation.session import Job
-
-            sentences = read_aligned(self.aligned)
-            check_aligned(sentences, model, self.aligned)
-            yield Job(model, sentences, settings)
-
-    def how(self) -> Settings:
-        """The settings; edits are independent where these do not say how they are made together."""
-        if isinstance(self.settings, Settings):
-            check_regime(self.settings)
-            return self.settings
-        common = {name: getattr(self.settings, name) for name in Probing.__struct_fields__}
-        return Settings(**common, regime="independent", group=1)
+        tables = Tables(self.questions, self.edits, self.facts, self.limit, self.seed, open_)
+        return read(self.benchmark, tables)
 
 
 class Adjusted(Job, beside="values"):
@@ -98,8 +79,8 @@ class Adjusted(Job, beside="values"):
         return hyper_of(model, method, self.set, self.methods)
 
 
-class RunsMethod(Adjusted):
-    """A command that runs an editing method."""
+class RunsMethod(RunsModel, Adjusted):
+    """A command that runs an editing method on a model."""
 
     method: Annotated[str, "a name (config/methods), PATH.py:FUNCTION or an entry point"]
     prefixes: Annotated[Path | None, "what `edit prefixes` wrote", Flag("JSON")] = None
@@ -110,85 +91,58 @@ class RunsMethod(Adjusted):
         """The method's hyper-parameters for a model."""
         return self.hyper_of(model, self.method)
 
-    def prepared(self, model: Loaded) -> Prepared:
-        """The method with what it needs for a model; prints where its hyper-parameters are from."""
-        from factdrift.evaluation.methods.interface import Prepared
-
-        hyper = self.hyper(model)
-        print(f"{hyper.method} on {model.name}: {hyper.source}", flush=True)
-        return Prepared(hyper, *self.artefacts(hyper, model))
-
-    def artefacts(self, hyper: Hyper, model: Loaded) -> tuple[Artefacts, dict[str, str | None]]:
-        """Reads the files that the method needs besides the model; returns them and their digests.
+    def prepared(self, hyper: Hyper, model: Loaded) -> Prepared:
+        """The method with the files that it needs besides the model, and their digests.
 
         Raises CannotEdit if a job has written a reason in the place of a file, and InputError if one is
         missing.
         """
+        from factdrift.evaluation.methods.interface import Prepared
+
+        return Prepared(hyper, self.artefacts(hyper, model), self.digests(hyper, model))
+
+    def digests(self, hyper: Hyper, model: Loaded) -> dict[str, str | None]:
+        """Digests of the files that the method needs; None for those that it does not."""
         from factdrift.evaluation.checkpoints import digest
+
+        files = {option: [path] for option, path in self._needed(hyper, model).items()}
+        if "moments" in files:
+            files["moments"] = list(self._moments(hyper).values())
+        return {option: digest(files.get(option, [])) for option in ("moments", "prefixes", "mend")}
+
+    def artefacts(self, hyper: Hyper, model: Loaded) -> Artefacts:
+        """What the method needs besides the model, read from its files; raises as `prepared`."""
         from factdrift.evaluation.methods.artefacts.prefixes import read_prefixes
         from factdrift.evaluation.methods.interface import Artefacts
         from factdrift.evaluation.methods.mend_editor import read_hypernet
-        from factdrift.models.moments import check_counted, read_moments
+        from factdrift.models.moments import read_moments
 
-        wanted = {option: getattr(self, option) for option in needs(hyper)}
-        for option, path in wanted.items():
-            if path is None:
-                raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
-        moments = {}
-        if folder := wanted.get("moments"):
-            check_counted(folder, hyper.layers)
-            moments = {layer: folder / f"{layer}.safetensors" for layer in hyper.layers}
+        wanted = self._needed(hyper, model)
+        moments = self._moments(hyper) if "moments" in wanted else {}
         prefixes, mend = wanted.get("prefixes"), wanted.get("mend")
-        found = Artefacts(
+        return Artefacts(
             prefixes=read_prefixes(prefixes, model) if prefixes else ("",),
             moments={layer: read_moments(path, model) for layer, path in moments.items()},
             mend=read_hypernet(mend, model) if mend else None,
         )
-        files = {"moments": list(moments.values()), "prefixes": [prefixes] if prefixes else []}
-        files["mend"] = [mend] if mend else []
-        return found, {name: digest(paths) for name, paths in files.items()}
 
+    def _needed(self, hyper: Hyper, model: Loaded) -> dict[str, Path]:
+        """Option -> file or folder that the method needs; raises InputError if one is not named."""
+        wanted = {}
+        for option in needs(hyper):
+            path = getattr(self, option)
+            if path is None:
+                raise InputError(f"{hyper.method} on {model.name} needs a file: name it with --{option}")
+            wanted[option] = path
+        return wanted
 
-class MakesEdits(ProbesModel, RunsMethod):
-    """A command that makes and probes the edits of a method, and says what was run and what it cost."""
+    def _moments(self, hyper: Hyper) -> dict[int, Path]:
+        """Block -> file of its second moments."""
+        from factdrift.models.moments import check_counted
 
-    ability: Annotated[Path | None, "what `edit ability` wrote", Flag("JSON")] = None
-    strict: Strict = False
-    out_probes: Output
-    out_edits: Output
-    out_costs: Annotated[Output, Flag("JSON")]
-
-    @contextmanager
-    def probing(self) -> Iterator[job.Job]:
-        """As of any command that probes a model, with the ability that is measured besides."""
-        from factdrift.evaluation.ability.record import read_ability
-
-        with super().probing() as job:
-            if self.ability:
-                job.ability = read_ability(self.ability, job.loaded)
-            yield job
-
-    def write_account(self, parts: Iterator[dict[str, Any]], nothing: Callable[[], None]) -> None:
-        """Writes `out_costs`: what was run, and `parts`, as far as they came.
-
-        If one of them raises CannotEdit and the command is not strict, calls `nothing` to write empty tables,
-        and the account has the reason.
-        """
-        from factdrift.core.owned import atomic_path
-
-        account: dict[str, Any] = {"model": self.name, "method": entry(self.method, self.methods).name}
-        account |= {"device": "", "threads": self.threads}
-        try:
-            for part in parts:
-                account |= part
-        except CannotEdit as error:
-            if self.strict:
-                raise
-            print(f"{account['method']} on {account['model']}: skipped: {error}")
-            nothing()
-            account |= {"skipped": str(error), "batches": []}
-        with atomic_path(self.out_costs) as path:
-            path.write_text(json.dumps(account, indent=1) + "\n", encoding="utf-8")
+        assert self.moments is not None
+        check_counted(self.moments, hyper.layers)
+        return {layer: self.moments / f"{layer}.safetensors" for layer in hyper.layers}
 
 
 def read_shard(text: str) -> tuple[int, int]:
@@ -197,37 +151,3 @@ def read_shard(text: str) -> tuple[int, int]:
     if not (separator and place.isdigit() and count.isdigit() and int(place) < int(count)):
         raise InputError(f"--shard: {text!r} is not a shard such as 0-of-4")
     return int(place), int(count)
-
-
-class Scoring(Job, beside="models"):
-    """A command that computes scores from the tables of all models and methods."""
-
-    edits: Path
-    unaligned: Annotated[Paths, "of each model"]
-    base_probes: Annotated[Paths, "of each model"]
-    base_clozes: Annotated[Paths, "of each model"]
-    run_probes: Annotated[Paths, "of each job"] = ()
-    run_edits: Annotated[Paths, "of each job"] = ()
-    costs: Annotated[Paths, "of each job", Flag("JSON")] = ()
-    skipped: Annotated[str, "[model, method, reason] of methods without a job", Flag("JSON")] = "[]"
-    strict: Annotated[bool, Key("strict")]
-    models: Annotated[tuple[str, ...], "in the order of the tables"]
-    methods: Annotated[tuple[str, ...], "likewise"]
-    out_scores: Output
-    out_costs: Annotated[Output, Flag("JSON")]
-
-    def tables(self) -> dict[str, Any]:
-        """What the jobs have written, as arguments of Runs."""
-        return {
-            name: getattr(self, name)
-            for name in ("edits", "unaligned", "base_probes", "base_clozes", "run_probes", "run_edits")
-        } | {"models": self.models, "methods": self.methods}
-
-    def write_costs(self) -> None:
-        """Writes `out_costs` and prints the methods that were skipped."""
-        from factdrift.evaluation.scores.costs import write_costs
-        from factdrift.evaluation.skipped import Skipped, skipped_methods
-
-        skipped = [Skipped(*each) for each in read_json(self.skipped, "--skipped", "a list such as []")]
-        for line in skipped_methods(write_costs(self.costs, self.out_costs, skipped, self.strict)):
-            print(f"skipped: {line}")

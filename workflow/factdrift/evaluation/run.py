@@ -1,285 +1,375 @@
-"""Makes the edits of one method and probes them, batch by batch and resumable. Imports torch.
+"""The only loop that asks models: step by step of a plan, in whatever state, in all ways. Imports torch.
 
 Changes are applied by hooks, and the weights of the model never change. Only a user's own method may change
-the model in place, which is then restored.
+the model in place, which is then restored. Finished steps are kept, so that a killed job continues.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 from torch import Tensor
 
+from factdrift.core.errors import CannotEdit
 from factdrift.core.fingerprint import of_module
 from factdrift.core.owned import check_folder
 from factdrift.core.progress import Progress
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.ability.measure import of_edits
+from factdrift.evaluation import plan
+from factdrift.evaluation.ability.measure import measured
 from factdrift.evaluation.checkpoints import Parts
 from factdrift.evaluation.keeping import Keeping
-from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.interface import Edited, Prepared
-from factdrift.evaluation.questions.probes import Update
-from factdrift.evaluation.scores.fluency import fluency
-from factdrift.evaluation.session import META, SAID, Job, cut, longest
-from factdrift.evaluation.states.edited import Maker, at_a_time, maker
+from factdrift.evaluation.methods.interface import Edit
+from factdrift.evaluation.plan import Asking, Step
+from factdrift.evaluation.questions.question import WAYS, Benchmark, Way, ways_of
+from factdrift.evaluation.questions.record import record_of
+from factdrift.evaluation.session import Session, excluded
+from factdrift.evaluation.states.edited import at_a_time
+from factdrift.evaluation.states.placed import Lasting, Placed, State
 from factdrift.evaluation.states.repeated import Repeated
-from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
+from factdrift.evaluation.states.telling import Telling
+from factdrift.evaluation.tables import TABLES, run_id
+from factdrift.evaluation.ways import letter, loglik, written
+from factdrift.evaluation.ways.asked import Asked, Row
 from factdrift.models.memory import in_batches
-from factdrift.models.scoring import score
 
-RUN_PROBES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("model", "method", "edit")),
-        ("number", pa.int16()),
-        ("logprob", pa.float64()),
-        ("tokens", pa.int32()),
-        ("exact", pa.bool_()),
-        ("reason", pa.string()),
-    ]
-)
-"""One row for each probe of an edit that did not fail; `number` is its index in the edit's probes.
-
-`logprob` is null, `exact` false and `reason` NOT_FINITE where the edited model's output is not finite.
-"""
-
-RUN_EDITS = pa.schema(
-    [
-        *META,
-        ("source", pa.string()),
-        ("edit", pa.string()),
-        ("failed", pa.string()),
-        ("steps", pa.int32()),
-        ("loss", pa.float64()),
-        ("fluency", pa.float64()),
-        ("fluency_full", pa.float64()),
-        ("said", pa.list_(pa.string())),
-        ("state", pa.int32()),
-        ("perplexity", pa.float64()),
-        ("tasks", pa.string()),
-    ]
-)
-"""One row for each edit. `source`: where the hyper-parameters come from.
-
-`said`: continuations of the update's clozes, the update cloze first. `state`: number of the edited model, the
-same for edits that are in place together. `perplexity`, `tasks` (JSON): of that model, or null.
-"""
-
-_TABLES = (("probes", RUN_PROBES), ("edits", RUN_EDITS))
+ASK: Mapping[Way, Callable[[Session, Sequence[Asked], Any], Iterator[Row]]] = {
+    "loglik": loglik.ask,
+    "letter": letter.ask,
+    "written": written.ask,
+}
 
 
 class Files(NamedTuple):
     """What a run writes."""
 
     parts: Path
-    """A folder for finished batches, removed at the end."""
-    probes: Path
+    """A folder for finished steps, removed at the end."""
+    answers: Path
     edits: Path
+    states: Path
     adapters: Path | None = None
     """A folder to be made with an adapter for each edit that did not fail, or for each group of edits."""
 
+    @classmethod
+    def under(cls, folder: Path, name: str) -> Files:
+        """Files of that name in a folder, and a folder of that name for finished steps."""
+        return cls(folder / name, *(folder / f"{name}.{table}.parquet" for table in TABLES))
 
-def write_run(
-    job: Job,
-    updates: Sequence[Update],
-    prepared: Prepared,
-    files: Files,
-    shard: tuple[int, int] = (0, 1),
-    making: Maker | None = None,
-    about: Mapping[str, Any] | None = None,
-) -> list[dict[str, float]]:
-    """Makes the edits of shard k of n and writes RUN_PROBES and RUN_EDITS; returns the costs of each batch.
+    def write(self, tables: Mapping[str, pa.Table]) -> None:
+        """Writes ANSWERS, MADE and STATES."""
+        for name, path in zip(TABLES, (self.answers, self.edits, self.states), strict=True):
+            write_parquet(tables[name], path)
 
-    Batches are cut before shards, so the rows do not depend on the number of shards. The first edit of a
-    user's own method is made again, after the first batch and at the end. `making`: what makes the edits, if
-    not the prepared method; `about`: provenance columns that differ from the settings.
-    """
-    hyper, out_adapters = prepared.hyper, files.adapters
-    settings = job.settings
-    batches = cut(updates, settings.edits)
-    place, count = shard
-    numbers = range(place * len(batches) // count, (place + 1) * len(batches) // count)
-    meta = {
-        **job.meta(hyper.method, hyper.digest(), prepared.digests),
-        **(about or {}),
-        "source": hyper.source,
-    }
-    rows = [update.row for update in updates]
-    depends = {"meta": meta, "settings": settings, "edits": rows, "code": of_module(__name__)}
-    depends |= {"adapters": out_adapters is not None, "ability": job.ability}
-    kept = Parts(files.parts, depends)
-    if out_adapters:
-        check_folder(out_adapters)  # before any edit, since they are moved there at the end
-    keeping = Keeping(job.loaded, hyper, settings.regime, kept.folder("adapters")) if out_adapters else None
-    # Without their folder the adapters of finished batches have been moved, and are made again.
-    again = keeping is not None and not keeping.begun()
-    making = making or maker(job.loaded, hyper, prepared.artefacts, settings.regime)
-    own = hyper.own and Repeated(hyper.own)
-    mine = sum(len(batches[number]) for number in numbers)
-    progress = Progress(f"{hyper.method} on {job.loaded.name}", mine, "edits")
-    for number in numbers:
-        if again or not kept.has(number):
-            probes, edits = _batch(job, meta, batches[number], hyper, making, keeping)
-            for place, row in enumerate(edits):
-                row["state"] = _state(meta["regime"], number, number * settings.edits + place)
-            kept.write(
-                number,
-                {
-                    "probes": pa.Table.from_pylist(probes, schema=RUN_PROBES),
-                    "edits": pa.Table.from_pylist(edits, schema=RUN_EDITS),
-                },
-                {**job.costs, "edits": len(edits), "peak_mb": job.peak_mb()},
+
+@dataclass(frozen=True)
+class Run:
+    """The steps of a plan for one model, in one telling after another."""
+
+    session: Session
+    benchmark: Benchmark
+    steps: Sequence[Step]
+    tellings: Sequence[Telling]
+    ways: Sequence[Way] = WAYS
+    excluded: Mapping[str, str] = field(default_factory=dict)
+    """Edit -> why no method is asked about it; the state `none` says so in its table."""
+
+    @classmethod
+    def of(
+        cls,
+        session: Session,
+        benchmark: Benchmark,
+        tellings: Sequence[Telling],
+        seed: int,
+        told: Benchmark | None = None,
+    ) -> Run:
+        """All questions of a benchmark; of edits whose tokens show no borders only where none is made.
+
+        Raises CannotEdit if there is no edit to make.
+
+        `told`: the stream that has the edits, if the benchmark is another one and asked after each interval.
+        """
+        left_out = excluded(session.loaded, told or benchmark)
+        ways, settings = ways_of(benchmark, session.settings.answer_scoring), session.settings
+        if tellings[0].unedited:
+            steps = plan.unedited(benchmark, settings.batch * plan.CHUNK)
+            return cls(session, benchmark, steps, tellings, ways, left_out)
+        asked = benchmark.without(left_out)
+        if not (told or asked).edits:
+            raise CannotEdit(
+                f"{benchmark.name}: there is no edit to make: no table of edits is given (--edits, --facts), "
+                f"or the tokens of {session.loaded.name} show the borders of none"
             )
-            job.costs.clear()
-        if own and number in (numbers[0], numbers[-1]):
-            first = batches[numbers[0]]
-            few = first[: at_a_time(job.loaded, hyper, settings.regime, len(first))]
-            once = [kept.table(name, schema, numbers[:1]) for name, schema in _TABLES]
-            own.check(job.loaded, few, once, _batch(job, meta, few, hyper, making, None))
-            job.costs.clear()
-        progress.advance(len(batches[number]))
-    progress.say()
-    write_parquet(kept.table("probes", RUN_PROBES, numbers), files.probes)
-    write_parquet(kept.table("edits", RUN_EDITS, numbers), files.edits)
-    if keeping and out_adapters:
-        keeping.move(out_adapters)
-    costs = kept.costs(numbers)
+        if tellings[0].lasting:
+            stream = told.without(left_out) if told else asked
+            steps = plan.by_interval(stream, asked, settings.stream.probes, seed)
+        else:
+            steps = plan.grouped(asked, settings.edits, settings.regime == "independent", seed)
+        return cls(session, asked, steps, tellings, ways, left_out)
+
+    def described(self, telling: Telling) -> Row:
+        """What the rows depend on, and an id of it."""
+        settings = msgspec.to_builtins(self.session.settings)
+        asked = {key: value for key, value in settings.items() if key.startswith("answer_")}
+        found = {**telling.meta(self.session), **(asked if record_of(self.benchmark.name).options else {})}
+        return {"run_id": run_id(found), **found}
+
+
+def evaluate(run: Run, files: Files, shard: tuple[int, int] = (0, 1)) -> list[dict[str, float]]:
+    """Writes ANSWERS, MADE and STATES of shard k of n; returns the costs of each step.
+
+    Steps are cut before shards, so the rows do not depend on the number of shards. Of several tellings one
+    that cannot edit the model is skipped, and the reason printed; a single one raises CannotEdit.
+    """
+    place, count = shard
+    total = len(run.steps)
+    mine = range(place * total // count, (place + 1) * total // count)
+    metas = [telling.meta(run.session) for telling in run.tellings]
+    kept = Parts(
+        files.parts,
+        {
+            "metas": metas,
+            "settings": run.session.settings,
+            "steps": run.steps,
+            "ways": run.ways,
+            "excluded": run.excluded,
+            "code": of_module(__name__),
+            "adapters": files.adapters is not None,
+            "ability": run.session.ability,
+        },
+    )
+    if files.adapters:
+        check_folder(files.adapters)  # before any edit, since they are moved there at the end
+    done: list[int] = []
+    for order, (telling, meta) in enumerate(zip(run.tellings, metas, strict=True)):
+        loop = _Loop(run, telling, meta, kept, order * total)
+        try:
+            loop.take(mine, files.adapters)
+        except CannotEdit as error:
+            if len(run.tellings) == 1:
+                raise
+            print(f"{telling.method} on {run.session.loaded.name}: skipped: {error}", flush=True)
+        else:
+            done += [order * total + number for number in mine]
+    files.write({name: kept.table(name, schema, done) for name, schema in TABLES.items()})
+    costs = kept.costs(done)
     kept.remove()
     return costs
 
 
-def _state(regime: str, batch: int, edit: int) -> int:
-    """The number of the model that has an edit: its own, or that of its batch; a checkpoint is one model."""
-    return {"independent": edit, "checkpoint": 0}.get(regime, batch)
+class _Loop:
+    """The steps of a run in one telling."""
 
+    def __init__(self, run: Run, telling: Telling, meta: Row, kept: Parts, offset: int):
+        self._run, self._telling, self._meta, self._kept = run, telling, meta, kept
+        self._session, self._offset = run.session, offset
+        self._named = {"model": run.session.loaded.name, "method": telling.method}
 
-def write_nothing(out_probes: Path, out_edits: Path) -> None:
-    """Writes RUN_PROBES and RUN_EDITS without rows, for a method that cannot edit the model."""
-    write_parquet(RUN_PROBES.empty_table(), out_probes)
-    write_parquet(RUN_EDITS.empty_table(), out_edits)
+    def take(self, numbers: Sequence[int], adapters: Path | None) -> None:
+        """Takes the steps with these numbers that are not finished."""
+        telling, kept, steps = self._telling, self._kept, self._run.steps
+        loaded, hyper = self._session.loaded, telling.prepared.hyper
+        keeping = Keeping(loaded, hyper, kept.folder("adapters")) if adapters else None
+        # Without their folder the adapters of finished steps have been moved, and are made again.
+        again = keeping is not None and not keeping.begun()
+        own = hyper.own and not telling.lasting and not telling.unedited and Repeated(hyper.own)
+        sizes = {number: len(steps[number].edits) or len(steps[number].asked) for number in numbers}
+        unit = "edits" if any(steps[number].edits for number in numbers) else "questions"
+        progress = Progress(f"{telling.method} on {loaded.name}", sum(sizes.values()), unit)
+        with telling.opened(loaded) as state:
+            begun = self._resume(state, numbers) if isinstance(state, Lasting) else None
+            for place, number in enumerate(numbers):
+                if again or (place >= begun if begun is not None else not self._has(number)):
+                    self._write(state, number, keeping)
+                if own and number in (numbers[0], numbers[-1]):
+                    self._check(state, numbers[0], own)
+                progress.advance(sizes[number])
+        progress.say()
+        if keeping and adapters:
+            keeping.move(adapters)
 
+    def _has(self, number: int) -> bool:
+        return self._kept.has(self._offset + number)
 
-def _batch(
-    job: Job,
-    meta: dict[str, Any],
-    updates: Sequence[Update],
-    hyper: Hyper,
-    making: Maker,
-    keeping: Keeping | None,
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Rows of RUN_PROBES and RUN_EDITS for one batch, which is halved if it does not fit into memory."""
-    probes: list[dict[str, Any]] = []
-    rows: list[dict[str, Any]] = []
+    def _write(self, state: State, number: int, keeping: Keeping | None) -> None:
+        """Takes a step and keeps its tables; of a stream also what is then in place."""
+        step, session = self._run.steps[number], self._session
+        tables = self._tables(state, step, keeping)
+        if not step.edits:  # the model is one and the same in all steps
+            tables["edits"] = self._untold(number)
+            tables["states"] = tables["states"][: int(number == 0)]
+        if isinstance(state, Lasting):
+            state.save(self._saved(number))
+        costs = {**session.costs, "edits": len(step.edits), "peak_mb": session.peak_mb()}
+        if step.interval is not None:
+            costs["interval"] = step.interval
+        self._kept.write(self._offset + number, tables, costs)
+        session.costs.clear()
+        if isinstance(state, Lasting):
+            self._saved(number - 1).unlink(missing_ok=True)
 
-    def run(chosen: Sequence[Update]) -> None:
-        with ExitStack() as applied:
-            with job.timed("edit_seconds"):
-                edits = [each.edit for each in chosen]
-                loaded, made = applied.enter_context(making.made(edits))
-            with job.timed("evaluation_seconds"):
-                named = {"model": job.loaded.name, "method": hyper.method}
-                seen = replace(job, loaded=loaded)
-                found = [{**named, **row} for row in probe_rows(seen, chosen, made)]
-                said = list(_edit_rows(seen, chosen, made))
-        if keeping:
-            keeping.keep(edits, made)
-        probes.extend(found)
-        rows.extend({**meta, **row} for row in said)
+    def _saved(self, number: int) -> Path:
+        return self._kept.folder(f"{number:06d}.state.pt")
 
-    if job.settings.regime == "independent":
-        in_batches(updates, at_a_time(job.loaded, hyper, job.settings.regime, len(updates)), run)
-    else:
-        run(updates)  # halving the batch would change the edits
-    return probes, rows
+    def _resume(self, state: Lasting, numbers: Sequence[int]) -> int:
+        """Puts the edits of finished steps in place again; returns the number of these steps."""
+        done = 0
+        while done < len(numbers) and self._has(numbers[done]):
+            done += 1
+        if 0 < done < len(numbers):
+            earlier = [edit for number in numbers[:done] for edit in self._run.steps[number].edits]
+            state.resume(self._saved(numbers[done - 1]), earlier)
+        return done
 
+    def _check(self, state: State, number: int, own: Repeated) -> None:
+        """Makes the first edits again; raises InputError if a user's own method gives other answers."""
+        step, loaded = self._run.steps[number], self._session.loaded
+        size = len(step.edits)
+        few = (
+            step.edits[: at_a_time(loaded, self._telling.prepared.hyper, size)] if step.alone else step.edits
+        )
+        ids = {edit.id for edit in few}
+        asked = [each for each in step.asked if each.edit in ids]
+        again = self._tables(state, step._replace(edits=few, asked=asked), None)
+        first = {name: self._kept.table(name, schema, [number]) for name, schema in TABLES.items()}
+        own.check(loaded, [each.question for each in asked], first, again)
+        self._session.costs.clear()
 
-def probe_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[dict[str, Any]]:
-    """Rows of RUN_PROBES of the edits that did not fail."""
-    rows: list[dict[str, Any]] = []
-    sentences: list[Sentence] = []
-    owners: list[int] = []
-    places: list[int] = []
-    for owner, update in enumerate(updates):
-        if owner in made.failed:
-            continue
-        contexts = made.before(owner, [probe["prompt"] for probe in update.probes])
-        for number, (probe, context) in enumerate(zip(update.probes, contexts, strict=True)):
-            one, reason = _sentence(job, probe["prompt"], probe["target"], context)
-            rows.append({"edit": update.edit.id, "number": number, "reason": reason})
-            if one is not None:
-                sentences.append(one)
-                owners.append(made.owner[owner] if made.owner else owner)
-                places.append(len(rows) - 1)
-    scores = score(job.loaded, sentences, made.changes, owners, job.budget)
-    measured = zip(scores.logprob.tolist(), scores.tokens.tolist(), scores.exact.tolist(), strict=True)
-    for place, (logprob, tokens, exact) in zip(places, measured, strict=True):
-        if math.isfinite(logprob):
-            rows[place] |= {"logprob": logprob, "tokens": tokens, "exact": exact}
+    def _untold(self, number: int) -> pa.Table:
+        """MADE of a model that is told nothing: all edits, and why some are asked about by no method.
+
+        They are in the tables of the first step.
+        """
+        rows = []
+        for edit in self._run.benchmark.edits if number == 0 else ():
+            reason = self._run.excluded.get(edit.id)
+            rows.append(self._meta | {"edit": edit.id, "excluded": reason, "state": None if reason else 0})
+        return pa.Table.from_pylist(rows, schema=TABLES["edits"])
+
+    def _tables(self, state: State, step: Step, keeping: Keeping | None) -> dict[str, pa.Table]:
+        """The three tables of a step, which is halved if its edits are alone and do not fit into memory."""
+        rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+        places = {edit.id: place for place, edit in enumerate(step.edits)}
+
+        def number(edit: str) -> int:
+            return step.state + (places[edit] if step.alone else 0)
+
+        def put(edits: Sequence[Edit]) -> None:
+            ids = {edit.id for edit in edits}
+            asked = [each for each in step.asked if each.edit in ids] if step.alone else step.asked
+            session = self._session
+            with ExitStack() as applied:
+                with session.timed("edit_seconds"):
+                    placed = applied.enter_context(state.put(edits))
+                with session.timed("evaluation_seconds"):
+                    seen = replace(session, loaded=placed.loaded)
+                    answers = list(self._answers(seen, placed, asked, step.interval))
+                    states = list(self._states(seen, state, placed, step, number))
+            if lacking := placed.left_out.get("texts"):
+                session.costs["left_out"] = max(session.costs.get("left_out", 0), lacking)
+            rows["answers"] += [{**row, "state": number(row["edit"])} for row in answers]
+            rows["states"] += states
+            rows["edits"] += [{**row, "state": number(row["edit"])} for row in self._made(placed, edits)]
+            if keeping:
+                keeping.keep(edits, placed.made, step.alone)
+
+        if step.alone:
+            hyper = self._telling.prepared.hyper
+            in_batches(step.edits, at_a_time(self._session.loaded, hyper, len(step.edits)), put)
         else:
-            # Such a model gives the object no probability, and writes nothing.
-            rows[place] |= {"tokens": tokens, "exact": False, "reason": NOT_FINITE}
-    yield from rows
+            put(step.edits)  # halving the edits would change them
+        return {
+            name: pa.Table.from_pylist([{**self._named, **row} for row in rows[name]], schema=schema)
+            for name, schema in TABLES.items()
+        }
 
+    def _made(self, placed: Placed, edits: Sequence[Edit]) -> Iterator[Row]:
+        """Rows of MADE without `state`."""
+        steps, losses = _list(placed.made.steps), _list(placed.made.losses)
+        for place, edit in enumerate(edits):
+            row = {**self._meta, "edit": edit.id, "failed": placed.failed(edit.id)}
+            if (trained := self._telling.trained) is not None:
+                row["trained"] = edit.id.partition("-")[0] in trained
+            if row["failed"] is None and not self._telling.lasting:
+                row["steps"] = int(steps[place]) if steps else None
+                row["loss"] = float(losses[place]) if losses else None
+            yield row
 
-def _sentence(job: Job, prompt: str, target: str, context: str) -> tuple[Sentence | None, str | None]:
-    """The tokens of a probe, or the reason why it is not aligned."""
-    if not context:
-        one = job.sentences.get((prompt, target))
-        return one, None if one else "unaligned"
-    try:
-        return align(job.loaded.tokenizer, prompt, target, context=context), None
-    except AlignmentError as error:
-        return None, error.reason
+    def _answers(
+        self, session: Session, placed: Placed, asked: Sequence[Asking], interval: int | None
+    ) -> Iterator[Row]:
+        """Rows of ANSWERS without `state`, by way.
 
+        After an edit that failed its questions are not asked, but of a stream, where earlier edits stand.
+        """
+        wanted = [each for each in asked if self._telling.lasting or placed.failed(each.edit) is None]
+        before = placed.before([each.question for each in wanted], [each.edit for each in wanted])
+        put = [
+            (each, Asked(each.question, text, placed.owner(each.edit)))
+            for each, text in zip(wanted, before, strict=True)
+        ]
+        left = [each for each in asked if not self._telling.lasting and placed.failed(each.edit) is not None]
+        for way in self._run.ways:
+            mine = [(each, question) for each, question in put if way in each.question.ways]
+            rows = ASK[way](session, [question for _, question in mine], placed.changes)
+            answers = [(each, row) for (each, _), row in zip(mine, rows, strict=True)]
+            answers += [
+                (each, {"question": each.question.id, "way": way, "reason": "edit_failed"})
+                for each in left
+                if way in each.question.ways
+            ]
+            for each, row in answers:
+                named = {"benchmark": self._run.benchmark.name, "interval": interval}
+                yield {**named, **row, "edit": each.edit, "kind": each.kind}
 
-def _edit_rows(job: Job, updates: Sequence[Update], made: Edited) -> Iterator[dict[str, Any]]:
-    """Rows of RUN_EDITS without the provenance columns META."""
-    lasting = [owner for owner in range(len(updates)) if owner not in made.failed]
-    clozes = [
-        (owner, place, prompt)
-        for owner in lasting
-        for place, (_, prompt) in enumerate(updates[owner].clozes())
-    ]
-    most = {owner: longest(job.sentences, updates[owner]) for owner in lasting}
-    contexts = [
-        context
-        for owner in lasting
-        for context in made.before(owner, [prompt for _, prompt in updates[owner].clozes()])
-    ]
-    ids, counts = [], []
-    for (owner, place, prompt), context in zip(clozes, contexts, strict=True):
-        one, _ = _sentence(job, prompt, "", context)
-        assert one is not None  # without a target no alignment can fail
-        ids.append(one.ids)
-        long = updates[owner].row["fluency"] and place
-        counts.append(max(job.room(prompt) if long else 0, most[owner] + SAID))
-    owners = [made.owner[owner] if made.owner else owner for owner, _, _ in clozes]
-    written = job.continued(ids, counts, made, owners)
-    texts: dict[int, list[list[int]]] = {owner: [] for owner in lasting}
-    for (owner, _, _), tokens in zip(clozes, written, strict=True):
-        texts[owner].append(tokens)
-    steps, losses = _list(made.steps), _list(made.losses)
-    general: dict[int, dict[str, Any]] = {}
-    if job.ability is not None:
-        alone = job.settings.regime == "independent"
-        general = of_edits(job.ability, job.loaded, job.budget, updates, made, alone)
-    for owner, update in enumerate(updates):
-        row: dict[str, Any] = {"edit": update.edit.id, "failed": made.failed.get(owner)}
-        row |= general.get(owner, {})
-        if owner in texts:
-            row["steps"] = int(steps[owner]) if steps else None
-            row["loss"] = float(losses[owner]) if losses else None
-            row["said"] = [job.opening(tokens, most[owner]) for tokens in texts[owner]]
-            if update.row["fluency"] and texts[owner][1:]:
-                found = fluency([job.text(tokens) for tokens in texts[owner][1:]])
-                row |= {"fluency": found.halved, "fluency_full": found.full}
+    def _states(
+        self, session: Session, state: State, placed: Placed, step: Step, number: Callable[[str], int]
+    ) -> Iterator[Row]:
+        """Rows of STATES of the edits that are in place; `number`: of the state of an edit that is alone."""
+        row: Row
+        if step.alone:
+            for edit in placed.edits:
+                failed = placed.failed(edit) is not None
+                row = {"state": number(edit), "edits": 1, "failed": int(failed)}
+                ability = session.ability
+                if ability is not None and edit in ability.edits and not failed:
+                    row |= self._measured(session, placed, edit)
+                yield row
+            return
+        lasting = [edit for edit in placed.edits if placed.failed(edit) is None]
+        row = {"state": step.state, "interval": step.interval, "edits": len(placed.edits)}
+        row["failed"] = len(placed.edits) - len(lasting)
+        if isinstance(state, Lasting):
+            first = self._run.benchmark.rows.get(step.edits[0].id, {})
+            row |= {name: first.get(name) for name in ("old_date", "new_date")}
+            row["so_far"] = sum(len(each.edits) for each in self._run.steps[: step.state + 1])
+            row["state_bytes"], row["entries"] = state.size()
+        if lasting or isinstance(state, Lasting):
+            row |= self._measured(session, placed, lasting[0] if lasting else "")
+        elif not step.edits and self._telling.method == "none" and (ability := session.ability):
+            row["perplexity"] = ability.perplexity
+            row["tasks"] = json.dumps(ability.results, sort_keys=True) if ability.results else None
         yield row
+
+    def _measured(self, session: Session, placed: Placed, edit: str) -> Row:
+        """The columns `perplexity` and `tasks` of a model with an edit.
+
+        Nothing for what only puts a text before a prompt: the model is the unedited one. Of a stream neither
+        for what acts at the end of a prompt.
+        """
+        made, ability = placed.made, session.ability
+        texts_only = made.contexts is not None and not made.deltas
+        if ability is None or texts_only or (self._telling.lasting and (placed.texts or made.codebooks)):
+            return {}
+        owner = placed.owner(edit) if made.deltas else -1
+        return measured(ability, session.loaded, session.budget, made.deltas, owner)
 
 
 def _list(values: Tensor | None) -> list[float]:

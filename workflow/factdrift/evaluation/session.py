@@ -1,4 +1,4 @@
-"""Run settings, provenance columns and costs of one loaded model. Imports torch."""
+"""One loaded model that is asked: settings, tokens of sentences, provenance, costs. Imports torch."""
 
 from __future__ import annotations
 
@@ -12,44 +12,39 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
 import torch
 
 from factdrift.evaluation.ability.record import Ability
-from factdrift.evaluation.methods.interface import Edited
-from factdrift.evaluation.questions.probes import Sentences, Update
+from factdrift.evaluation.questions.question import Benchmark
+from factdrift.evaluation.questions.record import record_of
 from factdrift.evaluation.settings import Settings
+from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.models.deltas import Changes
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import budget_of, generate
 from factdrift.models.templated import Templated
 
-SAID = 3
+SHOWN = 3
 """Tokens of a continuation that are kept beyond the length of the longest object."""
-
-META = [
-    *((name, pa.string()) for name in ("model", "revision", "model_digest", "method", "hyper")),
-    *((name, pa.string()) for name in ("moments", "prefixes", "mend", "regime")),
-    ("group", pa.int32()),
-    *((name, pa.string()) for name in ("template", "dtype")),
-    *((name, pa.string()) for name in ("torch", "transformers", "factdrift")),
-]
-"""Provenance columns; digests of files that a method does not use are null."""
 
 
 @dataclass
-class Job:
-    """A loaded model with its sentences, settings and accumulated costs."""
+class Session:
+    """A loaded model with its settings and accumulated costs."""
 
     loaded: Loaded
-    sentences: Sentences
     settings: Settings
     costs: dict[str, float] = field(default_factory=dict)
     ability: Ability | None = None
-    """What is measured on the edited models besides probes."""
+    """What is measured on the edited models besides questions."""
+    _sentences: dict[tuple[str, str], Sentence | AlignmentError] = field(default_factory=dict)
 
-    def meta(self, method: str, hyper: str, digests: Mapping[str, str | None]) -> dict[str, Any]:
-        """Values of the columns META."""
+    def meta(
+        self, method: str, hyper: str, digests: Mapping[str, str | None], regime: str | None = None
+    ) -> dict[str, Any]:
+        """Values of the columns META; `regime`: if it is not that of the settings."""
         loaded = self.loaded
+        regime = regime or self.settings.regime
         return {
             "model": loaded.name,
             "revision": loaded.revision,
@@ -57,8 +52,8 @@ class Job:
             "method": method,
             "hyper": hyper,
             **{name: digests.get(name) for name in ("moments", "prefixes", "mend")},
-            "regime": self.settings.regime,
-            "group": self.settings.edits if self.settings.regime != "independent" else None,
+            "regime": regime,
+            "group": self.settings.group if regime in ("sequential", "batch") else None,
             "template": loaded.template,
             "dtype": str(loaded.dtype).removeprefix("torch."),
             **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "factdrift")},
@@ -66,7 +61,7 @@ class Job:
 
     @cached_property
     def budget(self) -> int:
-        """Tokens of probes and continuations at a time."""
+        """Tokens of questions and continuations at a time."""
         given = self.settings.budget
         return budget_of(self.loaded) if given == "auto" else given
 
@@ -88,30 +83,44 @@ class Job:
             return " + ".join(map(torch.cuda.get_device_name, self.loaded.devices))
         return str(self.loaded.device)
 
+    def sentence(self, prompt: str, target: str = "", context: str = "") -> Sentence:
+        """The tokens of a sentence; those without a context are kept. Raises AlignmentError."""
+        if context:
+            return align(self.loaded.tokenizer, prompt, target, context=context)
+        key = prompt, target
+        if key not in self._sentences:
+            try:
+                self._sentences[key] = align(self.loaded.tokenizer, prompt, target)
+            except AlignmentError as error:
+                self._sentences[key] = error
+        kept = self._sentences[key]
+        if isinstance(kept, AlignmentError):
+            raise AlignmentError(kept.reason, str(kept))
+        return kept
+
     def continued(
         self,
         prompts: Sequence[Sequence[int]],
         counts: Sequence[int],
-        edited: Edited | None = None,
+        changes: Changes | None = None,
         owners: Sequence[int] | None = None,
     ) -> list[list[int]]:
-        """Greedy continuations of `counts[row]` tokens, with the edit `owners[row]` if one is given."""
-        changes = edited.changes if edited else None
+        """Greedy continuations of `counts[row]` tokens, with the change `owners[row]` if one is given."""
         return generate(self.loaded, prompts, counts, changes, owners, self.budget)
 
     def room(self, prompt: str) -> int:
         """Tokens of a long continuation of a cloze: what `length` leaves, without those of a template."""
         tokenizer = self.loaded.tokenizer
         own = tokenizer.tokens if isinstance(tokenizer, Templated) else 0
-        return self.settings.length - (len(self.sentences[prompt, ""].ids) - own)
+        return self.settings.length - (len(self.sentence(prompt).ids) - own)
 
     def text(self, ids: Sequence[int]) -> str:
-        said: str = self.loaded.tokenizer.decode(ids, skip_special_tokens=True)
-        return said
+        decoded: str = self.loaded.tokenizer.decode(ids, skip_special_tokens=True)
+        return decoded
 
-    def opening(self, ids: Sequence[int], longest: int) -> str:
-        """The first `longest + SAID` tokens of a continuation as text, up to an end-of-text token."""
-        kept = list(ids[: longest + SAID])
+    def opening(self, ids: Sequence[int], tokens: int) -> str:
+        """The first `tokens` tokens of a continuation as text, up to an end-of-text token."""
+        kept = list(ids[:tokens])
         end = self.loaded.tokenizer.eos_token_id
         return self.text(kept[: kept.index(end)] if end in kept else kept)
 
@@ -128,12 +137,24 @@ def process_peak_mb(ru_maxrss: int, platform: str) -> float:
     return ru_maxrss / (1e6 if platform == "darwin" else 1e3)
 
 
-def cut(values: Sequence[Any], size: int) -> list[Sequence[Any]]:
-    return [values[start : start + size] for start in range(0, len(values), size)]
+def excluded(loaded: Loaded, benchmark: Benchmark) -> dict[str, str]:
+    """Edit -> why no method is asked about it: the tokens show no border of its subject or its object.
 
-
-def longest(sentences: Sentences, update: Update) -> int:
-    """Number of tokens of the longest aligned object of the update itself; 0 if none is aligned."""
-    pairs = [(each["prompt"], each["target"]) for each in update.probes if each["object"] != "neighbor"]
-    found = [sentences[pair] for pair in pairs if pair in sentences]
-    return max((len(one.ids) - one.target for one in found), default=0)
+    Of updates only; of other edits that is a reason to fail.
+    """
+    reasons: dict[str, str] = {}
+    if not record_of(benchmark.name).of_updates:
+        return reasons
+    for edit in benchmark.edits:
+        try:
+            align(loaded.tokenizer, edit.prompt, edit.target, subject=edit.subject)
+        except AlignmentError as error:
+            reasons[edit.id] = error.reason
+    for question in benchmark.questions:
+        if question.role == "update" and "loglik" in question.ways:
+            for target in question.targets:
+                try:
+                    align(loaded.tokenizer, question.prompt, target)
+                except AlignmentError as error:
+                    reasons[question.edit] = error.reason
+    return reasons

@@ -1,46 +1,18 @@
-"""Settings of the jobs that probe a model: the keys of the part `edit` of the configuration that they use."""
+"""Settings of the jobs that ask a model: part `edit` says how it is run, part `answer` how it is asked."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
 from factdrift.core.errors import InputError
+from factdrift.evaluation.questions.prompts import check_prompt
+from factdrift.evaluation.questions.question import Way
+from factdrift.evaluation.questions.record import record_of
 from factdrift.models.running import Computing
 
-SCENARIOS = {
-    "replacement": "ReplaceObject",
-    "archive": "Archive",
-    "add_object": "AddObject",
-    "add_relation": "AddRelation",
-    "add_entity": "AddEntity",
-    "other": "Other",
-}
-"""Name of a scenario in the configuration -> in the dataset."""
-
 Positive = Annotated[int, msgspec.Meta(ge=1)]
-
-
-class Probing(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a model is run and probed."""
-
-    batch: Positive
-    budget: Positive | Literal["auto"]
-    length: Positive
-
-
-class Settings(Probing, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a model is run and probed, and which edits are made together."""
-
-    regime: Literal["independent", "sequential", "batch", "stream"]
-    group: Positive
-
-    @property
-    def edits(self) -> int:
-        """Edits that are made and probed together."""
-        return self.batch if self.regime == "independent" else self.group
 
 
 class StreamKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -49,10 +21,41 @@ class StreamKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     probes: int
 
 
-class StreamSettings(Probing, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a model is run and probed on a stream."""
+class Settings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a model is run, which edits are made together, and how questions are put."""
 
+    batch: Positive
+    budget: Positive | Literal["auto"]
+    length: Positive
+    regime: Literal["independent", "sequential", "batch", "stream"]
+    group: Positive
     stream: StreamKeys
+    answer_scoring: tuple[Way, ...]
+    answer_normalise: Literal["mean", "sum"]
+    answer_tokens: Positive
+    answer_chat_template: Literal["auto", "none"]
+    answer_prompts_letter: str
+    answer_prompts_loglik: str
+
+    def __post_init__(self) -> None:
+        """Raises ValueError that names the prompt and what it lacks."""
+        check_prompt("letter", self.answer_prompts_letter)
+        check_prompt("loglik", self.answer_prompts_loglik)
+
+    @property
+    def edits(self) -> int:
+        """Edits that are made and asked about together."""
+        return self.batch if self.regime == "independent" else self.group
+
+
+def fields_of(benchmark: str, edits: bool) -> str:
+    """The fields of Settings on which the answers to a benchmark depend; `edits`: in a state with edits."""
+    unused = set() if edits and record_of(benchmark).by_interval else {"stream"}
+    if not edits:
+        unused |= {"regime", "group"}
+    if not record_of(benchmark).options:
+        unused |= {each for each in Settings.__struct_fields__ if each.startswith("answer_")}
+    return " ".join(each for each in Settings.__struct_fields__ if each not in unused)
 
 
 def check_regime(settings: Settings) -> None:
@@ -62,28 +65,3 @@ def check_regime(settings: Settings) -> None:
             "edit.regime: stream: the updates of a stream are scored in results/stream_scores.parquet, which "
             "you can ask for with any regime; leave the key out for other results"
         )
-
-
-class AbilityKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is measured of a model in general: the keys of `edit.ability`."""
-
-    text: str | list[str]
-    tokens: int
-    length: int
-    sample: int
-    tasks: list[str]
-    limit: int
-
-    @property
-    def files(self) -> list[Path]:
-        """The files of the text; none if the model writes it."""
-        if self.text == "auto":
-            return []
-        return [Path(path) for path in ([self.text] if isinstance(self.text, str) else self.text)]
-
-
-class AbilitySettings(Computing, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a model is run, and what is measured of it in general."""
-
-    budget: Positive | Literal["auto"]
-    ability: AbilityKeys

@@ -15,48 +15,31 @@ from factdrift.core.owned import atomic_path
 from factdrift.core.tables import database, sql, write_parquet, write_query
 from factdrift.klob.candidates import Inputs, create_names
 from factdrift.klob.choice import choose_chains, choose_facts
-from factdrift.klob.facts import DEATH
 from factdrift.klob.meta import account
 from factdrift.klob.random_words import Source, random_sentences, stratified
 from factdrift.klob.schemas import EXAMPLES, SENTENCES, SUBTASK
 from factdrift.klob.sentences import Wording, columns_of, create_examples, define_wording, sentences_query
+from factdrift.klob.settings import Settings
 from factdrift.klob.word_lists import WordList, pool
 
 _BATCH = 10_000
-
-
-class Candidates(NamedTuple):
-    """The tables from which a build chooses."""
-
-    facts: Path
-    chains: Path
-    passes: Path | None
-    """PASSES, which the recall filter writes; None if it did not run."""
-    origin: str
-    """`snapshot`, or `mquake` if the chains come from MQuAKE."""
-
-
-class Choice(NamedTuple):
-    """The number of examples of each subtask and the wording of chains (config keys under `klob`)."""
-
-    quotas: Mapping[int, int | None]
-    chain_quota: int
-    max_pair_share: float
-    max_answer_share: float
-    chain_text: str
-    random_size: int | None
-    """None: one random sentence for each sentence of c and r."""
-    seed: int
-    snapshot: str
 
 
 class Plan(NamedTuple):
     """What examples are made of."""
 
     inputs: Inputs
-    candidates: Candidates
+    facts: Path
+    """CANDIDATES for facts, as `chains` for chains."""
+    chains: Path
+    passes: Path | None
+    """PASSES, which the recall filter writes; None if it did not run."""
     wording: Wording
-    choice: Choice
+    quotas: Mapping[int, int | None]
+    """The most examples of KLoB-c of each relation that has templates; None: no limit."""
+    settings: Settings
+    snapshot: str
+    """The date of the dump."""
 
 
 def build(
@@ -68,35 +51,26 @@ def build(
     threads: int = 2,
 ) -> None:
     """Writes EXAMPLES, SENTENCES and klob_meta.json, which begins with the entries of `origin`."""
-    inputs, candidates, wording, choice = plan
+    inputs, settings, share = plan.inputs, plan.settings, plan.settings.answer_share
     out_examples, out_sentences, out_meta = outputs
     with database(memory_mb, threads) as db:
-        facts, chains = (
-            passed(path, candidates.passes, choice.quotas) for path in (candidates.facts, candidates.chains)
-        )
+        facts, chains = (passed(path, plan.passes, plan.quotas) for path in (plan.facts, plan.chains))
         drops = {
-            "c": choose_facts(db, facts, choice.quotas, choice.max_answer_share),
-            "r": choose_chains(
-                db, chains, choice.chain_quota, choice.max_pair_share, choice.max_answer_share
-            ),
+            "c": choose_facts(db, facts, plan.quotas, share),
+            "r": choose_chains(db, chains, settings.r_quota, settings.pair_share, share),
         }
         both = "FROM chosen_facts UNION ALL SELECT s, o1, o2 FROM chosen_chains"
         create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM (SELECT s, o1, o2 {both})", inputs)
         create_stated(db, inputs.facts)
-        define_wording(db, wording)
-        create_examples(db, chosen(candidates.origin), candidates.origin, choice.snapshot)
-        if candidates.passes is not None:
+        define_wording(db, plan.wording)
+        create_examples(db, chosen(settings.source), settings.source, plan.snapshot)
+        if plan.passes is not None:
             db.execute("UPDATE examples SET recall_pass = true")
-        db.execute(f"CREATE TEMP TABLE sentences AS {sentences_query(choice.chain_text)}")
-        _add_random(db, words, choice)
+        db.execute(f"CREATE TEMP TABLE sentences AS {sentences_query(settings.chain_text)}")
+        _add_random(db, words, plan)
         write_query(db, f"SELECT {columns_of(EXAMPLES)} FROM examples ORDER BY example_id", out_examples)
         write_query(db, f"SELECT {columns_of(SENTENCES)} FROM sentences ORDER BY sentence_id", out_sentences)
-        statements = db.sql(
-            f"SELECT property, dropped_by, count(*) FROM read_parquet({sql(inputs.facts)}) "
-            f"WHERE property <> {DEATH} "
-            "AND dropped_by IS NOT NULL GROUP BY ALL ORDER BY ALL"
-        ).fetchall()
-        counts = account(db, wording, drops, statements, choice.quotas, choice.chain_quota)
+        counts = account(db, plan, drops)
     with atomic_path(out_meta) as temporary:
         temporary.write_text(json.dumps({**origin, **counts}, indent=2, ensure_ascii=False) + "\n")
 
@@ -148,24 +122,25 @@ def chosen(origin: str) -> str:
         UNION ALL SELECT 'r', {own}, {chains} FROM chosen_chains"""
 
 
-def _add_random(db: duckdb.DuckDBPyConnection, words: WordList, choice: Choice) -> None:
+def _add_random(db: duckdb.DuckDBPyConnection, words: WordList, plan: Plan) -> None:
     """Adds KLoB-u to the tables `examples` and `sentences`: a sentence for each different text of c and r.
 
-    With `choice.random_size` it is a sample of them.
+    With a number as `size` it is a sample of them.
     """
     rows = db.sql(
         """SELECT first(sentence_id ORDER BY subtask, sentence_id) AS id, any_value(n_tokens)
         FROM sentences GROUP BY text ORDER BY id"""
     ).fetchall()
     sources = [Source(identifier, tokens) for identifier, tokens in rows]
-    if choice.random_size is not None:
-        sources = stratified(sources, choice.random_size, choice.seed)
+    size, seed = plan.settings.size, plan.settings.seed
+    if size != "per_sentence":
+        sources = stratified(sources, size, seed)
     batch: list[dict[str, Any]] = []
-    for source, text in random_sentences(sources, pool(words), choice.seed):
+    for source, text in random_sentences(sources, pool(words), seed):
         batch.append(random_row(text, source.tokens, source.sentence_id))
         if len(batch) == _BATCH:
-            _insert(db, batch, choice.snapshot)
-    _insert(db, batch, choice.snapshot)
+            _insert(db, batch, plan.snapshot)
+    _insert(db, batch, plan.snapshot)
 
 
 def random_row(text: str, tokens: int, source: str | None, repeat: int = 0) -> dict[str, Any]:

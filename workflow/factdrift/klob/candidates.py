@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from factdrift.core.tables import database, sql, write_query
 from factdrift.klob.facts import DEATH
+from factdrift.klob.settings import Settings
 from factdrift.wikidata.tables import supplied_labels
 
 CANDIDATES = pa.schema(
@@ -47,20 +48,6 @@ the last object has no label; or is a page; its label is part of an earlier item
 is; the pair of relations has too few chains."""
 
 
-class Switches(NamedTuple):
-    """The configuration keys of the same names under `klob` (`c.`, `r.`)."""
-
-    single_valued: bool = True
-    object_words: str = "any"
-    max_object_words: int = 5
-    min_sitelinks: int = 10
-    """0 if the recall filter runs."""
-    min_pair_support: int = 20
-    page_classes: Sequence[int] = ()
-    """Classes of Wikimedia's own pages."""
-    seed: int = 0
-
-
 class Hops(NamedTuple):
     """The relations of facts and chains."""
 
@@ -83,7 +70,7 @@ class Inputs(NamedTuple):
 def write_candidates(
     inputs: Inputs,
     hops: Hops,
-    switches: Switches,
+    settings: Settings,
     outputs: tuple[Path, Path],
     memory_mb: int = 6000,
     threads: int = 2,
@@ -94,10 +81,10 @@ def write_candidates(
             f"CREATE VIEW facts AS SELECT * FROM read_parquet({sql(inputs.facts)}) WHERE dropped_by IS NULL"
         )
         wanted = "SELECT subject AS id FROM facts UNION SELECT object FROM facts"
-        create_names(db, wanted, inputs, switches.page_classes)
-        _create_candidate_facts(db, hops.first, switches)
+        create_names(db, wanted, inputs, settings.page_numbers)
+        _create_candidate_facts(db, hops.first, settings)
         write_query(db, f"SELECT {_columns()} FROM candidate_facts ORDER BY s, p1, o1", outputs[0])
-        _create_chains(db, hops, switches)
+        _create_chains(db, hops, settings)
         write_query(db, f"SELECT {_columns()} FROM chains ORDER BY s, p1, o1, p2, o2", outputs[1])
 
 
@@ -161,9 +148,9 @@ def _drawn(seed: int, *numbers: str) -> str:
 
 
 def _create_candidate_facts(
-    db: duckdb.DuckDBPyConnection, first_hops: Collection[int], switches: Switches
+    db: duckdb.DuckDBPyConnection, first_hops: Collection[int], settings: Settings
 ) -> None:
-    most = 1 if switches.object_words == "single" else switches.max_object_words
+    most = 1 if settings.object_words == "single" else settings.max_object_words
     db.execute(
         f"""CREATE TEMP TABLE twins AS
         SELECT f.property, n.label FROM facts f JOIN names n ON n.id = f.subject
@@ -171,16 +158,16 @@ def _create_candidate_facts(
         CREATE TEMP TABLE candidate_facts AS
         SELECT f.subject AS s, f.property AS p1, f.object AS o1, NULL::INTEGER AS p2, NULL::INTEGER AS o2,
             f.objects, CASE
-                WHEN {str(switches.single_valued).upper()} AND f.objects > 1 THEN 'multi_valued'
+                WHEN {str(settings.single_valued).upper()} AND f.objects > 1 THEN 'multi_valued'
                 WHEN s.label IS NULL OR o.label IS NULL THEN 'no_label'
                 WHEN s.page OR o.page THEN 'page'
                 WHEN contains(s.folded, bare(o.folded)) THEN 'leak'
                 WHEN leaks(o.aliases, s.folded) THEN 'alias_leak'
                 WHEN t.label IS NOT NULL THEN 'twin'
                 WHEN len(string_split(trim(o.label), ' ')) > {most} THEN 'words'
-                WHEN s.sitelinks < {switches.min_sitelinks} THEN 'sitelinks'
+                WHEN s.sitelinks < {settings.sitelinks} THEN 'sitelinks'
             END AS dropped_by,
-            {_drawn(switches.seed, "f.subject", "f.property", "f.object")} AS draw
+            {_drawn(settings.seed, "f.subject", "f.property", "f.object")} AS draw
         FROM facts f LEFT JOIN names s ON s.id = f.subject LEFT JOIN names o ON o.id = f.object
             LEFT JOIN twins t ON t.property = f.property AND t.label = s.label
         WHERE f.property IN (SELECT unnest({sql(sorted(first_hops))}));
@@ -192,7 +179,7 @@ def _create_candidate_facts(
     )
 
 
-def _create_chains(db: duckdb.DuckDBPyConnection, hops: Hops, switches: Switches) -> None:
+def _create_chains(db: duckdb.DuckDBPyConnection, hops: Hops, settings: Settings) -> None:
     """TEMP VIEW chains. A first hop may have too long an object or too few sitelinks to be in KLoB-c."""
     pairs = ", ".join(f"({int(first)}, {int(second)})" for first, second in sorted(hops.inverses)) or "(0, 0)"
     db.execute(
@@ -213,10 +200,10 @@ def _create_chains(db: duckdb.DuckDBPyConnection, hops: Hops, switches: Switches
             AND b.objects = 1 AND b.property IN (SELECT unnest({sql(sorted(hops.second))}));
         CREATE TEMP TABLE supported AS
         SELECT p1, p2 FROM joined WHERE reason IS NULL
-        GROUP BY ALL HAVING count(*) >= {switches.min_pair_support};
+        GROUP BY ALL HAVING count(*) >= {settings.min_pair_support};
         CREATE TEMP VIEW chains AS
         SELECT j.s, j.p1, j.o1, j.p2, j.o2,
             CASE WHEN reason IS NULL AND u.p1 IS NULL THEN 'pair_support' ELSE reason END AS dropped_by,
-            {_drawn(switches.seed, "j.s", "j.p1", "j.o1", "j.p2", "j.o2")} AS draw
+            {_drawn(settings.seed, "j.s", "j.p1", "j.o1", "j.p2", "j.o2")} AS draw
         FROM joined j LEFT JOIN supported u ON u.p1 = j.p1 AND u.p2 = j.p2"""
     )

@@ -9,6 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from factdrift.core.tables import table_of
 from factdrift.wikidata.ids import property_id
 
 _LIMITS = pa.schema([("p1", pa.int32()), ("p2", pa.int32()), ("size", pa.int64()), ("of_answer", pa.int64())])
@@ -64,10 +65,7 @@ def chain_limits(
 
 
 def choose_facts(
-    db: duckdb.DuckDBPyConnection,
-    candidates: str,
-    quotas: Mapping[int, int | None],
-    answer_share: float = 1,
+    db: duckdb.DuckDBPyConnection, candidates: str, quotas: Mapping[int, int | None], answer_share: float = 1
 ) -> Drops:
     """TEMP TABLE chosen_facts: of each relation the first candidates by `draw`, up to its quota (None: all).
 
@@ -83,11 +81,11 @@ def choose_facts(
         limits[key] = largest_output(counts, sum(counts) if quota is None else quota, answer_share)
     _choose(db, "chosen_facts", open_, limits, "o1")
     drops = _dropped(db, candidates, ("p1",))
-    chosen = _counts(db, "chosen_facts", ("p1",))
+    chosen = dict(db.sql("SELECT p1, count(*) FROM chosen_facts GROUP BY ALL").fetchall())
     for key, counts in answers.items():
         spread, _ = largest_output(counts, sum(counts), answer_share)
         _add(drops, key, "answer_share", sum(counts) - spread)
-        _add(drops, key, "quota", spread - chosen.get(key, 0))
+        _add(drops, key, "quota", spread - chosen.get(key[0], 0))
     _report_empty(answers, answer_share)
     return _named(drops)
 
@@ -134,8 +132,7 @@ def _choose(
 ) -> None:
     """Makes a TEMP TABLE of the first candidates by `draw` within the limits, `size` of them at most."""
     rows = [(*key, None)[:2] + limit for key, limit in limits.items()]
-    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[]] * 4
-    db.register("limits", pa.table(columns, schema=_LIMITS))
+    db.register("limits", table_of(rows, _LIMITS))
     order = "ORDER BY draw, s, o1, o2"
     db.execute(
         f"""CREATE OR REPLACE TEMP TABLE {table} AS
@@ -161,11 +158,6 @@ def _answers(
         f"SELECT {names}, {answer}, count(*) AS number FROM ({table}) GROUP BY ALL) GROUP BY ALL"
     ).fetchall()
     return {tuple(key): counts for *key, counts in sorted(rows)}
-
-
-def _counts(db: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str]) -> dict[Key, int]:
-    rows = db.sql(f"SELECT {', '.join(columns)}, count(*) FROM {table} GROUP BY ALL").fetchall()
-    return {tuple(key): number for *key, number in rows}
 
 
 def _dropped(
@@ -216,8 +208,5 @@ def _name(key: Key) -> str:
 
 def _named(drops: dict[Key, dict[str, int]]) -> Drops:
     """With the ids of the relations, in their order."""
-    return {_name(key): dict(sorted(drops[key].items())) for key in sorted(drops, key=_order)}
-
-
-def _order(key: Key) -> tuple[int, ...]:
-    return tuple(number or 0 for number in key)
+    keys = sorted(drops, key=lambda key: tuple(number or 0 for number in key))
+    return {_name(key): dict(sorted(drops[key].items())) for key in keys}

@@ -48,7 +48,8 @@ def write_facts(
         query = f"""
             WITH ranked AS (
                 SELECT *, max(rank = 'preferred') OVER (PARTITION BY subject, property) AS has_preferred
-                FROM read_parquet({sql(statements)}) WHERE property IN ({_listed(properties)})
+                FROM read_parquet({sql(statements)})
+                WHERE property IN (SELECT unnest({sql(list(properties))}))
             ), judged AS (
                 SELECT subject, property, object, statement, revision, position, CASE
                     WHEN rank = 'deprecated' THEN 'deprecated'
@@ -67,7 +68,3 @@ def write_facts(
                 ) > 1 THEN 'duplicate' ELSE reason END AS dropped_by
             FROM judged ORDER BY subject, property, statement"""
         return write_query(db, query, output)
-
-
-def _listed(properties: Sequence[int]) -> str:
-    return f"SELECT unnest({sql(list(properties))})"

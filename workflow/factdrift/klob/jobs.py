@@ -77,26 +77,14 @@ class OfChoice(OfSnapshot):
 
     def plan(self, passes: Path | None = None) -> Plan:
         """Where examples come from and how many there are; `passes`: what the recall filter wrote."""
-        from factdrift.klob.build import Candidates, Choice, Plan
+        from factdrift.klob.build import Plan
         from factdrift.klob.relations import quotas
 
-        settings, wording = self.settings, self.wording()
-        choice = Choice(
-            quotas={
-                relation: quota
-                for relation, quota in quotas(wording.method, settings.c_quota).items()
-                if relation in wording.templates.of
-            },
-            chain_quota=settings.r_quota,
-            max_pair_share=settings.max_pair_share if settings.source == "snapshot" else 1,
-            max_answer_share=settings.answer_share,
-            chain_text=settings.chain_text,
-            random_size=None if settings.size == "per_sentence" else settings.size,
-            seed=settings.seed,
-            snapshot=self.date,
-        )
-        candidates = Candidates(self.candidates, self.chains, passes, settings.source)
-        return Plan(self.inputs(), candidates, wording, choice)
+        wording = self.wording()
+        wanted = quotas(wording.method, self.settings.c_quota)
+        worded = {relation: wanted[relation] for relation in wanted if relation in wording.templates.of}
+        files = self.candidates, self.chains, passes
+        return Plan(self.inputs(), *files, wording, worded, self.settings, self.date)
 
 
 class Facts(OfTables, command="klob facts"):
@@ -136,33 +124,15 @@ class Candidates(OfSnapshot, command="klob candidates"):
     memory_mb: Memory = 6000
 
     def run(self) -> None:
-        from factdrift.klob.candidates import Hops, Switches, write_candidates
+        from factdrift.klob.candidates import Hops, write_candidates
         from factdrift.klob.relations import check_properties, inverses_of, second_hops
-        from factdrift.wikidata.ids import entity_number
 
         settings, method = self.settings, self.method()
         check_properties(self.properties, method, settings.slice)
-        classes = [entity_number(identifier) for identifier in settings.page_classes]
-        write_candidates(
-            self.inputs(),
-            Hops(
-                method.relations,
-                second_hops(method, settings.second_hop),
-                inverses_of(self.properties, method),
-            ),
-            Switches(
-                single_valued=settings.single_valued,
-                object_words=settings.object_words,
-                max_object_words=settings.max_object_words,
-                min_sitelinks=settings.min_sitelinks if settings.filter == "off" else 0,
-                min_pair_support=settings.min_pair_support,
-                page_classes=[number for number in classes if number is not None],
-                seed=settings.seed,
-            ),
-            (self.out_facts, self.out_chains),
-            self.memory_mb,
-            self.threads,
-        )
+        seconds = second_hops(method, settings.second_hop)
+        hops = Hops(method.relations, seconds, inverses_of(self.properties, method))
+        outputs = self.out_facts, self.out_chains
+        write_candidates(self.inputs(), hops, settings, outputs, self.memory_mb, self.threads)
 
 
 class Mquake(OfTables, command="klob mquake"):
@@ -215,15 +185,8 @@ class Recall(OfChoice, command="klob recall", beside="demos model weights"):
         torch.set_num_threads(self.threads)
         with held(settings.device) as device:
             loaded = load(name, revision=revision, device=device, dtype=dtype, folder=self.models)
-            write_recall(
-                plan,
-                settings.need,
-                demonstrations,
-                CausalModel(loaded, settings.budget),
-                (self.out_recall, self.out_passes),
-                self.memory_mb,
-                self.threads,
-            )
+            model, outputs = CausalModel(loaded, settings.budget), (self.out_recall, self.out_passes)
+            write_recall(plan, demonstrations, model, outputs, self.memory_mb, self.threads)
 
 
 class Examples(OfChoice, command="klob examples", beside="words"):

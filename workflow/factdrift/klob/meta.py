@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from factdrift.core.tables import sql
 from factdrift.klob.choice import Drops
+from factdrift.klob.facts import DEATH
 from factdrift.klob.relations import Method
 from factdrift.klob.schemas import SUBTASKS
-from factdrift.klob.sentences import Wording
 from factdrift.wikidata.ids import property_id
 
+if TYPE_CHECKING:
+    from factdrift.klob.build import Plan
 
-def account(
-    db: duckdb.DuckDBPyConnection,
-    wording: Wording,
-    drops: Mapping[str, Drops],
-    statements: Iterable[tuple[int, str, int]],
-    quotas: Mapping[int, int | None],
-    chain_quota: int,
-) -> dict[str, Any]:
+
+def account(db: duckdb.DuckDBPyConnection, plan: Plan, drops: Mapping[str, Drops]) -> dict[str, Any]:
     """The counts of klob_meta.json, from the tables `examples`, `sentences` and `names`.
 
-    `drops`: subtask -> relation or pair -> reason -> number. `statements`: property, reason and number of the
-    statements that are no facts.
+    `drops`: subtask -> relation or pair -> reason -> number.
     """
     of_statements: Drops = {}
+    statements = db.sql(
+        f"SELECT property, dropped_by, count(*) FROM read_parquet({sql(plan.inputs.facts)}) "
+        f"WHERE property <> {DEATH} AND dropped_by IS NOT NULL GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
     for number, reason, count in statements:
         of_statements.setdefault(property_id(number), {})[reason] = count
     dropped = {"statements": of_statements, **drops}
@@ -38,13 +38,13 @@ def account(
     ).fetchall()
     return {
         "table1": table1(db),
-        "table2": _table2(db, wording.method, quotas),
+        "table2": _table2(db, plan.wording.method, plan.quotas),
         "klob_r": {
-            "quota": chain_quota,
+            "quota": plan.settings.r_quota,
             "examples": sum(number for _, number in pairs),
             "pairs": dict(pairs),
         },
-        "balance": {f"klob_{subtask}": balance(db, subtask, wording.stop_words) for subtask in "cr"},
+        "balance": {f"klob_{subtask}": balance(db, subtask, plan.wording.stop_words) for subtask in "cr"},
         "dropped": {where: _summed(reasons) for where, reasons in dropped.items()},
         "dropped_by_relation": dropped,
         "notes": [

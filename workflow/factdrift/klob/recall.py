@@ -12,7 +12,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ import pyarrow as pa
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
 from factdrift.core.tables import database, write_parquet
-from factdrift.klob.build import Choice, Plan, chosen, passed
+from factdrift.klob.build import Plan, chosen, passed
 from factdrift.klob.candidates import CANDIDATES, create_names
 from factdrift.klob.choice import largest_output
 from factdrift.klob.facts import FACTS
@@ -119,7 +119,6 @@ def read_demonstrations(path: Path | None) -> Mapping[int, str]:
 
 def write_recall(
     plan: Plan,
-    need: str,
     demonstrations: Mapping[int, str],
     model: Model,
     outputs: tuple[Path, Path],
@@ -128,29 +127,29 @@ def write_recall(
 ) -> None:
     """Asks the model and writes RECALL and PASSES.
 
-    `need`: how many wordings of a fact must be known (`all`, `majority`, `any`). `demonstrations`: texts by
-    relation that replace the demonstrations made from other candidates; empty for none.
+    `demonstrations`: texts by relation that replace the demonstrations made from other candidates; empty for
+    none.
     """
-    inputs, candidates, wording, choice = plan
+    settings = plan.settings
     with database(memory_mb, threads) as db:
-        for name, path in (("facts", candidates.facts), ("chains", candidates.chains)):
-            rows = passed(path, None, choice.quotas)
+        for name, path in (("facts", plan.facts), ("chains", plan.chains)):
+            rows = passed(path, None, plan.quotas)
             db.execute(f"CREATE TEMP TABLE open_{name} AS SELECT * FROM ({rows}) WHERE dropped_by IS NULL")
         items = " UNION ALL ".join(f"SELECT s, o1, o2 FROM open_{name}" for name in ("facts", "chains"))
-        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM ({items})", inputs)
+        create_names(db, f"SELECT DISTINCT unnest([s, o1, o2]) AS id FROM ({items})", plan.inputs)
         # Statement ids are not needed here; an empty table satisfies the query.
         db.register("stated", FACTS.empty_table())
-        define_wording(db, wording)
-        asking = _Asking(db, choice, candidates.origin, need, demonstrations, model)
+        define_wording(db, plan.wording)
+        asking = _Asking(db, plan, demonstrations, model)
         for relation, total in asking.counts("facts", "p1"):
-            asking.ask("facts", f"p1 = {relation}", total, choice.quotas[relation])
-        if candidates.origin == "mquake":
+            asking.ask("facts", f"p1 = {relation}", total, plan.quotas[relation])
+        if settings.source == "mquake":
             # The limit of an answer holds in each pair, and all pairs are asked about together.
-            quota = choice.chain_quota if choice.max_answer_share == 1 else None
+            quota = settings.r_quota if settings.answer_share == 1 else None
             for (total,) in asking.counts("chains", ""):
                 asking.ask("chains", "true", total, quota)
         else:
-            most = int(choice.max_pair_share * choice.chain_quota)
+            most = int(settings.max_pair_share * settings.r_quota)
             for first, second, total in asking.counts("chains", "p1, p2"):
                 asking.ask("chains", f"p1 = {first} AND p2 = {second}", total, most)
     asked = sorted(asking.rows.values(), key=lambda row: str(row["sentence_id"]))
@@ -163,16 +162,9 @@ class _Asking:
     """One run of the filter: its prompts, outputs, and which candidates passed."""
 
     def __init__(
-        self,
-        db: duckdb.DuckDBPyConnection,
-        choice: Choice,
-        origin: str,
-        need: str,
-        demonstrations: Mapping[int, str],
-        model: Model,
+        self, db: duckdb.DuckDBPyConnection, plan: Plan, demonstrations: Mapping[int, str], model: Model
     ):
-        self.db, self.choice, self.origin, self.model = db, choice, origin, model
-        self.passing = _passing(need)
+        self.db, self.model, self.settings, self.snapshot = db, model, plan.settings, plan.snapshot
         self.given = demonstrations
         self.rows: dict[str, dict[str, Any]] = {}
         self.passes: list[dict[str, Any]] = []
@@ -200,7 +192,7 @@ class _Asking:
             block = f"SELECT * FROM open_{table} WHERE {where} {order}"
             answers.update(self._ask_block(table, block))
             if quota is not None:
-                taken, _ = largest_output(list(answers.values()), quota, self.choice.max_answer_share)
+                taken, _ = largest_output(list(answers.values()), quota, self.settings.answer_share)
             offset += size
 
     def _ask_block(self, table: str, block: str) -> list[int]:
@@ -230,7 +222,10 @@ class _Asking:
                 **{"matched": good, "rule": RULE},
             }
         self._progress.advance(len(sentences))
-        passed = [keys | {"recall_pass": self.passing(matched[example])} for example, keys in ids.items()]
+        passed = [
+            keys | {"recall_pass": _passes(self.settings.need, matched[example])}
+            for example, keys in ids.items()
+        ]
         self.passes += passed
         return [row["o2"] or row["o1"] for row in passed if row["recall_pass"]]
 
@@ -239,12 +234,12 @@ class _Asking:
         empty = {"facts": "chains", "chains": "facts"}[table]
         self.db.execute(f"CREATE OR REPLACE TEMP TABLE chosen_{table} AS {block}")
         self.db.execute(f"CREATE OR REPLACE TEMP TABLE chosen_{empty} AS SELECT * FROM open_{empty} LIMIT 0")
-        create_examples(self.db, chosen(self.origin), self.origin, self.choice.snapshot)
+        create_examples(self.db, chosen(self.settings.source), self.settings.source, self.snapshot)
         written = self.db.sql(
             f"""SELECT w.sentence_id, w.example_id, w.role, w.template_id, w.text, w.target_label,
                 w.target_aliases, e.s[2:]::INTEGER, w.target_id[2:]::INTEGER,
                 CASE WHEN w.role = 'chain' THEN e.n_p2 ELSE e.n_p1 END
-            FROM ({sentences_query(self.choice.chain_text)}) w JOIN examples e USING (example_id)
+            FROM ({sentences_query(self.settings.chain_text)}) w JOIN examples e USING (example_id)
             ORDER BY e.draw, e.example_id, w.place"""
         ).fetchall()
         return [
@@ -301,16 +296,11 @@ class _Asking:
 _KEYS = "s[2:]::INTEGER, n_p1, o1[2:]::INTEGER, n_p2, o2[2:]::INTEGER"
 
 
-def _passing(need: str) -> Callable[[Sequence[tuple[str, bool]]], bool]:
-    """The rule by which an example passes, given (role, matched) of its sentences; a chain must match."""
+def _passes(need: str, matched: Sequence[tuple[str, bool]]) -> bool:
+    """Whether an example passes, by (role, matched) of its sentences; a chain must match.
 
-    def passing(matched: Sequence[tuple[str, bool]]) -> bool:
-        wordings = [good for role, good in matched if role != "chain"]
-        enough = {
-            "all": all(wordings),
-            "majority": 2 * sum(wordings) > len(wordings),
-            "any": any(wordings),
-        }[need]
-        return enough and all(good for role, good in matched if role == "chain")
-
-    return passing
+    `need`: how many wordings of its fact (`all`, `majority`, `any`).
+    """
+    wordings = [good for role, good in matched if role != "chain"]
+    least = {"all": len(wordings), "majority": len(wordings) // 2 + 1, "any": 1}[need]
+    return sum(wordings) >= least and all(good for role, good in matched if role == "chain")

@@ -12,16 +12,7 @@ from factdrift.wikidata.ids import property_id, property_number
 from factdrift.words.noun_phrases import COLUMNS as PHRASE_COLUMNS
 from factdrift.words.noun_phrases import NounPhrase, noun_phrases
 
-RELATION_COLUMNS = (
-    "pid",
-    "label",
-    "name",
-    "count",
-    "subjects",
-    "objects",
-    "check_subject",
-    "check_object",
-)
+RELATION_COLUMNS = ("pid", "label", "name", "count", "subjects", "objects", "check_subject", "check_object")
 
 
 class Relation(NamedTuple):

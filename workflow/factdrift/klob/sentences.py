@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
 
+from factdrift.core.tables import table_of
 from factdrift.klob.relations import Method
 from factdrift.klob.templates import EXPRESSIONS, OBJECT, SUBJECT, Templates, sentence
 from factdrift.words.grammar import Grammar, Marks, read_grammar
@@ -74,27 +75,23 @@ def define_wording(db: duckdb.DuckDBPyConnection, wording: Wording) -> None:
             strict=True,
         )
     ]
-    _table(db, "templates", templates, _TEMPLATES)
     phrases = [
         (number, *entry.phrase.split(PHRASE_SUBJECT)) for number, entry in wording.method.phrases.items()
     ]
-    _table(db, "phrases", phrases, _PHRASES)
     relations = wording.method.relations
     names = [
         (number, relations[number].name if number in relations else None, wording.property_labels.get(number))
         for number in {*relations, *wording.property_labels}
     ]
-    _table(db, "relation_names", names, _NAMES)
+    for name, rows, schema in (
+        ("templates", templates, _TEMPLATES),
+        ("phrases", phrases, _PHRASES),
+        ("relation_names", names, _NAMES),
+    ):
+        db.register("given", table_of(rows, schema))
+        db.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM given")
+        db.unregister("given")
     create_usages(db, "SELECT id, label, classes FROM names", wording.names)
-
-
-def _table(
-    db: duckdb.DuckDBPyConnection, name: str, rows: Sequence[tuple[object, ...]], schema: pa.Schema
-) -> None:
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    db.register("given", pa.table([list(column) for column in columns], schema=schema))
-    db.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM given")
-    db.unregister("given")
 
 
 def create_examples(db: duckdb.DuckDBPyConnection, chosen: str, origin: str, snapshot: str) -> None:

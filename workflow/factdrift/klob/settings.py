@@ -7,13 +7,14 @@ from typing import Any, Literal
 from msgspec import Struct, field, structs
 
 from factdrift.core.errors import InputError
-from factdrift.core.switches import switches
+from factdrift.core.switches import Variant, switches
+from factdrift.wikidata.ids import entity_number
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys under `klob` that a command needs; `config/config.schema.yaml` describes each."""
 
-    variant: Literal["paper", "reference", "revised"]
+    variant: Variant
     max_answer_share_revised: float
     min_sitelinks: int
     max_answer_share: Literal["variant"] | float
@@ -49,6 +50,21 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         if self.max_answer_share == "variant":
             return self.max_answer_share_revised if self.variant == "revised" else 1.0
         return self.max_answer_share
+
+    @property
+    def pair_share(self) -> float:
+        """`max_pair_share`, which holds for the chains of a snapshot only."""
+        return self.max_pair_share if self.source == "snapshot" else 1
+
+    @property
+    def sitelinks(self) -> int:
+        """`min_sitelinks`, which the recall filter replaces."""
+        return self.min_sitelinks if self.filter == "off" else 0
+
+    @property
+    def page_numbers(self) -> list[int]:
+        """The item numbers of `page_classes`."""
+        return [number for name in self.page_classes if (number := entity_number(name)) is not None]
 
     @property
     def chosen_grammar(self) -> str:

@@ -14,8 +14,11 @@ import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
+from factdrift.core.errors import CannotEdit
 from factdrift.models.codebooks import Codebook, replacing
+from factdrift.models.families import shape_of
 from factdrift.models.hooks import After, hooked
+from factdrift.models.memories import Memories, routing
 
 
 @dataclass
@@ -52,28 +55,36 @@ class Dense:
 
 Deltas = dict[str, LowRank | Dense]
 """The full name of a module -> the changes of its weight."""
-Changes = Mapping[str, LowRank | Dense | Codebook]
+Change = LowRank | Dense | Codebook | Memories
+Changes = Mapping[str, Change]
 """The full name of a module -> the changes of its weight, or what it puts out instead."""
 
 
 @contextlib.contextmanager
 def applied(
-    model: nn.Module, changes: Changes, owner: Tensor | int, ends: Tensor | None = None
+    model: nn.Module,
+    changes: Changes,
+    owner: Tensor | int,
+    ends: Tensor | None = None,
+    starts: Tensor | None = None,
 ) -> Iterator[None]:
     """Runs `model` with the change of edit `owner[row]` in each row of a batch, or of one edit in all rows.
 
     `owner` is [rows], with -1 for rows without an edit, whose output is bitwise that of the model as loaded.
-    Outputs are added in the type of the deltas, and are differentiable with respect to them. Codebooks need
-    `ends` [rows], the index of the last token of each row's prompt, and serve one batch (`replacing`). Raises
+    Outputs are added in the type of the deltas, and are differentiable with respect to them. Codebooks and
+    side memories need `ends` [rows], the index of the last token of each row's prompt, and serve one batch
+    (`replacing`, `routing`). `starts` [rows]: that of its first token; 0 if they are not given. Raises
     ValueError if a batch does not have `len(owner)` rows.
     """
 
-    def after(change: LowRank | Dense | Codebook) -> After:
-        if not isinstance(change, Codebook):
+    def after(change: Change) -> After:
+        if isinstance(change, LowRank | Dense):
             return _adding(change, owner)
         if ends is None:
             raise ValueError("a codebook is applied without the ends of the prompts")
-        return replacing(change, owner, ends)
+        if isinstance(change, Codebook):
+            return replacing(change, owner, ends)
+        return routing(change, owner, torch.zeros_like(ends) if starts is None else starts, ends)
 
     with hooked(model, {name: after(change) for name, change in changes.items()}):
         yield
@@ -129,9 +140,13 @@ def _with_none(factor: Tensor) -> Tensor:
 
 @contextlib.contextmanager
 def written(model: nn.Module, deltas: Deltas, edit: int) -> Iterator[None]:
-    """Runs `model` with one edit written into its weights, which are then restored from a copy."""
+    """Runs `model` with one edit written into its weights, which are then restored from a copy.
+
+    Raises CannotEdit if a weight is quantized.
+    """
     with contextlib.ExitStack() as stack, torch.no_grad():
         for name, delta in deltas.items():
+            matrix(model, name)
             module = model.get_submodule(name)
             for parameter, change in zip(_parameters(module), delta.dense(edit), strict=True):
                 if change is None:
@@ -154,25 +169,37 @@ def rounded(model: nn.Module, deltas: Deltas) -> Deltas:
     out: Deltas = {}
     for name, delta in deltas.items():
         module = model.get_submodule(name)
-        weights: list[Tensor] = []
-        biases: list[Tensor] = []
+        weight, bias = delta.dense(0)
+        like = bias if _parameters(module)[1] is not None else None
+        kept = Dense(
+            weight.new_empty(len(delta), *weight.shape),
+            None if like is None else like.new_empty(len(delta), *like.shape),
+        )
         for edit in range(len(delta)):
-            for parameter, change, kept in zip(
-                _parameters(module), delta.dense(edit), (weights, biases), strict=True
+            for parameter, change, place in zip(
+                _parameters(module), delta.dense(edit), (kept.weight, kept.bias), strict=True
             ):
-                if parameter is not None and change is not None:
+                if parameter is not None and change is not None and place is not None:
                     before = _oriented(module, parameter.detach()).to(change.device, change.dtype)
-                    kept.append((before + change).to(parameter.dtype).to(change.dtype) - before)
-        out[name] = Dense(torch.stack(weights), torch.stack(biases) if biases else None)
+                    torch.sub((before + change).to(parameter.dtype).to(change.dtype), before, out=place[edit])
+        out[name] = kept
     return out
 
 
 def matrix(model: nn.Module, name: str) -> Tensor:
-    """A view of a module's weight as [d_out, d_in]; `name` is the module's full name."""
+    """A view of a module's weight as [d_out, d_in]; `name` is the module's full name.
+
+    Raises CannotEdit if the weight is quantized.
+    """
     module = model.get_submodule(name)
     weight = _parameters(module)[0]
     if weight is None:
         raise ValueError(f"{name} has no weight")
+    whole = tuple(_oriented(module, weight).shape) == shape_of(module)
+    if not (whole and weight.is_floating_point() and weight.dtype.itemsize > 1):
+        raise CannotEdit(
+            f"methods: the weight of {name} is quantized, so it is no matrix that can be changed"
+        )
     return _oriented(module, weight.detach())
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from factdrift.models.families import ModelSpec, shape_of, title, transposed
 from factdrift.models.loading import FOLDER, read_config, without_weights
+from factdrift.models.quantized import described, is_quantized
 
 Lines = Iterable[tuple[str, str]]
 """A property and its value each."""
@@ -16,15 +17,16 @@ Lines = Iterable[tuple[str, str]]
 def describe(
     name: str,
     role: Callable[[ModelSpec, int, str], str],
-    more: Callable[[ModelSpec], Lines],
+    more: Callable[[Any, ModelSpec, str], Lines],
     revision: str = "main",
     folder: Path = FOLDER,
     trust_remote_code: bool = False,
 ) -> str:
     """The description as text, one property a line.
 
-    `role`: what is done with a matrix, given its block and usual name. `more`: further lines. Raises
-    InputError if the model cannot be read or its family or tokenizer is not supported.
+    `role`: what is done with a matrix, given its block and usual name. `more`: further lines, given the model
+    without weights and the path or name from which it is loaded. Raises InputError if the model cannot be
+    read or its family or tokenizer is not supported.
     """
     config, tokenizer, source = read_config(name, revision, folder, trust_remote_code)
     model, spec = without_weights(config, name, trust_remote_code)
@@ -34,7 +36,7 @@ def describe(
         *_sizes(model, spec),
         *_block(model, spec, role),
         *_tokenizer(tokenizer),
-        *more(spec),
+        *more(model, spec, source),
     ]
     width = max(len(what) for what, _ in lines)
     return "\n".join(f"{what:{width}}  {text}" for what, text in lines)
@@ -53,6 +55,8 @@ def ranges(layers: list[int]) -> str:
 def _sizes(model: Any, spec: ModelSpec) -> Iterator[tuple[str, str]]:
     count = sum(one.numel() for one in model.parameters())
     yield "parameters", f"{count:,}"
+    if is_quantized(model.config):
+        yield "quantized", described(model.config)
     yield "blocks", f"{spec.layers} ({spec.blocks}.0 to {spec.blocks}.{spec.layers - 1})"
     yield "sizes", f"hidden {spec.hidden:,}, MLP {spec.inner:,}, positions {spec.positions:,}"
     text = model.config.get_text_config()

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 from factdrift.core.errors import Unsupported
 from factdrift.models.hooks import hooked
 from factdrift.models.padding import padded
-from factdrift.models.precise import in_float32, is_quantized
+from factdrift.models.precise import in_float32
+from factdrift.models.quantized import is_quantized
 from factdrift.models.recurring import Recorded, empty_cache, mixers, rerun
 
 if TYPE_CHECKING:
@@ -128,40 +129,51 @@ HEAD_ROUNDINGS, FORK_ROUNDINGS = 4, 16
 units of the precision of the type: of the head alone, and of all blocks, there times the square root of their
 number.
 """
+QUANTIZED_ROUNDINGS = 4
+"""As FORK_ROUNDINGS, of the root mean square and in units of bfloat16. In 8 bits all tokens of a batch decide
+which columns are computed in half precision, so that results differ a little for fewer tokens.
+"""
 
 Logits = list[tuple[Tensor, Tensor]]
-"""Logits that factdrift computes and the model's own: of the head alone, and of all blocks."""
+"""Logits that factdrift computes and the model's own: of the head alone, of all blocks, and, in models with a
+recurrent state, of a text behind padding.
+"""
 
 
 @torch.no_grad()
 def check_logits(loaded: Loaded) -> None:
     """Compares the logits of `unembedded`, and those after a Fork, with the model's own on a short text.
 
-    A family may scale its logits, or run its blocks, in a way of its own; every loss would then be wrong. In
-    half precision rounding would hide that, so the model is run in float32. Where that fails, as it does for
-    quantized weights, the differences' root mean square is compared, which rounding changes less than the
-    largest one. Raises Unsupported with the difference if it is more than rounding can explain.
+    A family may scale its logits, or run its blocks, in a way of its own; every loss would then be wrong. So
+    it would be if padding on the left of a text reached its recurrent state. In half precision rounding would
+    hide that, so the model is run in float32. Where that fails, and for quantized weights, the differences'
+    root mean square is compared, which rounding changes less than the largest one. Raises Unsupported with
+    the difference if it is more than rounding can explain.
     """
     spec = loaded.spec
     kind = torch.finfo(loaded.dtype)
     # GPT-J attends in float32 whatever the type of its weights.
     rounding, found = max(kind.eps, torch.finfo(torch.float32).eps), None
-    if kind.bits < 32 and not is_quantized(loaded.model.config):
+    quantized = is_quantized(loaded.model.config)
+    if kind.bits < 32 and not quantized:
         with contextlib.suppress(Exception), in_float32(loaded.model):
             rounding, found = torch.finfo(torch.float32).eps, _logits(loaded)
-    exact = found is not None or kind.bits >= 32
+    exact = found is not None or (kind.bits >= 32 and not quantized)
     head, fork = (HEAD_ROUNDINGS, FORK_ROUNDINGS) if exact else (1, 1)
-    bounds = (head * rounding, fork * rounding * spec.layers**0.5)
-    for (ours, own), bound in zip(found or _logits(loaded), bounds, strict=True):
+    if quantized:
+        rounding, fork = max(rounding, torch.finfo(torch.bfloat16).eps), QUANTIZED_ROUNDINGS
+    blocks = fork * rounding * spec.layers**0.5
+    for (ours, own), bound in zip(found or _logits(loaded), (head * rounding, blocks, blocks), strict=False):
         apart, whole = (ours.double() - own.double()).flatten(), own.double().flatten()
         order = torch.inf if exact else 2
         difference, size = (value.norm(order).item() for value in (apart, whole))
         if not difference <= bound * size:
             raise Unsupported(
-                f"models: {loaded.name}: the logits that factdrift computes from its hidden states differ "
-                f"from the model's own by {difference / size:.2g} of their size (rounding gives "
-                f"{bound:.1g}). Models of the family {spec.family!r} compute something in a way of their "
-                "own, such as a scale of the logits, so that every loss would be wrong; it is not supported"
+                f"models: {loaded.name}: the logits that factdrift computes from its hidden states, or of a "
+                f"padded text, differ from the model's own by {difference / size:.2g} of their size "
+                f"(rounding gives {bound:.1g}). Models of the family {spec.family!r} compute something in a "
+                "way of their own, such as a scale of the logits, so that every loss would be wrong; it is "
+                "not supported"
             )
 
 
@@ -183,7 +195,19 @@ def _logits(loaded: Loaded) -> Logits:
             f"models: {loaded.name}: blocks of the family {spec.family!r}, which is not in families.yaml, "
             f"cannot be run alone ({type(error).__name__}: {error}); it is not supported"
         ) from error
-    return [(unembedded(loaded, final[0]), logits), (unembedded(loaded, again), logits[:, start:])]
+    pairs = [(unembedded(loaded, final[0]), logits), (unembedded(loaded, again), logits[:, start:])]
+    return [*pairs, (_behind_padding(loaded, ids), logits)] if spec.recurrent else pairs
+
+
+def _behind_padding(loaded: Loaded, ids: list[int]) -> Tensor:
+    """The logits of a text that is padded on the left, here by itself, and masked, as continuations are."""
+    row = torch.tensor([[*ids, *ids]], device=loaded.device)
+    mask = (torch.arange(row.shape[1], device=loaded.device) >= len(ids))[None]
+    places = (mask.cumsum(1) - 1).clamp(min=0)
+    found: Tensor = loaded.model(
+        input_ids=row, attention_mask=mask.long(), position_ids=places, use_cache=False
+    ).logits
+    return found[:, len(ids) :]
 
 
 class Call:

@@ -22,7 +22,7 @@ from factdrift.models.fork import check_logits
 from factdrift.models.loaded import Loaded
 from factdrift.models.memory import free_bytes
 from factdrift.models.names import ALIASES, BUNDLED
-from factdrift.models.precise import is_quantized
+from factdrift.models.quantized import is_quantized, prepare
 from factdrift.models.shape import spec_of
 from factdrift.models.sizes import check_whole
 
@@ -60,10 +60,10 @@ def load(
     """A bundled model (`sample`, `sample-llama`, `sample-gpt2`), a folder, or a name that transformers knows.
 
     `auto` means the first GPU and bfloat16 if there is one, else the CPU and float32. Of several devices
-    (`cuda:0,cuda:1`) each has some of the blocks. `trust_remote_code`: runs Python code that comes with the
-    model. Raises InputError if the model cannot be loaded, its family is
-    not supported, its tokenizer keeps no offsets, or its logits are not reproduced (`check_logits`);
-    Unsupported where that is so whatever the settings.
+    (`cuda:0,cuda:1`) each has some of the blocks. What is not quantized of a quantized model keeps the type
+    in which it is stored. `trust_remote_code`: runs Python code that comes with the model. Raises InputError
+    if the model cannot be loaded, its family is not supported, its tokenizer keeps no offsets, or its logits
+    are not reproduced (`check_logits`); Unsupported where that is so whatever the settings.
     """
     name = ALIASES.get(name, name)
     places, kind = places_and_type(device, dtype)
@@ -88,6 +88,11 @@ def load(
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     model = model.eval().requires_grad_(False)
+    if is_quantized(config):
+        # transformers leaves what is not quantized in the type in which it is stored.
+        stored = model.get_input_embeddings().weight.dtype
+        kind = stored if stored in DTYPES.values() else kind
+        prepare(model)
     loaded = Loaded(
         model=model,
         tokenizer=tokenizer,
@@ -233,6 +238,12 @@ def unloadable(name: str, revision: str, error: Exception) -> str:
         f"models: {name} at revision {revision} cannot be loaded ({type(error).__name__}: {said}); give "
         "`sample`, the folder or the name of a causal language model, and a revision that it has"
     )
+
+
+def stored_bytes(folder: Path) -> int:
+    """Bytes of the files of weights in a folder; 0 if there are none."""
+    kinds = ([path.stat().st_size for path in folder.glob(kind)] for kind in _WEIGHTS)
+    return next((sum(sizes) for sizes in kinds if sizes), 0)
 
 
 def weights_digest(source: str, revision: str) -> str:

@@ -10,11 +10,6 @@ import torch
 from torch import Tensor, nn
 
 
-def is_quantized(config: Any) -> bool:
-    """Whether a model with this configuration keeps its weights in a form of their own, such as 4 bits."""
-    return getattr(config, "quantization_config", None) is not None
-
-
 @contextmanager
 def in_float32(model: nn.Module) -> Iterator[None]:
     """Runs `model` in float32 inside the `with` block: each module's own tensors are converted while it runs.

@@ -22,6 +22,7 @@ from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Changes, applied
 from factdrift.models.hooks import hooked_before
 from factdrift.models.loaded import Loaded
+from factdrift.models.memories import Memories
 from factdrift.models.memory import free_bytes, in_batches
 from factdrift.models.padding import batches, padded
 
@@ -39,10 +40,13 @@ Text = tuple[int, int, Tokens]
 
 def budget_of(loaded: Loaded) -> int:
     """The number of tokens of a batch for which the memory suffices, at least BUDGET."""
-    spec = loaded.spec
-    kept = 2 * spec.layers  # keys and values of a continuation
-    need = (kept + VALUES_PER_TOKEN) * spec.hidden * loaded.dtype.itemsize
-    return max(BUDGET, int(SHARE * free_bytes(loaded.device, 0) / need))
+    return max(BUDGET, int(SHARE * free_bytes(loaded.device, 0) / token_bytes(loaded)))
+
+
+def token_bytes(loaded: Loaded) -> int:
+    """Bytes that a token takes which is run without a backward pass."""
+    kept = 2 * loaded.spec.layers  # keys and values of a continuation
+    return (kept + VALUES_PER_TOKEN) * loaded.spec.hidden * loaded.dtype.itemsize
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def score(
         raise ValueError("a sentence without target, or with nothing before it, cannot be scored")
     given = owners if owners is not None else [-1] * len(sentences)
     # The end of the prompt makes texts differ only where a change looks at it.
-    looks = any(isinstance(change, Codebook) for change in (changes or {}).values())
+    looks = any(isinstance(change, Codebook | Memories) for change in (changes or {}).values())
     texts: list[Text] = [
         (owner, one.target - 1 if looks else -1, one.ids[:-1])
         for owner, one in zip(given, sentences, strict=True)
@@ -188,7 +192,8 @@ def generate(
         owner = torch.tensor([given[place] for place in places], device=loaded.device)
         # Prompts are padded on the left, so all of them end at the same token.
         ends = torch.full_like(owner, max(len(prompts[place]) for place in places) - 1)
-        with applied(loaded.model, changes or {}, owner, ends):
+        starts = ends + 1 - torch.tensor([len(prompts[place]) for place in places], device=loaded.device)
+        with applied(loaded.model, changes or {}, owner, ends, starts):
             tokens = _continued(loaded, [prompts[place] for place in places], steps)
         written.update(zip(places, tokens, strict=True))
 

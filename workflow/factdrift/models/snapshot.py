@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from transformers import GenerationConfig, PretrainedConfig
 
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+HOME = "cpu"
+"""The device whose tensors are copied without comparing them."""
 CHUNK = 1 << 20
 """Numbers of a tensor that its checksum takes at a time."""
 _WRITTEN_LATE = ("__annotations__", "__annotations_cache__", "__annotate_func__", "__abstractmethods__")
@@ -52,11 +54,16 @@ class Snapshot:
     copied to the memory of the CPU. `patterns`: of the names of the parameters that are copied; of the others
     a checksum is kept, by which `restore` notices that they have changed. Without patterns buffers are not
     copied either, and those that no checkpoint has, which a forward pass may write, are left out. `tensors`:
-    those of an earlier snapshot of the model, which are then not copied or summed again.
+    those of an earlier snapshot of the model, which are then not copied or summed again. `since`: an earlier
+    snapshot, whose copies serve for tensors of a GPU that have not changed since.
     """
 
     def __init__(
-        self, model: nn.Module, patterns: Sequence[str] = ("*",), tensors: list[_Kept] | None = None
+        self,
+        model: nn.Module,
+        patterns: Sequence[str] = ("*",),
+        tensors: list[_Kept] | None = None,
+        since: Snapshot | None = None,
     ):
         self._modules = [(module, type(module), _attributes(module)) for module in model.modules()]
         self._names = {module: name for name, module in model.named_modules()}
@@ -70,13 +77,14 @@ class Snapshot:
         }
         self._configs = [(config, _attributes(config)) for config in configs.values()]
         lasting = model.state_dict(keep_vars=True)
-        self.tensors = tensors or [
+        known = {one.name: one for one in since.tensors} if since else {}
+        self.tensors: list[_Kept] = tensors or [
             *(
-                _kept(name, tensor, any(fnmatchcase(name, pattern) for pattern in patterns))
+                _kept(name, tensor, any(fnmatchcase(name, one) for one in patterns), known.get(name))
                 for name, tensor in model.named_parameters()
             ),
             *(
-                _kept(name, tensor, bool(patterns))
+                _kept(name, tensor, bool(patterns), known.get(name))
                 for name, tensor in model.named_buffers()
                 if patterns or name in lasting
             ),
@@ -199,12 +207,17 @@ def _own_hooks(hooks: Any) -> Any:
     }
 
 
-def _kept(name: str, tensor: Tensor, copied: bool) -> _Kept:
+def _kept(name: str, tensor: Tensor, copied: bool, known: _Kept | None) -> _Kept:
     data = tensor.detach()
-    content = data.to("cpu", copy=True) if copied else None
-    # Copying all weights of a GPU back from the CPU takes longer than comparing there.
-    compared = not copied or data.device.type != "cpu"
-    return _Kept(name, tensor, data, tensor.requires_grad, content, _checksum(data) if compared else None)
+    # Copying all weights of a GPU to the CPU and back takes longer than comparing there.
+    checksum = _checksum(data) if not copied or data.device.type != HOME else None
+    content = None
+    if copied:
+        kind = data.shape, data.dtype, checksum
+        same = known and checksum is not None and kind == (known.data.shape, known.data.dtype, known.checksum)
+        content = known.content if known and same else None
+        content = data.to("cpu", copy=True) if content is None else content
+    return _Kept(name, tensor, data, tensor.requires_grad, content, checksum)
 
 
 @torch.no_grad()

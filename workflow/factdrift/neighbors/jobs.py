@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from factdrift.core.jobs import Job, Key, Output, Paths
+from factdrift.core.switches import Variant
 
 
 class OfUpdates(Job):
@@ -19,7 +20,7 @@ class OfUpdates(Job):
 
 
 class OfVariant(OfUpdates):
-    variant: Annotated[Literal["paper", "reference", "revised"], Key("variant")]
+    variant: Annotated[Variant, Key("variant")]
 
 
 class OfFacts(OfVariant):

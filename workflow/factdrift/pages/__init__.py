@@ -44,6 +44,11 @@ def day(text: str) -> str:
     return format_date(datetime.date.fromisoformat(text), "d MMMM y", locale="en")
 
 
+def packaged(package: str, name: str) -> str:
+    """A file beside the templates of a package, such as `browse`."""
+    return Path(__file__).with_name(package).joinpath("templates", name).read_text(encoding="utf-8")
+
+
 def palette() -> str:
     """The colours and fonts of all pages, light, dark and on paper, as CSS."""
     return Path(__file__).with_name("palette.css").read_text(encoding="utf-8")

@@ -74,7 +74,7 @@ def _newest() -> Path:
     return max(found, key=lambda path: (path.stat().st_mtime_ns, path)).parent
 
 
-class Explorer(WithMemory, command="explorer", beside="manifest tables scores layout"):
+class Explorer(WithMemory, command="explorer", beside="manifest tables snapshots scores layout"):
     """Write the explorer of a build as files, which need no server."""
 
     pair: OfPair

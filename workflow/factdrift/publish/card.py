@@ -1,7 +1,5 @@
 """The card of a data set: README.md with the YAML header that the Hugging Face hub and `datasets` read."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json
@@ -111,8 +109,7 @@ def write_card(
         facts=facts,
         build=build,
         edition=this,
-        checks=_checks(dataset, folder),
-        unchecked=_unchecked(dataset, folder),
+        **_audit(dataset, folder),
         warnings=list(warnings(build)),
         citation=bibtex(dataset, this),
         files=sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()),
@@ -120,20 +117,14 @@ def write_card(
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
-def _checks(dataset: Dataset, folder: Path) -> list[dict[str, Any]]:
-    """The results of the audit by kind of check, if the folder has an audit."""
+def _audit(dataset: Dataset, folder: Path) -> dict[str, Any]:
+    """Of the audit, if the folder has one: `checks` of these rows by kind, what is `unchecked`, and why."""
     path = folder / "audit.json"
-    kinds = json.loads(path.read_text("utf-8"))["kinds"] if path.is_file() else []
-    return [each for each in kinds if each["dataset"] == dataset.audited]
-
-
-def _unchecked(dataset: Dataset, folder: Path) -> dict[str, str]:
-    """What the audit did not check of these rows, and why."""
-    path = folder / "audit.json"
-    found: dict[str, dict[str, str]] = (
-        json.loads(path.read_text("utf-8")).get("unchecked", {}) if path.is_file() else {}
-    )
-    return found.get(dataset.audited, {})
+    found = json.loads(path.read_text("utf-8")) if path.is_file() else {"kinds": []}
+    return {
+        "checks": [each for each in found["kinds"] if each["dataset"] == dataset.audited],
+        "unchecked": found.get("unchecked", {}).get(dataset.audited, {}),
+    }
 
 
 def _config(table: Table, default: bool) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Checksums of the files of a folder."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

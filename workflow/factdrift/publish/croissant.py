@@ -1,7 +1,5 @@
 """Croissant metadata (MLCommons, version 1.0): files with checksums, and every field with its description."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

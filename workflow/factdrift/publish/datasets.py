@@ -1,7 +1,5 @@
 """Which data sets can be published, as `resources/cards/datasets.yaml` says, and from which products."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 

@@ -1,12 +1,10 @@
 """The field dictionary of a table, read from its page in docs/tables, where alone columns are described."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from factdrift.core.errors import InputError
+from factdrift.core.paths import DICTIONARY
 
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _COLUMNS = ["column", "type", "unit", "meaning", "source"]
@@ -28,9 +26,9 @@ class Page:
     """Column -> field of the structs in it -> meaning."""
 
 
-def read_page(folder: Path, name: str) -> Page:
+def read_page(name: str) -> Page:
     """The page `name`; InputError if it is missing or has no table of columns."""
-    path = folder / f"{name}.md"
+    path = DICTIONARY / f"{name}.md"
     if not path.is_file():
         raise InputError(f"{path}: no such page; it describes the columns of a table that is published")
     lines = _LINK.sub(r"\1", path.read_text(encoding="utf-8")).splitlines()

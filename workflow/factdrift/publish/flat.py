@@ -1,7 +1,5 @@
 """The updates as a flat table, Parquet and CSV: no lists, no structs, for tools that read neither."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Writes one folder for each data set that was built, all of them or none."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence
@@ -129,8 +127,8 @@ def _write(
 
 
 def _table(config: Config, rows: dict[str, int], folder: Path, pattern: str) -> Table:
-    own = [read_page(DICTIONARY, name) for name in config.pages]
-    inner = {column: read_page(DICTIONARY, name) for column, name in config.nested.items()}
+    own = [read_page(name) for name in config.pages]
+    inner = {column: read_page(name) for column, name in config.nested.items()}
     (schema, *_) = (pq.read_schema(path) for path in sorted(folder.glob(pattern.format(split="*"))))
     meanings: dict[str, str] = {}
     nested: dict[str, dict[str, str]] = {}

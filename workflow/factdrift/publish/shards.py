@@ -1,7 +1,5 @@
 """Parquet shards of a table, by split."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

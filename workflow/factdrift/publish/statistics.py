@@ -1,7 +1,5 @@
 """Numbers and figures of a card, computed from the shards that stand beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """At the start of a run: print the estimate, stop if the disk is too small, start progress reporting."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import re

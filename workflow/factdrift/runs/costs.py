@@ -1,7 +1,5 @@
 """What jobs cost, as measured: resources/costs/*.tsv."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import itertools
@@ -35,6 +33,8 @@ class Cost(NamedTuple):
         return min(self.memory_mb + self.memory_mb_gb * gb, self.most_mb)
 
 
+_FIGURES = [name for name in Cost._fields if name not in ("split", "kept")]
+
 SPLITS = {
     "whole": (1, 0, 0, 0),
     "dump": (2, 0, 0, 0),
@@ -65,64 +65,70 @@ def read_costs(scope: str, folder: Path = COSTS) -> dict[str, Cost]:
 
 
 def _measured(scope: str, folder: Path) -> dict[str, Cost]:
-    found = {}
-    for row in _rows(folder / "jobs.tsv"):
-        if row["scope"] == scope:
-            figures = {name: float(row[name]) for name in Cost._fields if name not in ("split", "kept")}
-            found[row["command"]] = Cost(split=row["split"], kept=row["kept"] == "yes", **figures)
-    return found
+    return {
+        row["command"]: Cost._make(
+            [row["split"], *(float(row[name]) for name in _FIGURES), row["kept"] == "yes"]
+        )
+        for row in rows_of(folder / "jobs.tsv")
+        if row["scope"] == scope
+    }
 
 
 def _between(few: Cost, many: Cost, weight: float) -> Cost:
-    figures = {
-        name: (1 - weight) * getattr(few, name) + weight * getattr(many, name)
-        for name in Cost._fields
-        if name not in ("split", "kept")
-    }
-    return Cost(split=few.split, kept=few.kept, **figures)
+    figures = ((1 - weight) * getattr(few, name) + weight * getattr(many, name) for name in _FIGURES)
+    return Cost._make([few.split, *figures, few.kept])
 
 
-def read_archives(folder: Path = COSTS) -> dict[str, float]:
+def read_archives() -> dict[str, float]:
     """Compression -> additional CPU seconds per gigabyte of text, compared with gzip."""
-    return {row["compression"]: float(row["cpu_s_gb"]) for row in _rows(folder / "archives.tsv")}
+    return {row["compression"]: float(row["cpu_s_gb"]) for row in rows_of(COSTS / "archives.tsv")}
 
 
 def read_quantities(folder: Path = COSTS) -> dict[str, float]:
     """Name -> assumed sizes and speeds of dumps and servers."""
-    return {row["name"]: float(row["value"]) for row in _rows(folder / "quantities.tsv")}
+    return {row["name"]: float(row["value"]) for row in rows_of(folder / "quantities.tsv")}
 
 
-def dump_bytes(date: str, folder: Path = COSTS) -> float:
+def dump_bytes(date: str) -> float:
     """Estimated bytes of Wikidata's .json.gz dump of a date, interpolated or extrapolated from known
     sizes."""
-    known = [
-        (datetime.date.fromisoformat(row["date"]).toordinal(), float(row["gb"]) * 1e9)
-        for row in _rows(folder / "dumps.tsv")
-        if row["gb"]
-    ]
-    day = datetime.date.fromisoformat(date).toordinal()
+    known, day = _known("gb"), _day(date)
     pairs = list(itertools.pairwise(known))
-    (begin, before), (end, after) = next((pair for pair in pairs if day <= pair[1][0]), pairs[-1])
-    return max(before + (after - before) * (day - begin) / (end - begin), known[0][1] / 10)
+    begin, end = next((pair for pair in pairs if day <= pair[1][0]), pairs[-1])
+    return 1e9 * max(_on_line(begin, end, day), known[0][1] / 10)
 
 
-def dump_entities(date: str, folder: Path = COSTS) -> int | None:
+def dump_entities(date: str) -> int | None:
     """Estimated number of entities in Wikidata's dump of a date, right within some percent.
 
     None for dates before or after those of the dumps whose entities somebody has counted.
     """
-    known = [
-        (datetime.date.fromisoformat(row["date"]).toordinal(), int(row["entities"]))
-        for row in _rows(folder / "dumps.tsv")
-        if row["entities"]
-    ]
-    day = datetime.date.fromisoformat(date).toordinal()
-    for (begin, before), (end, after) in itertools.pairwise(known):
-        if begin <= day <= end:
-            return round(before + (after - before) * (day - begin) / (end - begin))
+    day = _day(date)
+    for begin, end in itertools.pairwise(_known("entities")):
+        if begin[0] <= day <= end[0]:
+            return round(_on_line(begin, end, day))
     return None
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+Point = tuple[int, float]
+"""A day as a number, and an amount."""
+
+
+def _known(column: str) -> list[Point]:
+    """The days of the dumps of which an amount is known, with the amount."""
+    rows = rows_of(COSTS / "dumps.tsv")
+    return [(_day(row["date"]), float(row[column])) for row in rows if row[column]]
+
+
+def _day(date: str) -> int:
+    return datetime.date.fromisoformat(date).toordinal()
+
+
+def _on_line(begin: Point, end: Point, day: int) -> float:
+    return begin[1] + (end[1] - begin[1]) * (day - begin[0]) / (end[0] - begin[0])
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a table of costs."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))

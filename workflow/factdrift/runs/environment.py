@@ -1,6 +1,4 @@
-"""The environment variables of a run's jobs."""
-
-from __future__ import annotations
+"""What the jobs of a run find: the working directory, environment variables, the container image."""
 
 import os
 import sys
@@ -35,3 +33,26 @@ def prepare(contact: str) -> None:
     os.environ["PATH"] = os.pathsep.join([programs, os.environ.get("PATH", os.defpath)])
     if contact:
         os.environ["FACTDRIFT_CONTACT"] = contact
+
+
+def link_image(image: Path, link: Path) -> None:
+    """Makes `link` a symbolic link to the container image.
+
+    The workflow names the link: Snakemake refuses an image whose path has a space, and would repeat all jobs
+    if the path changed. Raises InputError that names the command to build the image if there is none, or if
+    `link` is a file.
+    """
+    if not image.is_file():
+        recipe = image.with_suffix(".def")
+        raise InputError(
+            f"{image}: the container image has not been built; run `apptainer build {image} {recipe}` in the "
+            "checkout, or leave out --software-deployment-method (--sdm) apptainer"
+        )
+    target = image.resolve()
+    if link.is_symlink() and link.resolve() == target:
+        return  # other jobs may be using it
+    if link.exists() and not link.is_symlink():
+        raise InputError(f"{link}: is a file of its own, where a link to {image} belongs; move it away")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)

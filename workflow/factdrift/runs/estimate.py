@@ -4,8 +4,6 @@ The costs (`resources/costs`, `factdrift.runs.costs`) were measured on synthetic
 are assumed to grow with the text of the dumps.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What Snakemake prints of a run: warnings and errors whole; progress by stage replaces the list of jobs."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from typing import Any

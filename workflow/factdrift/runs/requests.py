@@ -7,14 +7,12 @@ that the dumps are of one.
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from factdrift.core.paths import COSTS
-from factdrift.runs.costs import Cost, read_archives, read_costs, read_quantities
+from factdrift.runs.costs import read_archives, read_costs, read_quantities, rows_of
 from factdrift.runs.estimate import Dump, Parts, job_figures, texts_of
 
 
@@ -44,52 +42,40 @@ def first_requests(dumps: Sequence[Dump], scope: str, parts: Parts) -> dict[str,
 
     `dumps`: both dumps, or none for the bundled sample and other small ones.
     """
-    return dict(_requests(dumps or [Dump(0.0, "none")] * 2, read_costs(scope), scope, parts))
-
-
-def _requests(
-    dumps: Sequence[Dump], costs: Mapping[str, Cost], scope: str, parts: Parts
-) -> Iterator[tuple[str, Request]]:
-    quantities, archives = read_quantities(), read_archives()
+    dumps = dumps or [Dump(0.0, "none")] * 2
+    costs, quantities, archives = read_costs(scope), read_quantities(), read_archives()
     full = min(max(texts_of(dumps, quantities)) / quantities["full_gb"], 1.0)
+    found = {}
     for command, chosen in _chosen().items():
         if command in costs:
             one = job_figures(command, costs[command], dumps, scope, parts, quantities, archives)
-            memory, minutes, disk = (
-                one.memory,
-                one.cpu / 60 * quantities["request_time"],
-                one.output + one.memory,
-            )
-            memory *= quantities["request_memory"]
+            memory = one.memory * quantities["request_memory"]
+            minutes, disk = one.cpu / 60 * quantities["request_time"], one.output + one.memory
         else:
             memory = max(chosen.most_mb * full, min(quantities["request_least_mb"], chosen.most_mb))
             minutes, disk = (chosen.minutes or 0.0) * full, (chosen.disk_mb or 0.0) * full
-        yield (
-            command,
-            Request(
-                _up(memory + quantities["request_job_mb"], 100),
-                _up(max(minutes, quantities["request_least_minutes"]), 1),
-                _up(max(disk, quantities["request_least_disk_mb"]), 100),
-            ),
+        found[command] = Request(
+            _up(memory + quantities["request_job_mb"], 100),
+            _up(max(minutes, quantities["request_least_minutes"]), 1),
+            _up(max(disk, quantities["request_least_disk_mb"]), 100),
         )
+    return found
 
 
-def most_memory(folder: Path = COSTS) -> dict[str, float]:
+def most_memory() -> dict[str, float]:
     """Command -> the most megabytes that a job takes; above, its queries spill to TMPDIR."""
-    return {command: chosen.most_mb for command, chosen in _chosen(folder).items()}
+    return {command: chosen.most_mb for command, chosen in _chosen().items()}
 
 
-def _chosen(folder: Path = COSTS) -> dict[str, _Chosen]:
-    with (folder / "requests.tsv").open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return {
-            row["command"]: _Chosen(
-                float(row["most_mb"]),
-                float(row["minutes"]) if row["minutes"] else None,
-                float(row["disk_mb"]) if row["disk_mb"] else None,
-            )
-            for row in rows
-        }
+def _chosen() -> dict[str, _Chosen]:
+    return {
+        row["command"]: _Chosen(
+            float(row["most_mb"]),
+            float(row["minutes"]) if row["minutes"] else None,
+            float(row["disk_mb"]) if row["disk_mb"] else None,
+        )
+        for row in rows_of(COSTS / "requests.tsv")
+    }
 
 
 def _up(amount: float, step: int) -> int:
@@ -98,10 +84,7 @@ def _up(amount: float, step: int) -> int:
 
 def request_table(dumps: Sequence[Dump], scope: str, parts: Parts) -> str:
     """A Markdown table of the first requests, one row a command."""
-    lines = [
-        "| command | mem_mb | runtime (minutes) | disk_mb |",
-        "|---|--:|--:|--:|",
-    ]
+    lines = ["| command | mem_mb | runtime (minutes) | disk_mb |", "|---|--:|--:|--:|"]
     for command, asked in first_requests(dumps, scope, parts).items():
         lines.append(f"| {command} | {asked.mem_mb:,} | {asked.runtime:,} | {asked.disk_mb:,} |")
     return "\n".join(lines)

@@ -5,8 +5,6 @@ read: a job that has begun has a new log, with lines of progress, and one that h
 file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import re
@@ -206,10 +204,9 @@ class Follower:
                 name, _, rest = line.partition(": ")
                 _print(f"progress: {styled(name, 'bold', sys.stderr)}: {rest}")
         if is_terminal(sys.stderr):
-            clock = _clock(now - self._begun)
-            status = (
-                "" if last else styled(f"{clock}  {self._stages.status()}"[: _width()], "dim", sys.stderr)
-            )
+            width = shutil.get_terminal_size().columns - 1
+            text = f"{_clock(now - self._begun)}  {self._stages.status()}"[:width]
+            status = "" if last else styled(text, "dim", sys.stderr)
             sys.stderr.write(f"{ERASE}{status}")
             sys.stderr.flush()
         try:
@@ -236,7 +233,3 @@ class Follower:
 def _print(line: str) -> None:
     before = ERASE if is_terminal(sys.stderr) else ""
     print(f"{before}{line}", file=sys.stderr, flush=True)
-
-
-def _width() -> int:
-    return shutil.get_terminal_size().columns - 1

@@ -1,7 +1,5 @@
 """At the end of a run: what changed, five updates in words, the files written, and what can be done next."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

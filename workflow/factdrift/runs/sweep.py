@@ -1,7 +1,5 @@
 """Removal of the unfinished files of killed runs."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +23,11 @@ MEMBER_SIZE = 4 << 20
 """Bytes of text after which a gzip member ends."""
 
 _GZIP_LEVEL = 3
+
+
+def php_json(value: Any) -> bytes:
+    """JSON as PHP's json_encode writes it: without blanks, with all but ASCII and slashes escaped."""
+    return json.dumps(value, separators=(",", ":")).replace("/", "\\/").encode("ascii")
 
 
 class _Sink(Protocol):

@@ -9,20 +9,9 @@ A date counts as the first day that it covers at its precision.
 * Items whose earliest creation date is after D are dropped. `CREATION`: the eight properties that also decide
   which entities are new.
 
-The result differs from the true snapshot of D in what the newer dump does not contain:
-
-* when a statement was entered, and everything that was removed, corrected or replaced since D. A fact without
-  dates is taken to be in the snapshot of D, so that a population without a date or a changed head of state
-  without a start is never an update; a statement that was entered late appears too early, and one that was
-  entered in advance is missing;
-* dates in a statement's own value: a date of death after D is kept;
-* items that were created before the thing that they describe (announced buildings, scheduled events) are
-  missing, and items that were created after D about older things are present; values that name a dropped item
-  are kept;
-* labels, descriptions, articles, site links, properties and their constraints are those of the newer dump;
-  items that were merged or deleted since are missing; ranks are the newer ones, but for the rule above.
-
-A changed item is written without `lastrevid` and `modified`, because no revision had this content.
+All else is as in the newer dump, dates that are values (of death) and values that name a dropped item too;
+docs/decisions.md says what such a snapshot cannot know. A changed item is written without `lastrevid` and
+`modified`, because no revision had this content.
 """
 
 from __future__ import annotations
@@ -36,8 +25,7 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
-from factdrift.snapshots.compression import dump_writer
-from factdrift.snapshots.php_json import php_json
+from factdrift.snapshots.compression import dump_writer, php_json
 from factdrift.wikidata.shares import Share, check_shares
 from factdrift.wikidata.time import parse_time
 

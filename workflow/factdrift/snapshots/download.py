@@ -85,9 +85,14 @@ def _check(dump: Dump, output: Path, client: Client) -> None:
                 f"{output} is there already, but its {kind.upper()} is {found}, the published one is "
                 f"{expected}; remove the file, and run the same command again to fetch it"
             )
-    checked = " and ".join(kind.upper() for kind in digests) or ("size" if known is not None else "")
-    how = f"{checked} checked" if checked else "neither size nor checksum known"
+    how = _checked(digests, known)
     say(dump.urls[0], f"has been downloaded already, as {output} ({how}); remove that file to fetch it again")
+
+
+def _checked(digests: dict[str, str], size: int | None) -> str:
+    """What has been compared with what is known of a dump."""
+    checked = " and ".join(kind.upper() for kind in digests) or ("" if size is None else "size")
+    return f"{checked} checked" if checked else "neither size nor checksum known"
 
 
 def published(client: Client, url: str) -> tuple[int | None, dict[str, str]]:
@@ -195,8 +200,7 @@ class _Part:
         os.fsync(self.file.fileno())
         self.path.replace(output)
         self.account.unlink(missing_ok=True)
-        checked = " and ".join(kind.upper() for kind in self.digests) or ("" if self.size is None else "size")
-        how = f"{checked} checked" if checked else "neither size nor checksum known"
+        how = _checked(self.digests, self.size)
         say(url, f"complete as {output}, {output.stat().st_size:,} bytes, {how}")
 
     def _resumable(self, url: str, known: int | None) -> tuple[int, str]:

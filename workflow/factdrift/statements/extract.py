@@ -23,7 +23,7 @@ from stringzilla import find
 from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
-from factdrift.core.tables import parquet_writer
+from factdrift.core.tables import parquet_writer, table_of
 from factdrift.statements.no_pandas import spare_pandas
 from factdrift.statements.prefilter import SITE_HINTS, NeedlessItems
 from factdrift.statements.rows import (
@@ -192,7 +192,7 @@ class _Bucket:
             statements.write_table(pa.Table.from_batches(self._batches, SHARD_STATEMENTS))
             self._batches.clear()
         if self.entities:
-            entities.write_table(_table(self.entities, SHARD_ENTITIES))
+            entities.write_table(table_of(self.entities, SHARD_ENTITIES))
             self.entities.clear()
 
 
@@ -283,7 +283,7 @@ class _Reading:
             bucket.flush()
         self._translations.flush()
         if self._properties:
-            self._property_file.write_table(_table(self._properties, SHARD_PROPERTIES))
+            self._property_file.write_table(table_of(self._properties, SHARD_PROPERTIES))
             self._properties.clear()
         self._objects = self._rows = 0
 
@@ -296,13 +296,6 @@ class _Reading:
             "oddities": asdict(self._oddities),
             "first_bad_lines": self._bad_lines,
         }
-
-
-def _table(rows: list[Row], schema: pa.Schema) -> pa.Table:
-    columns = zip(*rows, strict=True)
-    return pa.table(
-        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema
-    )
 
 
 def _writer(path: Path, schema: pa.Schema) -> AbstractContextManager[pq.ParquetWriter]:

@@ -48,11 +48,7 @@ class NeedlessItems:
         self._needles = (SITE_HINTS[scope], *(f'"{name}"'.encode() for name in NAMED_PROPERTIES))
 
     def others(self, data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-        """The lines among bytes `start` to `stop` of `data` (whole lines) that may be needed.
-
-        Yields (skipped, start, stop): the number of lines skipped since the previous one, and the byte range
-        of the line without its newline. The last range is empty, and counts the lines skipped at the end.
-        """
+        """The lines that may be needed; see `factdrift.wikidata.shares.Needless`."""
         plain = data.isascii() and all(find(data, escape, start, stop) < 0 for escape in _ESCAPES)
         hits = [start - 1] * len(self._needles)  # the next occurrence of each needle
         passed = 0
@@ -116,14 +112,8 @@ def _is_needless(data: bytes, start: int, end: int, plain: bool) -> bool:
     if plain:
         return True
     line = data[start:end]
-    return all(find(line, escape) < 0 for escape in _ESCAPES) and _is_utf8(line)
-
-
-def _is_utf8(text: bytes) -> bool:
-    if text.isascii():
-        return True
     try:
-        text.decode()
+        line.decode()
     except UnicodeDecodeError:
         return False
-    return True
+    return all(find(line, escape) < 0 for escape in _ESCAPES)

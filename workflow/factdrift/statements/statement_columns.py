@@ -31,6 +31,25 @@ _DATATYPES = {
 
 _NO_REVISION = -1
 
+_SPARSE = {
+    **dict.fromkeys(("time", "start", "end", "pit"), TIME),
+    **dict.fromkeys(("start_unknown", "end_unknown"), pa.bool_()),
+    **dict.fromkeys(("starts", "ends", "pits"), pa.list_(TIME)),
+    "qualifiers": pa.list_(pa.int32()),
+    "inferred": pa.string(),
+}
+"""Columns in which most rows have the default."""
+
+_DEFAULTS = {"start_unknown": False, "end_unknown": False, "qualifiers": []}
+"""Where it is not null."""
+
+_TIMES = (
+    ("P580", "start", "starts", "several_starts", "start_unknown", min),
+    ("P582", "end", "ends", "several_ends", "end_unknown", max),
+    ("P585", "pit", "pits", "several_points_in_time", None, max),
+)
+"""Qualifier, the columns of its date and of several, their count, the column of `somevalue`, which counts."""
+
 
 class _Sparse:
     """A column stored as the rows (ascending) that differ from a default, and their values."""
@@ -43,16 +62,10 @@ class _Sparse:
         self.rows.append(row)
         self.values.append(value)
 
-    def array(self, length: int, kind: pa.DataType, default: object = None) -> pa.Array:
+    def array(self, length: int, kind: pa.DataType, default: object) -> pa.Array:
         places = np.zeros(length, np.int32)
         places[self.rows] = np.arange(1, len(self.rows) + 1)
         return pa.array([default, *self.values], kind).take(pa.array(places))
-
-    def flags(self, length: int) -> pa.Array:
-        """True in the stored rows, else False."""
-        flags = np.zeros(length, bool)
-        flags[self.rows] = True
-        return pa.array(flags)
 
 
 class StatementColumns:
@@ -79,11 +92,7 @@ class StatementColumns:
         self._objects: list[int | None] = []
         self._keys: list[str | None] = []
         self._jsons: list[str | None] = []
-        # Per statement, stored sparsely.
-        self._times, self._starts, self._ends, self._points = _Sparse(), _Sparse(), _Sparse(), _Sparse()
-        self._unknown_starts, self._unknown_ends = _Sparse(), _Sparse()
-        self._qualifiers, self._inferred = _Sparse(), _Sparse()
-        self._all_starts, self._all_ends, self._all_points = _Sparse(), _Sparse(), _Sparse()
+        self._sparse = {name: _Sparse() for name in _SPARSE}
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -128,13 +137,13 @@ class StatementColumns:
                     kind = datavalue.type
                     value = read_value(kind, datavalue.value)
                     if value[3] is not None:
-                        self._times.set(row, value[3])
+                        self._sparse["time"].set(row, value[3])
                     elif kind == "time":
                         oddities.unreadable_dates += 1
                     elif value[0] is None and kind == "wikibase-entityid":
                         oddities.unusable_entities += 1
                     if snak.datatype is None:
-                        self._inferred.set(row, _inferred(datavalue))
+                        self._sparse["inferred"].set(row, _inferred(datavalue))
                 written = statement.id
                 if written is not None and written[:1] != "Q":
                     written = statement_id(written)
@@ -156,44 +165,24 @@ class StatementColumns:
         latest, by their first day and then by their last; stages that read dates differently choose again
         among all of them. A date takes precedence over `somevalue`; `novalue` says that there is none.
         """
-        self._qualifiers.set(row, _properties(tuple(qualifiers)))
-        oddities = self._oddities
-        if "P580" in qualifiers:
-            dates, unknown = _dates(qualifiers["P580"], oddities)
+        sparse, oddities = self._sparse, self._oddities
+        sparse["qualifiers"].set(row, _properties(tuple(qualifiers)))
+        for qualifier, one, several, count, unknown, choose in _TIMES:
+            if qualifier not in qualifiers:
+                continue
+            dates, is_unknown = _dates(qualifiers[qualifier], oddities)
             if len(dates) > 1:
-                oddities.several_starts += 1
-                self._all_starts.set(row, dates)
+                setattr(oddities, count, getattr(oddities, count) + 1)
+                sparse[several].set(row, dates)
             if dates:
-                self._starts.set(row, min(dates, key=_days))
-            elif unknown:
-                self._unknown_starts.set(row, True)
-        if "P582" in qualifiers:
-            dates, unknown = _dates(qualifiers["P582"], oddities)
-            if len(dates) > 1:
-                oddities.several_ends += 1
-                self._all_ends.set(row, dates)
-            if dates:
-                self._ends.set(row, max(dates, key=_days))
-            elif unknown:
-                self._unknown_ends.set(row, True)
-        if "P585" in qualifiers:
-            dates, _ = _dates(qualifiers["P585"], oddities)
-            if len(dates) > 1:
-                oddities.several_points_in_time += 1
-                self._all_points.set(row, dates)
-            if dates:
-                self._points.set(row, max(dates, key=_days))
+                sparse[one].set(row, choose(dates, key=_days))
+            elif is_unknown and unknown:
+                sparse[unknown].set(row, True)
 
     def _lists(self) -> tuple[list[Any], ...]:
         """All lists to which `_add` appends; the last one has one value per statement."""
-        sparse = (
-            *(self._times, self._starts, self._ends, self._points),
-            *(self._unknown_starts, self._unknown_ends, self._qualifiers, self._inferred),
-            *(self._all_starts, self._all_ends, self._all_points),
-        )
         return (
-            *(each.rows for each in sparse),
-            *(each.values for each in sparse),
+            *(rows for each in self._sparse.values() for rows in (each.rows, each.values)),
             *(self._properties, self._group_sizes),
             *(self._objects, self._keys, self._jsons, self._ranks, self._snaks, self._datatypes, self._ids),
         )
@@ -215,18 +204,11 @@ class StatementColumns:
             "object": self._objects,
             "key": self._keys,
             "json": self._jsons,
-            "time": self._times.array(length, TIME),
-            "start": self._starts.array(length, TIME),
-            "start_unknown": self._unknown_starts.flags(length),
-            "end": self._ends.array(length, TIME),
-            "end_unknown": self._unknown_ends.flags(length),
-            "pit": self._points.array(length, TIME),
-            "qualifiers": self._qualifiers.array(length, pa.list_(pa.int32()), []),
             "revision": pa.array(revisions, mask=revisions == _NO_REVISION),
-            "starts": self._all_starts.array(length, pa.list_(TIME)),
-            "ends": self._all_ends.array(length, pa.list_(TIME)),
-            "pits": self._all_points.array(length, pa.list_(TIME)),
-            "inferred": self._inferred.array(length, pa.string()),
+            **{
+                name: self._sparse[name].array(length, kind, _DEFAULTS.get(name))
+                for name, kind in _SPARSE.items()
+            },
             "line": np.repeat(np.array(self._lines, np.int64), counts),
         }
         self._clear()

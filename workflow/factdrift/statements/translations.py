@@ -10,13 +10,11 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from factdrift.core.tables import parquet_writer
-from factdrift.wikidata.entity import UNREADABLE, Empty, Revision, Text, term
+from factdrift.core.tables import parquet_writer, table_of
+from factdrift.wikidata.entity import UNREADABLE, Empty, Revision, Text, each_once, term
 from factdrift.wikidata.tables import TRANSLATIONS
 
-SHARD_TRANSLATIONS = TRANSLATIONS.append(pa.field("revision", pa.int64())).append(
-    pa.field("line", pa.int64())
-)
+SHARD_TRANSLATIONS = pa.schema([*TRANSLATIONS, ("revision", pa.int64()), ("line", pa.int64())])
 
 _BUFFERED_ROWS = 65_536
 _ANY_LANGUAGE = "mul"
@@ -68,9 +66,7 @@ class Translations:
         """Writes the rows, one row group per bucket that has any."""
         for writer, rows in zip(self._writers, self._rows, strict=True):
             if rows:
-                columns = zip(*rows, strict=True)
-                arrays = [pa.array(c, f.type) for c, f in zip(columns, SHARD_TRANSLATIONS, strict=True)]
-                writer.write_table(pa.table(arrays, SHARD_TRANSLATIONS))
+                writer.write_table(table_of(rows, SHARD_TRANSLATIONS))
                 rows.clear()
         self._held = 0
 
@@ -86,6 +82,4 @@ def _text(terms: dict[str, Text] | list[Any], language: str) -> str | None:
 def _aliases(terms: dict[str, list[Text] | dict[str, Text]] | list[Any], language: str) -> list[str]:
     if not isinstance(terms, dict):
         return []
-    groups = (terms.get(language, []), terms.get(_ANY_LANGUAGE, []))
-    texts = (text for group in groups for text in (group.values() if isinstance(group, dict) else group))
-    return list(dict.fromkeys(value for text in texts if (value := term(text)) is not None))
+    return each_once(terms.get(language, []), terms.get(_ANY_LANGUAGE, []))

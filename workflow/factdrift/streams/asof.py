@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from factdrift.core.tables import database, growing, sql
+from factdrift.core.tables import database, fetched, growing, sql
 from factdrift.streams.changes import day_number
 from factdrift.streams.schemas import ASOF
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Asked, Held, dates_within, verdict
@@ -147,7 +147,7 @@ class _Words:
             """SELECT relation, subject, item, min(label) FROM objects GROUP BY ALL
             ORDER BY relation, subject, item"""
         )
-        for relation, subject, item, label in _fetched(self._db):
+        for relation, subject, item, label in fetched(self._db):
             asked = f"Q{subject}", relation
             instances[relation].append(Instance(asked, f"Q{item}", label, None, self.kinds(subject, item)))
         return {relation: Pool(found) for relation, found in instances.items()}
@@ -169,7 +169,7 @@ def _chains(db: duckdb.DuckDBPyConnection, words: _Words) -> Iterator[Chain]:
             FROM timelines GROUP BY ALL
         ) USING (subject, property) ORDER BY subject, property"""
     )
-    for subject, _, name, called, prompt, objects, told in _fetched(db):
+    for subject, _, name, called, prompt, objects, told in fetched(db):
         timeline = [_held(row) for row in told]
         leaking = {each["item"] for each in objects if each["leaks"]}
         own = sorted((each["item"], each["label"]) for each in objects if each["item"] not in leaking)
@@ -189,11 +189,6 @@ def _held(row: Mapping[str, Any]) -> Held:
     first, last = row["certain_first"], row["certain_last"]
     certain = None if first is None else (first, last)
     return Held(row["value"], certain, tuple(row["possible"]), row["doubted"])
-
-
-def _fetched(db: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
-    while batch := db.fetchmany(1000):
-        yield from batch
 
 
 def in_past(prompt: str, label: str, description: str | None = None) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from factdrift.core.tables import database, sql, write_parquet
+from factdrift.core.tables import database, fetched, sql, write_parquet
 from factdrift.streams.changes import Dated, Seen, Span, dated, lag
 from factdrift.streams.links import Link, fates, superseded
 from factdrift.streams.stated import ITEM, Ended, create_stated, write_timelines
@@ -97,7 +97,7 @@ def _tables(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended) ->
         ORDER BY subject, property, interval, old_position IS NULL, old_position, new_position,
             old_statement, new_statement"""
     )
-    groups = itertools.groupby(_fetched(db), key=lambda row: row[:2])
+    groups = itertools.groupby(fetched(db), key=lambda row: row[:2])
     linked = (
         row
         for (subject, relation), group in groups
@@ -105,11 +105,6 @@ def _tables(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended) ->
     )
     while held := list(itertools.islice(linked, 10_000)):
         yield pa.RecordBatch.from_pylist(held, schema=CHAINS)
-
-
-def _fetched(rows: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
-    while batch := rows.fetchmany(10_000):
-        yield from batch
 
 
 def linked_rows(

@@ -11,7 +11,7 @@ import datetime
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from factdrift.wikidata.time import YEAR, unpack
+from factdrift.wikidata.time import YEAR, pack_date, unpack
 
 
 class Span(NamedTuple):
@@ -69,7 +69,7 @@ def day_number(packed: int) -> int:
 
 def next_day(packed: int) -> int:
     """20211231 -> 20220101."""
-    return int(datetime.date.fromordinal(day_number(packed) + 1).strftime("%Y%m%d"))
+    return pack_date(datetime.date.fromordinal(day_number(packed) + 1))
 
 
 def dated(triples: Sequence[Seen], days: Sequence[int]) -> list[Dated | None]:

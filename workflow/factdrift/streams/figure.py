@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from factdrift.core.owned import atomic_path
+from factdrift.core.figures import save, subplots
 from factdrift.core.tables import database, sql
+from factdrift.updates.after_rules import SCENARIOS
 
-SCENARIOS = ("ReplaceObject", "Archive", "AddObject", "AddRelation", "AddEntity", "Other")
 _COLORS = ("#0b6e99", "#c44e52", "#55a868", "#8172b2", "#ccb974", "#999999")
 
 
@@ -28,16 +28,9 @@ def months(stream: Path) -> dict[str, dict[int, int]]:
 
 def draw(stream: Path, dates: Sequence[str], path: Path) -> None:
     """Draws a bar a month from the first date to the last; dashed lines are the dates of the dumps."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    # Element names in SVG files are otherwise random.
-    matplotlib.rcParams["svg.hashsalt"] = "factdrift"
-    from matplotlib import pyplot
-
     counts = months(stream)
     begin, end = (int(date[:4]) * 12 + int(date[5:7]) - 1 for date in (dates[0], dates[-1]))
-    figure, axis = pyplot.subplots(figsize=(9, 3.2), layout="constrained")
+    figure, axis = subplots(figsize=(9, 3.2))
     below = [0] * (end - begin + 1)
     for scenario, color in zip(SCENARIOS, _COLORS, strict=True):
         heights = [counts[scenario].get(month, 0) for month in range(begin, end + 1)]
@@ -53,7 +46,4 @@ def draw(stream: Path, dates: Sequence[str], path: Path) -> None:
     axis.set(ylabel="updates a month", xlim=(begin - 1, end + 1))
     if any(below):
         axis.legend(fontsize="small", loc="upper left")
-    with atomic_path(path) as partial:
-        metadata = {"Date": None} if path.suffix == ".svg" else None
-        figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
-    pyplot.close(figure)
+    save(figure, path)

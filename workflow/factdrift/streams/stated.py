@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from factdrift.core.tables import growing, sql
+from factdrift.core.tables import fetched, growing, sql
 from factdrift.streams.changes import Span
 from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Stated, follow, held
 
@@ -101,7 +101,7 @@ def write_timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: E
 
 
 def _timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended) -> Iterator[dict[str, Any]]:
-    for group, rows in itertools.groupby(_fetched(db), key=lambda row: (row[0], row[1])):
+    for group, rows in itertools.groupby(fetched(db), key=lambda row: (row[0], row[1])):
         statements = [
             Stated(dump, id_, value, standing, _spans(starts), _spans(ends), *flags)
             for _, _, dump, id_, value, standing, starts, ends, *flags in rows
@@ -121,8 +121,3 @@ def _timelines(db: duckdb.DuckDBPyConnection, days: Sequence[int], ended: Ended)
 
 def _spans(dates: Sequence[Mapping[str, Any]]) -> tuple[Span, ...]:
     return tuple(Span(**date) for date in dates)
-
-
-def _fetched(db: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
-    while batch := db.fetchmany(10_000):
-        yield from batch

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from factdrift.streams.changes import Span, day_number
+from factdrift.wikidata.time import pack_date
 
 EVER, NEVER_ENDS = -(10**15), 10**15
 """Before all days and after them."""
@@ -210,7 +211,7 @@ def dates_within(certain: tuple[int, int]) -> Iterator[Asked]:
     """A date of each precision that lies wholly in an interval, as near to its middle as there is one."""
     begin, end = (day_number(day) for day in certain)
     middle = datetime.date.fromordinal((begin + end) // 2)
-    yield Asked("day", _packed(middle), _packed(middle), middle.isoformat())
+    yield Asked("day", pack_date(middle), pack_date(middle), middle.isoformat())
     for span_of in (_month, _year):
         own = span_of(middle)
         neighbours = (span_of(day) for day in _beside(own) if begin <= day.toordinal() <= end)
@@ -231,12 +232,9 @@ def _beside(span: Asked) -> tuple[datetime.date, datetime.date]:
 def _month(day: datetime.date) -> Asked:
     first = day.replace(day=1)
     last = (first + datetime.timedelta(days=31)).replace(day=1) - datetime.timedelta(days=1)
-    return Asked("month", _packed(first), _packed(last), f"{day:%Y-%m}")
+    return Asked("month", pack_date(first), pack_date(last), f"{day:%Y-%m}")
 
 
 def _year(day: datetime.date) -> Asked:
-    return Asked("year", day.year * 10_000 + 101, day.year * 10_000 + 1231, f"{day.year:04d}")
-
-
-def _packed(day: datetime.date) -> int:
-    return day.year * 10_000 + day.month * 100 + day.day
+    first, last = day.replace(month=1, day=1), day.replace(month=12, day=31)
+    return Asked("year", pack_date(first), pack_date(last), f"{day.year:04d}")

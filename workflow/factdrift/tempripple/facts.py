@@ -12,23 +12,14 @@ from factdrift.tempripple.claims import groups
 from factdrift.tempripple.dates import ALWAYS, NEVER, arrow_day, packed_day
 from factdrift.tempripple.kinds import Kinds
 from factdrift.tempripple.method import Method
-from factdrift.tempripple.names import Names
 from factdrift.tempripple.parallels import mark_facts
 from factdrift.tempripple.phrases import holder_phrase, ordinal_text, question, statement
-from factdrift.tempripple.relations import Mutable, Relations
-from factdrift.tempripple.schemas import Row, dropped, row_id
-from factdrift.tempripple.sources import Source
+from factdrift.tempripple.relations import Mutable
+from factdrift.tempripple.schemas import Row, row_id
+from factdrift.tempripple.search import Found, Search
 from factdrift.tempripple.timelines import Dropped, Holding, Timeline, timeline
-from factdrift.tempripple.types import Match, Types, ids
+from factdrift.tempripple.types import Match, ids
 from factdrift.wikidata.ids import entity_id, property_id
-
-
-class Found(NamedTuple):
-    """Rows of TR_FACTS and TR_DROPPED, and counts for the statistics."""
-
-    facts: list[Row]
-    dropped: list[Row]
-    counts: dict[str, int]
 
 
 class _Kept(NamedTuple):
@@ -38,12 +29,12 @@ class _Kept(NamedTuple):
     values: list[str]
 
 
-def find_facts(source: Source, relations: Relations, method: Method, types: Types, names: Names) -> Found:
+def find_facts(search: Search) -> Found:
     """All facts of the timelines that changed in the period, one row for each holding."""
-    found = Found([], [], Counter())
-    candidates = _candidates(source, relations, method, found.counts)
-    kinds = Kinds(source, types)
-    for relation in relations.mutable.values():
+    found, types = Found("mutable"), search.types
+    candidates = _candidates(search, found.counts)
+    kinds = Kinds(search.source, types)
+    for relation in search.relations.mutable.values():
         statements = candidates.get(relation.property, {})
         if not statements:
             continue
@@ -52,25 +43,25 @@ def find_facts(source: Source, relations: Relations, method: Method, types: Type
         matches = {subject: types.of(subject, relation.subjects) for subject in statements}
         for subject, match in matches.items():
             if match is None:
-                _drop(found, relation, subject, "no_type", statements[subject], " ".join(relation.subjects))
+                s, p = entity_id(subject), property_id(relation.property)
+                found.drop(s, p, "no_type", statements[subject], " ".join(relation.subjects))
         typed = {subject: match for subject, match in matches.items() if match is not None}
-        kept = list(_timelines(source, relation, method, types, typed, found))
-        items = {kept_one.subject for kept_one in kept}
-        items |= {holding.object for kept_one in kept for holding in kept_one.timeline.holdings}
-        names.fetch(items)
+        changed = list(_timelines(search, relation, typed, found))
+        items = {kept.subject for kept in changed}
+        items |= {holding.object for kept in changed for holding in kept.timeline.holdings}
+        search.names.fetch(items)
         kinds.fetch(items)
-        for kept_one in kept:
-            _add(found, relation, kept_one, method, names, kinds, types)
-    mark_facts(found.facts)
+        for kept in changed:
+            _add(found, relation, kept, search, kinds)
+    mark_facts(found.rows)
     return found
 
 
-def _candidates(
-    source: Source, relations: Relations, method: Method, counts: dict[str, int]
-) -> dict[int, dict[int, list[str]]]:
+def _candidates(search: Search, counts: Counter[str]) -> dict[int, dict[int, list[str]]]:
     """Property -> subject -> ids of its statements that begin or end in the period, within the cap."""
+    method = search.method
     first, until = (packed_day(day.toordinal()) for day in (method.change_start, method.change_end))
-    table = source.candidates(ids(relations.mutable), first, until)
+    table = search.source.candidates(ids(search.relations.mutable), first, until)
     by_property: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for relation, subject, name in zip(*(column.to_pylist() for column in table.columns), strict=True):
         by_property[relation].append((name, subject))
@@ -87,68 +78,54 @@ def _candidates(
 
 
 def _timelines(
-    source: Source, relation: Mutable, method: Method, types: Types, subjects: dict[int, Match], found: Found
+    search: Search, relation: Mutable, subjects: dict[int, Match], found: Found
 ) -> Iterator[_Kept]:
     """The timelines that pass all tests except the one for labels, which needs names."""
-    restrictive = ids(method.numbers("restrictive_qualifiers"))
-    table = source.statements(ids(subjects), ids([relation.property]), restrictive)
-    excluded = _excluded(table, method, types)
+    restrictive = ids(search.method.numbers("restrictive_qualifiers"))
+    table = search.source.statements(ids(subjects), ids([relation.property]), restrictive)
+    excluded = _excluded(table, search)
     for subject, _, claims in groups(table):
         counted = [claim for claim in claims if not claim.restricted and claim.object not in excluded]
-        result = timeline(counted, method)
+        result = timeline(counted, search.method)
         if isinstance(result, Dropped):
-            _drop(found, relation, subject, result.reason, result.statements, result.detail)
+            found.drop(entity_id(subject), property_id(relation.property), *result)
             continue
         values = sorted({claim.value for claim in claims if claim.value is not None})
         yield _Kept(subject, result, subjects[subject], values)
 
 
-def _excluded(table: pa.Table, method: Method, types: Types) -> set[int]:
+def _excluded(table: pa.Table, search: Search) -> set[int]:
     """The objects of classes that the configuration excludes."""
-    if not method.exclude_object_classes:
+    classes = set(search.method.numbers("exclude_object_classes"))
+    if not classes:
         return set()
     objects = set(table["object"].drop_null().to_pylist())
-    types.fetch(objects)
-    classes = set(method.numbers("exclude_object_classes"))
-    return {item for item in objects if not classes.isdisjoint(types.reached(item))}
+    search.types.fetch(objects)
+    return {item for item in objects if not classes.isdisjoint(search.types.reached(item))}
 
 
-def _add(
-    found: Found,
-    relation: Mutable,
-    kept: _Kept,
-    method: Method,
-    names: Names,
-    kinds: Kinds,
-    types: Types,
-) -> None:
+def _add(found: Found, relation: Mutable, kept: _Kept, search: Search, kinds: Kinds) -> None:
     """Adds the rows of one timeline, or drops it if its subject or any object has no label."""
-    holdings = kept.timeline.holdings
+    holdings, names = kept.timeline.holdings, search.names
     named = [kept.subject, *(holding.object for holding in holdings)]
     nameless = sorted({item for item in named if names.label(item) is None})
     if nameless:
         statements = sorted(name for holding in holdings for name in holding.statements)
-        _drop(found, relation, kept.subject, "no_label", statements, " ".join(map(entity_id, nameless)))
+        s, p = entity_id(kept.subject), property_id(relation.property)
+        found.drop(s, p, "no_label", statements, " ".join(map(entity_id, nameless)))
         return
     found.counts["timelines"] += 1
     for place, holding in enumerate(holdings, start=1):
-        subject, value = (
-            names.in_sentence(item, types.instances(item)) for item in (kept.subject, holding.object)
-        )
-        row = _fact(relation, kept, place, method, names, (subject, value))
-        found.facts.append(row | {"o_kinds": kinds.of(kept.subject, holding.object)})
+        row = _fact(relation, kept, place, search)
+        found.rows.append(row | {"o_kinds": kinds.of(kept.subject, holding.object)})
 
 
-def _fact(
-    relation: Mutable,
-    kept: _Kept,
-    place: int,
-    method: Method,
-    names: Names,
-    inside: tuple[str, str],
-) -> Row:
-    """The row of the holding at a place, from 1; `inside`: names of subject and object inside a sentence."""
-    holding, (subject, value) = kept.timeline.holdings[place - 1], inside
+def _fact(relation: Mutable, kept: _Kept, place: int, search: Search) -> Row:
+    """The row of the holding at a place, from 1."""
+    holding, names = kept.timeline.holdings[place - 1], search.names
+    subject, value = (
+        names.in_sentence(item, search.types.instances(item)) for item in (kept.subject, holding.object)
+    )
     s, p, o = entity_id(kept.subject), property_id(relation.property), entity_id(holding.object)
     words = ordinal_text(place)
     phrase = holder_phrase(relation.phrase, words, subject)
@@ -169,7 +146,7 @@ def _fact(
         "end_hi": arrow_day(holding.end.hi),
         "start_prec": holding.start_precision,
         "end_prec": holding.end_precision,
-        "duration_days": _duration(holding, method),
+        "duration_days": _duration(holding, search.method),
         "n_timeline": len(kept.timeline.holdings),
         "n_changes": kept.timeline.changes,
         "returning": kept.timeline.returning(holding),
@@ -190,15 +167,3 @@ def _duration(holding: Holding, method: Method) -> int | None:
         return None
     end = method.snapshot_date.toordinal() if holding.end.lo == NEVER else holding.end.lo
     return max(0, end - holding.start.lo)
-
-
-def _drop(
-    found: Found,
-    relation: Mutable,
-    subject: int,
-    reason: str,
-    statements: tuple[str, ...] | list[str],
-    detail: str,
-) -> None:
-    s, p = entity_id(subject), property_id(relation.property)
-    found.dropped.append(dropped(s, p, reason, statements, detail, "mutable"))

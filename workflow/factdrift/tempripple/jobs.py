@@ -6,7 +6,7 @@ import datetime
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
@@ -14,7 +14,10 @@ from factdrift.core.paths import TEMPRIPPLE
 from factdrift.tempripple.method import PART, ItemMethod, Method
 
 if TYPE_CHECKING:
-    from factdrift.tempripple.resources import Resources
+    import pyarrow as pa
+
+    from factdrift.tempripple.relations import Relations
+    from factdrift.tempripple.search import Found
 
 MemoryMb = Annotated[int, "for the tables"]
 
@@ -24,11 +27,11 @@ class WithTables(Job, beside="resources"):
 
     resources: Annotated[Place, "folder of mutable.tsv, immutable.tsv, types.tsv"] = TEMPRIPPLE
 
-    def tables(self, labels: Paths = ()) -> Resources:
-        """The method's tables, with labels that the user supplies."""
-        from factdrift.tempripple.resources import Resources
+    def relations(self, immutable_set: str = "full53") -> Relations:
+        """The method's properties and types."""
+        from factdrift.tempripple.relations import read_relations
 
-        return Resources(self.resources, labels)
+        return read_relations(self.resources, immutable_set)
 
 
 class Rows(WithTables, command="tempripple rows"):
@@ -43,7 +46,7 @@ class Rows(WithTables, command="tempripple rows"):
     def run(self) -> str:
         from factdrift.tempripple.rows import make_rows
 
-        properties = self.tables().properties()
+        properties = self.relations().properties()
         rows = make_rows(self.statements, self.entities, properties, self.rows, self.classes, self.memory_mb)
         return f"{rows:,} statements of {len(properties)} properties"
 
@@ -67,10 +70,9 @@ class Rdf(WithTables, command="rdf"):
         from factdrift.core.tables import database
         from factdrift.tempripple.rdf import write_rdf
 
-        tables = self.tables()
-        classes = [entry.number for entry in tables.relations().types]
+        relations = self.relations()
+        shown = relations.properties(), [entry.number for entry in relations.types]
         with database(self.memory_mb, self.threads) as db:
-            shown = (tables.properties(), classes)
             lines = write_rdf(db, self.statements, self.entities, self.properties, *shown, self.output)
         return f"{lines:,} lines of N-Triples"
 
@@ -87,7 +89,7 @@ class Load(Job, command="tempripple load"):
         return f"{load(self.rdf, self.output):,} triples"
 
 
-class Search(WithTables):
+class OfSource(WithTables):
     """What the jobs that ask TempRIPPLE's source share."""
 
     source: Annotated[Literal["tables", "sparql"], Key(f"{PART}.source")]
@@ -105,42 +107,55 @@ class Search(WithTables):
     dropped: Annotated[Output, "tr_dropped of this job"]
     account: Annotated[Output, "counts for the statistics"]
 
+    def write(self, found: Found, table: pa.Schema, output: Path, **account: Any) -> int:
+        """Writes what was found and dropped, and the counts; returns the number of rows found."""
+        from factdrift.tempripple.schemas import TR_DROPPED, write_json, write_rows
 
-class Facts(Search, command="tempripple facts"):
+        write_rows(found.dropped, TR_DROPPED, self.dropped)
+        write_json(account, self.account)
+        return write_rows(found.rows, table, output)
+
+
+class Facts(OfSource, command="tempripple facts"):
     """What changed in the period, and what it was before."""
 
     facts: Annotated[Output, "tr_facts"]
 
     def run(self) -> str:
-        from factdrift.tempripple.build import make_facts
-        from factdrift.tempripple.opening import open_source
+        from factdrift.tempripple.facts import find_facts
+        from factdrift.tempripple.presence import check_presence
+        from factdrift.tempripple.schemas import TR_FACTS
+        from factdrift.tempripple.search import opened
 
-        method, tables = self.settings, self.tables(self.labels)
-        with open_source(self) as source:
-            rows = make_facts(source, method, tables, self.facts, self.dropped, self.account)
+        with opened(self) as search:
+            presence = check_presence(search.source, search.relations, self.settings.slice)
+            found = find_facts(search)
+        counts = dict(sorted(found.counts.items()))
+        rows = self.write(found, TR_FACTS, self.facts, presence=presence._asdict(), facts=counts)
         if not rows:
             print(
-                f"warning: nothing changed between {method.change_start} and {method.change_end} that "
-                f"passes; {self.dropped} says why",
+                f"warning: nothing changed between {self.settings.change_start} and "
+                f"{self.settings.change_end} that passes; {self.dropped} says why",
                 file=sys.stderr,
             )
         return f"{rows:,} mutable facts"
 
 
-class Related(Search, command="tempripple related"):
+class Related(OfSource, command="tempripple related"):
     """What follows from the facts over up to three hops."""
 
     facts: Path
     related: Annotated[Output, "tr_related"]
 
     def run(self) -> str:
-        from factdrift.tempripple.build import make_related
-        from factdrift.tempripple.opening import open_source
+        from factdrift.tempripple.related import find_related
+        from factdrift.tempripple.schemas import TR_FACTS, TR_RELATED, read_rows
+        from factdrift.tempripple.search import opened
 
-        outputs = (self.related, self.dropped, self.account)
-        with open_source(self) as source:
-            rows = make_related(source, self.settings, self.tables(self.labels), self.facts, *outputs)
-        return f"{rows:,} related facts"
+        with opened(self) as search:
+            found = find_related(search, read_rows(self.facts, TR_FACTS))
+        counts = dict(sorted(found.counts.items()))
+        return f"{self.write(found, TR_RELATED, self.related, expansion=counts):,} related facts"
 
 
 class Items(Job, command="tempripple items"):
@@ -176,10 +191,29 @@ class Account(WithTables, command="tempripple account"):
     markdown: Annotated[Output, "the statistics as Markdown"]
 
     def run(self) -> str:
-        from factdrift.tempripple.account import write_account
+        from factdrift.core.owned import atomic_path
+        from factdrift.tempripple import schemas
+        from factdrift.tempripple.stats import as_markdown, statistics
 
-        write_account(self)
-        return self.markdown.read_text(encoding="utf-8")
+        dropped = [row for path in self.dropped for row in schemas.read_rows(path, schemas.TR_DROPPED)]
+        schemas.write_rows(dropped, schemas.TR_DROPPED, self.all_dropped)
+        snapshot = json.loads(self.snapshot.read_text(encoding="utf-8")) if self.snapshot else {}
+        stats = statistics(
+            schemas.read_rows(self.facts, schemas.TR_FACTS),
+            schemas.read_rows(self.related, schemas.TR_RELATED),
+            schemas.read_rows(self.items_, schemas.TR_ITEMS),
+            dropped,
+            self.relations(self.settings.immutable_set),
+            self.settings,
+            snapshot | {"endpoint": self.endpoint},
+        )
+        for path in self.accounts:
+            stats |= json.loads(path.read_text(encoding="utf-8"))
+        schemas.write_json(stats, self.json)
+        text = as_markdown(stats)
+        with atomic_path(self.markdown) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return text
 
 
 class Sparql(Job, command="sparql"):
@@ -292,7 +326,7 @@ class Mquake(WithTables, command="tempripple mquake"):
     def run(self) -> str:
         from factdrift.tempripple.mquake import write_mquake
 
-        known = self.tables().relations()
+        known = self.relations()
         relations = {
             f"P{number}": relation.label
             for table in (known.immutable, known.mutable)

@@ -68,11 +68,7 @@ def _place(row: Row, hops: int) -> tuple[str, ...]:
 
 
 def _case(
-    old: Chain,
-    new: Chain,
-    labels: Mapping[tuple[str, ...], str],
-    relations: Mapping[str, str],
-    number: int,
+    old: Chain, new: Chain, labels: Mapping[tuple[str, ...], str], relations: Mapping[str, str], number: int
 ) -> dict[str, Any] | None:
     """A case; None if a value on the way is no item, or its label or the subject cannot be found."""
     (before, _), (fact, row) = old, new

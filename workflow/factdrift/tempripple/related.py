@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
@@ -14,24 +14,16 @@ from factdrift.tempripple.method import Method
 from factdrift.tempripple.names import Names
 from factdrift.tempripple.parallels import mark_related
 from factdrift.tempripple.phrases import contains, date_text, question, related_phrase
-from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Immutable, Relations
-from factdrift.tempripple.schemas import Row, dropped, row_id
-from factdrift.tempripple.sources import Source
-from factdrift.tempripple.types import Match, Types, ids
-from factdrift.wikidata.ids import entity_id, entity_number, property_id
+from factdrift.tempripple.relations import BIRTH, DEATH, INCEPTION, Immutable
+from factdrift.tempripple.schemas import Row, row_id
+from factdrift.tempripple.search import Found, Search
+from factdrift.tempripple.types import Match, ids
+from factdrift.wikidata.ids import entity_id, property_id
 
 HOPS = 3
 
 _VALUE_TYPES = {"wikibase-item": "item"}
 """Datatype -> value type, where the two differ."""
-
-
-class Found(NamedTuple):
-    """Rows of TR_RELATED and TR_DROPPED, and counts for the statistics."""
-
-    related: list[Row]
-    dropped: list[Row]
-    counts: dict[str, int]
 
 
 class _Edge(NamedTuple):
@@ -61,14 +53,12 @@ class _Path(NamedTuple):
     debug: str
 
 
-def find_related(
-    source: Source, relations: Relations, method: Method, types: Types, names: Names, facts: list[Row]
-) -> Found:
+def find_related(search: Search, facts: list[Row]) -> Found:
     """All related facts of `facts` (rows of TR_FACTS), hop by hop, with one question to the source a hop."""
-    found = Found([], [], Counter())
+    found = Found("related")
     contexts = {(fact["s"], fact["p"]): fact["statement"] for fact in facts if fact["role"] == "new"}
-    expansion = _Expansion(source, relations, method, types, names, found)
-    kinds = Kinds(source, types)
+    expansion = _Expansion(search, found)
+    kinds = Kinds(search.source, search.types)
     paths = [_start(fact) for fact in facts]
     for hop in range(1, HOPS + 1):
         expansion.fetch({path.nodes[-1] for path in paths})
@@ -76,27 +66,26 @@ def find_related(
             longer
             for path in paths
             for edge in expansion.edges(path.nodes[-1])
-            for longer in _extended(path, edge, method, names, found)
+            for longer in _extended(path, edge, search.method, found)
         ]
         last = [path.edges[-1] for path in extended]
         kinds.fetch(
             {edge.claim.object for edge in last if edge.claim.object is not None}
             | {edge.subject for edge in last}
         )
-        found.related.extend(_row(path, contexts, names, kinds) for path in extended)
+        found.rows.extend(_row(path, contexts, search.names, kinds) for path in extended)
         found.counts[f"hop_{hop}"] += len(extended)
         paths = [path for path in extended if path.edges[-1].claim.object is not None]
-    mark_related(found.related, facts)
-    return _capped(found, facts, method)
+    mark_related(found.rows, facts)
+    _cap(found, facts, search.method)
+    return found
 
 
 class _Expansion:
     """The edges from items; each item is fetched once. Refused edges are added to `found.dropped`."""
 
-    def __init__(
-        self, source: Source, relations: Relations, method: Method, types: Types, names: Names, found: Found
-    ) -> None:
-        self._source, self._method, self._types, self._names = source, method, types, names
+    def __init__(self, search: Search, found: Found) -> None:
+        self._source, relations, self._method, self._types, self._names = search
         self._relations = relations.immutable
         self._asked = ids([*relations.immutable, BIRTH, DEATH, INCEPTION])
         self._found = found
@@ -159,22 +148,15 @@ class _Expansion:
         return "leak" if self._method.leak_check and label and contains(label, answer) else None
 
     def _refuse(self, subject: int, relation: Immutable, reason: str, statements: Iterable[str]) -> None:
-        s, p = entity_id(subject), property_id(relation.property)
-        self._found.dropped.append(dropped(s, p, reason, statements, "", "related"))
+        self._found.drop(entity_id(subject), property_id(relation.property), reason, statements)
 
 
 def _start(fact: Row) -> _Path:
-    nodes = tuple(_item(fact[key]) for key in ("s", "o"))
+    nodes = int(fact["s"][1:]), int(fact["o"][1:])
     return _Path(fact, (), nodes, fact["phrase"], f"[0 {fact['phrase']}]")
 
 
-def _item(name: str) -> int:
-    number = entity_number(name)
-    assert number is not None
-    return number
-
-
-def _extended(path: _Path, edge: _Edge, method: Method, names: Names, found: Found) -> Iterator[_Path]:
+def _extended(path: _Path, edge: _Edge, method: Method, found: Found) -> Iterator[_Path]:
     """Yields the path with one more edge, unless the edge's value is on the path or named in the question."""
     item = edge.claim.object
     reason = None
@@ -186,7 +168,7 @@ def _extended(path: _Path, edge: _Edge, method: Method, names: Names, found: Fou
         way = " ".join(f"{property_id(step.relation.property)} {step.value}" for step in (*path.edges, edge))
         detail = f"{path.fact['fact_id']} {path.fact['o']} {way}"
         s, p = entity_id(edge.subject), property_id(edge.relation.property)
-        found.dropped.append(dropped(s, p, reason, [edge.claim.statement], detail, "related"))
+        found.drop(s, p, reason, [edge.claim.statement], detail)
         return
     edges = (*path.edges, edge)
     nodes = path.nodes if item is None else (*path.nodes, item)
@@ -234,15 +216,14 @@ def _row(path: _Path, contexts: dict[tuple[str, str], str], names: Names, kinds:
     }
 
 
-def _capped(found: Found, facts: Iterable[Row], method: Method) -> Found:
-    """The related facts within both caps; those with the smallest ids are kept."""
+def _cap(found: Found, facts: Iterable[Row], method: Method) -> None:
+    """Keeps the related facts within both caps, those with the smallest ids."""
     roles = {fact["fact_id"]: fact["role"] for fact in facts}
 
     def asked(row: Row) -> Hashable:
         last = row["path"][-1]
         return roles[row["fact_id"]], last["x"], last["p"]
 
-    kept = found.related
     for cap, reason, key in (
         (method.cap_per_asked_fact, "cap_asked", asked),
         (method.cap_per_fact, "cap", lambda row: row["fact_id"]),
@@ -250,12 +231,9 @@ def _capped(found: Found, facts: Iterable[Row], method: Method) -> Found:
         if cap is None:
             continue
         by_key: dict[Hashable, list[Row]] = defaultdict(list)
-        for row in sorted(kept, key=lambda row: row["rel_id"]):  # ids are hashes
+        for row in sorted(found.rows, key=lambda row: row["rel_id"]):  # ids are hashes
             by_key[key(row)].append(row)
         for row in (row for rows in by_key.values() for row in rows[cap:]):
             last = row["path"][-1]
-            found.dropped.append(
-                dropped(last["x"], last["p"], reason, [last["stmt_id"]], row["rel_id"], "related")
-            )
-        kept = [row for rows in by_key.values() for row in rows[:cap]]
-    return Found(kept, found.dropped, found.counts)
+            found.drop(last["x"], last["p"], reason, [last["stmt_id"]], row["rel_id"])
+        found.rows = [row for rows in by_key.values() for row in rows[:cap]]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
 from factdrift.core.errors import InputError
+from factdrift.core.paths import NOUN_PHRASES, TEMPRIPPLE
 from factdrift.core.tables import rows_of
 from factdrift.wikidata.ids import entity_number
 from factdrift.words.noun_phrases import COLUMNS as PHRASE_COLUMNS
@@ -64,14 +65,19 @@ class Relations(NamedTuple):
     immutable: dict[int, Immutable]
     types: tuple[TypeClass, ...]
 
+    def properties(self) -> list[int]:
+        """The numbers of all properties that are read."""
+        return sorted({*self.mutable, *self.immutable, BIRTH, DEATH, INCEPTION, SPORT})
+
 
 def read_relations(
-    mutable: Path, immutable: Path, types: Path, phrases: Path, immutable_set: str = "full53"
+    folder: Path = TEMPRIPPLE, immutable_set: str = "full53", phrases: Path = NOUN_PHRASES
 ) -> Relations:
-    """Reads the three tables and the noun phrases of their properties; `immutable_set` may keep 16 of the 53.
+    """Reads the tables of a folder and the noun phrases of their properties.
 
-    Raises InputError that names the table and the property.
+    `immutable_set` may keep 16 of the 53. Raises InputError that names the table and the property.
     """
+    mutable, immutable, types = (folder / f"{name}.tsv" for name in ("mutable", "immutable", "types"))
     words = noun_phrases(rows_of(phrases, PHRASE_COLUMNS), str(phrases))
 
     def spoken(row: dict[str, str], path: Path) -> NounPhrase:
@@ -97,7 +103,6 @@ def read_relations(
         )
         for row in _rows(mutable, ("property", "label", "datatype", "subjects"))
     ]
-    columns = ("property", "label", "datatype", "subjects", "guard", "seed")
     immutables = [
         Immutable(
             -_number(row["property"], "P6", immutable),
@@ -109,7 +114,7 @@ def read_relations(
             _guard(row, immutable),
             row["seed"] == "yes",
         )
-        for row in _rows(immutable, columns)
+        for row in _rows(immutable, ("property", "label", "datatype", "subjects", "guard", "seed"))
     ]
     return Relations(
         {each.property: each for each in mutables},

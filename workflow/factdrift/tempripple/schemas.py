@@ -133,11 +133,6 @@ def row_id(*parts: str) -> str:
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 
-def dropped(s: str, p: str, reason: str, stmt_ids: Iterable[str], detail: str, stage: str) -> Row:
-    """A row of TR_DROPPED."""
-    return {"s": s, "p": p, "reason": reason, "stmt_ids": list(stmt_ids), "detail": detail, "stage": stage}
-
-
 def write_rows(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, path: Path) -> int:
     """Writes rows sorted by the first column, or by all columns for TR_DROPPED; returns their number."""
     key = schema.names if schema is TR_DROPPED else schema.names[:1]

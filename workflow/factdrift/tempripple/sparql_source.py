@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from factdrift.core.errors import InputError
+from factdrift.core.tables import table_of
 from factdrift.sparql.client import Client
 from factdrift.sparql.divide import Binding, Period, divided, halved, months, unusable
 from factdrift.sparql.vocabulary import DATE_TIME, PREFIXES, datatype_of, item_of
@@ -41,7 +42,7 @@ class SparqlSource:
                 subject = item_of(row["s"])
                 if subject is not None:
                     found.add((relation, subject, _statement(row["st"])))
-        return _table(sorted(found), CANDIDATES)
+        return table_of(sorted(found), CANDIDATES)
 
     def statements(self, subjects: Ids, properties: Ids, restrictive: Ids) -> pa.Table:
         relations, qualifiers = properties.tolist(), restrictive.tolist()
@@ -53,7 +54,7 @@ class SparqlSource:
             subject = self._subject(row)
             relation = self._relation(row["p"], PREFIXES["p"])
             found.setdefault((subject, relation, _statement(row["st"])), []).append(row)
-        return _table([(*key, *_judged(rows)) for key, rows in sorted(found.items())], STATEMENTS)
+        return table_of([(*key, *_judged(rows)) for key, rows in sorted(found.items())], STATEMENTS)
 
     def classes(self, items: Ids) -> pa.Table:
         return self._classes(items, INSTANCE)
@@ -71,7 +72,7 @@ class SparqlSource:
             else:
                 aliases.setdefault(item, set()).add(row["l"]["value"])
         rows = [(item, _chosen(found), sorted(aliases.get(item, ()))) for item, found in labels.items()]
-        return _table(sorted(rows), TERMS)
+        return table_of(sorted(rows), TERMS)
 
     def declarations(self, properties: Ids) -> pa.Table:
         datatypes: dict[int, str] = {}
@@ -85,12 +86,12 @@ class SparqlSource:
             (relation, _chosen(labels[relation]) if relation in labels else None, datatype)
             for relation, datatype in sorted(datatypes.items())
         ]
-        return _table(rows, DECLARATIONS)
+        return table_of(rows, DECLARATIONS)
 
     def _classes(self, items: Ids, relation: int) -> pa.Table:
         rows = self._of_items(partial(queries.classes, relation=relation), items, {"s", "o"})
         found = {(item_of(row["s"]), item_of(row["o"])) for row in rows}
-        return _table(sorted((item, above) for item, above in found if item and above), CLASSES)
+        return table_of(sorted((item, above) for item, above in found if item and above), CLASSES)
 
     def _of_items(self, query: Callable[[list[int]], str], items: Ids, needed: set[str]) -> Iterator[Binding]:
         numbers = items.tolist()
@@ -189,11 +190,3 @@ def _statement(value: dict[str, str]) -> str:
 def _chosen(labels: dict[str, str]) -> str:
     """The English label, or the one for all languages."""
     return labels["en"] if "en" in labels else labels["mul"]
-
-
-def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
-    return pa.table(
-        [pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)],
-        schema=schema,
-    )

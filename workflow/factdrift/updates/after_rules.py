@@ -18,6 +18,10 @@ DROPS = ("only", "unchanged", "unknown", "ignore", "no_label", "leak", "anomaly"
 the others its whole group."""
 
 
+SCENARIOS = ("ReplaceObject", "Archive", "AddObject", "AddRelation", "AddEntity", "Other")
+"""The kinds of groups that reach the dataset."""
+
+
 def steps(only_relations: Sequence[int], only_subjects: bool, method: Method) -> list[str]:
     """SQL that makes TEMP TABLE final from TEMP TABLE ruled, one row each, with what is decided about it.
 

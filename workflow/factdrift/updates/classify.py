@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from factdrift.core.tables import database, sql, write_tables
 from factdrift.updates.after_rules import steps
 from factdrift.updates.blocks import BLOCK
-from factdrift.updates.method import Method, method_of
-from factdrift.updates.only import asked_classes, asked_relations, asked_subjects
+from factdrift.updates.method import Method, numbers
+from factdrift.updates.only import asked_relations, asked_subjects
 from factdrift.updates.open_groups import JOINED, Statements, divided
 from factdrift.updates.readings import high, inside, low
 from factdrift.updates.rules import Rule, first_match, label_of, read_rules
@@ -64,12 +64,12 @@ def classify(job: Classify, rows: int = 2 * BLOCK) -> int:
     `output` has the columns UPDATES for the triples of open groups, `untouched` counts the others. Raises
     InputError if a rule decides on the latter, or an id in `only` is none.
     """
-    method = method_of(job.settings)
+    method = job.settings
     table = read_rules(job.rules, method.variant)
-    relations, kinds = asked_relations(job.only_relations), asked_classes(job)
+    relations = asked_relations(job.only_relations)
     kept = 0
     with database() as db:
-        subjects = asked_subjects(db, job.triples, job.only_subjects, kinds)
+        subjects = asked_subjects(db, job)
         if subjects is not None:
             db.register("asked_subjects", pa.table({"id": pa.array(subjects, pa.int32())}))
         queries = _steps(table, relations, subjects is not None, method)
@@ -195,7 +195,7 @@ def facts(method: Method) -> str:
             coalesce(r.temporal_functional, false) AS functional,
             subject IN (SELECT id FROM newborn) AS subject_new,
             coalesce(object IN (SELECT id FROM newborn), false) AS object_new,
-            list_contains({sql(method.death_properties)}, property) AS death,
+            list_contains({sql(numbers(method.death_properties))}, property) AS death,
             change = 'F+' AS added, change = 'F-' AS removed, change <> 'F-' AS present,
             count(*) OVER grp AS n,
             count(*) FILTER (change = 'F-') OVER grp AS n_removed,

@@ -84,7 +84,7 @@ def _refuse_swapped(before: dict[str, Any], after: dict[str, Any], old_date: str
     elif None not in revisions:
         swapped = revisions[0] > revisions[1]  # type: ignore[operator]
     else:
-        swapped = modified[0] is not None and _day(modified[0]) > _date(old_date) + _DAYS
+        swapped = modified[0] is not None and _day(modified[0]) > _day(old_date) + _DAYS
     if swapped:
         raise InputError(
             f"the dump of {old_date} ({_name(before)}) is newer than that of {new_date} ({_name(after)}): "
@@ -111,10 +111,10 @@ def _dated(counts: dict[str, Any], date: str) -> Iterator[str]:
     modified = counts["newest"]["modified"]
     if modified is None or _name(counts).startswith("derived."):
         return
-    if _day(modified) > _date(date) + _DAYS:
+    if _day(modified) > _day(date) + _DAYS:
         yield f"the dump of {date} ({_name(counts)}) has revisions until {modified}: is it a later one?"
     expected = dump_entities(date)
-    if expected and _entities(counts) > _WHOLE * expected and _day(modified) < _date(date) - _DAYS:
+    if expected and _entities(counts) > _WHOLE * expected and _day(modified) < _day(date) - _DAYS:
         yield f"the dump of {date} ({_name(counts)}) has no revision after {modified}: is it an earlier one?"
 
 
@@ -127,9 +127,6 @@ def _incomplete(counts: dict[str, Any], date: str) -> Iterator[str]:
         )
 
 
-def _date(text: str) -> datetime.date:
-    return datetime.date.fromisoformat(text)
-
-
-def _day(modified: str) -> datetime.date:
-    return datetime.date.fromisoformat(modified[:10])
+def _day(text: str) -> datetime.date:
+    """The day of `2021-01-04` or `2021-01-04T09:00:00Z`."""
+    return datetime.date.fromisoformat(text[:10])

@@ -23,10 +23,9 @@ from factdrift.updates.blocks import BLOCK, in_blocks
 from factdrift.updates.dumps import Dump
 from factdrift.updates.kept import DATES, KEPT, WRITER, packed, statement_ids
 from factdrift.updates.matching import identities, repeated
-from factdrift.updates.method import Method, method_of
+from factdrift.updates.method import Method, number, numbers
 from factdrift.updates.readings import high, low
-from factdrift.updates.several_dates import chosen_dates
-from factdrift.wikidata.tables import STATEMENTS
+from factdrift.wikidata.tables import STATEMENTS, TIME
 
 if TYPE_CHECKING:
     from factdrift.updates.jobs import Context
@@ -57,6 +56,8 @@ _FOR_KEPT = [
 
 ENTITY_DATATYPES = ("wikibase-item", "wikibase-property")
 
+_SEVERAL = (("start", "starts", "arg_min"), ("end", "ends", "arg_max"), ("pit", "pits", "arg_max"))
+
 
 def context(job: Context) -> None:
     """Writes two tables that the filters of one snapshot use besides the statements.
@@ -66,7 +67,7 @@ def context(job: Context) -> None:
     own, in `reference` the new dump's. The tables of the other snapshot are read in `revised` only, where
     relevance in either dump is enough.
     """
-    method = method_of(job.settings)
+    method = job.settings
     constraints = job.new_properties if method.variant == "reference" else job.properties
     with database() as db:
         query = _relevant_items(job.entities, job.classes, method)
@@ -91,7 +92,7 @@ def _relevant_items(entities: Sequence[Path], classes: Path, method: Method) -> 
             WITH RECURSIVE edges AS (
                 SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes)})
             ), pages AS (
-                SELECT unnest({sql(method.page_classes)}) AS id
+                SELECT unnest({sql(numbers(method.page_classes))}) AS id
                 UNION SELECT edges.id FROM edges JOIN pages ON edges.superclass = pages.id
             ) SELECT id FROM pages"""
     with_article = f"read_parquet({sql(entities)}) WHERE title IS NOT NULL"
@@ -116,14 +117,15 @@ def _property_types(db: duckdb.DuckDBPyConnection, classes: Path, properties: Pa
 
 
 def _relations_query(db: duckdb.DuckDBPyConnection, constraints: Path, method: Method) -> str:
-    dated = f"len(list_intersect(separators, {sql((method.start, method.end, method.point_in_time))})) > 0"
+    dated = f"len(list_intersect(separators, {sql(_times(method))})) > 0"
+    always = sql(numbers(method.always_restrictive_properties))
     if method.variant == "reference":
-        functional, latest = "single_value", f"list_contains(separators, {method.point_in_time})"
+        functional, latest = "single_value", f"list_contains(separators, {number(method.point_in_time)})"
     else:
         functional = latest = f"single_value AND (len(separators) = 0 OR {dated})"
 
-    def typed(class_: int) -> str:
-        return f"property IN (SELECT property FROM types WHERE class = {class_})"
+    def typed(class_: str) -> str:
+        return f"property IN (SELECT property FROM types WHERE class = {number(class_)})"
 
     return f"""
         WITH known AS (
@@ -133,13 +135,13 @@ def _relations_query(db: duckdb.DuckDBPyConnection, constraints: Path, method: M
             FROM read_parquet({sql(constraints)})
         ), every AS (
             SELECT property FROM known UNION SELECT property FROM types
-            UNION SELECT unnest({sql(method.always_restrictive_properties)})
+            UNION SELECT unnest({always})
         )
         SELECT property, coalesce(single_value, false) AS single_value,
             coalesce(temporal_functional, false) AS temporal_functional,
             coalesce(latest_only, false) AS latest_only,
             {typed(method.meta_relation_class)} AS meta,
-            list_contains({sql(method.always_restrictive_properties)}, property)
+            list_contains({always}, property)
                 OR ({typed(method.restrictive_class)} AND NOT {typed(method.non_restrictive_class)})
                 OR {typed(method.always_restrictive_class)} AS restrictive
         FROM every LEFT JOIN known USING (property) ORDER BY property"""
@@ -168,7 +170,7 @@ def preprocess(
         def filtered() -> Iterator[pa.Table]:
             first = 0
             for table in in_blocks(statements, STATEMENTS.names, rows):
-                table = chosen_dates(db, table, method)
+                table = _chosen_dates(db, table, method)
                 db.register("block", _block(table, known))
                 for step in steps:
                     db.execute(step)
@@ -180,6 +182,30 @@ def preprocess(
                 yield pa.table([*table.columns, dropped], schema=FILTERED)
 
         return write_tables(db, filtered(), FILTERED, output.filtered, **writer(FILTERED))
+
+
+def _chosen_dates(db: duckdb.DuckDBPyConnection, table: pa.Table, method: Method) -> pa.Table:
+    """The statements with `start`, `end` and `pit` chosen among `starts`, `ends` and `pits` where given.
+
+    The earliest start, the latest end and point in time, by the first day that they may mean, then by the
+    last. A snapshot does not know the variant, so its own choice is replaced.
+    """
+    for name, several, choose in _SEVERAL:
+        rows = np.flatnonzero(table[several].is_valid().to_numpy())
+        if not len(rows):
+            continue
+        db.register("several", pa.table({"line": rows, "dates": table[several].take(rows)}))
+        dates = db.sql(
+            f"""SELECT {choose}(date, ({low("date", method)}, {high("date", method)}, date)) AS date
+            FROM (SELECT line, unnest(dates) AS date FROM several) GROUP BY line ORDER BY line"""
+        ).to_arrow_table()["date"]
+        db.unregister("several")
+        source = np.arange(table.num_rows)
+        source[rows] = table.num_rows + np.arange(len(rows))
+        both = pa.chunked_array([*table[name].chunks, *dates.cast(TIME).chunks], TIME)
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, table.schema.field(name), both.take(pa.array(source)))
+    return table
 
 
 def writer(schema: pa.Schema) -> dict[str, Any]:
@@ -243,7 +269,6 @@ def _among(known: NDArray[np.int32], ids: NDArray[np.int32]) -> NDArray[np.bool_
 
 def _single_filters(db: duckdb.DuckDBPyConnection, method: Method) -> str:
     """SQL of filters 1 to 6, which look at one statement: TEMP TABLE single from the view `block`."""
-    times = (method.start, method.end, method.point_in_time)
     entity = "datatype IN (" + ", ".join(sql(name) for name in ENTITY_DATATYPES) + ")"
     datatypes = ", ".join(sql(name) for name in method.dropped_datatypes)
     objects = f"WHEN {entity} AND NOT object_relevant THEN 'object'" if method.objects == "relevant" else ""
@@ -252,7 +277,7 @@ def _single_filters(db: duckdb.DuckDBPyConnection, method: Method) -> str:
         for (property,) in db.sql(
             "SELECT property FROM relations WHERE restrictive ORDER BY property"
         ).fetchall()
-        if property not in times
+        if property not in _times(method)
     ]
     return f"""CREATE OR REPLACE TEMP TABLE single AS
         SELECT line, subject, property, position, statement, rank, pit,
@@ -268,6 +293,10 @@ def _single_filters(db: duckdb.DuckDBPyConnection, method: Method) -> str:
             WHEN len(list_intersect(qualifiers, {sql(restrictive)})) > 0 THEN 'restrictive_qualifier'
             END AS dropped_by
         FROM block LEFT JOIN relations r USING (property)"""
+
+
+def _times(method: Method) -> tuple[int, ...]:
+    return numbers((method.start, method.end, method.point_in_time))
 
 
 def _keep_latest(cap: int, method: Method) -> str:

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
 from factdrift.updates.dumps import Dump
-from factdrift.updates.method import PART, MethodSettings, method_of
+from factdrift.updates.method import PART, Method
 
-Settings = Annotated[MethodSettings, Key(PART)]
+Settings = Annotated[Method, Key(PART)]
 
 
 class Context(Job, command="updates context"):
@@ -34,12 +34,10 @@ class Context(Job, command="updates context"):
     def run(self) -> None:
         from factdrift.updates.dumps import check_dumps
         from factdrift.updates.filters import context
-        from factdrift.wikidata.time import unpack
 
-        method = method_of(self.settings)
         if self.snapshots:
             old, new = self.snapshots
-            dates = ("{:04}-{:02}-{:02}".format(*unpack(day)) for day in (method.t_old, method.t_new))
+            dates = self.settings.snapshots_old, self.settings.snapshots_new
             for warning in check_dumps(old, new, *dates):
                 print(f"factdrift: warning: {warning}", file=sys.stderr, flush=True)
         context(self)
@@ -59,7 +57,7 @@ class Preprocess(Job, command="updates preprocess"):
     def run(self) -> str:
         from factdrift.updates.filters import preprocess
 
-        method = method_of(self.settings)
+        method = self.settings
         cap = method.t_old if self.dump_is == "old" else method.t_new
         output = Dump(self.output, self.kept)
         rows = preprocess(self.statements, self.relevant, self.relations, cap, method, output)
@@ -90,7 +88,7 @@ class Difference(Job, command="updates difference"):
     def run(self) -> str:
         from factdrift.updates.difference import difference
 
-        rows = difference(self.old, self.new, method_of(self.settings), self.output)
+        rows = difference(self.old, self.new, self.settings, self.output)
         return f"{rows:,} triples in either dump"
 
 
@@ -106,8 +104,7 @@ class NewEntities(Job, command="updates new-entities"):
     def run(self) -> str:
         from factdrift.updates.new_entities import new_entities
 
-        method = method_of(self.settings)
-        rows = new_entities(self.statements, self.triples, self.old_entities, method, self.output)
+        rows = new_entities(self.statements, self.triples, self.old_entities, self.settings, self.output)
         return f"{rows:,} new entities"
 
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
+from factdrift.core.tables import fetched
 from factdrift.updates.blocks import Lines, Lookup, place
 from factdrift.updates.dumps import Dump
 from factdrift.updates.method import Method
@@ -300,11 +301,10 @@ def _greedy(
     )
     pairs: dict[int, int] = {}
     taken: set[int] = set()
-    while rows := candidates.fetchmany(10_000):
-        for old_line, new_line in rows:
-            if old_line not in pairs and new_line not in taken:
-                pairs[old_line] = new_line
-                taken.add(new_line)
+    for old_line, new_line in fetched(candidates):
+        if old_line not in pairs and new_line not in taken:
+            pairs[old_line] = new_line
+            taken.add(new_line)
     db.unregister("old_rows")
     db.unregister("new_rows")
     found = np.array(list(pairs.items()), np.int64).reshape(-1, 2)

@@ -1,26 +1,26 @@
-"""The constants and switches of the method, typed: what the user sets, and what the stage works with."""
+"""The constants and switches of the method."""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
 from factdrift.core.errors import InputError
-from factdrift.core.switches import switches
-
-Variant = Literal["paper", "reference", "revised"]
-Dates = Literal["first_day", "interval"]
+from factdrift.core.switches import Variant, switches
+from factdrift.wikidata.time import pack_date
 
 PART = "method"
 """The part of the configuration that holds the constants."""
 
 
-class MethodSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`--settings` of the updates stage: keys of the configuration, by their full names outside of `method`.
 
-    Descriptions and defaults are those of `config/config.schema.yaml`.
+    Descriptions and defaults are those of `config/config.schema.yaml`. What the configuration leaves to the
+    variant (switches, the dropped datatypes) has the variant's own value here.
     """
 
     snapshots_old: str
@@ -47,68 +47,35 @@ class MethodSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     publication_property: str
     death_properties: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        own: dict[str, object] = {**switches(msgspec.structs.asdict(self))}
+        if self.variant == "reference":
+            own["dropped_datatypes"] = self.dropped_datatypes_reference
+        for name, value in own.items():
+            msgspec.structs.force_setattr(self, name, value)
 
-class Method(msgspec.Struct, frozen=True):
-    """Constants and switches of the method; every id is a number (P585 is 585, Q51118821 is 51118821).
+    @property
+    def t_old(self) -> int:
+        """The packed day (YYYYMMDD) of the old dump. Raises InputError if it is no date."""
+        return _day(self.snapshots_old, "snapshots_old")
 
-    The switches are those of one variant, resolved; `t_old` and `t_new` are packed days (YYYYMMDD).
-    """
-
-    variant: Variant
-    dates: Dates
-    objects: Literal["relevant", "any"]
-    merges: Literal["off", "detect"]
-    leaks: Literal["keep", "drop"]
-    t_old: int
-    t_new: int
-    start: int
-    end: int
-    point_in_time: int
-    dropped_datatypes: tuple[str, ...]
-    page_classes: tuple[int, ...]
-    page_class_words: tuple[str, ...]
-    meta_relation_class: int
-    restrictive_class: int
-    non_restrictive_class: int
-    always_restrictive_class: int
-    always_restrictive_properties: tuple[int, ...]
-    type_steps: int
-    creation_properties: tuple[int, ...]
-    publication_property: int
-    death_properties: tuple[int, ...]
+    @property
+    def t_new(self) -> int:
+        """That of the new dump."""
+        return _day(self.snapshots_new, "snapshots_new")
 
 
-def method_of(given: MethodSettings) -> Method:
-    """The method that settings describe. Raises InputError that names the key that is wrong."""
-    chosen = switches(msgspec.structs.asdict(given))
-    datatypes = given.dropped_datatypes_reference if given.variant == "reference" else given.dropped_datatypes
-    days = {f"t_{which}": _day(getattr(given, key), key) for which, key in _DAYS.items()}
-    lists = {name: tuple(map(_number, getattr(given, name))) for name in _LISTS_OF_IDS}
-    values = {
-        **msgspec.structs.asdict(given),
-        **{name: chosen[name] for name in ("dates", "objects", "merges", "leaks")},
-        **{name: _number(getattr(given, name)) for name in _IDS},
-        **{"dropped_datatypes": datatypes, **days, **lists},
-    }
-    return msgspec.convert(values, Method)
-
-
-_DAYS = {"old": "snapshots_old", "new": "snapshots_new"}
-_IDS = (
-    *("meta_relation_class", "restrictive_class", "non_restrictive_class", "always_restrictive_class"),
-    *("start", "end", "point_in_time", "publication_property"),
-)
-_LISTS_OF_IDS = ("page_classes", "always_restrictive_properties", "creation_properties", "death_properties")
-
-
-def _number(identifier: str) -> int:
+def number(identifier: str) -> int:
     """Q5 -> 5, P6 -> 6; the schema lets no other form pass."""
     return int(identifier[1:])
 
 
+def numbers(identifiers: Iterable[str]) -> tuple[int, ...]:
+    return tuple(map(number, identifiers))
+
+
 def _day(date: str, key: str) -> int:
-    """2021-01-04 -> 20210104."""
     try:
-        return int(datetime.date.fromisoformat(date).strftime("%Y%m%d"))
+        return pack_date(datetime.date.fromisoformat(date))
     except ValueError:
         raise InputError(f"--settings: {key}: {date!r} is no date; write it as 2021-01-04") from None

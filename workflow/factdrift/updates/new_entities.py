@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from factdrift.core.tables import database, sql, write_query
-from factdrift.updates.method import Method
+from factdrift.updates.method import Method, number, numbers
 from factdrift.updates.readings import high, low
 from factdrift.wikidata.time import YEAR
 
@@ -19,7 +19,7 @@ def new_entities(statements: Path, triples: Path, old_entities: Path, method: Me
     the first property that has a date which can be read decides; one with unknown values only is skipped.
     Returns their number.
     """
-    publication = method.publication_property
+    publication = number(method.publication_property)
     if method.variant == "reference":
         # The first of the eight in dump order decides alone, by its first date that parses.
         decides = f"""
@@ -48,8 +48,8 @@ def new_entities(statements: Path, triples: Path, old_entities: Path, method: Me
                 SELECT subject, property, position, {low("time", method)} AS day,
                     {high("time", method)} AS last, time.precision AS precision
                 FROM read_parquet({sql(statements)})
-                WHERE list_contains({sql(method.creation_properties)}, property) AND rank <> 'deprecated'
-                    AND snak = 'value' AND time IS NOT NULL
+                WHERE list_contains({sql(numbers(method.creation_properties))}, property)
+                    AND rank <> 'deprecated' AND snak = 'value' AND time IS NOT NULL
             ), decides AS ({decides})
             SELECT subject AS id, arg_min(property, (day, position)) AS property, min(day) AS created
             FROM decides WHERE day > {method.t_old}

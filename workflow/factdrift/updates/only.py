@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -17,44 +17,32 @@ if TYPE_CHECKING:
     from factdrift.updates.jobs import Classify
 
 
-class OnlyClasses(NamedTuple):
-    """Classes of which subjects are to be instances, in either dump, subclasses included."""
-
-    wanted: Sequence[int]
-    classes: Sequence[Path]
-    """The tables of both snapshots."""
-    entities: Sequence[Path]
-    """All buckets of both snapshots."""
-
-
-def asked_subjects(
-    db: duckdb.DuckDBPyConnection, triples: Path, subjects: Path | None, classes: OnlyClasses | None
-) -> list[int] | None:
+def asked_subjects(db: duckdb.DuckDBPyConnection, job: Classify) -> list[int] | None:
     """The subjects of a bucket's triples that are asked for; None for all of them.
 
-    `subjects`: a file of ids. With both, a subject is in the file and an instance.
+    They are in the file `only_subjects`, if there is one, and instances of `only_classes` or their subclasses
+    in either dump, if there are any.
     """
-    listed = None if subjects is None else read_subjects(subjects)
-    if classes is None:
+    listed = None if job.only_subjects is None else read_subjects(job.only_subjects)
+    wanted = _classes(job)
+    if not wanted:
         return listed
     kinds = f"""
         WITH RECURSIVE edges AS (
-            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(classes.classes)})
+            SELECT id, unnest(superclasses) AS superclass FROM read_parquet({sql(job.classes)})
         ), kinds AS (
-            SELECT unnest({sql(list(classes.wanted))}) AS id
+            SELECT unnest({sql(wanted)}) AS id
             UNION SELECT edges.id FROM edges JOIN kinds ON edges.superclass = kinds.id
         ) SELECT id FROM kinds"""
     found = db.sql(
         f"""SELECT DISTINCT id FROM (
-            SELECT id, unnest(classes) AS class FROM read_parquet({sql(classes.entities)})
-            WHERE id IN (SELECT subject FROM read_parquet({sql(triples)}))
+            SELECT id, unnest(classes) AS class
+            FROM read_parquet({sql([*job.entities, *job.old_entities])})
+            WHERE id IN (SELECT subject FROM read_parquet({sql(job.triples)}))
         ) WHERE class IN ({kinds}) ORDER BY id"""
     ).fetchall()
-    instances = [number for (number,) in found]
-    if listed is None:
-        return instances
-    in_file = set(listed)
-    return [number for number in instances if number in in_file]
+    in_file = None if listed is None else set(listed)
+    return [number for (number,) in found if in_file is None or number in in_file]
 
 
 def asked_relations(names: Sequence[str]) -> list[int]:
@@ -65,21 +53,17 @@ def asked_relations(names: Sequence[str]) -> list[int]:
         raise InputError(f"only.relations: {error}") from error
 
 
-def asked_classes(job: Classify) -> OnlyClasses | None:
-    """The classes of `only.classes` with the tables that tell their instances; None if there are none.
-
-    Raises InputError if one is no item id, or the tables are missing.
-    """
-    numbers = [entity_number(name) for name in job.only_classes]
-    for name, number in zip(job.only_classes, numbers, strict=True):
+def _classes(job: Classify) -> list[int]:
+    """The numbers of `only.classes`. Raises InputError if one is no item id, or their tables are missing."""
+    numbers = []
+    for name in job.only_classes:
+        number = entity_number(name)
         if number is None or number < 0:
             raise InputError(f"only.classes: {name!r} is no item id such as Q5")
-    if not numbers:
-        return None
-    if not job.classes:
+        numbers.append(number)
+    if numbers and not job.classes:
         raise InputError("--only-classes needs --classes, the tables of both snapshots")
-    wanted = [number for number in numbers if number is not None]
-    return OnlyClasses(wanted, job.classes, [*job.entities, *job.old_entities])
+    return numbers
 
 
 def read_subjects(path: Path) -> list[int]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from factdrift.core.errors import InputError
+from factdrift.core.switches import Variant
 from factdrift.core.tables import sql
-from factdrift.updates.method import Variant
 
 LABELS = ("new", "obsolete", "static", "ignore", "unknown")
 

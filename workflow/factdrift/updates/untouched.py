@@ -20,7 +20,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.updates.method import Method
 from factdrift.updates.open_groups import JOINED
-from factdrift.wikidata.time import DAY
+from factdrift.wikidata.time import DAY, pack_date
 
 UNTOUCHED = pa.schema(
     [
@@ -107,10 +107,9 @@ class Untouched:
 def _specimens(property_: int, method: Method) -> list[dict[str, Any]]:
     """Made-up triples of untouched groups of one relation; their subjects are negative numbers."""
     day = date.fromisoformat(str(method.t_old)) + timedelta(days=1)
-    packed = int(day.strftime("%Y%m%d"))
     inside = {
         **{"year": day.year, "month": day.month, "day": day.day, "precision": DAY, "julian": False},
-        **dict.fromkeys(("written", "first", "last"), packed),
+        **dict.fromkeys(("written", "first", "last"), pack_date(day)),
     }
     return [
         {

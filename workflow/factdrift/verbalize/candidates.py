@@ -12,15 +12,17 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import records, write_parquet
 from factdrift.verbalize.language import Language, read_language, words_of
 from factdrift.verbalize.settings import Quality
 from factdrift.words.templates import OBJECT
+
+if TYPE_CHECKING:
+    from factdrift.verbalize.jobs import Count
 
 CANDIDATES = pa.schema(
     [
@@ -71,18 +73,17 @@ class _Template:
     examples: dict[str, str] = field(default_factory=dict)
 
 
-def write_candidates(
-    verbalizations: Path, sample: Path, prompts: Path, code: str, quality: Quality, output: Path
-) -> int:
-    """Writes CANDIDATES from the kept sentences in the language `code`; returns the number of rows."""
-    language = read_language(prompts, code)
-    triples = {row["request"]: row for row in pq.read_table(sample).to_pylist() if row["language"] == code}
+def write_candidates(job: Count) -> int:
+    """Writes CANDIDATES from the kept sentences in one language; returns the number of rows."""
+    language = read_language(job.prompts, job.language)
+    sampled = records(job.sample)
+    triples = {row["request"]: row for row in sampled if row["language"] == job.language}
     relations = {
         row["property"]: f"{row['relation_label']} {row['relation_description'] or ''}"
         for row in triples.values()
     }
-    rows = counted(_kept(verbalizations, triples), relations, language, quality)
-    return write_parquet(pa.Table.from_pylist(list(rows), schema=CANDIDATES), output)
+    rows = counted(_kept(job.verbalizations, triples), relations, language, job.settings)
+    return write_parquet(pa.Table.from_pylist(list(rows), schema=CANDIDATES), job.output)
 
 
 def counted(
@@ -103,28 +104,21 @@ def counted(
 
 def _kept(verbalizations: Path, triples: Mapping[str, Mapping[str, Any]]) -> Iterator[Kept]:
     columns = ["request", "property", "sentence", "template", "object_label"]
-    with pq.ParquetFile(verbalizations) as file:
-        for batch in file.iter_batches(columns=columns):
-            for row in batch.to_pylist():
-                triple = triples.get(row["request"])
-                if triple is None or row["template"] is None:
-                    continue
-                yield Kept(
-                    row["property"],
-                    row["request"],
-                    row["sentence"],
-                    row["template"],
-                    words_of(
-                        [
-                            triple["subject_description"],
-                            triple["object_description"],
-                            *triple["subject_types"],
-                            *triple["object_types"],
-                        ]
-                    ),
-                    words_of([row["object_label"]] if triple["datatype"] in ("time", "quantity") else []),
-                    triple["datatype"] == "time",
-                )
+    for row in records(verbalizations, columns):
+        triple = triples.get(row["request"])
+        if triple is None or row["template"] is None:
+            continue
+        meant = [triple[f"{part}_description"] for part in ("subject", "object")]
+        is_worded = triple["datatype"] in ("time", "quantity")
+        yield Kept(
+            row["property"],
+            row["request"],
+            row["sentence"],
+            row["template"],
+            words_of([*meant, *triple["subject_types"], *triple["object_types"]]),
+            words_of([row["object_label"]] if is_worded else []),
+            triple["datatype"] == "time",
+        )
 
 
 def _count(template: _Template, sentence: Kept, own: frozenset[str], language: Language) -> None:

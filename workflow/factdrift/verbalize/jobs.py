@@ -9,6 +9,7 @@ from factdrift.chat.settings import Form
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths
 from factdrift.core.paths import PROMPTS, TEMPLATES
+from factdrift.core.switches import Variant
 from factdrift.verbalize.settings import Quality, SampleSettings
 
 Neighbors = Annotated[Paths, "nearest and random facts", Flag("TABLE")]
@@ -49,14 +50,12 @@ class Literals(Job, command="verbalize literals"):
     new: Annotated[Paths, "entities tables of the new dump (units)", Flag("ENTITIES")] = ()
     old: Annotated[Paths, "entities tables of the old dump (units)", Flag("ENTITIES")] = ()
     labels: Labels = ()
-    variant: Annotated[Literal["paper", "reference", "revised"], Key("variant")]
+    variant: Annotated[Variant, Key("variant")]
 
     def run(self) -> None:
         from factdrift.verbalize.literals import write_literals
 
-        write_literals(
-            self.updates, self.neighbors, self.new, self.old, self.labels, self.variant, self.output
-        )
+        write_literals(self)
 
 
 class Show(Job, command="verbalize show"):
@@ -152,9 +151,7 @@ class Sentences(OfSentences, command="verbalize sentences", beside="words"):
     def run(self) -> str:
         from factdrift.verbalize.sentences import write_sentences
 
-        totals = write_sentences(
-            self.sample, self.answers, self.prompts, self.output, self.report, self.text, self.number
-        )
+        totals = write_sentences(self)
         kept = f"{totals.pop('kept'):,} of {totals.pop('asked'):,} sentences kept ({self.text})"
         return "\n".join([kept, *(f"{n:,} dropped: {step}" for step, n in totals.items() if n)])
 
@@ -170,10 +167,7 @@ class Count(OfPrompts, command="verbalize count"):
     def run(self) -> str:
         from factdrift.verbalize.candidates import write_candidates
 
-        rows = write_candidates(
-            self.verbalizations, self.sample, self.prompts, self.language, self.settings, self.output
-        )
-        return f"{rows:,} different templates"
+        return f"{write_candidates(self):,} different templates"
 
 
 class Published(OfPrompts, command="verbalize published", beside="words"):

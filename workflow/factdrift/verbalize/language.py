@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -62,6 +62,7 @@ class Language(NamedTuple):
         return max(others, default=0) >= max(2, counts.get(self.code, 0) + 1)
 
 
+@cache
 def read_language(folder: Path, code: str) -> Language:
     """The language `code` of a folder of prompts. Raises InputError that names the file and what is wrong."""
     path = folder / f"{code}.yaml"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
@@ -15,6 +16,9 @@ from factdrift.wikidata.ids import entity_id
 from factdrift.wikidata.tables import supplied_labels
 from factdrift.words.literals import shown
 from factdrift.words.quantities import PERCENT
+
+if TYPE_CHECKING:
+    from factdrift.verbalize.jobs import Literals
 
 LITERALS = pa.schema(
     [
@@ -34,42 +38,29 @@ Several `json` may have one `key`: `+1000` and `+1000.0` are the same value. The
 _BATCH = 65_536
 
 
-def write_literals(
-    updates: Sequence[Path],
-    neighbors: Sequence[Path],
-    entities: Sequence[Path],
-    old_entities: Sequence[Path],
-    labels: Sequence[Path],
-    variant: str,
-    output: Path,
-) -> int:
+def write_literals(job: Literals) -> int:
     """Writes LITERALS for every literal of the updates and neighbour tables; returns the number of rows.
 
-    Units take label and symbol from the new snapshot's `entities`, else from the old one's, else a label
-    from the `labels` tables. In variant `reference` the label of a literal is its raw form.
+    Units take label and symbol from the new snapshot's entities, else from the old one's, else a label from
+    the `labels` tables. In variant `reference` the label of a literal is its raw form.
     """
     with database() as db:
-        _collect(db, updates, neighbors)
-        units = units_of(db, entities, old_entities, labels)
+        _collect(db, job.updates, job.neighbors)
+        units = units_of(db, job.new, job.old, job.labels)
         rows = db.sql("SELECT count(*) FROM literals").fetchall()[0][0]
         progress = Progress("literals", rows)
 
         def batches() -> Iterator[pa.RecordBatch]:
             reader = db.sql("SELECT datatype, key, json FROM literals ORDER BY datatype, key, json")
             for batch in reader.to_arrow_reader(_BATCH):
-                forms = [
-                    shown(datatype, json, units)
-                    for datatype, json in zip(
-                        batch.column("datatype").to_pylist(), batch.column("json").to_pylist(), strict=True
-                    )
-                ]
+                forms = [shown(row["datatype"], row["json"], units) for row in batch.to_pylist()]
                 label, short, raw = (pa.array(texts, pa.string()) for texts in zip(*forms, strict=True))
-                if variant == "reference":
+                if job.variant == "reference":
                     label = raw
                 yield pa.RecordBatch.from_arrays([*batch.columns, label, short, raw], schema=LITERALS)
                 progress.advance(batch.num_rows)
 
-        return write_parquet(pa.RecordBatchReader.from_batches(LITERALS, batches()), output)
+        return write_parquet(pa.RecordBatchReader.from_batches(LITERALS, batches()), job.output)
 
 
 def _collect(db: duckdb.DuckDBPyConnection, updates: Sequence[Path], neighbors: Sequence[Path]) -> None:

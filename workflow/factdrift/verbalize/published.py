@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import records, write_parquet
 from factdrift.verbalize.candidates import CANDIDATES, Kept, counted
 from factdrift.verbalize.language import read_language, words_of
 from factdrift.verbalize.sentences import judged
@@ -195,14 +195,10 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _table(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     wanted = ["triple", "verbalizations", "error"]
-    place = 0
-    with pq.ParquetFile(path) as file:
-        if missing := [name for name in wanted if name not in file.schema_arrow.names]:
-            raise InputError(f"{path}: no column {', '.join(missing)}, as triple_verbs has")
-        for batch in file.iter_batches(4096, columns=wanted):
-            for row in batch.to_pylist():
-                yield f"{path}, row {place}", row
-                place += 1
+    if missing := [name for name in wanted if name not in _columns(path)]:
+        raise InputError(f"{path}: no column {', '.join(missing)}, as triple_verbs has")
+    for place, row in enumerate(records(path, wanted)):
+        yield f"{path}, row {place}", row
 
 
 def _columns(path: Path) -> set[str]:

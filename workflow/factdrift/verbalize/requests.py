@@ -14,7 +14,7 @@ from factdrift.chat.requests import build_body
 from factdrift.chat.settings import Form
 from factdrift.chat.tables import REQUESTS
 from factdrift.core.tables import write_parquet
-from factdrift.verbalize.language import Language, Texts, read_language
+from factdrift.verbalize.language import Texts, read_language
 from factdrift.wikidata.text import printable
 
 ANSWER = {
@@ -30,13 +30,9 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 def write_requests(sample: Path, prompts: Path, chat: Form, output: Path, sentences: int = 10) -> int:
     """Writes REQUESTS for `sentences` sentences, one a triple in the sample's order; returns their number."""
-    languages: dict[str, Language] = {}
     rows = []
     for row in pq.read_table(sample).to_pylist():
-        code = row["language"]
-        if code not in languages:
-            languages[code] = read_language(prompts, code)
-        asked = messages(row, languages[code].texts, sentences, chat.structured)
+        asked = messages(row, read_language(prompts, row["language"]).texts, sentences, chat.structured)
         rows.append({"request": row["request"], "body": build_body(chat, asked, ANSWER, "sentences")})
     return write_parquet(pa.Table.from_pylist(rows, schema=REQUESTS), output)
 

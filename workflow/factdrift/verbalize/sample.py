@@ -119,13 +119,9 @@ def _name(
     if language == ENGLISH:
         db.register("given", supplied_labels(job.labels))
         of_properties = query.replace("id,", "-id,", 1).format(sql(job.properties))
-        tables = [
-            query.format(sql(job.entities)),
-            of_properties,
-        ]
+        tables = [query.format(sql(job.entities)), of_properties]
         supplied = "UNION ALL SELECT id, label, NULL FROM given ANTI JOIN found USING (id)"
     else:
-        of_properties = query.replace("id,", "-id,", 1).format(sql(job.properties))
         tables = [f"{query.format(sql(job.translations))} AND language = {sql(language)}"]
         supplied = ""
     db.execute(

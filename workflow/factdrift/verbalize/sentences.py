@@ -6,18 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import records, write_parquet
 from factdrift.verbalize.answers import UNUSED, parse, sentence_key
 from factdrift.verbalize.filters import REASONS, judge
 from factdrift.verbalize.language import Language, read_language
 from factdrift.wikidata.ids import property_id
+
+if TYPE_CHECKING:
+    from factdrift.verbalize.jobs import Sentences
 
 VERBALIZATIONS = pa.schema(
     [
@@ -61,9 +63,7 @@ dropped and that were left after it. `dropped` is null in the step `asked`."""
 _BATCH = 4096
 
 
-def write_sentences(
-    sample: Path, answers: Path, prompts: Path, output: Path, report: Path, text: Path, sentences: int = 10
-) -> Counter[str]:
+def write_sentences(job: Sentences) -> Counter[str]:
     """Writes VERBALIZATIONS, REPORT and the report for reading.
 
     Returns the number of sentences that were `asked` for, that are `kept`, and that each other step dropped.
@@ -75,7 +75,7 @@ def write_sentences(
 
     def batches() -> Iterator[pa.RecordBatch]:
         rows: list[dict[str, Any]] = []
-        for row in _judged(_pairs(sample, answers), prompts, sentences, counts):
+        for row in _judged(job, counts):
             rows.append(row)
             totals["kept"] += row["template"] is not None
             if len(rows) >= _BATCH:
@@ -83,10 +83,10 @@ def write_sentences(
                 rows = []
         yield pa.RecordBatch.from_pylist(rows, schema=VERBALIZATIONS)
 
-    write_parquet(pa.RecordBatchReader.from_batches(VERBALIZATIONS, batches()), output)
-    lines = _account(counts, sentences)
-    write_parquet(pa.Table.from_pylist(lines, schema=REPORT), report)
-    with atomic_path(text) as temporary:
+    write_parquet(pa.RecordBatchReader.from_batches(VERBALIZATIONS, batches()), job.output)
+    lines = _account(counts, job.number)
+    write_parquet(pa.Table.from_pylist(lines, schema=REPORT), job.report)
+    with atomic_path(job.text) as temporary:
         temporary.write_text(_readable(lines), encoding="utf-8")
     for line in lines:
         totals[line["step"]] += line["left"] if line["step"] == "asked" else line["dropped"]
@@ -112,46 +112,30 @@ def judged(
         )
 
 
-def _judged(
-    pairs: Iterator[tuple[dict[str, Any], dict[str, Any]]],
-    prompts: Path,
-    count: int,
-    counts: dict[tuple[str, int, str], Counter[str]],
-) -> Iterator[dict[str, Any]]:
+def _judged(job: Sentences, counts: dict[tuple[str, int, str], Counter[str]]) -> Iterator[dict[str, Any]]:
     """The rows of VERBALIZATIONS; adds the sentences that each step drops to `counts`."""
-    languages: dict[str, Language] = {}
-    for triple, answer in pairs:
-        code = triple["language"]
-        if code not in languages:
-            languages[code] = read_language(prompts, code)
+    for triple, answer in _pairs(job.sample, job.answers):
+        language = read_language(job.prompts, triple["language"])
         names = [triple["subject_label"], triple["object_label"]]
-        kind, sentences = parse(answer, names, count, languages[code])
-        dropped = counts.setdefault((code, triple["property"], triple["relation_label"]), Counter())
+        kind, sentences = parse(answer, names, job.number, language)
+        dropped = counts.setdefault((language.code, triple["property"], triple["relation_label"]), Counter())
         dropped["triples"] += 1
         row = {name: triple[name] for name in VERBALIZATIONS.names if name in triple}
         row |= {"model": answer["model"], "answer": kind}
         if kind in UNUSED:
-            dropped[kind] += count
+            dropped[kind] += job.number
             yield {**row, "position": None, "sentence": None, "template": None, "dropped_by": kind}
             continue
-        dropped["wrong_count"] += count - len(sentences)
-        for place, (sentence, template, reason) in enumerate(
-            judged(triple, sentences, languages[code]), start=1
-        ):
+        dropped["wrong_count"] += job.number - len(sentences)
+        for place, (sentence, template, reason) in enumerate(judged(triple, sentences, language), start=1):
             if reason is not None:
                 dropped[reason] += 1
-            yield {
-                **row,
-                "position": place,
-                "sentence": sentence,
-                "template": template,
-                "dropped_by": reason,
-            }
+            yield {**row, "position": place, "sentence": sentence, "template": template, "dropped_by": reason}
 
 
 def _pairs(sample: Path, answers: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yields each triple of the sample with its answer."""
-    for place, (triple, answer) in enumerate(zip_longest(_rows(sample), _rows(answers)), start=1):
+    for place, (triple, answer) in enumerate(zip_longest(records(sample), records(answers)), start=1):
         asked = triple["request"] if triple else None
         answered = answer["request"] if answer else None
         if asked != answered:
@@ -162,12 +146,6 @@ def _pairs(sample: Path, answers: Path) -> Iterator[tuple[dict[str, Any], dict[s
                 + f"; ask the requests of {sample} again, the store answers what it knows"
             )
         yield triple, answer
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(_BATCH):
-            yield from batch.to_pylist()
 
 
 def _account(counts: Mapping[tuple[str, int, str], Counter[str]], sentences: int) -> list[dict[str, Any]]:

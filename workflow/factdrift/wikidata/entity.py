@@ -108,11 +108,7 @@ class _Line(msgspec.Struct, gc=False):
         """The English aliases, then those for all languages, each text once."""
         if not isinstance(self.aliases, Aliases):
             return []
-        if not (self.aliases.en or self.aliases.mul):
-            return []
-        groups = (self.aliases.en, self.aliases.mul)
-        texts = (text for group in groups for text in (group.values() if isinstance(group, dict) else group))
-        return list(dict.fromkeys(value for text in texts if (value := term(text)) is not None))
+        return each_once(self.aliases.en, self.aliases.mul)
 
     @property
     def sites(self) -> dict[str, msgspec.Raw]:
@@ -220,6 +216,14 @@ def term(text: Text | None) -> str | None:
         return None
     value = one_line(text.value)
     return value if value.strip() else None
+
+
+def each_once(*groups: list[Text] | dict[str, Text]) -> list[str]:
+    """The aliases of several groups, each text once."""
+    if not any(groups):
+        return []
+    texts = (text for group in groups for text in (group.values() if isinstance(group, dict) else group))
+    return list(dict.fromkeys(value for text in texts if (value := term(text)) is not None))
 
 
 def _english(terms: Terms | list[Any]) -> str | None:

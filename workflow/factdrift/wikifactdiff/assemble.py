@@ -1,8 +1,8 @@
 """Writes one record for each update, with the public dataset's field names and our own.
 
-All of it is SQL over temporary tables: `triples` (that reach the dataset), `names` (labels of all entities
-that are named), `subjects` (of prompts), `shown` (literals as people write them), `templates`, and the two
-kinds of neighbour facts.
+All of it is SQL over temporary tables: `triples` (that reach the dataset), `facts` (of both kinds of
+neighbours), `names` (labels of all entities that are named), `subjects` (of prompts), `shown` (literals as
+people write them), `templates`, and each kind of neighbour facts by group.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ _COMMON_ARTICLE = "CASE WHEN count(DISTINCT coalesce(u.article, '')) = 1 THEN an
 """SQL: the article of a group's objects where all have the same one: the prompt must fit each of them."""
 
 ORDER = "subject_popularity DESC NULLS LAST, subject_number, relation_number"
+
+_PITS = """SELECT new_pit AS pit FROM triples WHERE datatype = 'quantity'
+    UNION ALL SELECT pit FROM facts WHERE datatype = 'quantity'"""
+"""SQL: the points in time of measurements."""
 
 _MACROS = """
     CREATE TEMP MACRO entity_id(number) AS CASE WHEN number > 0 THEN 'Q' || number ELSE 'P' || -number END;
@@ -61,12 +65,14 @@ def assemble(job: Assemble) -> int:
     style = Style(*(chosen[name] == value for name, value in _STYLES.items()))
     with database(job.memory_mb, job.threads) as db:
         db.execute(_MACROS)
+        facts = sql([job.neighbors, job.random_neighbors])
         db.execute(
-            f"CREATE TEMP TABLE triples AS SELECT * FROM read_parquet({sql(job.updates)}) "
-            "WHERE dropped_by IS NULL"
+            f"""CREATE TEMP TABLE triples AS
+            SELECT * FROM read_parquet({sql(job.updates)}) WHERE dropped_by IS NULL;
+            CREATE TEMP VIEW facts AS SELECT * FROM read_parquet({facts})"""
         )
         _create_names(db, job)
-        create_wording(db, job.templates, "SELECT id, label, classes FROM names", _pits(job), style)
+        create_wording(db, job.templates, "SELECT id, label, classes FROM names", _PITS, style)
         _create_words(db, job)
         if not job.may_be_empty and not db.sql("SELECT 1 FROM triples LIMIT 1").fetchall():
             raise InputError(
@@ -93,24 +99,22 @@ def _create_names(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
 
     Properties are negative.
     """
-    facts = sql([job.neighbors, job.random_neighbors])
     db.execute(
-        f"""CREATE TEMP TABLE named AS
+        """CREATE TEMP TABLE named AS
         SELECT subject AS id FROM triples UNION SELECT object FROM triples WHERE object IS NOT NULL
         UNION SELECT -property FROM triples
-        UNION SELECT unnest([neighbor, -relation]) FROM read_parquet({facts})
-        UNION SELECT object FROM read_parquet({facts}) WHERE object IS NOT NULL"""
+        UNION SELECT unnest([neighbor, -relation]) FROM facts
+        UNION SELECT object FROM facts WHERE object IS NOT NULL"""
     )
-    sides = []
-    for entities, properties in (
-        (job.new_entities, job.new_properties),
-        (job.old_entities, job.old_properties),
-    ):
-        sides.append(
-            f"""(SELECT id, label, description, classes FROM read_parquet({sql(entities)})
+    sides = [
+        f"""(SELECT id, label, description, classes FROM read_parquet({sql(entities)})
                 WHERE id IN (SELECT id FROM named)
             UNION ALL SELECT -id, label, description, NULL FROM read_parquet({sql(properties)}))"""
+        for entities, properties in (
+            (job.new_entities, job.new_properties),
+            (job.old_entities, job.old_properties),
         )
+    ]
     db.register("supplied", supplied_labels(job.labels))
     db.execute(
         f"""CREATE TEMP TABLE names AS
@@ -133,26 +137,18 @@ def _prompted(objects: str, unique_names: bool) -> str:
         THEN s.label || ' (' || s.description || ')' ELSE s.label END"""
 
 
-def _pits(job: Assemble) -> str:
-    """SQL: the points in time (`pit`) of measurements."""
-    facts = sql([job.neighbors, job.random_neighbors])
-    return f"""SELECT new_pit AS pit FROM triples WHERE datatype = 'quantity'
-        UNION ALL SELECT pit FROM read_parquet({facts}) WHERE datatype = 'quantity'"""
-
-
 def _create_words(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
     """TEMP TABLEs shown, literals as people write them, and subjects, with their use in a sentence."""
     db.execute(
         f"""CREATE TEMP TABLE shown AS
         SELECT datatype, json, label, short, raw FROM read_parquet({sql(job.literals)})"""
     )
-    facts = sql([job.neighbors, job.random_neighbors])
     db.execute(
-        f"""CREATE TEMP TABLE subjects AS
+        """CREATE TEMP TABLE subjects AS
         SELECT id, label, description, count(*) OVER (PARTITION BY label) > 1 AS ambiguous,
-            {{'article': article, 'plural': coalesce(plural, false)}} AS used
+            {'article': article, 'plural': coalesce(plural, false)} AS used
         FROM names LEFT JOIN usages USING (id) SEMI JOIN (
-            SELECT subject AS id FROM triples UNION SELECT neighbor FROM read_parquet({facts})
+            SELECT subject AS id FROM triples UNION SELECT neighbor FROM facts
         ) USING (id)"""
     )
 
@@ -170,10 +166,9 @@ def _check_labels(db: duckdb.DuckDBPyConnection) -> None:
 
 
 def _check_words(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
-    facts = sql([job.neighbors, job.random_neighbors])
     missing = db.sql(
-        f"""SELECT DISTINCT property FROM (
-            SELECT property FROM triples UNION SELECT relation FROM read_parquet({facts})
+        """SELECT DISTINCT property FROM (
+            SELECT property FROM triples UNION SELECT relation FROM facts
         ) WHERE property NOT IN (SELECT property FROM templates) ORDER BY property"""
     ).fetchall()
     if missing:
@@ -182,7 +177,7 @@ def _check_words(db: duckdb.DuckDBPyConnection, job: Assemble) -> None:
     literal = db.sql(
         f"""SELECT datatype, key FROM (
             SELECT datatype, key, {_JSON} AS json FROM triples WHERE object IS NULL
-            UNION SELECT datatype, key, json FROM read_parquet({facts}) WHERE object IS NULL
+            UNION SELECT datatype, key, json FROM facts WHERE object IS NULL
         ) ANTI JOIN shown USING (datatype, json) ORDER BY ALL LIMIT 1"""
     ).fetchall()
     if literal:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.owned import atomic_path
 from factdrift.core.progress import tracked
+from factdrift.core.tables import records
 
 Record = dict[str, Any]
 
@@ -24,22 +24,15 @@ FIELDS = (
     "is_replace",
     "subject_popularity",
 )
-_BATCH = 1000
 
 
 def export(dataset: Path, output: Path) -> int:
     """Writes one line an update, in the order of the table; returns their number."""
     rows: int = pq.read_metadata(dataset).num_rows
     with atomic_path(output) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for record in tracked(_records(dataset), "export", rows, "updates"):
+        for record in tracked(records(dataset), "export", rows, "updates"):
             file.write(json.dumps(public_record(record), ensure_ascii=False) + "\n")
     return rows
-
-
-def _records(dataset: Path) -> Iterator[Record]:
-    with pq.ParquetFile(dataset) as file:
-        for batch in file.iter_batches(_BATCH):
-            yield from batch.to_pylist()
 
 
 def public_record(record: Record) -> Record:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from factdrift.core.tables import database, sql, write_query
+
+if TYPE_CHECKING:
+    from factdrift.wikifactdiff.jobs import Funnel
 
 STAGES = (
     "preprocess_old",
@@ -22,25 +24,22 @@ rules; labels; the step that dropped a triple or its group, or `kept`; scenarios
 `undersampled` or `other_scenario`."""
 
 
-def write_funnel(
-    report: Path, updates: Sequence[Path], untouched: Sequence[Path], replacements: Path, output: Path
-) -> int:
+def write_funnel(job: Funnel) -> int:
     """Writes `stage`, `relation`, `reason`, `triples` (statements in the first two stages).
 
-    `report`: the preprocessing report. `untouched`: counts of the triples that are not in `updates`.
-    `replacements`: the groups of WFD_repl. A build without updates has a funnel too.
+    A build without updates has a funnel too.
     """
     kept = "FROM updates WHERE dropped_by IS NULL"
     with database() as db:
         db.execute(
             f"""CREATE TEMP VIEW updates AS
             SELECT subject, property, change, rule, label, dropped_by, scenario, 1 AS triples
-            FROM read_parquet({sql(updates)})
-            UNION ALL BY NAME SELECT *, 'F0' AS change FROM read_parquet({sql(untouched)})"""
+            FROM read_parquet({sql(job.updates)})
+            UNION ALL BY NAME SELECT *, 'F0' AS change FROM read_parquet({sql(job.untouched)})"""
         )
         parts = [
             f"SELECT 'preprocess_' || dump AS stage, property, filter AS reason, statements AS triples "
-            f"FROM read_parquet({sql(report)})"
+            f"FROM read_parquet({sql(job.report)})"
         ]
         for stage, reason, source in (
             ("difference", "change", "FROM updates"),
@@ -51,7 +50,7 @@ def write_funnel(
             (
                 "wfd_repl",
                 f"""CASE WHEN (subject, property) IN (
-                    SELECT (subject, property) FROM read_parquet({sql(replacements)})) THEN 'kept'
+                    SELECT (subject, property) FROM read_parquet({sql(job.groups)})) THEN 'kept'
                     WHEN scenario = 'ReplaceObject' THEN 'undersampled' ELSE 'other_scenario' END""",
                 kept,
             ),
@@ -65,5 +64,5 @@ def write_funnel(
             f"""SELECT stage, 'P' || property AS relation, reason, triples::BIGINT AS triples
             FROM ({" UNION ALL ".join(parts)})
             ORDER BY list_position({sql(STAGES)}, stage), property, reason""",
-            output,
+            job.output,
         )

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from factdrift.core.errors import InputError
 from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Role
+from factdrift.core.switches import Variant
 
 Buckets = Annotated[Paths, "all buckets"]
 Groups = Annotated[Path, "what `select` wrote"]
@@ -81,7 +82,7 @@ class Assemble(Job, command="wikifactdiff assemble", beside="words"):
     may_be_empty: Annotated[bool, "no update at all is no error", Role("resources")] = False
     memory_mb: Annotated[int, "for the tables"] = 3000
     threads: int = 1
-    variant: Annotated[Literal["paper", "reference", "revised"], Key("variant")]
+    variant: Annotated[Variant, Key("variant")]
     subject_names: Annotated[Literal["variant", "label", "unique"], Key("subject_names")]
     grammar: Annotated[Literal["variant", "fitted", "plain"], Key("grammar")]
     measurements: Annotated[Literal["variant", "plain", "dated"], Key("measurements")]
@@ -120,7 +121,7 @@ class Funnel(Job, command="wikifactdiff funnel"):
     def run(self) -> None:
         from factdrift.wikifactdiff.funnel import write_funnel
 
-        write_funnel(self.report, self.updates, self.untouched, self.groups, self.output)
+        write_funnel(self)
 
 
 class Export(Job, command="wikifactdiff export"):

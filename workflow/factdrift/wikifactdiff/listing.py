@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import re
 from collections.abc import Iterator, Sequence
@@ -48,22 +49,29 @@ def search(dataset: Path, wanted: Wanted, limit: int | None) -> tuple[list[Recor
 
     Raises InputError if the file does not exist or is no dataset.
     """
+    with opened(dataset) as db:
+        query = f"""FROM (SELECT *, row_number() OVER () AS place FROM read_parquet({sql(dataset)}))
+            WHERE {" AND ".join(_conditions(wanted)) or "true"}"""
+        (number,) = db.sql(f"SELECT count(*) {query}").fetchall()[0]
+        found = db.sql(
+            f"""SELECT subject, relation, objects, scenario {query}
+            ORDER BY place {"" if limit is None else f"LIMIT {int(limit)}"}"""
+        )
+        return found.to_arrow_table().to_pylist(), int(number)
+
+
+@contextlib.contextmanager
+def opened(dataset: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database to query a dataset with. Raises InputError if the file is missing, or is no dataset."""
     if not dataset.is_file():
         raise InputError(f"{dataset}: no such file; build it with `snakemake --cores all {dataset}`")
     with database() as db:
-        query = f"""FROM (SELECT *, row_number() OVER () AS place FROM read_parquet({sql(dataset)}))
-            WHERE {" AND ".join(_conditions(wanted)) or "true"}"""
         try:
-            (number,) = db.sql(f"SELECT count(*) {query}").fetchall()[0]
-            found = db.sql(
-                f"""SELECT subject, relation, objects, scenario {query}
-                ORDER BY place {"" if limit is None else f"LIMIT {int(limit)}"}"""
-            )
+            yield db
         except duckdb.Error as error:
             raise InputError(
                 f"{dataset}: is no dataset; name wikifactdiff.parquet or wfd_repl.parquet"
             ) from error
-        return found.to_arrow_table().to_pylist(), int(number)
 
 
 def _conditions(wanted: Wanted) -> Iterator[str]:

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-import duckdb
-
 from factdrift.core.errors import InputError
 from factdrift.core.screen import styled
-from factdrift.core.tables import database, sql
+from factdrift.core.tables import sql
 from factdrift.wikidata.links import is_made_up, page, revision_page
 from factdrift.wikidata.text import printable
+from factdrift.wikifactdiff.listing import opened
 
 Record = dict[str, Any]
 
@@ -25,17 +24,9 @@ def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -
 
     Raises InputError if the file does not exist or is no dataset, or has no such subject or relation.
     """
-    if not dataset.is_file():
-        raise InputError(f"{dataset}: no such file; build it with `snakemake --cores all {dataset}`")
-    with database() as db:
+    with opened(dataset) as db:
         rows = f"FROM read_parquet({sql(dataset)}) WHERE subject.id = {sql(subject)}"
-        try:
-            names = db.sql(f"SELECT DISTINCT relation.id {rows} ORDER BY 1").fetchall()
-        except duckdb.Error as error:
-            raise InputError(
-                f"{dataset}: is no dataset; name wikifactdiff.parquet or wfd_repl.parquet"
-            ) from error
-        known = [name for (name,) in names]
+        known = [name for (name,) in db.sql(f"SELECT DISTINCT relation.id {rows} ORDER BY 1").fetchall()]
         if not known:
             raise InputError(f"{dataset}: no update of {subject}; --subject takes an id such as Q30")
         if relation is not None and relation not in known:

@@ -10,9 +10,9 @@ import duckdb
 
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import database, sql
+from factdrift.updates.after_rules import SCENARIOS
 from factdrift.wikifactdiff.replacements import replacement_rows
 
-SCENARIOS = ("ReplaceObject", "Archive", "AddObject", "AddRelation", "AddEntity", "Other")
 DECISIONS = ("new", "obsolete", "static")
 SPLITS = ("train", "test")
 

@@ -18,29 +18,26 @@ with its form as a subject (`die Niederlande`).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 
 from factdrift.core.errors import InputError
 from factdrift.core.paths import NAMES
-from factdrift.core.tables import rows_of
+from factdrift.core.tables import rows_of, table_of
 from factdrift.wikidata.ids import entity_number
 
 COLUMNS = ("language", "match", "text", "article", "number", "note")
 MATCHES = ("name", "class", "end", "start", "part")
 
-_PATTERNS = {
-    "end": r"\S.* (?:{})",
-    "start": r"(?:{})(?: .*)?",
-    "part": r"(?:.* )?(?:{})(?: .*)?",
-}
+_PATTERNS = {"end": r"\S.* (?:{})", "start": r"(?:{})(?: .*)?", "part": r"(?:.* )?(?:{})(?: .*)?"}
 _BATCH = 65_536
+_USAGES = pa.schema([("id", pa.int32()), ("article", pa.string()), ("plural", pa.bool_())])
 
 
 class Usage(NamedTuple):
@@ -128,27 +125,11 @@ def create_usages(db: duckdb.DuckDBPyConnection, named: str, names: Names | None
     db.execute("CREATE OR REPLACE TEMP TABLE usages (id INTEGER, article VARCHAR, plural BOOLEAN)")
     if not names:
         return
-    found: list[tuple[int, str, bool]] = []
-    for batch in db.sql(f"SELECT id, label, classes FROM ({named}) WHERE label IS NOT NULL").to_arrow_reader(
-        _BATCH
-    ):
-        columns: Sequence[list[object]] = [
-            batch.column(name).to_pylist() for name in ("id", "label", "classes")
-        ]
-        for item, label, classes in zip(*columns, strict=True):
-            usage = names.usage(str(label), classes)
-            if usage != PLAIN:
-                found.append((int(str(item)), *usage))
-    ids, articles, plurals = (list(column) for column in zip(*found, strict=True)) if found else ([], [], [])
-    db.register(
-        "usages_found",
-        pa.table(
-            {
-                "id": pa.array(ids, pa.int32()),
-                "article": pa.array(articles, pa.string()),
-                "plural": pa.array(plurals, pa.bool_()),
-            }
-        ),
-    )
+    query = db.execute(f"SELECT id, label, classes FROM ({named}) WHERE label IS NOT NULL")
+    found: list[tuple[Any, ...]] = []
+    while rows := query.fetchmany(_BATCH):
+        used = ((item, names.usage(label, classes)) for item, label, classes in rows)
+        found += [(item, *usage) for item, usage in used if usage != PLAIN]
+    db.register("usages_found", table_of(found, _USAGES))
     db.execute("INSERT INTO usages SELECT * FROM usages_found")
     db.unregister("usages_found")

@@ -31,3 +31,9 @@ def problem(template: str, generic: bool = False) -> str | None:
     if re.search(r"[^\s(\"“‘]\{", template) or re.search(r"\}[^\s'’,;:.)\"”!?]", template):
         return "a word is glued to a blank"
     return None
+
+
+def before_blank(cloze: str) -> str | None:
+    """The text of a cloze before its blank; None if text follows the blank."""
+    before, blank, after = cloze.rpartition(BLANK)
+    return before.rstrip() if blank and before.strip() and not after.strip(" .") else None

@@ -12,11 +12,9 @@ import msgspec
 
 from factdrift.core.errors import InputError
 from factdrift.evaluation.ability.record import Ability
-from factdrift.evaluation.methods.interface import Edited
-from factdrift.evaluation.questions.probes import Update
+from factdrift.evaluation.ability.settings import AbilitySettings
+from factdrift.evaluation.ability.tasks import run_tasks
 from factdrift.evaluation.questions.updates import draw
-from factdrift.evaluation.settings import AbilitySettings
-from factdrift.evaluation.tools.tasks import run_tasks
 from factdrift.models.deltas import Deltas
 from factdrift.models.loaded import Loaded
 from factdrift.models.perplexity import perplexity, pieces
@@ -30,7 +28,7 @@ SEEDS = 2**32
 
 
 def measured(ability: Ability, loaded: Loaded, budget: int, deltas: Deltas, owner: int) -> dict[str, Any]:
-    """The columns `perplexity` and `tasks` of RUN_EDITS for a model with edit `owner` of `deltas` in place.
+    """The columns `perplexity` and `tasks` of STATES for a model with edit `owner` of `deltas` in place.
 
     The unedited model if `deltas` is empty.
     """
@@ -41,26 +39,6 @@ def measured(ability: Ability, loaded: Loaded, budget: int, deltas: Deltas, owne
         results = run_tasks(loaded, ability.tasks, ability.limit, deltas, owner)
         found["tasks"] = json.dumps(results, sort_keys=True)
     return found
-
-
-def of_edits(
-    ability: Ability, loaded: Loaded, budget: int, updates: Sequence[Update], made: Edited, alone: bool
-) -> dict[int, dict[str, Any]]:
-    """`measured` for edits that did not fail, by their index in `updates`.
-
-    `alone`: edits are independent, and those of `ability.edits` are measured one by one; else all are in
-    place together and have the same values. Nothing for methods that only put a text before a prompt: the
-    model is the unedited one.
-    """
-    if made.contexts is not None and not made.deltas:
-        return {}
-    lasting = [place for place in range(len(updates)) if place not in made.failed]
-    chosen = [place for place in lasting if updates[place].edit.id in ability.edits] if alone else lasting[:1]
-    found: dict[int, dict[str, Any]] = {}
-    for place in chosen:
-        owner = made.owner[place] if made.owner else place
-        found[place] = measured(ability, loaded, budget, made.deltas, owner)
-    return found if alone else dict.fromkeys(lasting, found[lasting[0]])
 
 
 def make_ability(

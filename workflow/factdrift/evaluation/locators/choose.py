@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ def write_examples(examples: Path, limit: int, seed: int, folder: Path, output: 
     sentence of the drawn facts and chains, if the table says so. Returns the number of sentences of each
     subtask.
     """
-    chosen: dict[str, list[dict[str, Any]]] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     schemas: dict[str, pa.Schema] = {}
     for name in SUBTASKS:
         path = examples / f"klob_{name}.parquet"
@@ -32,22 +34,20 @@ def write_examples(examples: Path, limit: int, seed: int, folder: Path, output: 
         table = pq.read_table(path)
         if lacking := set(SUBTASK.names) - set(table.column_names):
             raise InputError(f"{path}: no table of KLoB examples; it lacks {', '.join(sorted(lacking))}")
-        rows, schemas[name] = table.to_pylist(), table.schema
-        if name == "u":
-            known = {
-                one["sentence_id"] for part in chosen.values() for row in part for one in row["sentences"]
-            }
-            sources = {one["source_sentence_id"] for row in rows for one in row["sentences"]}
-            if sources - {None}:
-                rows = [row for row in rows if row["sentences"][0]["source_sentence_id"] in known]
-        chosen[name] = drawn(rows, "example_id", limit, seed)
-        write_parquet(pa.Table.from_pylist(chosen[name], schema=schemas[name]), folder / path.name)
-    found = {name: list(_sentences(rows, name)) for name, rows in chosen.items()}
-    texts = {row["sentence"]: row for name in ("c", "r") for row in found[name]}
+        rows[name], schemas[name] = table.to_pylist(), table.schema
+    chosen = {name: drawn(rows[name], "example_id", limit, seed) for name in "cr"}
+    sources = [row["sentences"][0]["source_sentence_id"] for row in rows["u"]]
+    if any(sources):
+        known = {one["sentence_id"] for part in chosen.values() for row in part for one in row["sentences"]}
+        rows["u"] = [row for row, source in zip(rows["u"], sources, strict=True) if source in known]
+    chosen["u"] = drawn(rows["u"], "example_id", limit, seed)
+    found = {name: list(_sentences(part, name)) for name, part in chosen.items()}
+    texts = {row["sentence"]: row for name in "cr" for row in found[name]}
     for row, example in zip(found["u"], chosen["u"], strict=True):
         row |= _same_words(row["text"], texts.get(example["sentences"][0]["source_sentence_id"]))
-    rows = [row for name in SUBTASKS for row in found[name]]
-    write_parquet(pa.Table.from_pylist(rows, schema=SENTENCES), output)
+    for name, part in chosen.items():
+        write_parquet(pa.Table.from_pylist(part, schema=schemas[name]), folder / f"klob_{name}.parquet")
+    write_parquet(pa.Table.from_pylist([*chain(*found.values())], schema=SENTENCES), output)
     return {name: len(part) for name, part in found.items()}
 
 
@@ -68,40 +68,36 @@ def _sentences(rows: Sequence[Mapping[str, Any]], subtask: str) -> Iterator[dict
             for key, name in (("s", "s_label"), ("p1", "p1_name"), ("o1", "o1_label"))
         )
         for one in example["sentences"]:
-            span = subject_characters(one["text"], example["s_label"] or "") or (None, None)
-            yield {
-                "sentence": one["sentence_id"],
-                "subtask": subtask,
+            yield _sentence(
+                one["sentence_id"],
+                subtask,
                 # A chain says something else than its single sentences.
-                "group": f"{example['example_id']}|{one['role']}",
-                "fact": one["sentence_id"] if subtask == "u" else fact,
-                "text": one["text"],
-                "start": span[0],
-                "end": span[1],
-                "answer": one["target_label"],
-            }
+                group=f"{example['example_id']}|{one['role']}",
+                fact=one["sentence_id"] if subtask == "u" else fact,
+                text=one["text"],
+                subject=example["s_label"],
+                answer=one["target_label"],
+            )
+
+
+def _sentence(name: str, subtask: str, *, subject: str | None, **columns: str | None) -> dict[str, Any]:
+    """A row of SENTENCES; `columns`: the other ones, but the characters of the subject."""
+    start, end = subject_characters(columns["text"] or "", subject or "") or (None, None)
+    return {"sentence": name, "subtask": subtask, "start": start, "end": end, **columns}
 
 
 def _same_words(text: str, source: Mapping[str, Any] | None) -> dict[str, Any]:
     """The characters of the words that are in the places of the source's subject; nulls without one."""
-    if source is None or source["start"] is None:
-        return {"start": None, "end": None}
-    words, own = _words(source["text"]), _words(text)
-    inside = [
-        place
-        for place, (first, behind) in enumerate(words)
-        if first < source["end"] and behind > source["start"] and place < len(own)
-    ]
-    return {"start": own[inside[0]][0], "end": own[inside[-1]][1]} if inside else {"start": None, "end": None}
-
-
-def _words(text: str) -> list[tuple[int, int]]:
-    found, place = [], 0
-    for word in text.split():
-        first = text.index(word, place)
-        place = first + len(word)
-        found.append((first, place))
-    return found
+    inside: list[tuple[int, int]] = []
+    if source is not None and source["start"] is not None:
+        words, own = ([word.span() for word in re.finditer(r"\S+", each)] for each in (source["text"], text))
+        # A random sentence may have fewer words than its source.
+        inside = [
+            mine
+            for (first, behind), mine in zip(words, own, strict=False)
+            if first < source["end"] and behind > source["start"]
+        ]
+    return {"start": inside[0][0], "end": inside[-1][1]} if inside else {"start": None, "end": None}
 
 
 def write_edit_facts(edits: Path, limit: int, seed: int, out_edits: Path, output: Path) -> int:
@@ -117,20 +113,17 @@ def write_edit_facts(edits: Path, limit: int, seed: int, out_edits: Path, output
     # No long continuations: they cost most, and nothing here is about fluency.
     rows = [row | {"fluency": False} for row in rows]
     write_parquet(pa.Table.from_pylist(rows, schema=table.schema), out_edits)
-    sentences = []
-    for row in rows:
-        span = subject_characters(row["prompt"], row["subject_label"]) or (None, None)
-        sentences.append(
-            {
-                "sentence": row["edit"],
-                "subtask": "edits",
-                "group": row["edit"],
-                "fact": row["edit"],
-                "text": row["prompt"],
-                "start": span[0],
-                "end": span[1],
-                "answer": row["obsolete"],
-            }
+    sentences = [
+        _sentence(
+            row["edit"],
+            "edits",
+            group=row["edit"],
+            fact=row["edit"],
+            text=row["prompt"],
+            subject=row["subject_label"],
+            answer=row["obsolete"],
         )
+        for row in rows
+    ]
     write_parquet(pa.Table.from_pylist(sentences, schema=SENTENCES), output)
     return len(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,27 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path, claim
 from factdrift.core.tables import write_parquet
 from factdrift.evaluation.locators.prompts import read_sentences
-from factdrift.evaluation.locators.schemas import KNOWN, LOCATED
 from factdrift.models.names import split_name
+
+LOCATED = pa.schema(
+    [
+        *((name, pa.string()) for name in ("sentence", "subtask", "reason")),
+        ("target", pa.int32()),
+        ("target_text", pa.string()),
+        ("probability", pa.float64()),
+        ("known", pa.bool_()),
+        *((name, pa.float64()) for name in ("mean", "sd")),
+        ("layers", pa.list_(pa.float64())),
+        ("top", pa.list_(pa.int32())),
+    ]
+)
+"""One row for each sentence. `reason`: why it is not scored (docs/models.md); other columns are then null.
+`target`: the token whose probability is explained, with its `probability`; `known`: it is the likeliest one
+(null in KLoB-u, where it is chosen so). `mean`, `sd`: of all units' scores; NaN if one is not finite.
+`layers`: sums of the scores over the units of each block. `top`: the best units, the best first."""
+
+KNOWN = pa.schema([field for field in LOCATED if field.name not in ("mean", "sd", "top")])
+"""The columns of LOCATED that are no part of the scores, one row for each sentence, in their order."""
 
 _BATCH = 1024
 """Rows that are read at a time."""
@@ -26,8 +45,7 @@ def write_skipped(locator: str, model: str, reason: str, output: Path, out_about
     """Writes in the place of a shard's scores why there are none; returns a line that says so."""
     name, _ = split_name(model)
     write_parquet(LOCATED.empty_table(), output)
-    with atomic_path(out_about) as path:
-        path.write_text(json.dumps({"name": locator, "model": name, "skipped": reason}, indent=1) + "\n")
+    _write_json(out_about, {"name": locator, "model": name, "skipped": reason})
     return f"{locator} on {name}: skipped: {reason}"
 
 
@@ -46,51 +64,51 @@ def gather(sentences: Path, shards: Sequence[Path], about: Sequence[Path], folde
     is not ours.
     """
     claim(folder, ("scores.json", "sentences.txt", "units.npy", "mean.npy", "sd.npy", "known.parquet"))
-    first = json.loads(about[0].read_text(encoding="utf-8"))
-    if "skipped" in first:
-        for name, shape in (("units", (0, 0)), ("mean", (0,)), ("sd", (0,))):
-            with atomic_path(folder / f"{name}.npy") as path, path.open("wb") as file:
-                np.save(file, np.zeros(shape, np.int32 if name == "units" else np.float64))
-        (folder / "sentences.txt").write_text("")
-        write_parquet(KNOWN.empty_table(), folder / "known.parquet")
-        with atomic_path(folder / "scores.json") as path:
-            path.write_text(json.dumps(first, indent=1) + "\n", encoding="utf-8")
-        return 0
-    order = {row["sentence"]: place for place, row in enumerate(read_sentences(sentences))}
-    kinds = read_about(about)
-    width = next((len(top) for batch in _batches(shards) for top in batch["top"].to_pylist() if top), 0)
-    seen = np.zeros(len(order), bool)
-    rows: list[dict[str, Any] | None] = [None] * len(order)
-    mean, sd = np.full(len(order), np.nan), np.full(len(order), np.nan)
-    with atomic_path(folder / "units.npy") as path:
-        # Mapped into memory: K units of each sentence may be more than the memory holds.
-        units: Any = np.lib.format.open_memmap(path, "w+", np.int32, shape=(len(order), width))
-        for batch in _batches(shards):
-            tops = batch["top"].to_pylist()
-            for row, top in zip(batch.select(KNOWN.names).to_pylist(), tops, strict=True):
-                place = order.get(row["sentence"])
-                if place is None or seen[place]:
-                    raise InputError(f"{folder}: the shards name {row['sentence']} twice, or it is unknown")
-                seen[place], rows[place] = True, row
-                units[place] = top if top else np.arange(width)
-            places = [order[name] for name in batch["sentence"].to_pylist()]
-            for values, name in ((mean, "mean"), (sd, "sd")):
-                values[places] = batch[name].to_numpy(zero_copy_only=False)
-        units.flush()
-        del units
-    if not seen.all():
-        missing = next(name for name, place in order.items() if not seen[place])
-        raise InputError(f"{folder}: {(~seen).sum():,} sentences are in no shard, the first is {missing}")
-    for name, values in (("mean", mean), ("sd", sd)):
+    if skipped(about[0]):
+        described, order = json.loads(about[0].read_text(encoding="utf-8")), []
+    else:
+        described = {**read_about(about), "sign": "as_given"}
+        order = [row["sentence"] for row in read_sentences(sentences)]
+    columns = [name for name in LOCATED.names if name != "top"]
+    rows = pa.concat_tables(pq.read_table(path, columns=columns) for path in shards)
+    known = _in_order(rows, order, folder)
+    for name in ("mean", "sd"):
         with atomic_path(folder / f"{name}.npy") as path, path.open("wb") as file:
-            np.save(file, values)
+            np.save(file, known[name].to_numpy())
+    _write_units(shards, {name: place for place, name in enumerate(order)}, folder / "units.npy")
     with atomic_path(folder / "sentences.txt") as path:
         path.write_text("".join(f"{name}\n" for name in order), encoding="utf-8")
-    write_parquet(pa.Table.from_pylist(rows, schema=KNOWN), folder / "known.parquet")
-    named = {**kinds, "sign": "as_given"}
-    with atomic_path(folder / "scores.json") as path:
-        path.write_text(json.dumps(named, indent=1) + "\n", encoding="utf-8")
+    write_parquet(known.select(KNOWN.names).cast(KNOWN), folder / "known.parquet")
+    _write_json(folder / "scores.json", described)
     return len(order)
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    with atomic_path(path) as partial:
+        partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _in_order(rows: pa.Table, order: Sequence[str], folder: Path) -> pa.Table:
+    """The shards' rows in the order of the sentences; raises InputError unless each has one row."""
+    names = rows["sentence"].to_pylist()
+    places = {name: place for place, name in enumerate(names)}
+    unknown = places.keys() - set(order)
+    if strange := [name for place, name in enumerate(names) if name in unknown or places[name] != place]:
+        raise InputError(f"{folder}: the shards name {strange[0]} twice, or it is unknown")
+    if missing := [name for name in order if name not in places]:
+        raise InputError(f"{folder}: {len(missing):,} sentences are in no shard, the first is {missing[0]}")
+    return rows.take(pa.array([places[name] for name in order], pa.int64()))
+
+
+def _write_units(shards: Sequence[Path], order: Mapping[str, int], output: Path) -> None:
+    """Writes the best units of all sentences; mapped into memory, which may hold fewer than all of them."""
+    width = next((len(top) for _, top in _tops(shards) if top), 0)
+    with atomic_path(output) as path:
+        units: Any = np.lib.format.open_memmap(path, "w+", np.int32, shape=(len(order), width))
+        for name, top in _tops(shards):
+            units[order[name]] = top or np.arange(width)
+        units.flush()
+        del units
 
 
 _PER_JOB = ("batches", "device", "threads")
@@ -102,10 +120,9 @@ def read_about(paths: Sequence[Path]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in paths:
         given = json.loads(path.read_text(encoding="utf-8"))
-        mine = {key: value for key, value in given.items() if key not in _PER_JOB}
-        for key, value in mine.items():
+        for key, value in given.items():
             # A shard without sentences does not know its units.
-            if found.setdefault(key, value) != value:
+            if key not in _PER_JOB and found.setdefault(key, value) != value:
                 raise InputError(
                     f"{path}: {key} is {value!r}, and {found[key]!r} in another shard; run all shards with "
                     "the same model and settings"
@@ -115,7 +132,9 @@ def read_about(paths: Sequence[Path]) -> dict[str, Any]:
     return found
 
 
-def _batches(shards: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+def _tops(shards: Sequence[Path]) -> Iterator[tuple[str, list[int] | None]]:
+    """Each sentence with its best units; None for one that is not scored."""
     for path in shards:
         with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(_BATCH)
+            for batch in file.iter_batches(_BATCH, columns=["sentence", "top"]):
+                yield from zip(batch["sentence"].to_pylist(), batch["top"].to_pylist(), strict=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from factdrift.klob.scoring.selection import best_units
 from factdrift.models.hooks import hooked_before
 from factdrift.models.padding import padded
 
@@ -37,10 +39,33 @@ Locator = Callable[["Loaded", Sequence["Sentence"], Sequence[int], Context], Ten
 The batch holds the other wordings of each sentence, too."""
 
 
-def clean_logits(loaded: Loaded, sentences: Sequence[Sentence]) -> Tensor:
-    """[sentences, vocabulary]: the logits after each sentence."""
-    with torch.no_grad():
-        return last_logits(loaded, sentences)
+class Found(NamedTuple):
+    """What is kept of the scores of S sentences; of one with a score that is not finite moments are NaN."""
+
+    granularity: str
+    units: int
+    """The number of units that have scores."""
+    top: NDArray[np.int32]
+    """[S, K] units, the best first; of units with equal scores the lower number first."""
+    mean: NDArray[np.float64]
+    """[S] of all units' scores."""
+    sd: NDArray[np.float64]
+    """[S], divided by the number of units."""
+    layers: NDArray[np.float64] | None
+    """[S, blocks] sums of the scores of each block's units; None if units are not numbered by block."""
+
+
+def of_scores(scores: NDArray[np.floating], granularity: str, layers: int, most: int) -> Found:
+    """Of scores [S, units] the `most` best units, the moments, and the sums over each of `layers` blocks."""
+    number, units = scores.shape
+    top = np.tile(np.arange(most, dtype=np.int32), (number, 1))
+    mean, sd = np.full(number, np.nan), np.full(number, np.nan)
+    wide = scores.astype(np.float64)
+    for row in np.flatnonzero(np.isfinite(scores).all(1)):
+        top[row] = best_units(scores[row], most)
+        mean[row], sd[row] = wide[row].mean(), wide[row].std()
+    sums = None if units % layers else wide.reshape(number, layers, -1).sum(2)
+    return Found(granularity, units, top, mean, sd, sums)
 
 
 def last_logits(loaded: Loaded, sentences: Sequence[Sentence], repeat: int = 1) -> Tensor:
@@ -53,19 +78,13 @@ def last_logits(loaded: Loaded, sentences: Sequence[Sentence], repeat: int = 1) 
     each = torch.arange(len(ids), device=loaded.device)
     with hooked_before(loaded.model, {loaded.spec.head: lambda hidden: hidden[each, last].unsqueeze(0)}):
         logits: Tensor = loaded.model(input_ids=ids, use_cache=False).logits[0]
-    return logits.float() if logits.dtype != torch.float64 else logits
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def probability(logits: Tensor, targets: Sequence[int] | Tensor) -> Tensor:
     """[rows]: the probability of each row's target token, from logits [rows, vocabulary]."""
     chosen = torch.as_tensor(targets, device=logits.device)
     return (logits.gather(1, chosen[:, None])[:, 0] - logits.logsumexp(1)).exp()
-
-
-def generator(seed: int, key: str) -> torch.Generator:
-    """A generator on the CPU whose numbers depend on the seed and the key alone."""
-    digest = hashlib.sha256(f"{seed}:{key}".encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
 
 
 def positions(sentences: Sequence[Sentence], token: str) -> list[list[int]]:
@@ -80,7 +99,7 @@ def positions(sentences: Sequence[Sentence], token: str) -> list[list[int]]:
     return [[one.subject[1] - 1 if one.subject else one.last] for one in sentences]
 
 
-def at(values: Any, places: Sequence[Sequence[int]]) -> Tensor:
+def at(values: Tensor, places: Sequence[Sequence[int]]) -> Tensor:
     """[rows, width]: sums of values [rows, tokens, width] over the places of each row."""
     mask = torch.zeros(values.shape[:2], dtype=values.dtype, device=values.device)
     for row, mine in enumerate(places):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.locators.results import Found, of_listed, of_scores
+from factdrift.evaluation.locators.interface import Found, of_scores
 from factdrift.klob.scoring.locator import GRANULARITIES
 
 DOCUMENT = 'docs/locating.md, "Your own locator"'
-_KEYS = ("granularity", "scores", "units", "top", "mean", "sd")
+_LISTED = ("units", "top", "mean", "sd")
 
 
 def found_of(given: str, answer: Any, sentences: int, layers: int, most: Callable[[int], int]) -> Found:
@@ -26,38 +26,38 @@ def found_of(given: str, answer: Any, sentences: int, layers: int, most: Callabl
     def wrong(what: str) -> InputError:
         return InputError(f"locators: {given}: {what} ({DOCUMENT})")
 
-    def numbers(value: Any, name: str) -> NDArray[Any]:
+    def numbers(name: str, kinds: str = "biuf", expected: str = "numbers") -> NDArray[Any]:
         try:
-            found = _array(value)
+            found = _array(answer[name])
         except (TypeError, ValueError) as error:
             raise wrong(f"{name} cannot be read as an array: {error}") from None
-        if found.dtype.kind not in "biuf":
-            raise wrong(f"{name} has the type {found.dtype}; numbers are expected")
+        if found.dtype.kind not in kinds:
+            raise wrong(f"{name} has the type {found.dtype}; {expected} are expected")
         return found
 
-    if not isinstance(answer, Mapping) or not set(answer) <= set(_KEYS) or "granularity" not in answer:
+    keys = list(answer) if isinstance(answer, Mapping) else []
+    if "granularity" not in keys or not {*keys} <= {"granularity", "scores", *_LISTED}:
+        returned = f"a dict with {', '.join(map(str, keys))}" if keys else type(answer).__name__
         raise wrong(
             "the function must return a dict with granularity and scores, or with granularity, units, top, "
-            f"mean and sd; it returned {_short(answer)}"
+            f"mean and sd; it returned {returned}"
         )
     granularity = answer["granularity"]
     if granularity not in GRANULARITIES:
         raise wrong(f"granularity: {granularity!r} is none of {', '.join(GRANULARITIES)}")
     if "scores" in answer:
-        scores = numbers(answer["scores"], "scores")
+        scores = numbers("scores")
         if scores.ndim != 2 or len(scores) != sentences or not scores.shape[1]:
             raise wrong(f"scores have shape {scores.shape}; {sentences} sentences x units are expected")
         return of_scores(scores, granularity, layers, most(scores.shape[1]))
-    lacking = [key for key in ("units", "top", "mean", "sd") if key not in answer]
-    if lacking:
+    if lacking := [key for key in _LISTED if key not in answer]:
         raise wrong(f"{', '.join(lacking)} are missing")
-    if not isinstance(answer["units"], int | np.integer) or isinstance(answer["units"], bool):
-        raise wrong(f"units is {answer['units']!r}; the number of units is expected")
-    units, top = int(answer["units"]), numbers(answer["top"], "top")
-    if top.dtype.kind not in "iu":
-        raise wrong(f"top has the type {top.dtype}; numbers of units are expected")
-    mean, sd = (numbers(answer[key], key).astype(np.float64) for key in ("mean", "sd"))
-    wanted = most(units)
+    units = answer["units"]
+    if not isinstance(units, int | np.integer) or isinstance(units, bool):
+        raise wrong(f"units is {units!r}; the number of units is expected")
+    top = numbers("top", "iu", "numbers of units")
+    mean, sd = (numbers(key).astype(np.float64) for key in ("mean", "sd"))
+    wanted = most(int(units))
     if top.ndim != 2 or len(top) != sentences or top.shape[1] < wanted:
         raise wrong(
             f"top has shape {top.shape}; {sentences} sentences x at least {wanted} units are expected"
@@ -68,7 +68,7 @@ def found_of(given: str, answer: Any, sentences: int, layers: int, most: Callabl
     ordered = np.sort(top, axis=1)
     if (ordered < 0).any() or (ordered >= units).any() or (ordered[:, 1:] == ordered[:, :-1]).any():
         raise wrong(f"top lists a unit twice, or one that is not from 0 to {units - 1}")
-    return of_listed(top, mean, sd, units, granularity)
+    return Found(granularity, int(units), top.astype(np.int32), mean, sd, None)
 
 
 def _array(value: Any) -> NDArray[Any]:
@@ -76,12 +76,3 @@ def _array(value: Any) -> NDArray[Any]:
     if hasattr(value, "detach"):
         value = value.detach().float().cpu().numpy() if value.is_floating_point() else value.cpu().numpy()
     return np.asarray(value)
-
-
-def _short(value: Any) -> str:
-    keys: Sequence[Any] = list(value) if isinstance(value, Mapping) else []
-    return (
-        f"a dict with {', '.join(map(str, keys)) or 'nothing'}"
-        if keys or value == {}
-        else type(value).__name__
-    )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from factdrift.core.errors import InputError
-from factdrift.core.functions import code_files, split_function
+from factdrift.core.functions import check_names, code_files, split_function
 from factdrift.core.paths import LOCATORS
-from factdrift.core.yaml_files import read_yaml
-from factdrift.evaluation.methods.hyperparameters import check_values, read_hyper
+from factdrift.evaluation.locators.record import Record, records
+from factdrift.evaluation.methods.hyperparameters import check_values, default_values, files_of, read_hyper
 from factdrift.models.names import split_name
 
 HYPER = "locate.hyper."
@@ -20,42 +20,47 @@ HYPER = "locate.hyper."
 
 @dataclass(frozen=True)
 class Entry:
-    """One locator of a configuration."""
+    """One locator of a configuration: one of factdrift's, a function, or a folder of scores."""
 
     name: str
     """In tables and paths: the built-in name, `FILE.FUNCTION` or the folder's name."""
     given: str
     """As the user named it."""
-    kind: str
-    """`built-in`, `function` or `folder`."""
-    path: Path | None = None
+    function: tuple[Path, str] | None = None
+    """File and name of the user's function."""
+
+    @property
+    def record(self) -> Record | None:
+        """What is known of one of factdrift's locators; None for others."""
+        return records().get(self.given)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is run on models; a folder of scores is not."""
+        return bool(self.record or self.function)
 
     def files(self) -> list[Path]:
         """What its scores depend on besides the model and the configuration; none for a folder of scores."""
-        if self.kind == "function" and self.path:
-            return code_files(self.path)
-        return [LOCATORS / f"{self.name}.yaml"] if self.kind == "built-in" else []
+        if self.function:
+            return code_files(self.function[0])
+        return files_of(self.name, LOCATORS) if self.record else []
 
-
-def function_of(name: str) -> str:
-    """The function of a built-in locator, as MODULE.FUNCTION of `locate.methods`."""
-    function: str = read_yaml(LOCATORS / f"{name}.yaml")["function"]
-    return function
+    def modules(self) -> list[str]:
+        """The module of the package that has its function, if it is one of factdrift's."""
+        return [f"{__package__}.{self.record.function.rpartition('.')[0]}"] if self.record else []
 
 
 def entry(given: str) -> Entry:
     """What the user means by a locator; raises InputError if there is none such."""
-    if named := split_function(given, "locators"):
-        path, function = named
-        return Entry(f"{path.stem}.{function}", given, "function", path)
-    if (LOCATORS / f"{given}.yaml").is_file():
-        return Entry(given, given, "built-in")
+    if function := split_function(given, "locators"):
+        return Entry(f"{function[0].stem}.{function[1]}", given, function)
+    if given in records():
+        return Entry(given, given)
     if Path(given, "scores.json").is_file():
-        return Entry(Path(given).name, given, "folder", Path(given))
-    known = ", ".join(sorted(file.stem for file in LOCATORS.glob("*.yaml")))
+        return Entry(Path(given).name, given)
     raise InputError(
-        f"locators: {given}: no such locator; there are {known}; or give PATH.py:FUNCTION, or a folder with "
-        "scores.json (docs/locating.md)"
+        f"locators: {given}: no such locator; there are {', '.join(records())}; or give PATH.py:FUNCTION, or "
+        "a folder with scores.json (docs/locating.md)"
     )
 
 
@@ -64,31 +69,26 @@ class Plan:
 
     def __init__(self, config: Mapping[str, Any]):
         """Raises InputError if a locator does not exist, or a hyper-parameter is not valid."""
-        self.entries = [entry(given) for given in config["locators"]]
-        names = [each.name for each in self.entries]
-        for name in names:
-            if names.count(name) > 1:
-                raise InputError(f"locators: two are called {name}; rename a file, function or folder")
-        self._given: dict[str, dict[str, Any]] = config["locate"]["hyper"]
-        for name, values in self._given.items():
-            check_values(name, values, LOCATORS, HYPER)
-        for each in self.run():
-            for model in config["models"]:
-                if each.kind == "built-in":
-                    read_hyper(each.name, split_name(model)[0], self._given.get(each.name), LOCATORS, HYPER)
-
-    def run(self) -> Sequence[Entry]:
-        """The locators that are run on models, in the order of the configuration."""
-        return [each for each in self.entries if each.kind != "folder"]
-
-    def folders(self) -> Sequence[str]:
+        entries = {given: entry(given) for given in config["locators"]}
+        check_names([each.name for each in entries.values()], "locators", "a file, function or folder")
+        self.run = {each.name: each for each in entries.values() if each.is_run}
+        """The locators that are run on models, by their names in paths, in the order of the configuration."""
+        self.folders = [given for given, each in entries.items() if not each.is_run]
         """The folders of scores that others have made."""
-        return [each.given for each in self.entries if each.kind == "folder"]
-
-    def named(self, name: str) -> Entry:
-        """The locator with a name as in paths."""
-        return next(each for each in self.entries if each.name == name)
+        self._config = config
+        for name, values in config["locate"]["hyper"].items():
+            check_values(name, values, LOCATORS, HYPER)
+        for each in self.run.values():
+            for model in config["models"] if each.record else ():
+                values = config["locate"]["hyper"].get(each.name)
+                read_hyper(each.name, split_name(model)[0], values, LOCATORS, HYPER)
 
     def values(self, name: str) -> dict[str, Any]:
-        """The user's hyper-parameters of a locator."""
-        return self._given.get(name, {})
+        """The user's hyper-parameters of a locator, with the layer of the editing method that it follows."""
+        given: dict[str, Any] = self._config["locate"]["hyper"].get(name, {})
+        record = self.run[name].record
+        if not record or not record.follows:
+            return given
+        followed = {**default_values(name, LOCATORS), **given}[record.follows]
+        layers = {key: value for key, value in self._config.get(followed, {}).items() if key == "layer"}
+        return {**layers, **given}

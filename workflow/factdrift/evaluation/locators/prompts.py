@@ -6,7 +6,7 @@ token whose probability is explained.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,21 +19,14 @@ from factdrift.models.alignment import AlignmentError, align, find_subject, toke
 
 SENTENCES = pa.schema(
     [
-        ("sentence", pa.string()),
-        ("subtask", pa.string()),
-        ("group", pa.string()),
-        ("fact", pa.string()),
-        ("text", pa.string()),
-        ("start", pa.int32()),
-        ("end", pa.int32()),
+        *((name, pa.string()) for name in ("sentence", "subtask", "group", "fact", "text")),
+        *((name, pa.int32()) for name in ("start", "end")),
         ("answer", pa.string()),
     ]
 )
 """One row for each sentence. `text` ends before the answer. `start`, `end`: characters of the subject in the
 text; null without one. `answer`: null if the sentence has none (KLoB-u). `group`: sentences with the same
 fact in other words have one group. `fact`: the noise of causal tracing depends on it."""
-
-MISSING = "subject_missing"
 
 
 @dataclass(frozen=True)
@@ -59,13 +52,10 @@ class Sentence:
         """The index of the last token, which predicts the answer's first one."""
         return len(self.ids) - 1
 
-
-@dataclass(frozen=True)
-class Unaligned:
-    """A sentence that is not scored, with the reason (docs/models.md)."""
-
-    id: str
-    reason: str
+    @property
+    def noisy(self) -> tuple[int, int]:
+        """The tokens that noise corrupts, like `subject`: the subject's, or all without one."""
+        return self.subject or (0, len(self.ids))
 
 
 def read_sentences(path: Path) -> list[dict[str, Any]]:
@@ -79,25 +69,25 @@ def read_sentences(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def tokenized(tokenizer: Any, row: dict[str, Any], positions: int) -> Sentence | Unaligned:
-    """A row of SENTENCES as tokens; `positions`: the longest text of the model."""
-    try:
-        one = align(tokenizer, row["text"], row["answer"] or "")
-        span = None
-        if row["start"] is not None:
-            whole = f"{row['text']} {row['answer']}" if row["answer"] else row["text"]
-            span = token_span(tokenizer, whole, row["start"], row["end"])
-    except AlignmentError as error:
-        return Unaligned(row["sentence"], error.reason)
-    ids, answer = one.ids[: one.target], one.ids[one.target :]
+def tokenized(tokenizer: Any, row: Mapping[str, Any], positions: int) -> Sentence:
+    """A row of SENTENCES as tokens; `positions`: the longest text of the model.
+
+    Raises AlignmentError with the reason if the sentence cannot be scored (docs/models.md).
+    """
+    text, answer = row["text"], row["answer"] or ""
+    one = align(tokenizer, text, answer)
+    ids, span = one.ids[: one.target], None
+    if row["start"] is not None:
+        whole = f"{text} {answer}" if answer else text
+        span = token_span(tokenizer, whole, row["start"], row["end"])
     if not ids:
-        return Unaligned(row["sentence"], "text_missing")
+        raise AlignmentError("text_missing", f"{text!r} has no token")
     if len(ids) > positions:
-        return Unaligned(row["sentence"], "too_long")
+        raise AlignmentError("too_long", f"{text!r} has {len(ids)} tokens, the model {positions} positions")
     if span is not None and not 0 <= span[0] < span[1] <= len(ids):
-        return Unaligned(row["sentence"], MISSING)
+        raise AlignmentError("subject_missing", f"no token of {text!r} is the subject's")
     return Sentence(
-        row["sentence"], row["text"], ids, span, answer, row["group"], row["fact"], row["subtask"]
+        row["sentence"], text, ids, span, one.ids[one.target :], row["group"], row["fact"], row["subtask"]
     )
 
 
@@ -112,26 +102,28 @@ def subject_characters(text: str, subject: str) -> tuple[int, int] | None:
     return None if first < 0 else (first, first + len(subject))
 
 
+def grouped(sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+    """The wordings of each fact, in the order of their first ones."""
+    groups: dict[str, list[Sentence]] = {}
+    for one in sentences:
+        groups.setdefault(one.group or one.id, []).append(one)
+    return list(groups.values())
+
+
 def cut(sentences: Sequence[Sentence], budget: int) -> list[list[Sentence]]:
     """Batches of whole groups, of similar lengths, with at most `budget` tokens each, padding included.
 
     The batches depend on the sentences and the budget alone, so that whoever runs them gets the same bytes. A
     group that is larger than the budget is a batch of its own.
     """
-    groups: dict[str, list[Sentence]] = {}
-    for one in sentences:
-        groups.setdefault(one.group or one.id, []).append(one)
-    ordered = sorted(
-        groups.values(), key=lambda group: (max(len(one.ids) for one in group), min(one.id for one in group))
-    )
+    groups = grouped(sorted(sentences, key=lambda one: one.id))
+    # Sorted by their longest sentence, so that the last group is the widest of its batch.
+    groups.sort(key=lambda group: (max(len(one.ids) for one in group), group[0].id))
     batches: list[list[Sentence]] = []
-    width = 0
-    for group in ordered:
-        group = sorted(group, key=lambda one: one.id)
-        width = max(width, *(len(one.ids) for one in group))
+    for group in groups:
+        width = max(len(one.ids) for one in group)
         if batches and width * (len(batches[-1]) + len(group)) <= budget:
             batches[-1] += group
         else:
-            batches.append(list(group))
-            width = max(len(one.ids) for one in group)
+            batches.append(group)
     return batches

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from factdrift.core.owned import atomic_path
-from factdrift.evaluation.locators.table import Group, recalled
+from factdrift.core.figures import save, subplots
+from factdrift.core.screen import grid
+from factdrift.evaluation.locators.table import Group
 from factdrift.klob.scoring.evaluate import ABOVE, Evaluation
 from factdrift.klob.scoring.report import HIGH, curve, high_control
 
@@ -26,12 +27,8 @@ def lines(groups: Sequence[Group], subtask: str, headline: float) -> Iterator[st
     for group in groups:
         yield ""
         yield _heading(group, subtask)
-        rows = list(_rows(group, subtask, headline))
-        widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-        for row in rows:
-            name, *cells = row
-            padded = [cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True)]
-            yield "  ".join([name.ljust(widths[0]), *padded]).rstrip()
+        header, *rows = _rows(group, subtask, headline)
+        yield from grid(header, rows)
         yield from _warnings(group, subtask, headline)
 
 
@@ -59,13 +56,9 @@ def _warnings(group: Group, subtask: str, headline: float) -> Iterator[str]:
 
 
 def _heading(group: Group, subtask: str) -> str:
-    if subtask == "u":
-        return group.title
-    for (_, folder), found in zip(group.methods, group.found, strict=True):
-        for row in recalled(folder, found):
-            if (row["subtask"], row["measure"]) == (subtask, "known") and row["value"] is not None:
-                share = f"{100 * row['value']:.0f} % of {row['n']:,} answers known"
-                return f"{group.title}; {share}"
+    for row in (row for found in group.found for row in found.measures):
+        if (row["subtask"], row["measure"]) == (subtask, "known") and row["value"] is not None:
+            return f"{group.title}; {100 * row['value']:.0f} % of {row['n']:,} answers known"
     return group.title
 
 
@@ -121,18 +114,9 @@ def _cell(row: dict[str, Any] | None, interval: bool = True) -> str:
 
 def draw(groups: Sequence[Group], subtask: str, paths: Sequence[Path]) -> None:
     """Draws RSim against k (c, r) or RSD (u), a panel for each group, references dashed; SVG or PNG."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    # Without a fixed salt the ids in an SVG differ in each run.
-    matplotlib.rcParams["svg.hashsalt"] = "factdrift"
-    from matplotlib import pyplot
-
     wide = min(2, len(groups))
     tall = -(-len(groups) // wide)
-    figure, axes = pyplot.subplots(
-        tall, wide, figsize=(5.4 * wide, 3.8 * tall), layout="constrained", squeeze=False
-    )
+    figure, axes = subplots(tall, wide, figsize=(5.4 * wide, 3.8 * tall), squeeze=False)
     for axis in axes.flat[len(groups) :]:
         axis.set_visible(False)
     for axis, group in zip(axes.flat, groups, strict=False):
@@ -142,11 +126,7 @@ def draw(groups: Sequence[Group], subtask: str, paths: Sequence[Path]) -> None:
         else:
             _curves(axis, group, subtask)
     figure.suptitle(TITLES[subtask])
-    for path in paths:
-        with atomic_path(path) as partial:
-            metadata = {"Date": None} if path.suffix == ".svg" else None
-            figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
-    pyplot.close(figure)
+    save(figure, *paths)
 
 
 def _curves(axis: Any, group: Group, subtask: str) -> None:

@@ -6,10 +6,10 @@ import importlib.metadata
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,29 +17,33 @@ import torch
 
 from factdrift.core.errors import InputError
 from factdrift.core.fingerprint import of_module
-from factdrift.core.functions import code_digest, read_function, split_function
+from factdrift.core.functions import code_digest, read_function
 from factdrift.core.owned import atomic_path
 from factdrift.core.paths import LOCATORS as FOLDER
 from factdrift.core.progress import Progress
 from factdrift.core.tables import parquet_writer
 from factdrift.evaluation.checkpoints import Parts
-from factdrift.evaluation.locators.interface import Context, clean_logits, probability
-from factdrift.evaluation.locators.methods.registry import locator_of
+from factdrift.evaluation.locators.gather import LOCATED
+from factdrift.evaluation.locators.interface import Context, Found, last_logits, of_scores, probability
 from factdrift.evaluation.locators.own import DOCUMENT, found_of
 from factdrift.evaluation.locators.plan import HYPER, Entry
-from factdrift.evaluation.locators.prompts import Sentence, Unaligned, cut, tokenized
-from factdrift.evaluation.locators.results import Found, of_scores
-from factdrift.evaluation.locators.schemas import LOCATED
-from factdrift.evaluation.locators.settings import Settings
+from factdrift.evaluation.locators.prompts import Sentence, cut, grouped, tokenized
+from factdrift.evaluation.locators.record import locator_of
 from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
 from factdrift.evaluation.session import peak_mb
 from factdrift.klob.scoring.selection import how_many
+from factdrift.models.alignment import AlignmentError
 from factdrift.models.leaks import ROUNDING, leaving_alone
 from factdrift.models.loaded import Loaded
 from factdrift.models.memory import in_batches
 
+if TYPE_CHECKING:
+    from factdrift.evaluation.locators.jobs import Settings
+
 _ABOUT = pa.schema([("granularity", pa.string()), ("units", pa.int64())])
-"""Of a batch; all batches must agree."""
+"""Of the results of a batch; all must agree."""
+
+Row = Mapping[str, Any]
 
 
 class Job(NamedTuple):
@@ -55,17 +59,22 @@ class Job(NamedTuple):
         """The number of best units that are kept: as many as the largest k asks for."""
         return how_many(units, max(Fraction(str(percent)) for percent in self.settings.k))
 
+    @property
+    def runs(self) -> int:
+        """The number of runs of each sentence in a batch: one, and those with noise."""
+        noisy = self.hyper and self.entry.record and "corrupted" in self.entry.record.needs
+        return 1 + self.hyper["samples"] if self.hyper and noisy else 1
+
 
 def make_job(loaded: Loaded, entry: Entry, values: dict[str, Any], settings: Settings) -> Job:
     """Raises InputError if a hyper-parameter is not valid."""
-    built_in = entry.kind == "built-in"
-    hyper = read_hyper(entry.name, loaded.name, values, FOLDER, HYPER) if built_in else None
+    hyper = read_hyper(entry.name, loaded.name, values, FOLDER, HYPER) if entry.record else None
     return Job(loaded, entry, hyper, settings)
 
 
 def write_located(
     job: Job,
-    rows: Sequence[dict[str, Any]],
+    rows: Sequence[Row],
     shard: tuple[int, int],
     parts: Path,
     output: Path,
@@ -78,16 +87,13 @@ def write_located(
     number of shards nor the size of the parts changes a row. Finished parts are kept in the folder `parts`.
     """
     loaded, settings = job.loaded, job.settings
-    aligned = [tokenized(loaded.tokenizer, row, loaded.spec.positions) for row in rows]
-    sentences = [one for one in aligned if isinstance(one, Sentence)]
-    lost = [one for one in aligned if isinstance(one, Unaligned)]
-    samples = job.hyper.get("samples", 0) if job.hyper else 0
-    pieces = _pieces(cut(sentences, max(1, settings.budget // (1 + samples))), settings.batch)
+    sentences, lost = aligned(loaded, rows)
+    pieces = _pieces(cut(sentences, max(1, settings.budget // job.runs)), settings.batch)
     place, count = shard
     numbers = range(place * len(pieces) // count, (place + 1) * len(pieces) // count)
     about = {**_meta(job), "subject_spread": spread(loaded, sentences)}
-    depends = {"about": about, "settings": settings, "rows": rows, "code": of_module(__name__)}
-    kept = Parts(parts, depends)
+    code = [of_module(name) for name in (__name__, *job.entry.modules())]
+    kept = Parts(parts, {"about": about, "settings": settings, "rows": rows, "code": code})
     work = _worker(job, about["subject_spread"])
     progress = Progress(
         f"{job.entry.name} on {loaded.name}",
@@ -98,33 +104,25 @@ def write_located(
         if not kept.has(number):
             start = time.perf_counter()
             found = [part for batch in pieces[number] for part in _located(job, batch, work)]
-            tables = [_table(job, *part) for part in found]
-            if len({(part[2].granularity, part[2].units) for part in found}) > 1:
-                raise InputError(f"locators: {job.entry.given}: not all sentences have equally many units")
-            units = {"granularity": [found[0][2].granularity], "units": [found[0][2].units]}
             if loaded.device.type == "cuda":
                 torch.cuda.synchronize(loaded.device)
             costs = {"seconds": time.perf_counter() - start, "peak_mb": peak_mb(loaded.device)}
-            kept.write(
-                number,
-                {"located": pa.concat_tables(tables), "about": pa.table(units, schema=_ABOUT)},
-                costs | {"sentences": sum(len(part[0]) for part in found)},
-            )
+            table = pa.concat_tables(rows for rows, _ in found)
+            units = pa.Table.from_pylist([each for _, each in found], schema=_ABOUT)
+            costs["sentences"] = len(table)
+            kept.write(number, {"located": table, "about": units}, costs)
         progress.advance(sum(map(len, pieces[number])))
     progress.say()
     if job.hyper is None and numbers:
         first = kept.table("located", LOCATED, numbers[:1])
         _check_repeated(job, first, _located(job, pieces[numbers[0]][0], work))
-    left = [{"sentence": one.id, "reason": one.reason} for one in lost] if place == 0 else []
-    known = {row["sentence"]: row["subtask"] for row in rows}
-    left = [{**row, "subtask": known[row["sentence"]]} for row in left]
-    with parquet_writer(output, LOCATED) as writer:
-        writer.write_table(pa.Table.from_pylist(left, schema=LOCATED))
-        for number in numbers:
-            writer.write_table(kept.table("located", LOCATED, [number]))
     kinds = kept.table("about", _ABOUT, numbers).to_pylist()
     if any(kind != kinds[0] for kind in kinds):
         raise InputError(f"locators: {job.entry.given}: not all sentences have equally many units")
+    with parquet_writer(output, LOCATED) as writer:
+        writer.write_table(pa.Table.from_pylist([] if place else lost, schema=LOCATED))
+        for number in numbers:
+            writer.write_table(kept.table("located", LOCATED, [number]))
     run = {"device": str(loaded.device), "threads": threads, "batches": kept.costs(numbers)}
     with atomic_path(out_about) as path:
         text = json.dumps({**about, **(kinds[0] if kinds else {}), **run}, indent=1)
@@ -132,35 +130,46 @@ def write_located(
     kept.remove()
 
 
+def aligned(loaded: Loaded, rows: Sequence[Row]) -> tuple[list[Sentence], list[Row]]:
+    """The sentences as tokens; and of those that cannot be scored rows of LOCATED with the reason."""
+    sentences: list[Sentence] = []
+    lost: list[Row] = []
+    for row in rows:
+        try:
+            sentences.append(tokenized(loaded.tokenizer, row, loaded.spec.positions))
+        except AlignmentError as error:
+            lost.append({"sentence": row["sentence"], "subtask": row["subtask"], "reason": error.reason})
+    return sentences, lost
+
+
 def _pieces(batches: Sequence[list[Sentence]], size: int) -> list[list[list[Sentence]]]:
     """Consecutive batches in pieces of at least `size` sentences, which are stored together."""
     pieces: list[list[list[Sentence]]] = []
-    held = size
     for batch in batches:
-        if held >= size:
+        if not pieces or sum(map(len, pieces[-1])) >= size:
             pieces.append([])
-            held = 0
         pieces[-1].append(batch)
-        held += len(batch)
     return pieces
 
 
 def _meta(job: Job) -> dict[str, Any]:
-    loaded, hyper = job.loaded, job.hyper
-    names = ("torch", "transformers", "factdrift")
-    code = job.entry.path.read_text(encoding="utf-8") if job.entry.path else ""
-    modules = {path.name: code_digest([path]) for path in job.entry.files()[1:]}
+    loaded, hyper, entry = job.loaded, job.hyper, job.entry
+    own: dict[str, Any] = {}
+    if entry.function:
+        file, *others = entry.files()
+        own = {"code": file.read_text(encoding="utf-8")}
+        own |= {"modules": {path.name: code_digest([path]) for path in others}} if others else {}
     return {
-        "name": job.entry.name,
+        "name": entry.name,
         "model": loaded.name,
         "revision": loaded.revision,
         "model_digest": loaded.digest,
-        "hyper": dict(hyper) if hyper else {"code": code, **({"modules": modules} if modules else {})},
-        "source": hyper.source if hyper else job.entry.given,
+        "hyper": dict(hyper) if hyper else own,
+        "source": hyper.source if hyper else entry.given,
         "token": hyper.get("token", "") if hyper else "",
         "dtype": str(loaded.dtype).removeprefix("torch."),
         "seed": job.settings.seed,
-        **{name: importlib.metadata.version(name) for name in names},
+        **{name: importlib.metadata.version(name) for name in ("torch", "transformers", "factdrift")},
     }
 
 
@@ -170,11 +179,10 @@ def spread(loaded: Loaded, sentences: Sequence[Sentence]) -> float:
     KLoB-u does not count, whose sentences have no subject. As in the released causal tracing, which embeds
     the subjects alone instead of in their sentences.
     """
-    own = [one for one in sentences if one.subtask != "u"]
-    ids = [token for one in own for token in _subject(one)]
-    if not ids:
+    spans = [(one.ids, slice(*one.subject)) for one in sentences if one.subtask != "u" and one.subject]
+    if not spans:
         return 0.0
-    tokens, counts = np.unique(ids, return_counts=True)
+    tokens, counts = np.unique([token for ids, span in spans for token in ids[span]], return_counts=True)
     embed = loaded.model.get_submodule(loaded.spec.embedding)
     with torch.no_grad():
         rows = embed(torch.tensor(tokens, device=loaded.device)).double().cpu()
@@ -184,79 +192,84 @@ def spread(loaded: Loaded, sentences: Sequence[Sentence]) -> float:
     return float(((rows - mean).square() * weights).sum().div(max(number - 1, 1)).sqrt())
 
 
-def _subject(one: Sentence) -> tuple[int, ...]:
-    """The tokens of the subject; none without one."""
-    first, behind = one.subject or (0, 0)
-    return one.ids[first:behind]
-
-
 Work = Callable[[Sequence[Sentence], Sequence[int]], Found]
+"""Runs the locator on sentences and the tokens whose probability is explained."""
 
 
 def _worker(job: Job, scale: float) -> Work:
-    loaded, hyper = job.loaded, job.hyper
-    if hyper is None:
-        named = split_function(job.entry.given, "locators")
-        assert named is not None
-        function = read_function(*named, "locators")
+    loaded, hyper, entry = job.loaded, job.hyper, job.entry
+    if entry.function:
+        function = read_function(*entry.function, "locators")
 
         def own(sentences: Sequence[Sentence], targets: Sequence[int]) -> Found:
-            with leaving_alone(loaded, f"locators: {job.entry.given}", f"a locator restores it ({DOCUMENT})"):
+            with leaving_alone(loaded, f"locators: {entry.given}", f"a locator restores it ({DOCUMENT})"):
                 answer = function(loaded, sentences, targets)
-            return found_of(job.entry.given, answer, len(sentences), loaded.spec.layers, job.most)
+            return found_of(entry.given, answer, len(sentences), loaded.spec.layers, job.most)
 
         return own
+    assert hyper is not None
+    locator = locator_of(entry.name)
     context = Context(hyper, scale, job.settings.seed, job.settings.budget)
 
     def built_in(sentences: Sequence[Sentence], targets: Sequence[int]) -> Found:
-        scores = locator_of(hyper.method)(loaded, sentences, targets, context)
-        wide = scores.double() if scores.dtype == torch.float64 else scores.float()
-        array = wide.cpu().numpy()
+        scores = locator(loaded, sentences, targets, context)
+        array = scores.to(torch.promote_types(scores.dtype, torch.float32)).cpu().numpy()
         return of_scores(array, hyper["granularity"], loaded.spec.layers, job.most(array.shape[1]))
 
     return built_in
 
 
-About = Sequence[tuple[int, float | None, bool]]
-"""Of each sentence the target, its probability (None: not finite), and whether it is the likeliest token."""
-
-Part = tuple[Sequence[Sentence], About, Found]
-"""Sentences, what is known of their targets, and the results."""
+Part = tuple[pa.Table, Row]
+"""Rows of LOCATED, and a row of _ABOUT."""
 
 
 def _located(job: Job, batch: Sequence[Sentence], work: Work) -> list[Part]:
     """Results of one batch, which is halved between two groups where it does not fit into memory."""
-    groups: dict[str, list[Sentence]] = {}
-    for one in batch:
-        groups.setdefault(one.group or one.id, []).append(one)
 
-    def run(chosen: Sequence[list[Sentence]]) -> Part:
-        sentences = [one for group in chosen for one in group]
-        logits = clean_logits(job.loaded, sentences)
+    def run(groups: Sequence[list[Sentence]]) -> Part:
+        sentences = [one for group in groups for one in group]
+        with torch.no_grad():
+            logits = last_logits(job.loaded, sentences)
         likeliest = logits.argmax(1).tolist()
         targets = [
             one.answer[0] if one.answer else top for one, top in zip(sentences, likeliest, strict=True)
         ]
         chances = probability(logits, targets).tolist()
-        # Of output that is not finite no token is the likeliest, and the answer has no probability.
-        about = [
-            (target, chance, target == top) if math.isfinite(chance) else (target, None, False)
-            for target, chance, top in zip(targets, chances, likeliest, strict=True)
-        ]
-        return sentences, about, work(sentences, targets)
+        found = work(sentences, targets)
+        columns = {
+            "sentence": [one.id for one in sentences],
+            "subtask": [one.subtask for one in sentences],
+            "reason": [None] * len(sentences),
+            "target": targets,
+            "target_text": job.loaded.tokenizer.convert_ids_to_tokens(targets),
+            # Of output that is not finite no token is the likeliest, and the answer has no probability.
+            "probability": [chance if math.isfinite(chance) else None for chance in chances],
+            "known": [
+                (math.isfinite(chance) and target == top) if one.answer else None
+                for one, chance, target, top in zip(sentences, chances, targets, likeliest, strict=True)
+            ],
+            "mean": found.mean,
+            "sd": found.sd,
+            "layers": [None] * len(sentences) if found.layers is None else list(found.layers),
+            "top": list(found.top),
+        }
+        arrays = [pa.array(columns[field.name], field.type) for field in LOCATED]
+        units = {"granularity": found.granularity, "units": found.units}
+        return pa.table(arrays, schema=LOCATED), units
 
-    return in_batches(list(groups.values()), len(groups), run)
+    groups = grouped(batch)
+    return in_batches(groups, len(groups), run)
 
 
-def _check_repeated(job: Job, first: pa.Table, parts: Sequence[Part]) -> None:
+def _check_repeated(job: Job, first: pa.Table, again: Sequence[Part]) -> None:
     """Raises InputError if a user's locator gives other scores for sentences that it has seen before.
 
-    `first`: the rows of LOCATED of its first batches. `parts`: its first batch, once more.
+    `first`: the rows of LOCATED of its first batches. `again`: its first batch, once more.
     """
     loaded = job.loaded
     bound = max(ROUNDING, torch.finfo(loaded.dtype).eps)
     known = {row["sentence"]: row for row in first.to_pylist()}
-    for row in (row for part in parts for row in _table(job, *part).to_pylist()):
+    for row in (row for table, _ in again for row in table.to_pylist()):
         before = known[row["sentence"]]
         # Where kernels add in any order, units with almost equal scores may change places.
         same = loaded.device.type != "cpu" or row["top"] == before["top"]
@@ -269,23 +282,3 @@ def _check_repeated(job: Job, first: pa.Table, parts: Sequence[Part]) -> None:
                 "locator keeps something from one call to the next, or draws random numbers that are not "
                 f"seeded; let each call depend on what it is given alone ({DOCUMENT})"
             )
-
-
-def _table(job: Job, sentences: Sequence[Sentence], about: About, found: Found) -> pa.Table:
-    tokens = job.loaded.tokenizer.convert_ids_to_tokens([target for target, _, _ in about])
-    layers = [None] * len(sentences) if found.layers is None else list(found.layers)
-    columns = {
-        "sentence": [one.id for one in sentences],
-        "subtask": [one.subtask for one in sentences],
-        "reason": [None] * len(sentences),
-        "target": [target for target, _, _ in about],
-        "target_text": tokens,
-        "probability": [chance for _, chance, _ in about],
-        "known": [known if one.answer else None for one, (_, _, known) in zip(sentences, about, strict=True)],
-        "mean": found.mean,
-        "sd": found.sd,
-        "layers": layers,
-        "top": list(found.top),
-    }
-    arrays = [pa.array(columns[field.name], field.type) for field in LOCATED]
-    return pa.table(arrays, schema=LOCATED)

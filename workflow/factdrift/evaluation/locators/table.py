@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -16,24 +16,15 @@ from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
 from factdrift.klob.scoring.evaluate import MEASURES, Choices, Evaluation, evaluate, lexical
 from factdrift.klob.scoring.examples import Examples
-from factdrift.klob.scoring.locator import Scores, read_scores
+from factdrift.klob.scoring.locator import GRANULARITIES, Scores, read_scores
 from factdrift.klob.scoring.reference import REFERENCES, reference
 from factdrift.models.names import check_same_weights
 
-GRANULARITIES = ("weight", "neuron", "column", "head", "module", "layer")
-
-_ABOUT = ("model", "revision", "granularity", "units", "kind")
 SCORES = pa.schema(
     [
-        ("model", pa.string()),
-        ("revision", pa.string()),
-        ("granularity", pa.string()),
+        *((name, pa.string()) for name in ("model", "revision", "granularity")),
         ("units", pa.int64()),
-        ("kind", pa.string()),
-        ("locator", pa.string()),
-        ("token", pa.string()),
-        ("hyper", pa.string()),
-        ("source", pa.string()),
+        *((name, pa.string()) for name in ("kind", "locator", "token", "hyper", "source")),
         *(field for field in MEASURES if field.name != "locator"),
     ]
 )
@@ -78,8 +69,6 @@ def groups_of(folders: Sequence[Path]) -> list[Group]:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"locators: two of {group.title} are called {twice}; rename one in scores.json")
-        for scores, _ in group.methods[1:]:
-            group.methods[0][0].comparable(scores)
     return sorted(
         groups.values(),
         key=lambda group: (
@@ -103,7 +92,9 @@ def compare(
     words = lexical(subtasks, seed=seed)
     parts = list(subtasks.values())
     for group in groups:
-        group.found = [evaluate(scores, subtasks, choices) for scores, _ in group.methods]
+        for scores, folder in group.methods:
+            found = evaluate(scores, subtasks, choices)
+            group.found.append(found._replace(measures=[*found.measures, *recalled(folder, scores.name)]))
         for kind in REFERENCES:
             drawn = reference(kind, parts, group.units, seed, like=group.methods[0][0])
             group.references.append(evaluate(drawn, subtasks, choices))
@@ -113,44 +104,37 @@ def compare(
 
 def write_table(groups: Sequence[Group], output: Path) -> int:
     """Writes SCORES; returns the number of rows."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for group in groups:
-        common = {"model": group.model, "revision": group.revision, "granularity": group.granularity}
+        common = {name: getattr(group, name) for name in ("model", "revision", "granularity", "units")}
         for (_, folder), found in zip(group.methods, group.found, strict=True):
             about = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
-            own = {
-                "units": group.units,
+            own = common | {
                 "kind": "method",
                 "token": about.get("token") or None,
                 "hyper": json.dumps(about["hyper"], sort_keys=True) if "hyper" in about else None,
                 "source": about.get("source"),
             }
-            rows += [{**common, **own, **row} for row in (*found.measures, *recalled(folder, found))]
-        for found in group.references:
-            own = {"units": group.units, "kind": "reference"}
-            rows += [{**common, **own, **row} for row in found.measures]
+            rows += [own | row for row in found.measures]
+        rows += [common | {"kind": "reference"} | row for found in group.references for row in found.measures]
     return write_parquet(pa.Table.from_pylist(rows, schema=SCORES), output)
 
 
-def recalled(folder: Path, found: Evaluation) -> list[dict[str, Any]]:
+def recalled(folder: Path, locator: str) -> Iterator[dict[str, Any]]:
     """Rows of MEASURES: how often the answer's first token is the likeliest one, and its mean probability.
 
-    The mean is over the sentences for which the model's output is finite; the others count as not known.
-
-    Of folders that others have written nothing is known.
+    The mean is over the sentences for which the model's output is finite; the others count as not known. Of
+    folders that others have written nothing is known.
     """
     path = folder / "known.parquet"
     if not path.is_file():
-        return []
-    table = pq.read_table(path, columns=["subtask", "known", "probability"]).to_pylist()
-    rows = []
+        return
+    columns = ("known", "probability")
+    table = pq.read_table(path, columns=["subtask", *columns]).to_pylist()
     for subtask in ("c", "r"):
-        mine = [row for row in table if row["subtask"] == subtask and row["known"] is not None]
-        for measure, values in (
-            ("known", [float(row["known"]) for row in mine]),
-            ("probability", [row["probability"] for row in mine if row["probability"] is not None]),
-        ):
+        asked = [row for row in table if row["subtask"] == subtask and row["known"] is not None]
+        for measure in columns:
+            values = [float(row[measure]) for row in asked if row[measure] is not None]
             value = sum(values) / len(values) if values else None
-            named = {"locator": found.measures[0]["locator"], "subtask": subtask, "measure": measure}
-            rows.append(dict.fromkeys(MEASURES.names) | named | {"value": value, "n": len(values)})
-    return rows
+            named = {"locator": locator, "subtask": subtask, "measure": measure}
+            yield dict.fromkeys(MEASURES.names) | named | {"value": value, "n": len(values)}

@@ -100,12 +100,22 @@ def _alike(contexts: Sequence[Contexts]) -> Iterator[Sequence[Contexts]]:
 
 def _size(loaded: Loaded, contexts: Sequence[Contexts]) -> int:
     """The number of edits whose forward and backward pass fits into the free memory, by estimate."""
-    spec = loaded.spec
     rows = len(contexts[0].prompts) + 1
-    run = max(one.width for one in contexts) * VALUES_PER_TOKEN
-    kept = max(one.length for one in contexts) * 2  # keys and values
-    # Logits of each target token of a prompt, in float32, with gradients.
+    width, length = max(one.width for one in contexts), max(one.length for one in contexts)
     targets = max(len(one.ids) - one.target for each in contexts for one in each.prompts)
-    logits = targets * LOGIT_BYTES * spec.vocabulary
-    need = rows * ((run + kept) * spec.layers * spec.hidden * loaded.dtype.itemsize + logits)
+    need = edit_bytes(loaded, rows, width, length, targets)
     return max(1, int(SHARE * free_bytes(loaded.device, CPU_BYTES) / need))
+
+
+def edit_bytes(loaded: Loaded, rows: int, width: int, length: int, targets: int) -> int:
+    """Bytes that the forward and backward pass of one edit takes.
+
+    `rows`: its sentences, of `length` tokens of which the last `width` are run in each step, with `targets`
+    tokens of the target.
+    """
+    spec = loaded.spec
+    run = width * VALUES_PER_TOKEN
+    kept = length * 2  # keys and values
+    # Logits of each target token of a prompt, in float32, with gradients.
+    logits = targets * LOGIT_BYTES * spec.vocabulary
+    return rows * ((run + kept) * spec.layers * spec.hidden * loaded.dtype.itemsize + logits)

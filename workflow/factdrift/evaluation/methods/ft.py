@@ -92,6 +92,7 @@ def _train(
     for _ in range(hyper["steps"]):
         losses, gradients = batch.gradients([trained[place] for place in going])
         edited.losses[going] = losses.to(edited.losses.device)
+        # Waits for the device, which a step keeps busy for longer than the next one takes to be launched.
         known = losses.tolist()
         edited.failed |= {going[row]: "diverged" for row, loss in enumerate(known) if not math.isfinite(loss)}
         moving = [row for row, loss in enumerate(known) if hyper["stop_loss"] <= loss < math.inf]

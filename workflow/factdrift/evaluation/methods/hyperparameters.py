@@ -3,8 +3,10 @@
 Such a file has `keys`, a JSON Schema for each hyper-parameter with its default, and `models`: entries with
 `names` (patterns of model names), `source`, and values that differ from the defaults. The first entry that
 matches counts. A model without entry gets the values that the rules in `derived` give (`derived.py`). A key
-without default needs a value from an entry, a rule or the user. Where functions take a `folder`, it may also
-be one such file, or `PATH.py:FUNCTION`, whose parameters are the keys (`own.py`).
+without default needs a value from an entry, a rule or the user. `like` names a method whose keys and entries
+come after the file's own; of a key that both have, the file may say the new default alone. Where functions
+take a `folder`, it may also be one such file, or `PATH.py:FUNCTION`, whose parameters are the keys
+(`own.py`).
 """
 
 from __future__ import annotations
@@ -204,7 +206,20 @@ def _file(method: str, folder: Path) -> dict[str, Any]:
         known = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
         kind = "locators" if folder == LOCATORS else "methods"
         raise InputError(f"{kind}: {method}: no such {kind[:-1]}; there are {known} (files in {folder})")
-    return read_yaml(path)
+    file = read_yaml(path)
+    if "like" not in file:
+        return file
+    other = _file(file["like"], folder)
+    keys = {key: other["keys"].get(key, {}) | schema for key, schema in file.get("keys", {}).items()}
+    models = [*file.get("models", []), *other.get("models", [])]
+    return {**other, **file, "keys": other["keys"] | keys, "models": models}
+
+
+def files_of(method: str, folder: Path = METHODS) -> list[Path]:
+    """The files with the hyper-parameters of one of factdrift's methods or locators."""
+    path = folder / f"{method}.yaml"
+    other = read_yaml(path).get("like")
+    return [path, *(files_of(other, folder) if other else ())]
 
 
 def _matches(model: str, patterns: list[str]) -> bool:

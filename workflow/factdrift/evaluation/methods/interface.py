@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from factdrift.models.codebooks import Codebook
     from factdrift.models.deltas import Changes, Deltas
     from factdrift.models.loaded import Loaded
+    from factdrift.models.memories import Memories
     from factdrift.models.moments import Moments
 
 
@@ -33,7 +34,10 @@ class Edit:
 
 
 Context = str | Callable[[Sequence[str]], list[str]]
-"""The text before every probe of an edit, or a function that gives the text before each prompt."""
+"""The text before every probe of an edit, or a function that gives the text before each prompt.
+
+A function that leaves texts out for lack of positions has `left_out`, the greatest number of them so far.
+"""
 
 
 @dataclass
@@ -41,8 +45,8 @@ class Edited:
     """The result of a method for E edits."""
 
     deltas: Deltas = field(default_factory=dict)
-    codebooks: Mapping[str, Codebook] = field(default_factory=dict)
-    """For methods that change no weight: module -> what it puts out instead. GRACE has one."""
+    codebooks: Mapping[str, Codebook | Memories] = field(default_factory=dict)
+    """For methods whose changes act after some prompts only: module -> what it puts out there instead."""
     contexts: Sequence[Context] | None = None
     """For methods that change no weight: what comes before the probes of each edit."""
     failed: dict[int, str] = field(default_factory=dict)

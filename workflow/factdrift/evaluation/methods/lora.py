@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import torch
@@ -88,9 +89,9 @@ def target_names(loaded: Loaded, hyper: Hyper) -> list[str]:
             if name is not None:
                 names.append(name)
             elif hyper["layers"]:
-                raise _lacking(loaded, spec.module(layer, "") + "." + part)
+                raise _lacking(loaded, hyper, spec.module(layer, "") + "." + part)
     if not names:
-        raise _lacking(loaded, ", ".join(hyper["targets"]) or "of queries and values")
+        raise _lacking(loaded, hyper, ", ".join(hyper["targets"]) or "of queries and values")
     return names
 
 
@@ -100,7 +101,7 @@ def _attention(loaded: Loaded, layer: int) -> list[str]:
     whole, _, out = spec.module(layer, spec.attention_out).rpartition(".")
     within = whole.removeprefix(spec.module(layer, "") + ".")
     module = loaded.model.get_submodule(whole)
-    matrices = [name for name, one in module.named_children() if isinstance(one, nn.Linear | Conv1D)]
+    matrices = [name for name, one in module.named_children() if _is_matrix(one)]
     chosen = SEPARATE if set(SEPARATE) <= set(matrices) else [name for name in matrices if name != out]
     return [f"{within}.{name}" for name in chosen]
 
@@ -112,27 +113,80 @@ def _matrix(loaded: Loaded, layer: int, part: str) -> str | None:
         found = loaded.model.get_submodule(name)
     except (AttributeError, CannotEdit):
         return None
-    return name if isinstance(found, nn.Linear | Conv1D) else None
+    return name if _is_matrix(found) else None
 
 
-def _lacking(loaded: Loaded, what: str) -> InputError:
+def _is_matrix(module: nn.Module) -> bool:
+    """Whether a module is a linear map, also one whose quantized weight makes it a class of its own."""
+    return isinstance(module, nn.Linear | Conv1D) or isinstance(getattr(module, "in_features", None), int)
+
+
+def _lacking(loaded: Loaded, hyper: Hyper, what: str) -> InputError:
     return InputError(
-        f"lora.targets: {loaded.name} has no matrix {what}; name matrices as within a block, such as "
-        f"{loaded.spec.down}"
+        f"{hyper.method}.targets: {loaded.name} has no matrix {what}; name matrices as within a block, such "
+        f"as {loaded.spec.down}"
     )
 
 
 class Batch:
     """Sentences that are run together, and which change each of them trains."""
 
-    def __init__(self, loaded: Loaded, sentences: Sequence[Sentence], owners: Sequence[int]):
+    def __init__(
+        self, loaded: Loaded, sentences: Sequence[Sentence], owners: Sequence[int], weight: float = 1.0
+    ):
+        """`weight`: of these sentences beside other batches of a step."""
         self.targets = Targets(loaded, sentences)
         self.owners = list(owners)
         self.owner = torch.tensor(self.owners, device=loaded.device)
         counts = torch.tensor([len(one.ids) - one.target for one in sentences], device=loaded.device)
         whole = torch.zeros(max(owners) + 1, dtype=torch.long, device=loaded.device)
         # A change is trained on the mean over all target tokens of its sentences.
-        self.weights = counts / whole.index_add(0, self.owner, counts)[self.owner]
+        self.weights = weight * counts / whole.index_add(0, self.owner, counts)[self.owner]
+
+
+class Drops:
+    """Which inputs of A are set to zero in one step; drawn at once for each change, by its generator.
+
+    A change has `width` numbers for each token of its sentences: matrix after matrix in the order in which
+    they run, in each sentence after sentence.
+    """
+
+    def __init__(
+        self, batch: Batch, share: float, noise: Sequence[torch.Generator], width: int, kind: torch.dtype
+    ):
+        """`share`: of the inputs, set to zero. `kind`: the type in which random numbers are drawn."""
+        self._share, self._done = share, 0
+        if not share:
+            return
+        lengths = [len(row) for row in batch.targets.rows]
+        tokens = dict.fromkeys(sorted(batch.owners), 0)
+        before = []
+        for owner, length in zip(batch.owners, lengths, strict=True):
+            before.append(tokens[owner])
+            tokens[owner] += length
+        device = batch.owner.device
+        drawn = [
+            torch.rand(width * count, generator=noise[owner], dtype=kind, device=device) >= share
+            for owner, count in tokens.items()
+        ]
+        begins = dict(zip(tokens, accumulate((len(part) for part in drawn), initial=0), strict=False))
+        self._kept = torch.cat(drawn)
+        each = zip(batch.owners, lengths, strict=True)
+        rows = [(begins[owner], tokens[owner], length) for owner, length in each]
+        self._begin, self._tokens, self._length = torch.tensor(rows, device=device).T
+        self._before = torch.tensor(before, device=device)
+
+    def of(self, taken: Tensor) -> Tensor:
+        """Inputs [rows, tokens, d_in] of the next matrix, a share of them set to zero."""
+        if not self._share:
+            return taken
+        _, most, width = taken.shape
+        start = self._begin + self._tokens * self._done + self._before * width
+        self._done += width
+        place = torch.arange(most * width, device=taken.device).view(most, width)
+        real = (torch.arange(most, device=taken.device) < self._length[:, None])[:, :, None]
+        kept = self._kept.take(torch.where(real, start[:, None, None] + place, 0))
+        return taken * torch.where(real, kept.to(taken.dtype) / (1 - self._share), 1)
 
 
 class Training:
@@ -161,20 +215,25 @@ class Training:
         # Adam works element by element, so edits in a batch take the same steps as alone.
         self._adam = torch.optim.Adam(parameters, lr=hyper["lr"], weight_decay=hyper["weight_decay"])
 
-    def step(self, batch: Batch) -> Tensor:
-        """One step of Adam; returns the losses [sentences] before it."""
-        with torch.enable_grad(), hooked(self._loaded.model, self._hooks(batch)):
-            losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
-            self._adam.zero_grad()
-            (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
+    def step(self, *batches: Batch) -> Tensor:
+        """One step of Adam on all sentences; returns the losses [sentences] of the first batch before it."""
+        width = sum(a.shape[2] for a in self.a.values())
+        self._adam.zero_grad()
+        found = []
+        for batch in batches:
+            drops = Drops(batch, self._dropout, self._noise, width, self._loaded.change_dtype)
+            with torch.enable_grad(), hooked(self._loaded.model, self._hooks(batch, drops)):
+                losses = batch.targets.losses(final_hidden(self._loaded, batch.targets.rows))
+                (losses * batch.weights).sum().backward()  # type: ignore[no-untyped-call]
+            found.append(losses.detach())
         self._adam.step()
-        return losses.detach()
+        return found[0]
 
-    def _hooks(self, batch: Batch) -> dict[str, After]:
+    def _hooks(self, batch: Batch, drops: Drops) -> dict[str, After]:
         def adding(name: str) -> After:
             def add(taken: Tensor, given: Tensor) -> Tensor:
                 a, b = self.a[name][batch.owner], self.b[name][batch.owner]
-                entered = self._dropped(taken.to(a.dtype).flatten(1, -2), batch)
+                entered = drops.of(taken.to(a.dtype).flatten(1, -2))
                 change = entered @ a.transpose(1, 2) @ b.transpose(1, 2)
                 out: Tensor = (given.to(a.dtype) + self._scale * change.view(given.shape)).to(given.dtype)
                 return out
@@ -182,19 +241,6 @@ class Training:
             return add
 
         return {name: adding(name) for name in self.a}
-
-    def _dropped(self, taken: Tensor, batch: Batch) -> Tensor:
-        """Inputs, a share of them set to zero; drawn for each sentence by the generator of its change."""
-        if not self._dropout:
-            return taken
-        kept = torch.ones_like(taken)
-        for row, owner in enumerate(batch.owners):
-            length = len(batch.targets.rows[row])
-            drawn = torch.rand(
-                length, taken.shape[2], generator=self._noise[owner], dtype=taken.dtype, device=taken.device
-            )
-            kept[row, :length] = (drawn >= self._dropout).to(taken.dtype) / (1 - self._dropout)
-        return taken * kept
 
     @torch.no_grad()
     def finite(self) -> Tensor:

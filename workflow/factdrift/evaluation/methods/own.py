@@ -11,7 +11,6 @@ import ast
 import importlib.metadata
 import re
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 import yaml
 
 from factdrift.core.errors import InputError
-from factdrift.core.functions import code_digest, code_files, split_function
+from factdrift.core.functions import check_names, code_digest, code_files, split_function
 from factdrift.core.paths import METHODS
 from factdrift.core.yaml_files import read_yaml
 
@@ -71,9 +70,7 @@ class Entry:
 def entries(given: Sequence[str], folder: Path = METHODS) -> list[Entry]:
     """`entry` for each; raises InputError if two have the same name."""
     found = [entry(each, folder) for each in given]
-    for name, count in Counter(each.name for each in found).items():
-        if count > 1:
-            raise InputError(f"methods: two are called {name}; rename a file or function")
+    check_names([each.name for each in found], "methods", "a file or function")
     return found
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from factdrift.core.errors import CannotEdit, InputError
 from factdrift.core.paths import METHODS
-from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, read_given
+from factdrift.evaluation.methods.hyperparameters import Hyper, check_values, files_of, read_given
 from factdrift.evaluation.methods.own import entries
-from factdrift.evaluation.skipped import Skipped
+from factdrift.evaluation.methods.record import CONTEXT
+from factdrift.evaluation.methods.skipped import Skipped
 from factdrift.models.names import model_files, split_name
 from factdrift.models.sizes import read_sizes
 
@@ -47,10 +48,12 @@ def check_kept(hyper: Hyper) -> None:
             f"edit.keep: adapters: {hyper.method} changes a model in place, of which no adapter can be made; "
             "leave it out of methods, or keep none"
         )
-    if hyper.record.edits == "trained" or hyper.get("precision") == "weights":
+    full = hyper.get("combination", "linear") != "linear" or hyper.get("precision") == "weights"
+    if hyper.record.edits == "trained" or full:
         raise InputError(
             f"edit.keep: adapters: {hyper.method} on {hyper.model} changes full matrices, which no adapter "
-            "of low rank holds; leave it out of methods (precision: float32 for the others), or keep none"
+            "of low rank holds; leave it out of methods (precision: float32, combination: linear for the "
+            "others), or keep none"
         )
 
 
@@ -99,8 +102,10 @@ class Plan:
 
     def files(self, method: str) -> list[str]:
         """The files that a method depends on: hyper-parameters, the user's own code, models that it loads."""
+        if method == CONTEXT:
+            return []
         own = self._entries.get(method)
-        own_files = own.files() if own and own.path else [self._folder / f"{method}.yaml"]
+        own_files = own.files() if own and own.path else files_of(method, self._folder)
         loaded = [path for model in self.loads(method) for path in model_files(model)]
         return [str(path) for path in (*own_files, *loaded)]
 
@@ -118,6 +123,8 @@ class Plan:
         for each in self.skipped:
             if (each.model, each.method) == (model, method):
                 raise CannotEdit(each.skipped)
+        if method == CONTEXT:
+            return {}
         return needs(self._hypers[model, method])
 
     def layers(self, model: str) -> Sequence[int]:

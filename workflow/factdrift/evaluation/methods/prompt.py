@@ -32,9 +32,9 @@ def in_stream(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Ar
     return found
 
 
-def recalled(memory: dict[str, str], names: Sequence[str], hyper: Hyper, device: object) -> list[str]:
-    """What stands before the prompts of the edits with these ids, after `in_stream`."""
-    return [memory[name] for name in names]
+def recalled(memory: dict[str, str], names: Sequence[str], hyper: Hyper, loaded: Loaded) -> list[str]:
+    """What stands before the prompts of the edits with these ids, after `in_stream`; nothing for others."""
+    return [memory.get(name, "") for name in names]
 
 
 def none(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:

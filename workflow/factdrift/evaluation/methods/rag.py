@@ -53,10 +53,10 @@ def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Art
 
 
 def recalled(
-    memory: Sequence[tuple[str, str]], names: Sequence[str], hyper: Hyper, device: torch.device
+    memory: Sequence[tuple[str, str]], names: Sequence[str], hyper: Hyper, loaded: Loaded
 ) -> list[Context]:
     """What stands before the prompts of the edits with these ids, given the memory of `together`."""
-    return [retrieving([text for _, text in memory], hyper, device)] * len(names)
+    return [retrieving([text for _, text in memory], hyper, loaded.device)] * len(names)
 
 
 def retrieving(

@@ -14,6 +14,11 @@ import msgspec
 from factdrift.core.paths import METHODS
 from factdrift.core.yaml_files import read_yaml
 
+CONTEXT = "context"
+"""The state of a model that has the new fact before each question, in the words of the benchmark."""
+UNEDITED = ("none", CONTEXT)
+"""States without any editing method."""
+
 DOWN = ("values", "states", "all", "named")
 """What of a block methods edit that need its down projection."""
 
@@ -40,21 +45,27 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What it edits of a block: one matrix, `ModelSpec.trained`, by training it; what the down projection
     puts out for a key (`values`); a hidden state, by the down projections of some blocks (`states`); all
     matrices of the MLP; those that its hyper-parameters name; what a module puts out (`output`); `others`."""
-    alone: bool = True
-    """Whether one edit by itself is anything; not if edits are compared with each other."""
+    adapter: bool = False
+    """Whether its changes of weights are trained beside them, and so beside quantized ones, too."""
+    whole: bool = False
+    """Whether what it makes for further edits takes the place of what it had made, instead of being added."""
+    not_alone: str = ""
+    """Why one edit by itself is not made; empty if it is."""
+    copies: int = 0
+    """Full matrices that one edit needs at a time, if its changes are full and none of the weights."""
     block: Literal["layer", "layers", ""] = ""
     """The hyper-parameter that names the block of an edit that can be made at any block."""
     needs: dict[str, str] = {}
     """What is computed for it once a model: option of `edit run` -> file in the model's folder."""
+    trained_on: str = ""
+    """The file beside what it was trained to, with the subjects of its training."""
     says: str = ""
     """What it edits, for those that `factdrift models describe` cannot name beside a matrix."""
-    not_asked: str = ""
-    """Why models are not asked questions after its edits; empty if they are."""
 
     @property
     def in_order(self) -> bool:
-        """Whether edits one after another are those of one batch, because no weight changes."""
-        return bool(self.together) and self.changes != "weights"
+        """Whether edits one after another are those of one batch: no weight changes, or all are made anew."""
+        return bool(self.together) and (self.changes != "weights" or self.whole)
 
     def modules(self) -> list[str]:
         """The modules of its functions, by their dotted names."""
@@ -63,7 +74,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return sorted(f"{__package__}.{name}" for name in names)
 
 
-OWN = Record(not_asked="methods of your own are not asked about")
+OWN = Record()
 """The record of the methods of users, and of checkpoints that were made elsewhere."""
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from factdrift.core.errors import InputError
-from factdrift.core.functions import function_of, read_function
+from factdrift.core.functions import function_of, named_function, read_function
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited, Method
 from factdrift.evaluation.methods.own import DOCUMENT, Entry
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 def named(function: str) -> Callable[..., Any]:
     """A function that the record of a method names, MODULE.FUNCTION."""
-    module, _, name = function.rpartition(".")
-    found: Callable[..., Any] = getattr(import_module(f"{__package__}.{module}"), name)
-    return found
+    return named_function(__package__, function)
 
 
 def method_of(hyper: Hyper) -> Method:

@@ -76,7 +76,7 @@ def checked(given: str, loaded: Loaded, edits: int, made: Any) -> Edited:
     if made.contexts is not None and len(made.contexts) != edits:
         raise wrong(f"{len(made.contexts)} contexts for {edits} edits")
     if made.codebooks:
-        raise wrong("it returned codebooks, which only GRACE may; return changes of weights as deltas")
+        raise wrong("it returned codebooks, which are not for your own; return changes of weights as deltas")
     own = made.owner if made.owner is not None else list(range(edits))
     if len(own) != edits:
         raise wrong(f"owner has {len(own)} entries for {edits} edits")

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -25,9 +25,6 @@ from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Held
 from factdrift.tempripple.phrases import contains, normal
 from factdrift.wikidata.time import pack_date
 from factdrift.words.templates import BLANK
-
-if TYPE_CHECKING:
-    from factdrift.evaluation.cutoff_jobs import Chains
 
 HOLDER = pa.struct(
     [
@@ -256,19 +253,28 @@ def question(asked: Asked, names: Names, first: int, last: int) -> dict[str, Any
     return {**asked._asdict(), "holders": holders}
 
 
-def write_chains(job: Chains) -> tuple[int, Counter[str]]:
+class Tables(NamedTuple):
+    """What chains are made from."""
+
+    stream: Path
+    timelines: Sequence[Path]
+    entities: Sequence[Path]
+    """Of the dumps, the newest last."""
+    successions: Path | None
+
+
+def write_chains(tables: Tables, dates: Sequence[datetime.date], output: Path) -> tuple[int, Counter[str]]:
     """Writes CHAINS by subject and relation, then those of written successions, dates of death last.
 
-    Returns their number, and how many chains are left out for which reason.
+    `dates`: of the dumps, ascending. Returns their number, and how many chains are left out for which reason.
     """
-    dates = [pack_date(day) for day in job.dates]
-    first, last = dates[0], dates[-1]
+    first, last = pack_date(dates[0]), pack_date(dates[-1])
     left_out: Counter[str] = Counter()
     rows = []
     with database(_MEMORY) as db:
-        db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(job.stream)})")
-        db.execute(f"CREATE TEMP VIEW held AS SELECT * FROM read_parquet({sql(list(job.timelines))})")
-        names = _names(db, job.entities)
+        db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(tables.stream)})")
+        db.execute(f"CREATE TEMP VIEW held AS SELECT * FROM read_parquet({sql(list(tables.timelines))})")
+        names = _names(db, tables.entities)
         for asked in _asked(db):
             row = question(asked, names, first, last)
             if isinstance(row, str):
@@ -276,7 +282,7 @@ def write_chains(job: Chains) -> tuple[int, Counter[str]]:
             else:
                 rows.append(row)
         known = {(row["subject_label"], row["relation"]) for row in rows}
-        for succession in read_successions(job.successions, last) if job.successions else ():
+        for succession in read_successions(tables.successions, last) if tables.successions else ():
             row = _written(succession, first, last)
             if (succession.subject, succession.relation) in known:
                 left_out["known"] += 1
@@ -285,7 +291,7 @@ def write_chains(job: Chains) -> tuple[int, Counter[str]]:
             else:
                 rows.append(row)
         rows += _deaths(db, first, last)
-    return write_parquet(pa.Table.from_pylist(rows, CHAINS), job.output), left_out
+    return write_parquet(pa.Table.from_pylist(rows, CHAINS), output), left_out
 
 
 def _written(succession: Succession, first: int, last: int) -> dict[str, Any] | str:

@@ -1,28 +1,37 @@
-"""The items and the cloze tests that are asked. Nothing here needs torch."""
+"""Items of TempRIPPLE, and questions with a date, with the edits that they are about."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
-from factdrift.evaluation.questions.probes import read_updates
+from factdrift.evaluation.methods.interface import Edit
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.questions.question import Benchmark, Question, Tables
+from factdrift.models.alignment import find_subject
 from factdrift.streams.schemas import ASOF
-from factdrift.tempripple.schemas import TR_ITEMS, Row, read_rows, row_id
+from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, Row, read_rows, row_id
 
 
-def read_items(path: Path, limit: int = 0, seed: int = 0) -> list[Row]:
-    """The items that have options, by id, those of TempRIPPLE or those of a stream with a date.
+def is_dated(path: Path) -> bool:
+    """Whether a table of items has questions with a date."""
+    return bool(pq.read_schema(path).names == ASOF.names)
 
-    `limit`: how many of each task and number of hops, drawn with the seed; 0 for all. Raises InputError if
-    there are none.
+
+def read_items(path: Path, limit: int = 0, seed: int = 0, open_: bool = False) -> list[Row]:
+    """The items by id, those of TempRIPPLE or those of a stream with a date; without those without options.
+
+    `limit`: how many of each task and number of hops, drawn with the seed; 0 for all. `open_`: those without
+    options, too. Raises InputError if there are none.
     """
-    dated = pq.read_schema(path).names == ASOF.names
-    items = [item for item in read_rows(path, ASOF if dated else TR_ITEMS) if not item["open_only"]]
+    dated = is_dated(path)
+    items = read_rows(path, ASOF if dated else TR_ITEMS)
+    items = items if open_ else [item for item in items if not item["open_only"]]
     if not items:
         raise InputError(
             f"{path}: no item has options; build a longer stream, or one of more relations"
@@ -37,27 +46,81 @@ def read_items(path: Path, limit: int = 0, seed: int = 0) -> list[Row]:
     return sorted(items, key=lambda item: str(item["item_id"]))
 
 
-def read_clozes(klob: Sequence[Path], edits: Path) -> list[dict[str, Any]]:
-    """Rows of CLOZES without the answers of a model: KLoB's sentences, and clozes of WikiFactDiff's updates.
+def questions_of(items: Sequence[Row]) -> list[Question]:
+    """The items as questions, each about the fact of its timeline; without options only in writing."""
+    return [
+        Question(
+            item["item_id"],
+            f"{item['s']}-{item['p']}",
+            f"{item['task']} {item['hop']}",
+            words=item["question"],
+            context=item["context"],
+            targets=tuple(item["options"] or ()),
+            answer=None if item["open_only"] else item["answer_index"],
+            ways=("written",) if item["open_only"] else ("loglik", "letter", "written"),
+            accepted=(item["answer_label"], *(item["answer_aliases"] or ())),
+        )
+        for item in items
+    ]
 
-    `klob`: tables klob_c and klob_r. `edits`: a table EDITS. An update is asked with its new object, and with
-    its obsolete object if it has one.
+
+def of_statements(items: Sequence[Row], facts: Path | None = None) -> Benchmark:
+    """TempRIPPLE's items; with the table of facts, the new fact of each timeline as an edit."""
+    edits = edits_of(items, facts) if facts else []
+    return Benchmark("tempripple", questions_of(items), edits)
+
+
+def of_chains(items: Sequence[Row], stream: Benchmark | None = None) -> Benchmark:
+    """Questions with a date; with a stream, each about the last edit of its chain.
+
+    Those of chains without an edit are left out then, since nothing that they ask about is told.
     """
-    rows: list[dict[str, Any]] = []
-    for path in klob:
-        for example in pq.read_table(path, columns=["example_id", "subtask", "sentences"]).to_pylist():
-            named = {"benchmark": f"klob_{example['subtask']}", "fact": example["example_id"]}
-            rows += [
-                {**named, "role": one["role"], "prompt": one["text"], "object": one["target_label"]}
-                for one in example["sentences"]
-            ]
-    for update in read_updates(edits):
-        objects = {"new": update.row["new"], "old": update.row["obsolete"]}
-        for wording, prompt in update.clozes():
-            rows += [
-                {"benchmark": "wikifactdiff", "fact": update.edit.id, "prompt": prompt}
-                | {"role": f"{wording}, {kind}", "object": label}
-                for kind, label in objects.items()
-                if label
-            ]
-    return rows
+    questions = questions_of(items)
+    if stream is None:
+        return Benchmark("asof", questions)
+    last = {stream.rows[edit.id]["chain"]: edit for edit in stream.edits}
+    asked = [
+        replace(question, edit=last[item["chain"]].id)
+        for item, question in zip(items, questions, strict=True)
+        if item["chain"] in last
+    ]
+    about = {question.edit for question in asked}
+    return Benchmark("asof", asked, [edit for edit in stream.edits if edit.id in about])
+
+
+def edits_of(items: Sequence[Row], facts: Path) -> list[Edit]:
+    """The new fact of each timeline that is asked about, as an edit; timelines in the order of their ids.
+
+    An edit states exactly what the context of the same items does: its prompt is the context up to the
+    object. Raises InputError if the facts are not those from which the items were made.
+    """
+    new = {(fact["s"], fact["p"]): fact for fact in read_rows(facts, TR_FACTS) if fact["role"] == "new"}
+    contexts = {(item["s"], item["p"]): item["context"] for item in items}
+    edits = []
+    for timeline in sorted(contexts):
+        name = "-".join(timeline)
+        if timeline not in new:
+            raise InputError(f"{facts}: no new fact of {name}, which an item asks about; make both again")
+        fact, context = new[timeline], contexts[timeline]
+        ending = f" {fact['o_label'].removesuffix('.')}."
+        if not context.endswith(ending):
+            raise InputError(f"{facts}: the new fact of {name} is not what its context says: {context!r}")
+        prompt = context.removesuffix(ending)
+        if find_subject(prompt, fact["s_label"]) < 0:
+            raise InputError(f"{facts}: the context of {name} does not name its subject: {context!r}")
+        edits.append(Edit(name, prompt, fact["s_label"], fact["o_label"]))
+    return edits
+
+
+def read_tempripple(tables: Tables) -> Benchmark:
+    """TempRIPPLE's items, with the new facts as edits."""
+    return of_statements(_items(tables), tables.facts)
+
+
+def read_asof(tables: Tables) -> Benchmark:
+    """Questions with a date, with the edits of a stream."""
+    return of_chains(_items(tables), read_edits(tables.edits) if tables.edits else None)
+
+
+def _items(tables: Tables) -> list[Row]:
+    return read_items(tables.questions[0], tables.limit, tables.seed, tables.open_)

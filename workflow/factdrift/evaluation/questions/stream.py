@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.questions.updates import EDITS, NEEDED, Choice, draw, edits_of
-from factdrift.evaluation.settings import SCENARIOS
+from factdrift.evaluation.questions.updates import EDITS, NEEDED, SCENARIOS, Choice, draw, edits_of
 
 STREAM_EDITS = pa.schema(
     [

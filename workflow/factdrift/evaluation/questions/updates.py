@@ -12,9 +12,17 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.settings import SCENARIOS
+from factdrift.words.templates import before_blank
 
-BLANK = "____"
+SCENARIOS = {
+    "replacement": "ReplaceObject",
+    "archive": "Archive",
+    "add_object": "AddObject",
+    "add_relation": "AddRelation",
+    "add_entity": "AddEntity",
+    "other": "Other",
+}
+"""Name of a scenario in the configuration -> in the dataset."""
 
 _PROBE = pa.struct(
     [
@@ -181,9 +189,3 @@ def _others(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
                     "dist": fact.get("dist"),
                     "popularity": fact.get("popularity"),
                 }
-
-
-def before_blank(cloze: str) -> str | None:
-    """The text of a cloze before its blank; None if text follows the blank."""
-    before, blank, after = cloze.rpartition(BLANK)
-    return before.rstrip() if blank and before.strip() and not after.strip(" .") else None

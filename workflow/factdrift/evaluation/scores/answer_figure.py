@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from factdrift.core.owned import atomic_path
+from factdrift.core.figures import save, subplots
 from factdrift.evaluation.scores.answer_table import HOP_COLUMNS, title
 
 CHANCE = 0.25
@@ -18,18 +18,9 @@ def draw(scores: Path, path: Path) -> None:
 
     Bars are the 95 % bootstrap intervals by asked fact; the dashed line is chance.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    # Element names in SVG files are otherwise random.
-    matplotlib.rcParams["svg.hashsalt"] = "factdrift"
-    from matplotlib import pyplot
-
     rows = [row for row in pq.read_table(scores).to_pylist() if row["items"] == "all" and row["n"]]
     groups = list(dict.fromkeys((row["model"], row["scoring"]) for row in rows)) or [("", "")]
-    figure, axes = pyplot.subplots(
-        len(groups), 2, figsize=(9, 3.2 * len(groups)), sharey=True, squeeze=False, layout="constrained"
-    )
+    figure, axes = subplots(len(groups), 2, figsize=(9, 3.2 * len(groups)), sharey=True, squeeze=False)
     for panels, group in zip(axes, groups, strict=True):
         own = [row for row in rows if (row["model"], row["scoring"]) == group]
         conditions = list(dict.fromkeys(row["condition"] for row in own))
@@ -52,7 +43,4 @@ def draw(scores: Path, path: Path) -> None:
         panels[0].set(ylabel="accuracy")
         if own:
             panels[1].legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1))
-    with atomic_path(path) as partial:
-        metadata = {"Date": None} if path.suffix == ".svg" else None
-        figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
-    pyplot.close(figure)
+    save(figure, path)

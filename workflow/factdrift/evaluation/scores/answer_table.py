@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from factdrift.core.owned import atomic_path
+from factdrift.core.screen import grid
 from factdrift.evaluation.methods.record import record_of
-from factdrift.evaluation.scores.intervals import grid
+from factdrift.evaluation.methods.skipped import Skipped
 from factdrift.evaluation.scores.table import skipped_lines
-from factdrift.evaluation.skipped import Skipped
 from factdrift.tempripple.schemas import Row
 
 TASK_COLUMNS = {

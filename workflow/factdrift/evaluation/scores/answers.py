@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
@@ -14,26 +15,58 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import CannotEdit
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.answer_schemas import PREDICTIONS, SCORES
-from factdrift.evaluation.skipped import Skipped
+from factdrift.evaluation.methods.record import UNEDITED
+from factdrift.evaluation.methods.skipped import Skipped
+from factdrift.evaluation.scores.conditions import condition_of
+from factdrift.evaluation.tables import ANSWERS
 from factdrift.models.names import check_same_weights
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
 from factdrift.tempripple.score import SELECTIONS, Key, grouped, report, within_cutoff
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.answer_jobs import Scores
+    from factdrift.evaluation.scores.jobs import AnswerScores
+
+PREDICTIONS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("run_id", "model", "scoring", "condition", "item_id")),
+        ("output", pa.string()),
+        ("parsed", pa.int8()),
+        ("correct", pa.bool_()),
+        ("logprobs", pa.list_(pa.float64())),
+        ("reason", pa.string()),
+    ]
+)
+"""One row for each item, condition and way of scoring. `logprobs` are those of the four options, by
+`normalise`; null for letters. `reason` says why there is no answer; `correct` is null then."""
+
+SCORES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("items", "model", "scoring", "condition", "task")),
+        ("hop", pa.int8()),
+        *((name, pa.int32()) for name in ("n", "right", "unparsed", "unanswered", "beyond_cutoff")),
+        ("accuracy", pa.float64()),
+        *(
+            (f"{name}_{end}", pa.float64())
+            for name in ("wilson", "by_timeline", "by_asked_fact")
+            for end in ("low", "high")
+        ),
+        ("asked_facts", pa.int32()),
+        ("accuracy_of_asked_facts", pa.float64()),
+    ]
+)
+"""One row for each selection of items, model, way of scoring, condition, task and hop."""
 
 _INTERVALS = ("wilson", "by_timeline", "by_asked_fact")
 
 
-def write_scores(job: Scores) -> int:
+def write_scores(job: AnswerScores) -> int:
     """Writes SCORES, all PREDICTIONS and the tests as JSON; returns the number of scores.
 
     The tests are those of `score.report`, by way of scoring. Items without an answer are left out and
     counted.
     """
     cutoffs = job.last_days()
-    table = pa.concat_tables([pq.read_table(path, schema=PREDICTIONS) for path in job.predictions])
+    table = predictions(job.answers, job.described())
     write_parquet(table, job.out_predictions)
     asked, dated = read_rows(job.items_, TR_ITEMS), read_rows(job.facts, TR_FACTS)
     by_id = {item["item_id"]: item for item in asked}
@@ -72,6 +105,33 @@ def write_scores(job: Scores) -> int:
     with atomic_path(job.out_tests) as partial:
         partial.write_text(json.dumps(tests, indent=1) + "\n", encoding="utf-8")
     return write_parquet(pa.Table.from_pylist(scores, schema=SCORES), job.output)
+
+
+def predictions(answers: Sequence[Path], runs: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """PREDICTIONS of runs, in their order; those of an unedited model together.
+
+    In each by way of scoring, condition and item. `runs`: the description of each run, whose answers are at
+    the same place.
+    """
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for path, run in zip(answers, runs, strict=True):
+        for row in pq.read_table(path, schema=ANSWERS).to_pylist():
+            if row["way"] == "written":
+                continue
+            logprobs = row["logprobs"]
+            if logprobs and run["answer_normalise"] == "sum":
+                logprobs = [mean * count for mean, count in zip(logprobs, row["tokens"], strict=True)]
+            group = row["model"], "" if row["method"] in UNEDITED else row["method"]
+            groups.setdefault(group, []).append(
+                {
+                    **{name: row[name] for name in ("model", "output", "parsed", "correct", "reason")},
+                    **{"run_id": run.get("run_id"), "scoring": row["way"], "item_id": row["question"]},
+                    **{"condition": condition_of(row["method"]), "logprobs": logprobs},
+                }
+            )
+    order = operator.itemgetter("scoring", "condition", "item_id")
+    rows = [row for group in groups.values() for row in sorted(group, key=order)]
+    return pa.Table.from_pylist(rows, schema=PREDICTIONS)
 
 
 def _of_key(counts: Mapping[str, Mapping[Key, int]], key: Key) -> Row:

@@ -1,4 +1,4 @@
-"""Cloze tests of KLoB and WikiFactDiff, put to an unedited model: how many it completes."""
+"""Cloze tests of KLoB and WikiFactDiff, put to unedited models: how many they complete."""
 
 from __future__ import annotations
 
@@ -6,53 +6,65 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from factdrift.core.progress import Progress
-from factdrift.core.tables import write_parquet
-from factdrift.evaluation.answer_schemas import CLOZES
-from factdrift.evaluation.session import Job, cut
-from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence, align
-from factdrift.models.scoring import score
+from factdrift.evaluation.questions.clozes import OWN
+from factdrift.evaluation.questions.klob import read_sentences
+from factdrift.evaluation.questions.question import probe_id
+from factdrift.models.alignment import NOT_FINITE
 from factdrift.tempripple.metrics import wilson
 
-CHUNK = 4096
-"""Cloze tests between two lines of progress."""
+CLOZES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "benchmark", "role", "fact", "prompt", "object")),
+        ("logprob", pa.float64()),
+        ("exact", pa.bool_()),
+        ("reason", pa.string()),
+    ]
+)
+"""One row for each cloze test and object, in the order of the benchmarks."""
 
 
-def ask_clozes(job: Job, rows: Sequence[dict[str, Any]], output: Path) -> int:
-    """Scores the object of each cloze test after its prompt, and writes CLOZES; returns their number.
+def table_of(answers: Sequence[Path], klob: Sequence[Path], edits: Path) -> pa.Table:
+    """CLOZES of all models: KLoB's sentences, and each update's clozes with its new and its obsolete object.
 
-    `exact`: every token of the object is the most probable one after those before it; of output that is not
-    finite none is.
+    `answers`: ANSWERS of the state `none`. `exact`: every token of the object is the most probable one after
+    those before it; of output that is not finite none is.
     """
-    progress = Progress(f"cloze tests of {job.loaded.name}", len(rows), "cloze tests")
-    found: list[dict[str, Any]] = []
-    for chunk in cut(rows, CHUNK):
-        sentences: list[Sentence] = []
-        asked: list[dict[str, Any]] = []
-        for row in ({"model": job.loaded.name, **row} for row in chunk):
-            found.append(row)
-            try:
-                one = align(job.loaded.tokenizer, row["prompt"], row["object"])
-            except AlignmentError as error:
-                row["reason"] = error.reason
-                continue
-            if len(one.ids) > job.loaded.spec.positions:
-                row["reason"] = "too_long"
-                continue
-            sentences.append(one)
-            asked.append(row)
-        scores = score(job.loaded, sentences, budget=job.budget)
-        for row, logprob, exact in zip(asked, scores.logprob.tolist(), scores.exact.tolist(), strict=True):
-            if np.isfinite(logprob):
-                row |= {"logprob": logprob, "exact": exact}
-            else:
-                row |= {"exact": False, "reason": NOT_FINITE}
-        progress.advance(len(chunk))
-    progress.say()
-    return write_parquet(pa.Table.from_pylist(found, schema=CLOZES), output)
+    given: dict[str, dict[str, dict[str, Any]]] = {}
+    columns = ["model", "question", "way", "logprobs", "exact", "reason"]
+    for path in answers:
+        for row in pq.read_table(path, columns=columns).to_pylist():
+            if row["way"] == "loglik":
+                given.setdefault(row["model"], {})[row["question"]] = row
+    asked = list(cloze_tests(klob, edits))
+    rows = [
+        {"model": model, **row, **_answer(of_question[question])}
+        for model, of_question in given.items()
+        for question, row in asked
+    ]
+    return pa.Table.from_pylist(rows, schema=CLOZES)
+
+
+def _answer(row: dict[str, Any]) -> dict[str, Any]:
+    logprob, exact = ((row[name] or [None])[0] for name in ("logprobs", "exact"))
+    return {"logprob": logprob, "exact": exact, "reason": row["reason"]}
+
+
+def cloze_tests(klob: Sequence[Path], edits: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(question, row of CLOZES without an answer): KLoB's sentences, then the updates' own clozes."""
+    for question in read_sentences(klob).questions:
+        benchmark, _, role = question.role.partition(" ")
+        named = {"benchmark": benchmark, "role": role, "fact": question.id.partition("#")[0]}
+        yield question.id, {**named, "prompt": question.prompt, "object": question.targets[0]}
+    for row in pq.read_table(edits, columns=["edit", "probes"]).to_pylist():
+        for number, probe in enumerate(row["probes"]):
+            if probe["role"] in OWN:
+                role = f"{probe['role']}, {'new' if probe['object'] == 'new' else 'old'}"
+                named = {"benchmark": "wikifactdiff", "role": role, "fact": row["edit"]}
+                asked = {"prompt": probe["prompt"], "object": probe["target"]}
+                yield probe_id(row["edit"], number), {**named, **asked}
 
 
 class Share(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 
 from factdrift.core.errors import CannotEdit
 from factdrift.core.owned import atomic_path
-from factdrift.evaluation.skipped import Skipped, skipped_methods
+from factdrift.evaluation.methods.skipped import Skipped, skipped_methods
 
 _NOTHING = {"edits": 0, "edit_seconds": 0.0, "evaluation_seconds": 0.0, "peak_mb": 0.0}
 
@@ -18,6 +18,8 @@ def write_costs(
     jobs: Sequence[Path], output: Path, skipped: Sequence[Skipped] = (), strict: bool = False
 ) -> list[Skipped]:
     """Writes one entry for each model and method: sums over shards, and the peak of memory.
+
+    Of a method that puts texts before prompts also the most that did not fit, as `left_out`, if any.
 
     `skipped`: methods for which there was no job. Returns these and the methods whose job could not edit the
     model; their entries have the reason under `skipped`. Raises CannotEdit with all reasons if every method
@@ -33,6 +35,8 @@ def write_costs(
             for key in ("edits", "edit_seconds", "evaluation_seconds"):
                 entry[key] += batch[key]
             entry["peak_mb"] = max(entry["peak_mb"], batch["peak_mb"])
+            if "left_out" in batch:
+                entry["left_out"] = max(entry.get("left_out", 0), batch["left_out"])
     for each in skipped:
         entries[each.model, each.method] = {**each._asdict(), **_NOTHING}
     found = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from factdrift.evaluation.scores.intervals import grid
+from factdrift.core.screen import grid
 
 Row = Mapping[str, Any]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from factdrift.core.tables import database, sql, write_parquet
+from factdrift.evaluation.scores.conditions import CONDITION
 from factdrift.streams.timelines import PRECISIONS
 
 DATED_SCORES = pa.schema(
@@ -32,7 +33,7 @@ DATED_SCORES = pa.schema(
 """One row for each model, way of scoring, condition, precision and `holds` (`all` for all of them)."""
 
 
-def write_scores(items: Path, predictions: Sequence[Path], output: Path) -> int:
+def write_scores(items: Path, answers: Sequence[Path], output: Path) -> int:
     """Writes DATED_SCORES; returns the number of rows.
 
     A *pair* is a fact under its own date and under another date of the same precision on which the timeline
@@ -44,9 +45,10 @@ def write_scores(items: Path, predictions: Sequence[Path], output: Path) -> int:
     with database() as db:
         db.execute(
             f"""CREATE TEMP TABLE asked AS
-            SELECT i.* , p.model, p.scoring, p.condition, p.correct,
-                coalesce(p.logprobs, [NULL, NULL, NULL, NULL]::DOUBLE[]) AS logprobs
-            FROM read_parquet({sql(items)}) i JOIN read_parquet({sql(list(predictions))}) p USING (item_id)"""
+            SELECT i.* , a.model, a.way AS scoring, {CONDITION} AS condition, a.correct,
+                coalesce(a.logprobs, [NULL, NULL, NULL, NULL]::DOUBLE[]) AS logprobs
+            FROM read_parquet({sql(items)}) i JOIN read_parquet({sql(list(answers))}) a
+                ON i.item_id = a.question WHERE a.way <> 'written'"""
         )
         db.execute(
             """CREATE TEMP TABLE said AS

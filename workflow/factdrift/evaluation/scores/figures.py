@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from factdrift.core.owned import atomic_path
+from factdrift.core.figures import save, subplots
 from factdrift.evaluation.methods.record import title_of
 from factdrift.models.alignment import NOT_FINITE
 
@@ -59,19 +59,10 @@ def draw(probes: Path, path: Path) -> list[str]:
 
     Returns the columns (of PANELS) that have no value in any probe, whose panels say so and are empty.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    # Element names in SVG files are otherwise random.
-    matplotlib.rcParams["svg.hashsalt"] = "factdrift"
-    from matplotlib import pyplot
-
     rows = neighbors(probes)
     models = list(dict.fromkeys(rows["model"])) or [""]
     missing = [column for column in PANELS if rows[column].isna().all()]
-    figure, axes = pyplot.subplots(
-        len(models), 2, figsize=(9, 3.4 * len(models)), sharey="row", squeeze=False, layout="constrained"
-    )
+    figure, axes = subplots(len(models), 2, figsize=(9, 3.4 * len(models)), sharey="row", squeeze=False)
     for line, model in zip(axes, models, strict=True):
         own = rows[rows["model"] == model]
         for axis, (given, (column, label)) in zip(line, PANELS.items(), strict=True):
@@ -90,8 +81,5 @@ def draw(probes: Path, path: Path) -> list[str]:
         line[0].set(ylabel="bleedover / the method's mean", title=f"{model}", ylim=(0, None))
         curves = max((axis.get_legend_handles_labels() for axis in line), key=lambda found: len(found[0]))
         line[1].legend(*curves, fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1))
-    with atomic_path(path) as partial:
-        metadata = {"Date": None} if path.suffix == ".svg" else None
-        figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
-    pyplot.close(figure)
+    save(figure, path)
     return missing

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from factdrift.evaluation.scores.intervals import Interval, geometric, grid, interval
+from factdrift.core.screen import grid
+from factdrift.evaluation.scores.intervals import Interval, geometric, interval
 
 Row = Mapping[str, Any]
 

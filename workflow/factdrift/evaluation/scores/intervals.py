@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import NamedTuple
 
@@ -69,14 +69,3 @@ def geometric(values: Sequence[float]) -> Interval | None:
         return None
     mean = math.exp(found.mean)
     return Interval(mean, mean * found.half, found.n)
-
-
-def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Aligned lines of a table: the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    for row in (header, *rows):
-        first, *others = (
-            cell.ljust(width) if place == 0 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join([first, *others]).rstrip()

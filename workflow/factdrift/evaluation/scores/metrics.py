@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql, write_query
 from factdrift.evaluation.ability.record import read_ability
+from factdrift.evaluation.tables import MADE
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.names import check_same_weights
 
@@ -99,14 +100,12 @@ PROBES = pa.schema(
 
 @dataclass(frozen=True)
 class Runs:
-    """The tables that the jobs of all models and methods have written."""
+    """The tables that the jobs of all models and methods have written, and the edits."""
 
     edits: Path
-    unaligned: Sequence[Path]
-    base_probes: Sequence[Path]
-    base_clozes: Sequence[Path]
-    run_probes: Sequence[Path]
-    run_edits: Sequence[Path]
+    answers: Sequence[Path]
+    made: Sequence[Path]
+    states: Sequence[Path]
     models: Sequence[str]
     """As their rows name them, in the order of the tables."""
     methods: Sequence[str]
@@ -142,52 +141,55 @@ def typed(schema: pa.Schema) -> str:
 def _read(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
     """`models`, `methods`: names with their places. `edits`: in their order.
 
-    `asked`: the probes of each edit. `clozes`: its own prompts, counted from 1, the update cloze first.
-    `base`, `base_said`, `abilities`: the model without edits. `made`: an edit by model and method. `after`:
-    its probes.
+    `asked`: the probes of each edit. `answers`, `states`: of all jobs. `base`: the answers of the model
+    without edits. `made`: an edit by model and method. `abilities`: the model without edits.
     """
+    read_runs(db, runs)
     db.register("abilities", _abilities(runs.abilities))
+    db.execute(
+        """CREATE TEMP TABLE asked AS
+            SELECT edit, e, generate_subscripts(probes, 1) - 1 AS number,
+                unnest(probes, max_depth := 2) FROM edits;
+        CREATE TEMP TABLE made AS SELECT m.place AS m, k.place AS k, r.*, s.perplexity, s.tasks
+            FROM run_edits r JOIN models m ON r.model = m.name JOIN methods k ON r.method = k.name
+            LEFT JOIN states s USING (model, method, state)
+            WHERE r.excluded IS NULL;
+        CREATE TEMP TABLE after AS SELECT model, method, edit,
+            split_part(question, '#', 2)::INTEGER AS number, logprobs[1] AS logprob,
+            tokens[1] AS tokens, exact[1] AS exact, reason
+            FROM answers WHERE way = 'loglik';
+        CREATE TEMP TABLE written AS SELECT model, method, edit,
+            substr(split_part(question, '#', 2), 2)::INTEGER AS c, output, entropy
+            FROM answers WHERE way = 'written';
+        CREATE TEMP VIEW base AS SELECT * EXCLUDE (method) FROM after WHERE method = 'none'"""
+    )
+
+
+def read_runs(db: duckdb.DuckDBPyConnection, runs: Runs) -> None:
+    """Views of the tables of all jobs; raises InputError if they are of two weights or a former form."""
     for name, values in (("models", runs.models), ("methods", runs.methods)):
         table = pa.table({"name": list(values), "place": range(len(values))})
         db.register(f"{name}_given", table)
         db.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {name}_given")
     edits = pq.read_table(runs.edits)
     db.register("edits", edits.append_column("e", pa.array(range(len(edits)), pa.int32())))
-    tables = {
-        "unaligned": runs.unaligned,
-        "base": runs.base_probes,
-        "base_said": runs.base_clozes,
-        "after": runs.run_probes,
-        "run_edits": runs.run_edits,
-    }
-    for path in (*runs.base_clozes, *runs.run_edits):
-        if lacking := [column for column in _FROM if column not in pq.read_schema(path).names]:
+    for path in runs.made:
+        if lacking := [column for column in MADE.names if column not in pq.read_schema(path).names]:
             raise InputError(
                 f"{path}: no column {', '.join(lacking)}, as a former version of factdrift wrote it; make it "
-                "again with `factdrift edit baseline` or `edit run`"
+                "again with `factdrift evaluate`"
             )
-    for name, paths in tables.items():
+    for name, paths in (("answers", runs.answers), ("run_edits", runs.made), ("states", runs.states)):
         db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
-    check_same_weights(weights_of(runs.base_clozes, runs.run_edits))
-    db.execute(
-        f"""CREATE TEMP TABLE asked AS
-            SELECT edit, e, generate_subscripts(probes, 1) - 1 AS number,
-                unnest(probes, max_depth := 2) FROM edits;
-        CREATE TEMP TABLE clozes AS
-            SELECT edit, role, prompt, row_number() OVER (PARTITION BY edit ORDER BY min(number)) AS c
-            FROM asked WHERE role IN ('update', 'generalization') GROUP BY edit, role, prompt;
-        CREATE TEMP TABLE made AS SELECT m.place AS m, k.place AS k, r.* FROM (
-            SELECT * FROM run_edits UNION ALL BY NAME ({_UNEDITED})) r
-            JOIN models m ON r.model = m.name JOIN methods k ON r.method = k.name"""
-    )
+    check_same_weights(weights_of(runs.made))
 
 
-def weights_of(base_clozes: Sequence[Path], run_edits: Sequence[Path]) -> Iterator[tuple[str, str, str]]:
+def weights_of(made: Sequence[Path]) -> Iterator[tuple[str, str, str]]:
     """Model, `model_digest` and file of each job, for `check_same_weights`.
 
     A checkpoint made elsewhere has weights of its own under the name of the model that it was made from.
     """
-    for path in (*base_clozes, *run_edits):
+    for path in made:
         table = pq.read_table(path, columns=["model", "model_digest", "regime"])
         for row in table.group_by(["model", "model_digest", "regime"]).aggregate([]).to_pylist():
             if row["regime"] != "checkpoint":
@@ -205,28 +207,13 @@ def _abilities(paths: Sequence[Path]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=ABILITIES)
 
 
-_META = ", ".join(f'b."{name}"' for name in _FROM)
-_UNEDITED = f"""
-    SELECT {_META}, c.edit, list(said ORDER BY c) AS said,
-        favg(entropy) FILTER (c > 1 AND d.fluency) / 2 AS fluency,
-        favg(entropy) FILTER (c > 1 AND d.fluency) AS fluency_full,
-        0 AS state, max(perplexity_before) AS perplexity, max(tasks_before) AS tasks
-    FROM base_said b JOIN clozes c USING (prompt) JOIN edits d USING (edit)
-    LEFT JOIN abilities USING (model)
-    ANTI JOIN (FROM unaligned WHERE excludes) USING (model, edit)
-    GROUP BY {_META}, c.edit"""
-"""Rows of RUN_EDITS for the method `none`: continuations of the unedited model."""
-
-_PROBES = f"""
+_PROBES = """
     SELECT m, k, e, made.model, made.method, edit, number, role, asked.place, object, prompt, target, dist,
         popularity, base.tokens, base.logprob AS logprob_before, base.exact AS exact_before,
-        CASE made.method WHEN 'none' THEN base.logprob ELSE after.logprob END AS logprob,
-        CASE made.method WHEN 'none' THEN base.exact ELSE after.exact END AS exact,
-        CASE WHEN base.tokens IS NULL THEN 'unaligned'
-            WHEN made.method <> 'none' THEN after.reason
-            WHEN base.logprob IS NULL THEN '{NOT_FINITE}' END AS reason
+        after.logprob, after.exact,
+        CASE WHEN base.tokens IS NULL THEN 'unaligned' ELSE after.reason END AS reason
     FROM made JOIN asked USING (edit)
-    LEFT JOIN base USING (model, prompt, target)
+    LEFT JOIN base USING (model, edit, number)
     LEFT JOIN after USING (model, method, edit, number)
     WHERE failed IS NULL"""
 
@@ -239,7 +226,7 @@ _GOES_ON = r"^([\p{L}\p{M}\p{N}_]|[-\x{2010}\x{2011}][\p{L}\p{N}]|[.,]\p{N})"
 
 _SCORES = f"""
     WITH known AS (
-        SELECT model, edit, bool_or(exact) AS known_before FROM asked JOIN base USING (prompt, target)
+        SELECT model, edit, bool_or(exact) AS known_before FROM asked JOIN base USING (edit, number)
         WHERE role = 'update' AND object = 'obsolete' GROUP BY model, edit
     ), pairs AS (
         SELECT model, method, edit, role, place,
@@ -284,25 +271,28 @@ _SCORES = f"""
         SELECT model, method, edit, (count(*) FILTER (reason = '{NOT_FINITE}'))::INTEGER AS {NOT_FINITE}
         FROM probes GROUP BY model, method, edit
     ), says AS (
-        SELECT model, method, edit, role, starts_with(text, new)
+        SELECT model, method, edit, c, starts_with(text, new)
             AND NOT regexp_matches(substr(text, length(new) + 1), '{_GOES_ON}') AS said_new
-        FROM (SELECT model, method, edit, generate_subscripts(said, 1) AS c, ltrim(unnest(said)) AS text
-            FROM made)
-        JOIN clozes USING (edit, c) JOIN edits USING (edit)
+        FROM (SELECT model, method, edit, c, ltrim(output) AS text FROM written) JOIN edits USING (edit)
     ), greedy AS (
-        SELECT model, method, edit, max(said_new::INTEGER) FILTER (role = 'update') AS greedy,
-            favg(said_new::INTEGER) FILTER (role = 'generalization') AS generalization_greedy
+        SELECT model, method, edit, max(said_new::INTEGER) FILTER (c = 1) AS greedy,
+            favg(said_new::INTEGER) FILTER (c > 1) AS generalization_greedy
         FROM says GROUP BY model, method, edit
+    ), texts AS (
+        SELECT model, method, edit, max(output) FILTER (c = 1) AS said,
+            favg(entropy) / 2 AS fluency, favg(entropy) AS fluency_full
+        FROM written GROUP BY model, method, edit
     )
-    SELECT made.* EXCLUDE (said), edits.* EXCLUDE (edit, fluency), known_before,
+    SELECT made.*, edits.* EXCLUDE (edit, fluency), known_before,
         own.* EXCLUDE (model, method, edit),
         greedy, generalization_greedy, r.bleedover AS bleedover_random, r.exact AS random_exact,
         r.exact_before AS random_exact_before, coalesce(r.n, 0) AS randoms, n.bleedover AS bleedover_nearest,
         n.exact AS nearest_exact, n.exact_before AS nearest_exact_before, coalesce(n.n, 0) AS nearests,
         lost.{NOT_FINITE},
-        said[1] AS said, text, perplexity_before, tasks_before
+        texts.said, texts.fluency, texts.fluency_full, text, perplexity_before, tasks_before
     FROM made JOIN edits USING (edit) LEFT JOIN known USING (model, edit) LEFT JOIN abilities USING (model)
     LEFT JOIN own USING (model, method, edit) LEFT JOIN greedy USING (model, method, edit)
     LEFT JOIN lost USING (model, method, edit)
+    LEFT JOIN texts USING (model, method, edit)
     LEFT JOIN (FROM others WHERE role = 'random') r USING (model, method, edit)
     LEFT JOIN (FROM others WHERE role = 'nearest') n USING (model, method, edit)"""

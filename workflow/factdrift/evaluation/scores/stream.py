@@ -6,18 +6,20 @@ finite; S of a superseded fact, which should be low, is then 1. No model runs he
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from factdrift.core.tables import database, sql, write_parquet, write_query
+from factdrift.core.tables import database, write_parquet, write_query
 from factdrift.evaluation.questions.intervals import PLAN, plan_table
-from factdrift.evaluation.scores.metrics import BLEEDOVER, typed, weights_of
+from factdrift.evaluation.scores.metrics import BLEEDOVER, Runs, read_runs, typed
+from factdrift.evaluation.tables import STATES
 from factdrift.models.alignment import NOT_FINITE
-from factdrift.models.names import check_same_weights
+
+INTERVALS = pa.schema([each for each in STATES if each.name != "state"])
+"""One row for each interval: what was made, what is kept beside the model, and its general ability."""
 
 _FROM = [
     *("revision", "model_digest", "hyper", "moments", "prefixes", "mend"),
@@ -47,60 +49,37 @@ STREAM_SCORES = pa.schema(
 """In the order of the configuration, the intervals, the kinds of probes and the edits."""
 
 
-@dataclass(frozen=True)
-class StreamRuns:
-    """The tables of the jobs of all models and methods; those of models are in the order of `models`."""
-
-    edits: Path
-    models: Sequence[str]
-    methods: Sequence[str]
-    unaligned: Sequence[Path]
-    base_probes: Sequence[Path]
-    base_clozes: Sequence[Path]
-    run_probes: Sequence[Path]
-    run_edits: Sequence[Path]
-    run_intervals: Sequence[Path]
-    most: int
-    seed: int
-
-
 def write_stream_scores(
-    runs: StreamRuns, out_scores: Path, out_intervals: Path, memory_mb: int = 3000
+    runs: Runs, most: int, seed: int, out_scores: Path, out_intervals: Path, memory_mb: int = 3000
 ) -> int:
-    """Writes STREAM_SCORES, and INTERVALS of all jobs; returns the number of scores."""
-    edits = pq.read_table(runs.edits)
+    """Writes STREAM_SCORES, and INTERVALS of all jobs; returns the number of scores.
+
+    `most`, `seed`: of the plan.
+    """
     with database(memory_mb) as db:
-        db.register("edits", edits.append_column("e", pa.array(range(len(edits)), pa.int32())))
-        for name, values in (("models", runs.models), ("methods", runs.methods)):
-            db.register(name, pa.table({"name": list(values), "place": range(len(values))}))
-        tables = {
-            "unaligned": runs.unaligned,
-            "base": runs.base_probes,
-            "base_said": runs.base_clozes,
-            "after": runs.run_probes,
-            "run_edits": runs.run_edits,
-        }
-        check_same_weights(weights_of(runs.base_clozes, runs.run_edits))
-        for name, paths in tables.items():
-            db.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM read_parquet({sql(list(paths))})")
-        db.register("plan", _plans(runs, edits))
+        read_runs(db, runs)
+        db.register("plan", _plans(runs, most, seed))
         db.execute(_PREPARED)
         query = f"SELECT {typed(STREAM_SCORES)} FROM ({_SCORES}) ORDER BY m, k, interval, probe, e"
         rows = write_query(db, query, out_scores)
-    parts = [pq.read_table(path) for path in runs.run_intervals]
-    write_parquet(pa.concat_tables(parts).combine_chunks(), out_intervals)
+    parts = [pq.read_table(path, columns=INTERVALS.names) for path in runs.states]
+    table = pa.concat_tables([INTERVALS.empty_table(), *parts])
+    write_parquet(table.filter(pc.field("interval").is_valid()).combine_chunks(), out_intervals)
     return rows
 
 
-def _plans(runs: StreamRuns, edits: pa.Table) -> pa.Table:
+def _plans(runs: Runs, most: int, seed: int) -> pa.Table:
     """PLAN of each model, with its name: what is asked of the unedited one."""
-    found = [pa.schema([("model", pa.string()), *PLAN]).empty_table()]
-    for model, path in zip(runs.models, runs.unaligned, strict=True):
-        out = {row["edit"] for row in pq.read_table(path).to_pylist() if row["excludes"]}
-        rows = [row for row in edits.to_pylist() if row["edit"] not in out]
-        plan = plan_table(rows, runs.most, runs.seed)
-        found.append(plan.add_column(0, "model", pa.array([model] * len(plan), pa.string())))
-    return pa.concat_tables(found)
+    plans = [pa.schema([("model", pa.string()), *PLAN]).empty_table()]
+    edits = pq.read_table(runs.edits).to_pylist()
+    for path in runs.made:
+        made = pq.read_table(path, columns=["model", "method", "edit", "excluded"]).to_pylist()
+        if made and made[0]["method"] == "none":
+            left_out = {row["edit"] for row in made if row["excluded"] is not None}
+            plan = plan_table([row for row in edits if row["edit"] not in left_out], most, seed)
+            named = pa.array([made[0]["model"]] * len(plan), pa.string())
+            plans.append(plan.add_column(0, "model", named))
+    return pa.concat_tables(plans)
 
 
 _META = ", ".join(f'"{name}"' for name in _FROM if name != "source")
@@ -111,22 +90,24 @@ _PREPARED = f"""
     CREATE TEMP TABLE dates AS SELECT DISTINCT interval, old_date, new_date FROM edits;
     CREATE TEMP TABLE jobs AS
         SELECT DISTINCT model, method, {_META}, source FROM run_edits
-        UNION ALL BY NAME SELECT DISTINCT model, 'none' AS method, {_META} FROM base_said
-        WHERE 'none' IN (SELECT name FROM methods);
+        WHERE method IN (SELECT name FROM methods);
     CREATE TEMP TABLE failures AS
         SELECT model, method, edit, chain, link, failed FROM run_edits JOIN edits USING (edit)
         WHERE failed IS NOT NULL;
+    CREATE TEMP TABLE after AS
+        SELECT model, method, interval, edit, kind, split_part(question, '#', 2)::INTEGER AS number,
+            logprobs[1] AS logprob, exact[1] AS exact, reason
+        FROM answers;
+    CREATE TEMP VIEW base AS SELECT * EXCLUDE (method, interval, kind) FROM after WHERE method = 'none';
     CREATE TEMP TABLE probes AS
         SELECT r.model, r.method, interval, edit, r.kind AS probe, number, role, place, object,
             base.logprob AS logprob_before, base.exact AS exact_before, r.logprob, r.exact, r.reason
         FROM (
-            SELECT model, method, interval, edit, kind, number, logprob, exact, reason FROM after
+            SELECT * FROM after WHERE method <> 'none'
             UNION ALL BY NAME
-            SELECT plan.model, 'none' AS method, interval, edit, kind, number, base.logprob, base.exact,
-                CASE WHEN base.tokens IS NOT NULL AND base.logprob IS NULL THEN '{NOT_FINITE}' END AS reason
-            FROM plan JOIN asked USING (edit, number) LEFT JOIN base USING (model, prompt, target)
+            SELECT 'none' AS method, * FROM plan LEFT JOIN base USING (model, edit, number)
             WHERE 'none' IN (SELECT name FROM methods)
-        ) r JOIN asked USING (edit, number) LEFT JOIN base USING (model, prompt, target)"""
+        ) r JOIN asked USING (edit, number) LEFT JOIN base USING (model, edit, number)"""
 
 _SCORES = f"""
     WITH pairs AS (

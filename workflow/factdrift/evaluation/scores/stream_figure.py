@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from factdrift.core.owned import atomic_path
+from factdrift.core.figures import save, subplots
 from factdrift.evaluation.scores.stream_table import Stream
 
 PANELS = {
@@ -21,21 +21,13 @@ PANELS = {
 
 def draw(stream: Stream, path: Path) -> None:
     """A row of panels for each model: each method by the date of the interval's end."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    # Element names in SVG files are otherwise random.
-    matplotlib.rcParams["svg.hashsalt"] = "factdrift"
-    from matplotlib import pyplot
-
     models = list(dict.fromkeys(model for model, _ in stream.groups)) or [""]
     columns = [*PANELS, "perplexity"]
-    figure, axes = pyplot.subplots(
+    figure, axes = subplots(
         len(models),
         len(columns),
         figsize=(3.1 * len(columns), 3.2 * len(models)),
         squeeze=False,
-        layout="constrained",
     )
     places, ends = range(len(stream.dates)), [new for _, new in stream.dates.values()]
     for line, model in zip(axes, models, strict=True):
@@ -52,10 +44,7 @@ def draw(stream: Stream, path: Path) -> None:
         line[0].set_ylabel(model)
         curves = line[0].get_legend_handles_labels()
         line[-1].legend(*curves, fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1))
-    with atomic_path(path) as partial:
-        metadata = {"Date": None} if path.suffix == ".svg" else None
-        figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
-    pyplot.close(figure)
+    save(figure, path)
 
 
 def _curve(axis: Any, stream: Stream, model: str, method: str, column: str) -> None:

@@ -12,11 +12,12 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from factdrift.core.owned import atomic_path
+from factdrift.core.screen import grid
 from factdrift.evaluation.ability.record import read_ability
 from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.scores.intervals import Interval, grid, interval
-from factdrift.evaluation.scores.table import skipped_lines
-from factdrift.evaluation.skipped import Skipped
+from factdrift.evaluation.methods.skipped import Skipped
+from factdrift.evaluation.scores.intervals import Interval, interval
+from factdrift.evaluation.scores.table import left_out_line, skipped_lines
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.bundled.known import recall_lines
 
@@ -59,6 +60,8 @@ class Stream:
     skipped: list[Skipped]
     sources: dict[tuple[str, str], str]
     """(model, method) -> where hyper-parameters come from, if some were derived."""
+    left_out: dict[tuple[str, str], int]
+    """(model, method) -> the most texts that did not fit before a prompt, if any."""
     below: list[str]
 
     @classmethod
@@ -90,6 +93,9 @@ class Stream:
             texts={each.name: f"{each.text}, {each.tokens:,} tokens" for each in measured if each.text},
             skipped=[Skipped(*(job[key] for key in Skipped._fields)) for job in spent if "skipped" in job],
             sources={(job["model"], job["method"]): job["source"] for job in spent if job.get("derived")},
+            left_out={
+                (job["model"], job["method"]): int(job["left_out"]) for job in spent if "left_out" in job
+            },
             below=list(recall_lines(bundled)),
         )
 
@@ -181,6 +187,9 @@ def lines(stream: Stream) -> Iterator[str]:
         for (named, method), source in stream.sources.items():
             if named == model:
                 yield f"{stream.title(model, method)} {source}"
+        for (named, method), most in stream.left_out.items():
+            if named == model:
+                yield left_out_line(stream.title(model, method), most)
 
 
 def _line(stream: Stream, model: str, method: str, number: int) -> list[str]:

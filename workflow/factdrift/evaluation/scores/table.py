@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 from factdrift.core.owned import atomic_path, claim
+from factdrift.core.screen import grid
 from factdrift.evaluation.methods.record import title_of
+from factdrift.evaluation.methods.skipped import Skipped
 from factdrift.evaluation.scores.general import measured_lines, measured_values
-from factdrift.evaluation.scores.intervals import Interval, grid, interval
-from factdrift.evaluation.skipped import Skipped
+from factdrift.evaluation.scores.intervals import Interval, interval
+from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.bundled.known import recall_lines
 
 COLUMNS = {
@@ -165,6 +167,8 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
         for group in mine:
             if group.cost.get("derived"):
                 yield f"{group.title} {group.cost['source']}"
+            if group.cost.get("left_out"):
+                yield left_out_line(group.title, group.cost["left_out"])
         for texts in dict.fromkeys(group.cost.get("moments") for group in mine):
             if texts:
                 named = ", ".join(group.title for group in mine if group.cost.get("moments") == texts)
@@ -174,6 +178,11 @@ def lines(groups: Sequence[Group], title: str, skipped: Sequence[Skipped] = ()) 
             yield ""
             yield f"{model}, no method"
             yield from skipped_lines(skipped, model)
+
+
+def left_out_line(title: str, most: int) -> str:
+    """Says that a method had more texts than fit before a prompt."""
+    return f"{title}: up to {most:,} updates, the oldest, did not fit before a prompt and were left out"
 
 
 def skipped_lines(skipped: Sequence[Skipped], model: str) -> Iterator[str]:
@@ -260,24 +269,31 @@ def _n(found: Interval | None) -> int:
     return 0 if found is None else found.n
 
 
-def unaligned_lines(paths: Sequence[Path]) -> Iterator[str]:
-    """Lines with the numbers of unaligned probes by reason, and of edits that were left out."""
-    for path in paths:
-        rows = pq.read_table(path).to_pylist()
+def unaligned_lines(answers: Sequence[Path], made: Sequence[Path]) -> Iterator[str]:
+    """Lines with the numbers of unaligned probes by reason, and of edits that were left out.
+
+    `answers`, `made`: tables of the unedited models.
+    """
+    for asked, edits in zip(answers, made, strict=True):
+        rows = pq.read_table(asked, columns=["model", "way", "logprobs", "reason"]).to_pylist()
+        lost = [row for row in rows if row["way"] == "loglik" and row["reason"] not in (None, NOT_FINITE)]
         reasons = ", ".join(
-            f"{count:,} {reason}" for reason, count in Counter(row["reason"] for row in rows).items()
+            f"{count:,} {reason}" for reason, count in Counter(row["reason"] for row in lost).items()
         )
-        if rows:
-            edits = len({row["edit"] for row in rows if row["excludes"]})
-            left = f"{edits:,} edits are left out"
-            yield f"{rows[0]['model']}: {len(rows):,} probes are not aligned ({reasons}); {left}"
+        excluded = pq.read_table(edits, columns=["excluded"])["excluded"]
+        left = len(excluded) - excluded.null_count
+        if lost or left:
+            model = rows[0]["model"]
+            aligned = f"{len(lost):,} probes are not aligned" + (f" ({reasons})" if reasons else "")
+            yield f"{model}: {aligned}; {left:,} edits are left out"
 
 
 def write_tables(
-    scores: Path, costs: Path, unaligned: Sequence[Path], output: Path, bundled: Sequence[Path] = ()
+    scores: Path, costs: Path, unaligned: Sequence[str], output: Path, bundled: Sequence[Path] = ()
 ) -> None:
     """Writes Tables 6 and 7 to a folder as text and as comma-separated values, and prints them.
 
+    `unaligned`: lines that are printed after them.
     `bundled`: folders of bundled models, whose recall is printed below the tables.
     """
     claim(output, (f"{name}.{form}" for name in ("table6", "table7") for form in ("txt", "csv")))
@@ -291,5 +307,5 @@ def write_tables(
         known_lines = list(recall_lines(bundled))
         write_table(groups, title, text, table, skipped, known_lines)
         print("\n".join([*lines(groups, title, skipped), *known_lines]), end="\n\n")
-    for line in unaligned_lines(unaligned):
+    for line in unaligned:
         print(f"skipped: {line}")

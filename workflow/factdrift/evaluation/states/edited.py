@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import torch
 
@@ -15,17 +14,16 @@ from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.record import Record, records
 from factdrift.evaluation.methods.refusals import blocks_of, check
 from factdrift.evaluation.methods.registry import method_of, named
+from factdrift.evaluation.states.placed import Placed, State
 from factdrift.evaluation.states.plain import InPlace
 from factdrift.models.deltas import Deltas, Dense, LowRank, applied, rounded
 from factdrift.models.families import shape_of
 from factdrift.models.loaded import Loaded
 from factdrift.models.memory import free_bytes
-from factdrift.models.precise import is_quantized
+from factdrift.models.quantized import check_gradient, is_quantized
 
-FT_COPIES = 4
-"""Matrices for each one that fine-tuning trains: the change, its gradient, and the two moments of Adam."""
-ROUNDED_COPIES = 2
-"""Matrices for each one whose change is rounded to the weights: before and after all are put together."""
+TRAINED_COPIES = 4
+"""Matrices or factors for each one that is trained: the change, its gradient, and the two moments of Adam."""
 SHARE = 0.6
 """Share of the free memory that these matrices may use, by estimate."""
 CPU_BYTES = 1 << 32
@@ -45,16 +43,16 @@ def edited(
     `independent`: each fact has a delta of its own, made on the unedited model. `sequential`: one delta for
     all facts, the sum of changes that were each made with the earlier ones in place. `batch`: one delta, made
     for all facts together, by methods that can. Those that change no weight have one index or codebook for
-    all facts in both. `stream`: as `sequential`, after earlier calls, whose `deltas` and
-    `memory` are `artefacts.before` and `artefacts.memory`; returns all that is then in place. Raises
-    CannotEdit if the method does not support the regime, and InputError if it changes a block that the model
-    does not have.
+    all facts in both, and those that make all edits anew one change. `stream`: as `sequential`, after earlier
+    calls, whose `deltas` and `memory` are `artefacts.before` and `artefacts.memory`; returns all that is then
+    in place. Raises CannotEdit if the method does not support the regime, and InputError if it changes a
+    block that the model does not have.
     """
     check_layers(loaded, hyper)
     record = hyper.record
-    if regime == "independent" and record.alone:
+    if regime == "independent" and not record.not_alone:
         result = method_of(hyper)(loaded, edits, hyper, artefacts)
-    elif record.together and (regime == "batch" or record.in_order):
+    elif record.together and (regime == "batch" or (record.in_order and regime != "independent")):
         result = named(record.together)(loaded, edits, hyper, artefacts)
     elif record.in_stream and regime == "stream":
         result = named(record.in_stream)(loaded, edits, hyper, artefacts)
@@ -62,40 +60,35 @@ def edited(
         result = _in_turn(loaded, edits, hyper, artefacts, regime)
     else:
         raise CannotEdit(
-            f"edit.regime: {regime}: {hyper.method} cannot edit so; batch is for "
+            f"edit.regime: {regime}: {hyper.method} cannot edit so"
+            f"{f' ({record.not_alone})' if regime == 'independent' else ''}; batch is for "
             f"{_listed(lambda each: bool(each.together))}, sequential for methods that change weights, "
-            f"stream for all but none, independent for all but {_listed(lambda each: not each.alone)}"
+            f"stream for all but none, independent for all but {_listed(lambda each: bool(each.not_alone))}"
         )
     if hyper.get("precision") == "weights":
         result.deltas = rounded(loaded.model, result.deltas)
     return result
 
 
-class Maker(Protocol):
-    """Makes edits of one method, and applies them while they are probed."""
-
-    def made(self, edits: Sequence[Edit]) -> AbstractContextManager[tuple[Loaded, Edited]]:
-        """The model to probe, with the changes to apply to it, until the end of the `with` block."""
-
-
 @dataclass(frozen=True)
-class Changes:
-    """A Maker of the methods that return changes of weights, or a text before each probe."""
+class Fresh:
+    """A State of the methods that return changes of weights, or texts: each time of the unedited model."""
 
     loaded: Loaded
     hyper: Hyper
     artefacts: Artefacts
     regime: str = "independent"
 
-    def made(self, edits: Sequence[Edit]) -> AbstractContextManager[tuple[Loaded, Edited]]:
-        found = edited(self.loaded, edits, self.hyper, self.artefacts, self.regime)
-        return nullcontext((self.loaded, found))
+    @contextmanager
+    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
+        made = edited(self.loaded, edits, self.hyper, self.artefacts, self.regime)
+        yield Placed(self.loaded, made, [edit.id for edit in edits])
 
 
-def maker(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "independent") -> Maker:
-    """What makes the edits of a method; raises InputError if the method does not support the regime."""
+def fresh(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "independent") -> State:
+    """What makes the edits of a method; raises CannotEdit if the method does not support the regime."""
     if hyper.own is None or not hyper.own.plain:
-        return Changes(loaded, hyper, artefacts, regime)
+        return Fresh(loaded, hyper, artefacts, regime)
     if regime == "batch":
         raise CannotEdit(
             f"edit.regime: batch: {hyper.method} takes one update at a time; choose independent or sequential"
@@ -104,14 +97,12 @@ def maker(loaded: Loaded, hyper: Hyper, artefacts: Artefacts, regime: str = "ind
     return InPlace(loaded, hyper)
 
 
-def at_a_time(loaded: Loaded, hyper: Hyper, regime: str, edits: int) -> int:
-    """How many of `edits` edits are made and probed at a time.
+def at_a_time(loaded: Loaded, hyper: Hyper, edits: int) -> int:
+    """How many of `edits` edits that are alone in a model are made and asked about at a time.
 
-    One, if each changes the model in place; fewer than all if their full matrices, with what the optimiser
-    keeps for each, would by estimate not fit into the memory.
+    One, if each changes the model in place; fewer than all if their matrices, with what the optimiser keeps
+    for each, would by estimate not fit into the memory.
     """
-    if regime != "independent":
-        return edits
     if hyper.own and hyper.own.plain:
         return 1
     if not hyper:
@@ -123,17 +114,24 @@ def at_a_time(loaded: Loaded, hyper: Hyper, regime: str, edits: int) -> int:
 
 
 def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
-    """Bytes of the full matrices that one edit needs at a time; 0 for changes that are kept as factors."""
+    """Bytes that one edit needs at a time for full matrices, or for factors that are trained; else 0.
+
+    Factors that are not trained are small.
+    """
     spec = loaded.spec
     itemsize: int = loaded.change_dtype.itemsize
     record = hyper.record
-    if hyper.own is not None or record.changes != "weights" or not record.alone:
+    if hyper.own is not None or record.not_alone or (record.changes != "weights" and not record.copies):
         return 0
     if record.edits == "trained":
         names = [spec.trained(layer) for layer in hyper.layers]
-        each = FT_COPIES + int(hyper["precision"] == "weights")
-    elif hyper.get("precision") == "weights":
-        each = ROUNDED_COPIES
+        each = TRAINED_COPIES + int(hyper["precision"] == "weights")
+    elif record.adapter:
+        names = named(record.matrices)(loaded, hyper)
+        factors: int = sum(sum(shape_of(loaded.model.get_submodule(name))) for name in names)
+        return TRAINED_COPIES * itemsize * int(hyper["rank"]) * factors
+    elif record.copies or hyper.get("precision") == "weights":
+        each = record.copies or 1
         if record.matrices:
             names = named(record.matrices)(loaded, hyper)
         else:
@@ -147,7 +145,10 @@ def matrix_bytes(loaded: Loaded, hyper: Hyper) -> int:
 
 
 def check_layers(loaded: Loaded, hyper: Hyper) -> None:
-    """Raises InputError if the method changes a block that the model does not have, or cannot edit it."""
+    """Raises InputError if the method changes a block that the model does not have, or cannot edit it.
+
+    What is trained beside quantized weights needs a gradient through them (`check_gradient`).
+    """
     for layer in hyper.layers:
         if not 0 <= layer < loaded.spec.layers:
             key = "layer" if "layer" in hyper else "layers"
@@ -155,13 +156,22 @@ def check_layers(loaded: Loaded, hyper: Hyper) -> None:
                 f"{hyper.method}.{key}: {loaded.name} has no block {layer}, but blocks 0 to "
                 f"{loaded.spec.layers - 1}"
             )
-    if hyper.own is None and hyper.record.changes == "weights" and is_quantized(loaded.model.config):
+    check_written(loaded, hyper)
+    if hyper.own is None and hyper.record.changes in ("weights", "codebook"):
+        check_gradient(loaded, hyper.method)
+    check(loaded.spec, hyper, loaded.name)
+
+
+def check_written(loaded: Loaded, hyper: Hyper) -> None:
+    """Raises CannotEdit if the method would write into quantized weights."""
+    record = hyper.record
+    writes = hyper.own is None and record.changes == "weights" and not record.adapter
+    if writes and is_quantized(loaded.model.config):
         raise CannotEdit(
             f"methods: {hyper.method} on {loaded.name}: its weights are quantized, so they are no matrices "
             "that could be changed; give the model without quantization, or use "
-            f"{_listed(lambda each: each.changes != 'weights')}"
+            f"{_listed(lambda each: each.changes != 'weights' or each.adapter)}"
         )
-    check(loaded.spec, hyper, loaded.name)
 
 
 def _in_turn(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import hashlib
-import random
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +11,6 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -22,6 +19,8 @@ from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Edit, Edited
 from factdrift.evaluation.methods.own import DOCUMENT
 from factdrift.evaluation.methods.registry import own_function
+from factdrift.evaluation.methods.seeds import seeded
+from factdrift.evaluation.states.placed import Placed
 from factdrift.models.leaks import tokenizer_state
 from factdrift.models.loaded import Loaded
 from factdrift.models.snapshot import Snapshot
@@ -54,14 +53,15 @@ class InPlace:
         self._said = False
 
     @contextlib.contextmanager
-    def made(self, edits: Sequence[Edit]) -> Iterator[tuple[Loaded, Edited]]:
+    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
         """The model with all edits in place, made in turn, until the end of the `with` block.
 
         An edit fails if the function raises an exception; the model is then as before it. Raises InputError
         if the function returns what is no model, or changed a parameter that `changes` does not name.
         """
         with self.begun() as make:
-            yield make(edits)
+            loaded, made = make(edits)
+            yield Placed(loaded, made, [edit.id for edit in edits])
 
     @contextlib.contextmanager
     def begun(self) -> Iterator[Making]:
@@ -75,7 +75,8 @@ class InPlace:
             for place, edit in enumerate(edits):
                 before = self._start
                 if not untouched and isinstance(model, nn.Module):
-                    before = Snapshot(model, self._patterns if model is self._loaded.model else ("*",))
+                    mine = model is self._loaded.model
+                    before = Snapshot(model, self._patterns if mine else ("*",), since=self._start)
                 untouched = False
                 try:
                     model = self._called(model, edit)
@@ -170,19 +171,3 @@ class InPlace:
             print(f"{self._given}: the edit {edit.id} failed; others are not reported here", file=sys.stderr)
             traceback.print_exc()
         self._said = True
-
-
-@contextlib.contextmanager
-def seeded(text: str, device: torch.device) -> Iterator[None]:
-    """Seeds the generators of torch, numpy and Python by a text, and restores their states at the end."""
-    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
-    states = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        random.seed(seed)
-        np.random.seed(seed)
-        try:
-            yield
-        finally:
-            random.setstate(states[0])
-            np.random.set_state(states[1])

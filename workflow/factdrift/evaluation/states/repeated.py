@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import torch
 from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.own import DOCUMENT, Entry
 from factdrift.evaluation.methods.registry import own_function
-from factdrift.evaluation.questions.probes import Update
+from factdrift.evaluation.questions.question import Question
 from factdrift.models.leaks import ROUNDING, variables
 from factdrift.models.loaded import Loaded
 
@@ -27,34 +28,34 @@ class Repeated:
     def check(
         self,
         loaded: Loaded,
-        updates: Sequence[Update],
-        before: Sequence[pa.Table],
-        again: Sequence[Sequence[Mapping[str, Any]]],
+        questions: Sequence[Question],
+        before: Mapping[str, pa.Table],
+        again: Mapping[str, pa.Table],
     ) -> None:
         """Raises InputError if edits, made again, fail otherwise or give other log-probabilities.
 
-        `updates`: those that were made again. `before`: RUN_PROBES and RUN_EDITS of the first time, and
-        perhaps of other edits. `again`: the rows of both from the second time.
+        `questions`: about those that were made again. `before`: the tables of the first time, and perhaps of
+        other edits. `again`: those of the second time.
         """
-        probes, edits = before
-        probes_again, edits_again = again
         bound = max(ROUNDING, torch.finfo(loaded.dtype).eps)
-        known = {row["edit"]: row["failed"] for row in edits.to_pylist()}
-        for row in edits_again:
+        known = {row["edit"]: row["failed"] for row in before["edits"].to_pylist()}
+        for row in again["edits"].to_pylist():
             if row["failed"] != known[row["edit"]]:
                 what = f"{known[row['edit']] or 'no failure'}, then {row['failed'] or 'no failure'}"
                 raise self._keeps(row["edit"], what)
-        prompts = {update.edit.id: update.probes for update in updates}
-        first = {(row["edit"], row["number"]): row["logprob"] for row in probes.to_pylist()}
-        for row in probes_again:
-            one, other = first.get((row["edit"], row["number"])), row.get("logprob")
-            if one is None and other is None:
-                continue
-            if one is None or other is None or not abs(one - other) <= bound:
-                probe = prompts[row["edit"]][row["number"]]
-                said = ", then ".join("none" if each is None else f"{each:.4f}" for each in (one, other))
-                what = f"log-probability of {probe['target']!r} after {probe['prompt']!r} {said}"
-                raise self._keeps(row["edit"], what)
+        of_id = {question.id: question for question in questions}
+        first = {row["question"]: row["logprobs"] for row in _likelihoods(before["answers"])}
+        for row in _likelihoods(again["answers"]):
+            pair = [each or [] for each in (first[row["question"]], row["logprobs"])]
+            for target, one, other in zip_longest(of_id[row["question"]].targets, *pair):
+                if one is None and other is None:
+                    continue
+                if one is None or other is None or not abs(one - other) <= bound:
+                    asked = of_id[row["question"]]
+                    texts = ("none" if each is None else f"{each:.4f}" for each in (one, other))
+                    what = f"log-probability of {target!r} after {asked.prompt or asked.words!r} "
+                    what += ", then ".join(texts)
+                    raise self._keeps(row["edit"], what)
 
     def _keeps(self, edit: str, what: str) -> InputError:
         now = variables(self._function)
@@ -65,3 +66,7 @@ class Repeated:
             f"others: {what}. The method keeps something from one edit to the next{hint}, or draws random "
             f"numbers that are not seeded; let each call depend on what it is given alone ({DOCUMENT})"
         )
+
+
+def _likelihoods(answers: pa.Table) -> list[dict[str, Any]]:
+    return [row for row in answers.to_pylist() if row["way"] == "loglik"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,40 +16,25 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.evaluation.methods.grace import Book, Entry
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.methods.interface import Artefacts, Context, Edit, Edited
 from factdrift.evaluation.methods.mend_editor import Statistics
 from factdrift.evaluation.methods.registry import named
+from factdrift.evaluation.methods.wise import Side
+from factdrift.evaluation.questions.question import Question
 from factdrift.evaluation.states.edited import check_layers, edited
+from factdrift.evaluation.states.placed import Lasting, Placed
 from factdrift.evaluation.states.plain import InPlace, Making
 from factdrift.models.codebooks import Codebook
 from factdrift.models.deltas import Dense, LowRank
 from factdrift.models.loaded import Loaded
+from factdrift.models.memories import Memories
 
-_KEPT = (LowRank, Dense, Codebook, Book, Entry, Statistics)
+_KEPT = (LowRank, Dense, Codebook, Book, Entry, Statistics, Memories, Side)
 """The classes of what is kept, besides tensors and plain values."""
 
 
-class Standing(Protocol):
-    """The edits of one method that are in place."""
-
-    def more(self, edits: Sequence[Edit]) -> dict[int, str]:
-        """Makes the edits of the next interval; returns the index of each that failed, with the reason."""
-
-    def seen(self, names: Sequence[str]) -> tuple[Loaded, Edited]:
-        """The model to probe, and what is to be applied to it, for probes of the edits with these ids."""
-
-    def held(self) -> tuple[int | None, int | None]:
-        """Bytes of what is kept beside the model, and entries or texts in it; None where there are none."""
-
-    def save(self, path: Path) -> None:
-        """Writes what `resume` reads."""
-
-    def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
-        """Puts the edits of the finished intervals in place again."""
-
-
-@contextlib.contextmanager
-def standing(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Iterator[Standing]:
+@contextmanager
+def standing(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Iterator[Lasting]:
     """Nothing in place yet; at the end of the `with` block the model is as it was."""
     if hyper.own is not None and hyper.own.plain:
         check_layers(loaded, hyper)
@@ -59,6 +44,32 @@ def standing(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> Iterator[Sta
         yield Carried(loaded, hyper, artefacts)
 
 
+@dataclass(frozen=True)
+class _All(Placed):
+    """A model with all edits so far: one change for all, and texts by what the method remembers."""
+
+    contexts: Callable[[Sequence[str]], Sequence[Context]] | None = None
+    """The ids of edits -> what stands before questions in the presence of each."""
+
+    @property
+    def texts(self) -> bool:
+        return self.contexts is not None
+
+    def owner(self, edit: str) -> int:
+        return 0 if self.made.changes else -1
+
+    def context(self, edit: str) -> Context:
+        return self.contexts([edit])[0] if self.contexts else ""
+
+    def before(self, questions: Sequence[Question], edits: Sequence[str]) -> list[str]:
+        if self.contexts is None:
+            return [""] * len(questions)
+        found = dict(zip(edits, self.contexts(edits), strict=True))
+        return Placed(self.loaded, Edited(contexts=list(found.values())), list(found)).before(
+            questions, edits
+        )
+
+
 class Carried:
     """Changes beside the model: one sum, one codebook, one index, or a text for each edit."""
 
@@ -66,20 +77,20 @@ class Carried:
         self._loaded, self._hyper, self._artefacts = loaded, hyper, artefacts
         self._made = Edited()
 
-    def more(self, edits: Sequence[Edit]) -> dict[int, str]:
+    @contextmanager
+    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
         now = replace(self._artefacts, before=self._made.deltas, memory=self._made.memory)
-        self._made = edited(self._loaded, edits, self._hyper, now, "stream")
-        return self._made.failed
-
-    def seen(self, names: Sequence[str]) -> tuple[Loaded, Edited]:
-        made = self._made
-        owner = [0] * len(names) if made.changes else None
-        found = Edited(made.deltas, codebooks=made.codebooks, owner=owner)
+        made = self._made = edited(self._loaded, edits, self._hyper, now, "stream")
+        contexts = None
         if recalled := self._hyper.record.recalled:
-            found.contexts = named(recalled)(made.memory, names, self._hyper, self._loaded.device)
-        return self._loaded, found
 
-    def held(self) -> tuple[int | None, int | None]:
+            def contexts(names: Sequence[str]) -> Sequence[Context]:
+                texts: Sequence[Context] = named(recalled)(made.memory, names, self._hyper, self._loaded)
+                return texts
+
+        yield _All(self._loaded, made, [edit.id for edit in edits], contexts=contexts)
+
+    def size(self) -> tuple[int | None, int | None]:
         # A codebook is written down twice, as a memory and for the hooks.
         memory = self._made.memory
         entries = len(memory.entries) if isinstance(memory, Book) else None
@@ -121,24 +132,20 @@ class Replayed:
 
     def __init__(self, making: Making):
         self._making = making
-        self._loaded: Loaded | None = None
 
-    def more(self, edits: Sequence[Edit]) -> dict[int, str]:
-        self._loaded, made = self._making(edits)
-        return made.failed
+    @contextmanager
+    def put(self, edits: Sequence[Edit]) -> Iterator[Placed]:
+        loaded, made = self._making(edits)
+        yield Placed(loaded, made, [edit.id for edit in edits])
 
-    def seen(self, names: Sequence[str]) -> tuple[Loaded, Edited]:
-        assert self._loaded is not None
-        return self._loaded, Edited()
-
-    def held(self) -> tuple[int | None, int | None]:
+    def size(self) -> tuple[int | None, int | None]:
         return None, None
 
     def save(self, path: Path) -> None:
         pass
 
     def resume(self, path: Path, earlier: Sequence[Edit]) -> None:
-        self.more(earlier)
+        self._making(earlier)
 
 
 def size_of(value: Any) -> int:

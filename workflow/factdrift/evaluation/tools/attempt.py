@@ -16,11 +16,11 @@ from factdrift.core.errors import InputError
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
 from factdrift.evaluation.methods.record import title_of
-from factdrift.evaluation.questions.updates import BLANK
-from factdrift.evaluation.states.edited import maker
+from factdrift.evaluation.states.edited import fresh
 from factdrift.models.alignment import AlignmentError, align
 from factdrift.models.loaded import Loaded
 from factdrift.models.scoring import generate, next_tokens, score
+from factdrift.words.templates import BLANK
 
 TOP = 5
 """The number of continuations that are shown."""
@@ -103,11 +103,11 @@ def attempt(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts, arou
     ]
     before = _Seen(_View(loaded), edit.prompt, parts)
     start = time.perf_counter()
-    with maker(loaded, hyper, artefacts).made([edit]) as (model, made):
+    with fresh(loaded, hyper, artefacts).put([edit]) as placed:
         seconds = time.perf_counter() - start
-        if made.failed:
-            raise InputError(f"{hyper.method}: the edit failed: {made.failed[0]}")
-        after = _Seen(_View(model, made), edit.prompt, parts)
+        if placed.made.failed:
+            raise InputError(f"{hyper.method}: the edit failed: {placed.made.failed[0]}")
+        after = _Seen(_View(placed.loaded, placed.made), edit.prompt, parts)
     yield f"{title_of(hyper.method)} on {loaded.name}, {seconds:.2f} s"
     yield ""
     yield f"{edit.prompt} ..."

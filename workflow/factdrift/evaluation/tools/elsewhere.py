@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow.parquet as pq
@@ -15,35 +14,24 @@ import torch
 from factdrift.core.errors import InputError
 from factdrift.core.owned import claim
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.baseline import write_baseline
 from factdrift.evaluation.methods.hyperparameters import Hyper
-from factdrift.evaluation.methods.interface import Edit, Edited, Prepared
-from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned
+from factdrift.evaluation.methods.interface import Prepared
+from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.updates import EDITS
-from factdrift.evaluation.run import Files, write_run
+from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.costs import write_costs
 from factdrift.evaluation.scores.metrics import Runs, write_scores
-from factdrift.evaluation.scores.table import write_tables
-from factdrift.evaluation.session import Job as Probing
+from factdrift.evaluation.scores.table import unaligned_lines, write_tables
+from factdrift.evaluation.session import Session
+from factdrift.evaluation.states.telling import Telling
+from factdrift.evaluation.tables import TABLES
 from factdrift.models.checkpoint import base_of, load_checkpoint
 from factdrift.models.devices import held
 from factdrift.models.loaded import Loaded
 from factdrift.models.names import split_name
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.tool_jobs import Probe
-
-BASELINE = ("aligned", "unaligned", "baseline", "clozes")
-"""The tables of the unedited model, as the workflow names them."""
-
-
-class _AsItIs(NamedTuple):
-    """A Maker for a model in which all edits are in place."""
-
-    loaded: Loaded
-
-    def made(self, edits: Sequence[Edit]) -> AbstractContextManager[tuple[Loaded, Edited]]:
-        return nullcontext((self.loaded, Edited()))
+    from factdrift.evaluation.tools.jobs import Probe
 
 
 def probe(job: Probe) -> None:
@@ -57,16 +45,16 @@ def probe(job: Probe) -> None:
         raise InputError("--name: `none` is the model without edits; give another name")
     settings = msgspec.structs.replace(job.settings, regime="independent")
     job = dataclasses.replace(job, base=base, name=name, settings=settings)
-    written = ["edits", "edit_scores", "probes", *(() if job.baseline else BASELINE)]
-    written += [f"{name}/0-of-1.{what}" for what in ("probes", "edits")]
+    written = ["edits", "edit_scores", "probes"]
+    for state in (name, *(() if job.baseline else ("none",))):
+        written += [f"{state}/0-of-1.{table}" for table in TABLES]
     claim(job.output, [*(f"{table}.parquet" for table in written), "costs.json"])
-    edits = _chosen(job)
-    tables = _baseline(job, edits)
-    _report(job, edits, tables, _run(job, edits, tables))
+    _write_chosen(job)
+    _report(job, [_baseline(job), _run(job)])
 
 
-def _chosen(job: Probe) -> Path:
-    """Writes the edits that the options choose; returns the table."""
+def _write_chosen(job: Probe) -> None:
+    """Writes the edits that the options choose."""
     if not job.edits.is_file():
         raise InputError(f"{job.edits}: no such file; make it with `factdrift edit dataset`")
     if job.limit < 0:
@@ -80,53 +68,55 @@ def _chosen(job: Probe) -> Path:
     if job.only:
         table = table.filter([edit in job.only for edit in known])
     table = table[: job.limit or len(table)]
-    path: Path = job.output / "edits.parquet"
-    write_parquet(table, path)
-    return path
+    write_parquet(table, job.output / "edits.parquet")
 
 
-def _baseline(job: Probe, edits: Path) -> dict[str, Path]:
+def _ask(job: Probe, model: Loaded, telling: Telling) -> Files:
+    """Asks a model the edits' questions; returns the files of its tables."""
+    benchmark = read_edits(job.output / "edits.parquet")
+    files = Files.under(job.output / telling.method, "0-of-1")
+    evaluate(Run.of(Session(model, job.settings), benchmark, [telling], 0), files)
+    return files
+
+
+def _baseline(job: Probe) -> Files:
     """The tables of the unedited model: those that were given, or newly made ones."""
-    tables = {name: (job.baseline or job.output) / f"{name}.parquet" for name in BASELINE}
     if job.baseline:
-        _check_baseline(tables, edits, job.base, job.template)
-        return tables
+        files = Files.under(job.baseline, "0-of-1")
+        _check_baseline(job, files)
+        return files
+    telling = Telling(Prepared(Hyper("none", job.base, "", {})), job.settings.regime)
     with dataclasses.replace(job, model=job.base).loaded() as model:
-        write_aligned(model.tokenizer, model.name, edits, tables["aligned"], tables["unaligned"])
-        asked = Probing(model, read_aligned(tables["aligned"]), job.settings)
-        updates = read_updates(edits, tables["unaligned"])
-        write_baseline(asked, updates, job.output / "baseline", tables["baseline"], tables["clozes"])
-    return tables
+        return _ask(job, model, telling)
 
 
-def _check_baseline(tables: dict[str, Path], edits: Path, base: str, template: str) -> None:
+def _check_baseline(job: Probe, files: Files) -> None:
     """Raises InputError if tables are missing, or of another model, template or other edits."""
-    for path in tables.values():
+    for path in (files.answers, files.edits, files.states):
         if not path.is_file():
             raise InputError(f"--baseline: {path} is missing; give a folder of the workflow, or leave it out")
-    models = set(pq.read_table(tables["baseline"], columns=["model"])["model"].to_pylist())
-    if models - {split_name(base)[0]}:
-        raise InputError(f"--baseline: {tables['baseline']} is of {', '.join(sorted(models))}, not of {base}")
-    made = set(pq.read_table(tables["clozes"], columns=["template"])["template"].to_pylist())
-    if made - {template}:
+    made = pq.read_table(files.edits, columns=["model", "method", "template", "edit"]).to_pylist()
+    models = {row["model"] for row in made}
+    if models - {split_name(job.base)[0]}:
+        raise InputError(f"--baseline: {files.edits} is of {', '.join(sorted(models))}, not of {job.base}")
+    if {row["method"] for row in made} - {"none"}:
+        raise InputError(f"--baseline: {files.edits} is of an editing method; give the folder of `none`")
+    templates = {row["template"] for row in made}
+    if templates - {job.template}:
         raise InputError(
-            f"--baseline: {tables['clozes']} is of --template {', '.join(sorted(made))}, not {template}"
+            f"--baseline: {files.edits} is of --template {', '.join(sorted(templates))}, not {job.template}"
         )
-    aligned = pq.read_table(tables["aligned"])
-    known = set(zip(aligned["prompt"].to_pylist(), aligned["target"].to_pylist(), strict=True))
-    for update in read_updates(edits):
-        for row in update.probes:
-            if (row["prompt"], row["target"]) not in known:
-                raise InputError(
-                    f"--baseline: {tables['aligned']} lacks a probe of {update.edit.id}: it is of other edits"
-                )
+    asked = set(pq.read_table(files.answers, columns=["question"])["question"].to_pylist())
+    for question in read_edits(job.output / "edits.parquet").questions:
+        if question.id not in asked:
+            raise InputError(
+                f"--baseline: {files.answers} lacks a probe of {question.edit}: it is of other edits"
+            )
 
 
-def _run(job: Probe, edits: Path, tables: dict[str, Path]) -> Files:
-    """Probes the checkpoint; returns what has the tables RUN_PROBES and RUN_EDITS."""
+def _run(job: Probe) -> Files:
+    """Asks the checkpoint."""
     torch.set_num_threads(job.threads)
-    folder = job.output / job.name
-    files = Files(folder / "0-of-1", *(folder / f"0-of-1.{what}.parquet" for what in ("probes", "edits")))
     with held(job.settings.device, job.settings.gpus) as device:
         model = load_checkpoint(
             Path(job.model),
@@ -137,26 +127,18 @@ def _run(job: Probe, edits: Path, tables: dict[str, Path]) -> Files:
             models=job.models,
             trust_remote_code=job.trust_remote_code,
         ).with_template(job.template)
-        write_run(
-            Probing(model, read_aligned(tables["aligned"]), job.settings),
-            updates := read_updates(edits, tables["unaligned"]),
-            Prepared(Hyper(job.name, model.name, "made elsewhere", {})),
-            files,
-            making=_AsItIs(model),
-            about={"regime": "checkpoint", "group": len(updates)},
-        )
-    return files
+        made = Prepared(Hyper(job.name, model.name, "made elsewhere", {}))
+        edits = len(read_edits(job.output / "edits.parquet").edits)
+        return _ask(job, model, Telling(made, "checkpoint", about={"group": edits}))
 
 
-def _report(job: Probe, edits: Path, tables: dict[str, Path], files: Files) -> None:
-    """Writes scores, probes, costs and tables, and prints the tables."""
+def _report(job: Probe, files: Sequence[Files]) -> None:
+    """Writes scores, probes, costs and tables of the unedited model and the checkpoint; prints the tables."""
     runs = Runs(
-        edits=edits,
-        unaligned=[tables["unaligned"]],
-        base_probes=[tables["baseline"]],
-        base_clozes=[tables["clozes"]],
-        run_probes=[files.probes],
-        run_edits=[files.edits],
+        edits=job.output / "edits.parquet",
+        answers=[each.answers for each in files],
+        made=[each.edits for each in files],
+        states=[each.states for each in files],
         models=[split_name(job.base)[0]],
         methods=["none", job.name],
     )
@@ -164,4 +146,5 @@ def _report(job: Probe, edits: Path, tables: dict[str, Path], files: Files) -> N
     write_scores(runs, scores, job.output / "probes.parquet")
     # Nothing is known of what the edits cost where they were made.
     write_costs([], costs)
-    write_tables(scores, costs, [tables["unaligned"]], job.output)
+    unaligned = list(unaligned_lines([files[0].answers], [files[0].edits]))
+    write_tables(scores, costs, unaligned, job.output)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from factdrift.core.errors import InputError
 from factdrift.core.owned import atomic_path
 from factdrift.evaluation.adapters import about, adapter_of, write_adapter, write_model
-from factdrift.evaluation.methods.artefacts.found import find_artefacts
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Edit, Edited
-from factdrift.evaluation.questions.probes import read_updates
+from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.states.edited import check_layers, edited
+from factdrift.evaluation.tools.found import find_artefacts
 from factdrift.models.loaded import Loaded
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.tool_jobs import ExportAdapter
+    from factdrift.evaluation.tools.jobs import ExportAdapter
 
 BATCH = 16
 """Edits that are made at a time."""
@@ -43,7 +43,7 @@ def _chosen(job: ExportAdapter) -> list[Edit]:
         if not found:
             raise InputError(f"--edits: no {job.results}/*/edit/edits.parquet; name a table of edits")
         path = found[-1]
-    edits = {update.edit.id: update.edit for update in read_updates(path)}
+    edits = {edit.id: edit for edit in read_edits(path).edits}
     for name in job.edit:
         if name not in edits:
             raise InputError(f"--edit: {path} has no edit {name!r}; it has such as {next(iter(edits), '')!r}")

@@ -29,7 +29,7 @@ EDITS = (
     ),
     Edit("b", "Marta Kowalska lives in", "Marta Kowalska", "New Orleans"),
 )
-FEW: Mapping[str, Any] = {"steps": 3, "rank": 4, "prefixes": []}
+FEW: Mapping[str, Any] = {"steps": 3, "rank": 4, "prefixes": [], "contexts": 0}
 """Hyper-parameters, where a method has them, that make it quick."""
 NOTES = {
     "attention": "In mixtures of experts without a shared one, attention's output projection is trained.",
@@ -75,7 +75,7 @@ def tried(loaded: Loaded, method: str) -> tuple[str, str]:
         return "no", "target" if any(map(spec.has_down, range(spec.layers))) else "experts"
     for layer in {open_[0], open_[-1]}:
         hyper = _hyper(spec, method, layer)
-        regime = "independent" if hyper.record.alone else "batch"
+        regime = "batch" if hyper.record.not_alone else "independent"
         found = edited(loaded, EDITS, hyper, _artefacts(loaded, hyper), regime)
         assert not found.failed, f"{method} on {loaded.name}: {found.failed}"
         made = [delta.dense(edit)[0] for delta in found.deltas.values() for edit in range(len(delta))]

@@ -1,5 +1,5 @@
 """Task files for EleutherAI's lm-evaluation-harness (package `lm_eval`), docs/answering.md: the questions of
-`answer run` and the clozes of `answer clozes`, with the same prompts, options and blanks.
+TempRIPPLE and the clozes of `answer cloze-table`, with the same prompts, options and blanks.
 
 A folder of tasks is complete in itself and can be moved: a YAML file and a Parquet table for each task, and
 the function that reads the table beside it.
@@ -19,7 +19,8 @@ import yaml
 from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.ways.prompts import filled
+from factdrift.evaluation.questions.prompts import filled
+from factdrift.evaluation.questions.question import Question
 from factdrift.tempripple.schemas import TASKS
 from factdrift.tempripple.score import CONDITIONS
 
@@ -77,7 +78,7 @@ class Task(NamedTuple):
 
 
 def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
-    """Tasks from a table of questions with options, asked as by `answer run` with the scoring `loglik`.
+    """Tasks from a table of questions with options, asked as by `evaluate` in the way `loglik`.
 
     `prompt`: the configuration's `answer.prompts.loglik`. The table has the columns item_id, question,
     options and answer_index; questions without options are left out. With a column `context` there is a
@@ -103,7 +104,7 @@ def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
             docs = [
                 {
                     "id": row["item_id"],
-                    "prompt": filled(prompt, row, row["context"] if condition == "with" else ""),
+                    "prompt": filled(prompt, _question(row), row["context"] if condition == "with" else ""),
                     "choices": row["options"],
                     "answer": row["answer_index"],
                 }
@@ -112,8 +113,12 @@ def question_tasks(name: str, path: Path, prompt: str) -> Iterator[Task]:
             yield Task(f"{group}{kind}", group, pa.Table.from_pylist(docs, schema=QUESTIONS))
 
 
+def _question(row: Row) -> Question:
+    return Question(row["item_id"], words=row["question"], targets=tuple(row["options"]))
+
+
 def cloze_tasks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Task]:
-    """A task for each benchmark and role of the cloze tests of `items.read_clozes`, to be continued."""
+    """A task for each benchmark and role of cloze tests, rows of CLOZES, to be continued."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         # The harness puts its `target_delimiter` before options only.

@@ -21,9 +21,9 @@ from factdrift.evaluation.methods.hyperparameters import (
 )
 from factdrift.evaluation.methods.own import entry
 from factdrift.evaluation.methods.plan import needs
-from factdrift.evaluation.questions.probes import read_aligned, read_updates, write_aligned
+from factdrift.evaluation.questions.clozes import read_edits
 from factdrift.evaluation.questions.updates import Choice, write_edits
-from factdrift.evaluation.session import Job
+from factdrift.evaluation.session import Session, excluded
 from factdrift.evaluation.states.edited import check_layers
 from factdrift.evaluation.tools.tuning import Bench, Trial, best_of, search
 from factdrift.models.loaded import Loaded
@@ -31,7 +31,7 @@ from factdrift.models.moments import Moments, count_moments, read_moments
 from factdrift.models.texts import read_texts, written
 
 if TYPE_CHECKING:
-    from factdrift.evaluation.tool_jobs import Tune
+    from factdrift.evaluation.tools.jobs import Tune
 
 OTHER = {"train": "test", "test": "train"}
 """Split that is tuned on -> split that is left for the evaluation."""
@@ -71,13 +71,13 @@ def tune(job: Tune) -> None:
         if blocks and not start.layers:
             raise InputError(f"edit tune: {own.name}: its values name no block to begin with (key {key})")
         shown = [*([key] if blocks else []), *tried["factors"]]
-        print(f"{own.name} on {model.name}, {len(bench.updates):,} updates of {_source(job)}")
+        print(f"{own.name} on {model.name}, {len(bench.updates.edits):,} updates of {_source(job)}")
         print("".join(f"{name:>18}" for name in (*shown, *_SCORES)))
         bench.prepare()
         trials = list(search(start, tried, model.spec.layers, trial, job.layers or ()))
         best = best_of(trials)
         print(f"the best:\n{_row(best, shown)}")
-        for line in write(job, model.name, best, len(trials), len(bench.updates)):
+        for line in write(job, model.name, best, len(trials), len(bench.updates.edits)):
             print(line)
 
 
@@ -100,18 +100,18 @@ def _bench(job: Tune, model: Loaded, start: Hyper, folder: Path) -> Bench:
 
     if job.without and not job.without.is_file():
         raise InputError(f"--without: {job.without}: no such file; name what `edit dataset` wrote")
-    edits, aligned, unaligned = (folder / f"{name}.parquet" for name in ("edits", "aligned", "unaligned"))
+    edits = folder / "edits.parquet"
     known = pq.read_table(job.without, columns=["subject"]) if job.without else None
     choice = Choice(split=job.split, limit=job.edits, seed=job.seed, fluency_sample=0)
     if known is not None:
         choice = choice._replace(without=set(known["subject"].to_pylist()))
     write_edits(job.dataset, edits, choice)
-    write_aligned(model.tokenizer, model.name, edits, aligned, unaligned)
-    updates = read_updates(edits, unaligned)
-    if not updates:
+    benchmark = read_edits(edits)
+    updates = benchmark.without(excluded(model, benchmark))
+    if not updates.edits:
         raise InputError(f"{job.dataset}: no update can be aligned with the tokens of {model.name}")
     return Bench(
-        job=Job(model, read_aligned(aligned), job.settings),
+        session=Session(model, job.settings),
         updates=updates,
         folder=folder,
         prefixes=draw_prefixes(model, start, job.seed) if "prefixes" in needs(start) else ("",),

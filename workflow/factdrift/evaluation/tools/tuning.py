@@ -15,15 +15,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from factdrift.evaluation.baseline import write_baseline
 from factdrift.evaluation.methods.derived import block_at
 from factdrift.evaluation.methods.hyperparameters import Hyper
 from factdrift.evaluation.methods.interface import Artefacts, Prepared
 from factdrift.evaluation.methods.plan import needs
-from factdrift.evaluation.questions.probes import Update
-from factdrift.evaluation.run import Files, write_run
+from factdrift.evaluation.questions.question import Benchmark
+from factdrift.evaluation.run import Files, Run, evaluate
 from factdrift.evaluation.scores.metrics import Runs, write_scores
-from factdrift.evaluation.session import Job
+from factdrift.evaluation.session import Session
+from factdrift.evaluation.states.telling import Telling
 from factdrift.models.alignment import NOT_FINITE
 from factdrift.models.moments import Moments
 
@@ -60,17 +60,18 @@ class Trial:
 class Bench:
     """A loaded model, held-out updates with their probes, and what the method needs."""
 
-    job: Job
-    updates: Sequence[Update]
+    session: Session
+    updates: Benchmark
     folder: Path
-    """For tables on the way; has edits.parquet and unaligned.parquet."""
+    """For tables on the way; has edits.parquet."""
     prefixes: tuple[str, ...]
     counted: Counted
     _moments: dict[int, Moments] = field(default_factory=dict)
 
     def prepare(self) -> None:
-        """Probes the unedited model."""
-        write_baseline(self.job, self.updates, self.folder / "parts", *self._files("base", "clozes"))
+        """Asks the unedited model."""
+        none = Prepared(Hyper("none", self.session.loaded.name, "", {}))
+        self._ask(none, "none")
 
     def trial(self, hyper: Hyper) -> Trial:
         """Makes and probes all edits with the hyper-parameters."""
@@ -79,25 +80,26 @@ class Bench:
             lacking = [layer for layer in hyper.layers if layer not in self._moments]
             self._moments |= self.counted(lacking) if lacking else {}
         artefacts = Artefacts(prefixes=self.prefixes, moments=self._moments)
-        probes, edits = self._files("probes", "edits_made")
-        files = Files(self.folder / "parts", probes, edits)
-        write_run(self.job, self.updates, Prepared(hyper, artefacts), files)
-        scores, joined = self._files("scores", "joined")
+        files = [self._files("none"), self._ask(Prepared(hyper, artefacts), "trial")]
+        scores, joined = (self.folder / f"{name}.parquet" for name in ("scores", "joined"))
         runs = Runs(
             edits=self.folder / "edits.parquet",
-            unaligned=[self.folder / "unaligned.parquet"],
-            base_probes=self._files("base"),
-            base_clozes=self._files("clozes"),
-            run_probes=[probes],
-            run_edits=[edits],
-            models=[self.job.loaded.name],
+            answers=[each.answers for each in files],
+            made=[each.edits for each in files],
+            states=[each.states for each in files],
+            models=[self.session.loaded.name],
             methods=[hyper.method],
         )
         write_scores(runs, scores, joined)
         return judged(hyper, pq.read_table(scores).to_pylist(), pq.read_table(joined).to_pylist())
 
-    def _files(self, *names: str) -> list[Path]:
-        return [self.folder / f"{name}.parquet" for name in names]
+    def _files(self, name: str) -> Files:
+        return Files.under(self.folder, name)
+
+    def _ask(self, prepared: Prepared, name: str) -> Files:
+        telling = Telling(prepared, self.session.settings.regime)
+        evaluate(Run.of(self.session, self.updates, [telling], 0), self._files(name))
+        return self._files(name)
 
 
 def judged(hyper: Hyper, scores: Sequence[Mapping[str, Any]], probes: Iterable[Mapping[str, Any]]) -> Trial:

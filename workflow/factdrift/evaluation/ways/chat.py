@@ -1,10 +1,11 @@
-"""Asks a chat model: requests for all items, and predictions from its answers."""
+"""Asks a chat model: requests for letters and for objects in writing, and its answers to them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -13,61 +14,87 @@ import pyarrow.parquet as pq
 from factdrift.chat.requests import build_body
 from factdrift.chat.settings import Chat
 from factdrift.chat.store import ANSWERED
-from factdrift.chat.tables import ANSWERS, REQUESTS
+from factdrift.chat.tables import ANSWERS as WRITTEN
+from factdrift.chat.tables import REQUESTS
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
-from factdrift.evaluation.answer_runs import ordered, run_id
-from factdrift.evaluation.answer_schemas import PREDICTIONS
-from factdrift.evaluation.ways.prompts import filled, parsed
-from factdrift.tempripple.schemas import Row
-from factdrift.tempripple.score import CONDITIONS
+from factdrift.evaluation.methods.record import CONTEXT, UNEDITED
+from factdrift.evaluation.questions.clozes import OWN
+from factdrift.evaluation.questions.prompts import filled, parsed
+from factdrift.evaluation.questions.question import Benchmark, Question, Way
+from factdrift.evaluation.tables import ANSWERS, run_id
+from factdrift.evaluation.ways.asked import Asked, Row, judged
+from factdrift.evaluation.ways.verdict import begins
 
 SHAPING = ("model", "temperature", "answer_tokens", "limit_param", "extra")
 """Settings of the chat model on which its answers depend."""
 
 
-def write_requests(items: Sequence[Row], prompt: str, chat: Chat, output: Path) -> int:
-    """Writes REQUESTS for letters, without and with context; returns their number."""
+class Prompts(NamedTuple):
+    """What a chat model reads: for a letter, and to write an object."""
+
+    letter: str
+    written: str
+
+
+def asked_of_chat(benchmark: Benchmark) -> Iterator[tuple[Question, Way]]:
+    """The questions that a chat model is asked: for a letter those with options, others in writing.
+
+    It gives no likelihoods. Of an update's own clozes, which ask for several objects, each is asked once.
+    """
+    for question in benchmark.questions:
+        if "letter" in question.ways:
+            yield question, "letter"
+        elif "written" in question.ways or question.role not in OWN:
+            accepted = question.accepted or question.targets
+            yield replace(question, accepted=accepted), "written"
+
+
+def write_requests(benchmark: Benchmark, prompts: Prompts, chat: Chat, output: Path) -> int:
+    """Writes REQUESTS, without and with the new fact before the questions; returns their number."""
     rows = []
-    for condition in CONDITIONS:
-        for item in items:
-            said = filled(prompt, item, item["context"] if condition == "with" else "")
-            body = build_body(chat, [{"role": "user", "content": said}])
-            rows.append({"request": _name(condition, item), "body": body})
+    for state in UNEDITED:
+        for question, way in asked_of_chat(benchmark):
+            prompt = prompts.letter if way == "letter" else prompts.written
+            text = filled(prompt, question, question.context.strip() if state == CONTEXT else "")
+            body = build_body(chat, [{"role": "user", "content": text}])
+            rows.append({"request": f"{state} {question.id}", "body": body})
     return write_parquet(pa.Table.from_pylist(rows, schema=REQUESTS), output)
 
 
-def _name(condition: str, item: Row) -> str:
-    return f"{condition} {item['item_id']}"
-
-
 def read_answers(
-    items: Sequence[Row], prompt: str, chat: Chat, answers: Path, output: Path
+    benchmark: Benchmark, prompts: Prompts, chat: Chat, answers: Path, output: Path
 ) -> dict[str, Any]:
-    """Writes PREDICTIONS from the answers to these requests; returns the description of the run.
+    """Writes ANSWERS from the answers to these requests; returns the description of the run.
 
-    A refusal is an answer without a letter. A request that failed is an item that was not answered. Raises
-    InputError if the answers are to other requests.
+    A refusal is an answer without a letter, or one that names no object. A request that failed is a question
+    that was not answered. Raises InputError if the answers are to other requests.
     """
-    asked = {_name(condition, item): (condition, item) for condition in CONDITIONS for item in items}
-    found = {row["request"]: row for row in pq.read_table(answers, schema=ANSWERS).to_pylist()}
-    if asked.keys() != found.keys():
+    asked = {
+        f"{state} {question.id}": (state, question, way)
+        for state in UNEDITED
+        for question, way in asked_of_chat(benchmark)
+    }
+    written = {row["request"]: row for row in pq.read_table(answers, schema=WRITTEN).to_pylist()}
+    if asked.keys() != written.keys():
         raise InputError(f"{answers}: these are no answers to the questions about these items; ask again")
     settings = msgspec.to_builtins(chat)
-    described = {key: settings[key] for key in SHAPING} | {"answer_prompts_letter": prompt}
-    described["served"] = sorted({row["model"] for row in found.values() if row["model"]})
-    name = run_id(described)
-    rows = []
-    for request, (condition, item) in asked.items():
-        answer = found[request]
-        row: Row = {"run_id": name, "model": chat.model, "scoring": "letter", "condition": condition}
-        row["item_id"] = item["item_id"]
+    described = {key: settings[key] for key in SHAPING}
+    described |= {f"answer_prompts_{name}": prompt for name, prompt in prompts._asdict().items()}
+    described["served"] = sorted({row["model"] for row in written.values() if row["model"]})
+    rows: list[Row] = []
+    for request, (state, question, way) in asked.items():
+        answer = written[request]
+        found: Row = {"reason": "failed"}
         if answer["status"] == ANSWERED:
-            row["output"] = answer["content"] or answer["refusal"] or ""
-            row["parsed"] = parsed(row["output"], item["options"])
-            row["correct"] = row["parsed"] == item["answer_index"]
-        else:
-            row["reason"] = "failed"
+            text = answer["content"] or answer["refusal"] or ""
+            found = {"output": text}
+            if way == "letter":
+                found["parsed"] = parsed(text, question.targets)
+        named = {"model": chat.model, "method": state, "benchmark": benchmark.name, "edit": question.edit}
+        row: Row = {**named, **judged(Asked(question), way, **found)}
+        if way == "written" and "output" in found and question.accepted:
+            row["correct"] = begins(found["output"], question.accepted)
         rows.append(row)
-    write_parquet(ordered(pa.Table.from_pylist(rows, schema=PREDICTIONS)), output)
-    return {"run_id": name, **described}
+    write_parquet(pa.Table.from_pylist(rows, schema=ANSWERS), output)
+    return {"run_id": run_id(described), **described}

@@ -129,7 +129,11 @@ def evaluate(
                     result.measures.append(
                         _row(scores.name, name, measure, **common, value=value, n=len(shares))
                     )
-            compared = _similarities(results, choices, populations)
+            compared = [
+                (population, similarity(results, population, choices.exclude, choices.seed))
+                for population in POPULATIONS[name]
+                if populations is None or population in populations
+            ]
             if fair is not None:
                 compared += _averaged(Results(examples, fair, usable), scores, choices)
             for population, similar in compared:
@@ -170,16 +174,6 @@ def _rows(scores: Scores, examples: Examples, places: Mapping[str, int]) -> NDAr
             f"scores, the first is {first}; score all sentences of a subtask or none"
         )
     return rows
-
-
-def _similarities(
-    results: Results, choices: Choices, populations: Sequence[str] | None
-) -> list[tuple[str, Similarity]]:
-    return [
-        (population, similarity(results, population, choices.exclude, choices.seed))
-        for population in POPULATIONS[results.examples.subtask]
-        if populations is None or population in populations
-    ]
 
 
 def _averaged(results: Results, scores: Scores, choices: Choices) -> list[tuple[str, Similarity]]:

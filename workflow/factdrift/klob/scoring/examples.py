@@ -55,7 +55,10 @@ def read_examples(path: Path, subtask: str) -> Examples:
 
 def of_rows(rows: Sequence[Mapping[str, Any]], subtask: str) -> Examples:
     """The examples of a subtask from rows of SUBTASK."""
-    facts, relations, subjects = _Labels(), _Labels(), _Labels()
+    # Labels are numbered from 0 in the order of their first occurrence.
+    facts: dict[Any, int] = {}
+    relations: dict[str, int] = {}
+    subjects: dict[str, int] = {}
     per_sentence: list[tuple[int, bool, int, int, int]] = []
     sentences: list[str] = []
     texts: list[str] = []
@@ -67,9 +70,9 @@ def of_rows(rows: Sequence[Mapping[str, Any]], subtask: str) -> Examples:
         second = row["p2"] or row["p2_name"]
         names_of_relations.append(f"{first}>{second}" if second else first or "")
         labels = (
-            facts.of((subject, first, middle)),
-            relations.of(names_of_relations[-1]),
-            subjects.of(subject),
+            facts.setdefault((subject, first, middle), len(facts)),
+            relations.setdefault(names_of_relations[-1], len(relations)),
+            subjects.setdefault(subject, len(subjects)),
         )
         for sentence in row["sentences"]:
             per_sentence.append((example, sentence["role"] == "chain", *labels))
@@ -91,13 +94,3 @@ def of_rows(rows: Sequence[Mapping[str, Any]], subtask: str) -> Examples:
 
 
 _NAMED = (("s", "s_label"), ("p1", "p1_name"), ("o1", "o1_label"))
-
-
-class _Labels:
-    """Numbers values from 0 in the order of their first occurrence."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[Any, int] = {}
-
-    def of(self, value: Any) -> int:
-        return self.numbers.setdefault(value, len(self.numbers))

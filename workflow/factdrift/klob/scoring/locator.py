@@ -105,19 +105,15 @@ def write_scores(scores: Scores, folder: Path) -> None:
 
     Raises InputError if the folder has other files.
     """
-    with new_folder(folder) as made:
-        _write_scores(scores, made)
-
-
-def _write_scores(scores: Scores, folder: Path) -> None:
-    keys = (*_TEXTS, "units", "sign")
-    text = json.dumps({key: getattr(scores, key) for key in keys}, indent=1)
-    (folder / "scores.json").write_text(text + "\n", encoding="utf-8")
-    (folder / "sentences.txt").write_text("".join(f"{name}\n" for name in scores.sentences), encoding="utf-8")
+    text = json.dumps({key: getattr(scores, key) for key in (*_TEXTS, "units", "sign")}, indent=1)
     arrays = {"scores": scores.dense, "units": scores.top, "mean": scores.mean, "sd": scores.sd}
-    for name, array in arrays.items():
-        if array is not None:
-            np.save(folder / f"{name}.npy", np.asarray(array[:]))
+    with new_folder(folder) as made:
+        (made / "scores.json").write_text(text + "\n", encoding="utf-8")
+        names = "".join(f"{name}\n" for name in scores.sentences)
+        (made / "sentences.txt").write_text(names, encoding="utf-8")
+        for name, array in arrays.items():
+            if array is not None:
+                np.save(made / f"{name}.npy", np.asarray(array[:]))
 
 
 def _metadata(path: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from factdrift.core.owned import atomic_path
+from factdrift.core.figures import save, subplots
 from factdrift.core.tables import write_parquet
 from factdrift.klob.scoring.evaluate import ABOVE, EXAMPLES, MEASURES, Evaluation
 
@@ -129,16 +129,9 @@ def _value(row: dict[str, Any]) -> str:
 
 def draw(found: Sequence[Evaluation], references: Sequence[Evaluation], path: Path) -> None:
     """Draws RSim above permuted against k for both subtasks, reference locators dashed, as SVG or PNG."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    # Without a fixed salt the ids in an SVG differ in each run.
-    matplotlib.rcParams["svg.hashsalt"] = "factdrift"
-    from matplotlib import pyplot
-
     asked = [row["k"] for each in found for row in each.measures if row["k"] is not None]
     span = (min(asked, default=1), max(asked, default=1))
-    figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    figure, axes = subplots(1, 2, figsize=(9, 3.6), sharey=True)
     for axis, (subtask, title) in zip(axes, _TITLES.items(), strict=True):
         for evaluation in (*found, *references):
             curve(axis, evaluation, subtask, "--" if evaluation in references else "-", span)
@@ -146,10 +139,7 @@ def draw(found: Sequence[Evaluation], references: Sequence[Evaluation], path: Pa
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("RSim above permuted")
     axes[1].legend(fontsize="small", title="dotted: RSim of permuted", title_fontsize="small")
-    with atomic_path(path) as partial:
-        metadata = {"Date": None} if path.suffix == ".svg" else None
-        figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
-    pyplot.close(figure)
+    save(figure, path)
 
 
 def curve(axis: Any, found: Evaluation, subtask: str, line: str, span: tuple[float, float]) -> None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-import yaml
 
 from factdrift.core.errors import InputError
 from factdrift.core.tables import write_parquet
+from factdrift.core.yaml_files import read_struct
 from factdrift.models.bundled.taught import TAUGHT
 from factdrift.wikidata.ids import property_id
 from factdrift.words.grammar import prompts_like
@@ -37,24 +38,20 @@ SENTENCES = pa.schema(
 )
 
 
-class Wording(NamedTuple):
+class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The number of facts, and the sentences in which names of new objects occur."""
 
-    facts: int
+    facts: Annotated[int, msgspec.Meta(ge=1)]
     filler: tuple[str, ...]
 
 
 def read_wording(path: Path) -> Wording:
     """Raises InputError that names the key that is wrong."""
-    given: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if not isinstance(given, dict) or set(given) != set(Wording._fields):
-        raise InputError(f"{path}: the keys must be {' and '.join(Wording._fields)}")
-    if not isinstance(given["facts"], int) or given["facts"] < 1:
-        raise InputError(f"{path}: facts: {given['facts']!r} is not a number above 0")
-    for sentence in given["filler"]:
-        if not str(sentence).endswith(f" {OBJECT}") or str(sentence).count("{") > 1:
+    wording = read_struct(path, Wording)
+    for sentence in wording.filler:
+        if not sentence.endswith(f" {OBJECT}") or sentence.count("{") > 1:
             raise InputError(f"{path}: filler: {sentence!r} must end with {OBJECT} and have no other blank")
-    return Wording(given["facts"], tuple(given["filler"]))
+    return wording
 
 
 class Fact(NamedTuple):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
+import msgspec
 
 from factdrift.core.errors import InputError
+from factdrift.core.yaml_files import read_struct
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Architecture, data and optimisation of one model."""
 
     model: dict[str, Any]
@@ -57,34 +56,9 @@ class Recipe:
     """Expected recall of held-out wordings; a lower one is reported as a warning."""
 
 
-_KINDS: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "float": (int, float),
-    "bool": (bool,),
-    "dict[str, Any]": (dict,),
-    "tuple[float, float]": (list,),
-}
-
-
 def read_recipe(path: Path) -> Recipe:
     """Raises InputError that names the file and the key that is missing, unknown or of the wrong kind."""
-    try:
-        given: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: no such file; name a recipe such as config/models/sample-llama.yaml"
-        ) from None
-    if not isinstance(given, dict):
-        raise InputError(f"{path}: not a mapping of keys such as model and vocabulary")
-    kinds = {one.name: str(one.type) for one in fields(Recipe)}
-    for key in given:
-        if key not in kinds:
-            raise InputError(f"{path}: unknown key {key}; known are {', '.join(kinds)}")
-    for key, kind in kinds.items():
-        if key not in given:
-            raise InputError(f"{path}: the key {key} is missing")
-        if type(given[key]) not in _KINDS[kind]:
-            raise InputError(f"{path}: {key}: {given[key]!r} is not {kind}")
-    if "model_type" not in given["model"]:
+    recipe = read_struct(path, Recipe)
+    if "model_type" not in recipe.model:
         raise InputError(f"{path}: model: model_type is missing, such as llama")
-    return Recipe(**{**given, "betas": tuple(given["betas"])})
+    return recipe

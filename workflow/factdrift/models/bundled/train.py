@@ -95,11 +95,7 @@ def _fit(model: Any, batches: Sequence[Sequence[Row]], recipe: Recipe, name: str
     vectors = [one for one in model.parameters() if one.dim() == 1]
     groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(
-        groups,
-        lr=recipe.learning_rate,
-        betas=recipe.betas,
-        weight_decay=recipe.weight_decay,
-        fused=True,
+        groups, lr=recipe.learning_rate, betas=recipe.betas, weight_decay=recipe.weight_decay, fused=True
     )
     steps = len(batches)
 

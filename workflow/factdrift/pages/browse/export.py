@@ -1,7 +1,5 @@
 """The explorer as files: pages that work from a folder or any web server, without factdrift."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
 from factdrift.pages.browse.build import Build
-from factdrift.pages.browse.pages import LISTED, Pages, packaged, style
+from factdrift.pages.browse.pages import LISTED, Pages, script, style
 from factdrift.pages.browse.search import Index, folded
 from factdrift.pages.browse.subjects import Tables
 from factdrift.wikidata.ids import entity_id
@@ -89,7 +87,7 @@ def export(build: Build, index: Index, db: duckdb.DuckDBPyConnection, folder: Pa
                         write(name, text)
                 progress.advance()
         write("explorer.css", style())
-        write("explorer.js", packaged("explorer.js"))
+        write("explorer.js", script())
         write("search.js", _search(named.values()))
         progress.say()
     return number

@@ -5,8 +5,6 @@ results may be read-only. Names are numbered by kind and falling popularity, so 
 popular names reads the first matches only, however short the text.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

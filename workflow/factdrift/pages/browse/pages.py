@@ -1,16 +1,13 @@
 """The pages of the explorer as HTML: the same for the server and for files."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 from factdrift.core.paths import RESOURCES
 from factdrift.core.tables import rows_of
-from factdrift.pages import environment, palette
+from factdrift.pages import environment, packaged, palette
 from factdrift.pages.browse.build import rows
 from factdrift.pages.browse.search import Index
 from factdrift.pages.browse.subjects import Row, Subject, Tables, ids_of
@@ -188,9 +185,9 @@ def meanings() -> dict[str, str]:
 
 def style() -> str:
     """The style sheet."""
-    return palette() + packaged("explorer.css")
+    return palette() + packaged("browse", "explorer.css")
 
 
-def packaged(name: str) -> str:
-    """A file beside the templates."""
-    return Path(__file__).with_name("templates").joinpath(name).read_text(encoding="utf-8")
+def script() -> str:
+    """The script of all pages."""
+    return packaged("browse", "explorer.js")

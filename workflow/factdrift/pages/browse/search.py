@@ -1,7 +1,5 @@
 """An open index: searches as one types, names by id, and updates in the order of popularity."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import unicodedata

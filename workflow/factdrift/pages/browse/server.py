@@ -1,7 +1,5 @@
 """The explorer's server: pages of a build for the browsers of one machine (Starlette)."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno
@@ -28,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from factdrift.core.errors import InputError
 from factdrift.pages.browse.build import Build
-from factdrift.pages.browse.pages import Pages, packaged, style
+from factdrift.pages.browse.pages import Pages, script, style
 from factdrift.pages.browse.search import Index, open_index
 from factdrift.pages.browse.subjects import Subject, Tables
 
@@ -212,7 +210,7 @@ def application(build: Build, index: Path, db: duckdb.DuckDBPyConnection) -> Sta
         Route("/", explorer.checked(explorer.home)),
         Route("/search", explorer.checked(explorer.search)),
         Route("/explorer.css", fixed(style(), "text/css")),
-        Route("/explorer.js", fixed(packaged("explorer.js"), "text/javascript")),
+        Route("/explorer.js", fixed(script(), "text/javascript")),
         Route("/Q{number:number}", explorer.checked(explorer.entity)),
         Route("/P{number:number}", explorer.checked(explorer.property)),
         Route("/Q{number:number}-P{relation:number}", explorer.checked(explorer.statements)),

@@ -1,7 +1,5 @@
 """Words that are spelt nearly as a typed one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 

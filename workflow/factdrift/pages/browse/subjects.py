@@ -1,7 +1,5 @@
 """Everything that a build says of subjects, read for many of them at once: one query a table and bucket."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """From a subject's rows to what its page shows: both dumps aligned, decisions, dates, neighbours, answers."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Why two builds differ, as far as their manifests tell."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,15 +18,19 @@ class Cause(NamedTuple):
     changes: frozenset[str]
 
 
-def causes(before: Path, after: Path, table: Path = RESOURCES / "causes.tsv") -> list[Cause] | None:
+def causes(before: Path, after: Path) -> list[Cause] | None:
     """What differs between two manifests and can change the dataset; None if a manifest is missing."""
     if not (before.is_file() and after.is_file()):
         return None
     flat = [dict(_leaves(json.loads(path.read_text(encoding="utf-8")))) for path in (before, after)]
-    acting = {key: frozenset(changes.split()) for _, (key, changes) in rows_of(table, ("key", "changes"))}
+    rows = rows_of(RESOURCES / "causes.tsv", ("key", "changes"))
+    acting = {key: frozenset(changes.split()) for _, (key, changes) in rows}
     found = []
     for key in sorted(flat[0].keys() | flat[1].keys()):
-        values = [_text(each.get(key)) for each in flat]
+        found_in = (each.get(key) for each in flat)
+        values = [
+            each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in found_in
+        ]
         changes = next((acting[part] for part in _above(key) if part in acting), None)
         if values[0] != values[1] and changes:
             found.append(Cause(key, values[0], values[1], changes))
@@ -55,7 +57,3 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(inner, f"{name}.{key}" if name else str(key))
     else:
         yield name, value
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

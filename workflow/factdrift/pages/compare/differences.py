@@ -1,7 +1,5 @@
 """The differences between two tables of updates, as one table; empty if the builds are the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,20 +9,9 @@ import pyarrow as pa
 from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql
 
-DIFFERENCES = pa.schema(
-    [
-        ("change", pa.string()),
-        ("subject", pa.string()),
-        ("relation", pa.string()),
-        ("object", pa.string()),
-        ("field", pa.string()),
-        ("before", pa.string()),
-        ("after", pa.string()),
-        ("rule_before", pa.string()),
-        ("rule_after", pa.string()),
-        ("cause", pa.string()),
-    ]
-)
+_COLUMNS = "change, subject, relation, object, field, before, after, rule_before, rule_after"
+
+DIFFERENCES = pa.schema([(name, pa.string()) for name in (*_COLUMNS.split(", "), "cause")])
 """One row per difference."""
 
 CHANGES = {
@@ -57,8 +44,6 @@ _KINDS = {
 _NEIGHBORS = ("neighborhood", "random_neighborhood")
 """Columns of neighbour facts, of which only what differs is in the table of differences."""
 
-_COLUMNS = "change, subject, relation, object, field, before, after, rule_before, rule_after"
-
 
 def differences(before: Path, after: Path, cause: Callable[[str], str], memory_mb: int = 3000) -> pa.Table:
     """DIFFERENCES of two tables in the layout of `wikifactdiff.parquet`, sorted by all columns.
@@ -73,9 +58,8 @@ def differences(before: Path, after: Path, cause: Callable[[str], str], memory_m
             _updates("a", "b", "removed"),
             _updates("b", "a", "added"),
             *_objects(db),
-            *(_field(name) for name in both if name not in ("subject", "relation", "objects", *_NEIGHBORS)),
+            *(_field(name) for name in both if name not in ("objects", *_NEIGHBORS)),
             *(part for name in both if name in _NEIGHBORS for part in _neighbors(name)),
-            *(_named(name) for name in ("subject", "relation")),
             *(
                 f"SELECT 'column', NULL, NULL, NULL, {sql(name)}, {here}, {there}, NULL, NULL"
                 for names, others, here, there in (
@@ -194,11 +178,3 @@ def _neighbors(name: str) -> list[str]:
             f"FROM ({both}) WHERE a_all IS DISTINCT FROM b_all AND ({where})"
         )
     return parts
-
-
-def _named(name: str) -> str:
-    """The names of subject or relation."""
-    return (
-        f"SELECT 'field', s, r, NULL, {sql(name)}, text(a.{name}), text(b.{name}), NULL, NULL "
-        f"FROM a JOIN b USING (s, r) WHERE a.{name} IS DISTINCT FROM b.{name}"
-    )

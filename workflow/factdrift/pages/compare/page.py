@@ -1,7 +1,5 @@
 """The page about two builds, with the layout of the page about one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

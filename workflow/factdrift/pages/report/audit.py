@@ -1,7 +1,5 @@
 """The section about the audit of the datasets."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The parts of the page: tables, figures and texts, each with the file and the command that it comes from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

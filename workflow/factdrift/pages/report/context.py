@@ -1,7 +1,5 @@
 """Sections about what surrounds the updates: popularity, neighbours, templates, run times."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 from pathlib import Path

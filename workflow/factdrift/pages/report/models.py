@@ -1,7 +1,5 @@
 """Sections about benchmarks and language models: each is there only if its results have been built."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any

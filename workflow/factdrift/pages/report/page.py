@@ -1,7 +1,5 @@
 """Puts the sections of a build together and writes them as one page that needs no other file."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Sequence
@@ -15,10 +13,10 @@ from factdrift.core.errors import InputError
 from factdrift.core.manifests import warnings
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import database
-from factdrift.pages import environment, palette, shown
+from factdrift.pages import environment, packaged, palette, shown
 from factdrift.pages.report import models, world
 from factdrift.pages.report.audit import audit
-from factdrift.pages.report.blocks import Build, Section, Source
+from factdrift.pages.report.blocks import Build, Section
 from factdrift.pages.report.context import neighbours, popularity, run_times, templates
 from factdrift.pages.report.streams import streams
 
@@ -52,14 +50,14 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000, stream: Path |
 
 def render(template: str, sections: Sequence[Section], **values: Any) -> str:
     """A page as HTML that loads nothing: a template that extends `base.html`, with these sections."""
-    script, style = (_packaged(name) for name in ("page.js", "page.css"))
+    script, style = (packaged("report", name) for name in ("page.js", "page.css"))
     return (
         _environment()
         .get_template(template)
         .render(
             **values,
             sections=sections,
-            sources=_sources(sections),
+            sources=dict.fromkeys(block.source for section in sections for block in section.blocks),
             script=Markup(script),
             style=Markup(palette() + style),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -93,19 +91,10 @@ def _sections(
     return [section for section in found if section is not None]
 
 
-def _sources(sections: Sequence[Section]) -> list[Source]:
-    """The files behind the page, each once, in the order of the page."""
-    return list(dict.fromkeys(block.source for section in sections for block in section.blocks))
-
-
 def _environment() -> jinja2.Environment:
     made = environment("factdrift.pages.report")
     made.filters |= {"figure": figure, "raw_svg": _raw_svg}
     return made
-
-
-def _packaged(name: str) -> str:
-    return Path(__file__).with_name("templates").joinpath(name).read_text(encoding="utf-8")
 
 
 def figure(value: Any, kind: str) -> str:

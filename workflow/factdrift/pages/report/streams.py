@@ -1,7 +1,5 @@
 """The section about a sequence of dates."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

@@ -1,7 +1,5 @@
 """Sections about the dataset: where it comes from, what changed, and how its triples were decided."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """One run of Snakemake inside a refresh: its start, its end with the refresh, and the dump that failed it."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """From which dumps the next releases can be made: those that servers list, but for damaged ones."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence

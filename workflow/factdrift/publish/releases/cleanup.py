@@ -1,7 +1,5 @@
 """The folders that a refresh removes: snapshots and tables of filters, made by a refresh, that none needs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

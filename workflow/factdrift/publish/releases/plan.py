@@ -1,7 +1,5 @@
 """Which dates the next releases compare."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """`factdrift refresh`: finds new dumps, makes a release of each new date, and removes old snapshots."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -13,6 +11,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.nodes import try_lock
 from factdrift.core.paths import SNAKEFILE
 from factdrift.core.unlock import unlock
+from factdrift.publish.checksums import sha256
 from factdrift.publish.releases import build, cleanup
 from factdrift.publish.releases.candidates import (
     Candidate,
@@ -22,7 +21,7 @@ from factdrift.publish.releases.candidates import (
     write_skipped,
 )
 from factdrift.publish.releases.plan import sequences
-from factdrift.publish.releases.release import Release, last_release, read_release, sha256
+from factdrift.publish.releases.release import Release, last_release, read_release
 from factdrift.publish.releases.series import check_unchanged
 from factdrift.snapshots.fetch import Client
 

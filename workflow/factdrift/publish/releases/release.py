@@ -1,8 +1,5 @@
 """One release: a folder named by the newest date, with copies of the products and an account of them."""
 
-from __future__ import annotations
-
-import hashlib
 import json
 import re
 import shutil
@@ -16,6 +13,7 @@ from factdrift.core.errors import InputError
 from factdrift.core.manifests import read_manifest
 from factdrift.core.owned import atomic_path
 from factdrift.core.products import products
+from factdrift.publish.checksums import sha256
 
 ACCOUNT = "release.json"
 MANIFEST = "manifest.json"
@@ -122,12 +120,6 @@ def _check_manifest(path: Path, release: Release) -> None:
                     f"{path}: the dump of {date} has {key} {used[key]}, the one on the server {value}; "
                     f"another file was used. Remove results/snapshots/{date} to fetch that one"
                 )
-
-
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _described(path: Path) -> dict[str, object]:

@@ -1,7 +1,5 @@
 """What all releases of a series have in common: the configuration on which their contents depend."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any
 from factdrift.core.errors import InputError
 from factdrift.core.settings import scope
 from factdrift.core.switches import switches
-from factdrift.publish.releases.release import sha256
+from factdrift.publish.checksums import sha256
 
 WHOLE = ("buckets", "seed", "test_share", "undersample", "variant", "verbalizer")
 """Keys that are compared as they are. Results do not depend on `buckets`, but names of files do."""

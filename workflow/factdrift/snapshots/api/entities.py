@@ -1,22 +1,7 @@
 """A small dump of entities as of the end of a day, from Wikidata's API.
 
-For each entity of a list, one request fetches its last revision up to 23:59:59 UTC of the day: number, time
-and content (`prop=revisions` with `rvstart` accepts one title per request). The entities that later stages
-need are fetched too:
-
-* the properties of the statements and qualifiers, and the properties among the values: as of the day, whole;
-* the classes: those that the entities are instances of, and all superclasses (P279) of these: as of the day,
-  reduced to terms, site links and P279;
-* the units of quantities: as of the day, reduced likewise, with their symbols;
-* the items among the values of the statements: current labels, descriptions and site links, fifty per request
-  (`wbgetentities`). This is an approximation that saves requests: filter 4 then sees whether an item has an
-  English article now, not on the day. With `with_objects` their revisions of the day are fetched instead, one
-  request each, reduced to terms, site links, classes and dates of creation, so that new objects are known to
-  be new. Items that were merged since are always fetched as of the day.
-
-Entities outside the list are reduced because the values of their other statements are not fetched: a
-statement whose value is unknown could look like a change. A reduced line has no `lastrevid`, because no
-revision has this content.
+docs/small-real-builds.md says which entities are fetched with those of a list, as of when, and which of their
+parts are kept, and why. A reduced line has no `lastrevid`, because no revision has this content.
 """
 
 from __future__ import annotations
@@ -32,7 +17,7 @@ import pyarrow as pa
 
 from factdrift.core.errors import InputError
 from factdrift.core.progress import Progress
-from factdrift.core.tables import write_parquet
+from factdrift.core.tables import table_of, write_parquet
 from factdrift.snapshots.api.client import Api
 from factdrift.snapshots.api.pages import (
     Json,
@@ -45,9 +30,8 @@ from factdrift.snapshots.api.pages import (
     statements,
 )
 from factdrift.snapshots.api.store import CURRENT, Store, revision
-from factdrift.snapshots.compression import dump_writer
+from factdrift.snapshots.compression import dump_writer, php_json
 from factdrift.snapshots.derive import CREATION
-from factdrift.snapshots.php_json import php_json
 from factdrift.wikidata.ids import entity_number
 
 BATCH = 50
@@ -100,11 +84,11 @@ def fetch_entities(
     if date >= datetime.datetime.now(datetime.UTC).date().isoformat():
         raise InputError(f"--date {date}: the day is not over (UTC); its revisions can still change")
     entries = _Fetching(date, api, store).closure(ids, with_objects)
-    requested = [entry for entry in entries.values() if entry.role == "requested"]
-    for name, entry in entries.items():
-        if entry.page.entity is None and entry.role == "requested":
-            print(f"{name}: left out: {entry.page.note}", file=sys.stderr, flush=True)
-    if all(entry.page.entity is None for entry in requested):
+    requested = {name: entry.page for name, entry in entries.items() if entry.role == "requested"}
+    absent = [name for name, page in requested.items() if page.entity is None]
+    for name in absent:
+        print(f"{name}: left out: {requested[name].note}", file=sys.stderr, flush=True)
+    if len(absent) == len(requested):
         raise InputError(
             f"none of the {len(requested)} entities existed on {date}; name others or a later date"
         )
@@ -119,28 +103,14 @@ def fetch_entities(
         for name in sorted(entries, key=lambda name: (name[0], int(name[1:]))):
             entry = entries[name]
             page = entry.page
-            rows.append(
-                (
-                    entity_number(name),
-                    entry.role,
-                    entry.as_of,
-                    page.revision,
-                    page.timestamp,
-                    page.note or None,
-                )
-            )
+            where = page.revision, page.timestamp, page.note or None
+            rows.append((entity_number(name), entry.role, entry.as_of, *where))
             if page.entity is None:
                 found.skipped += 1
             else:
                 writer.write(php_json(_line(name, entry, datatypes)))
                 found.written += 1
-    columns = zip(*rows, strict=True)
-    write_parquet(
-        pa.table(
-            [pa.array(column, field.type) for column, field in zip(columns, FETCHED, strict=True)], FETCHED
-        ),
-        table,
-    )
+    write_parquet(table_of(rows, FETCHED), table)
     return found
 
 
@@ -277,13 +247,13 @@ def _each(entities: Iterable[Json], of: Callable[[Json], Iterable[str | None]]) 
 
 def _values(entities: Iterable[Json], *properties: str) -> list[str]:
     """The items that are values of the properties, each once, in order."""
-    named = (
-        named_entity(statement["mainsnak"])
+    main = (
+        statement["mainsnak"]
         for entity in entities
         for name, statement in statements(entity)
         if name in properties
     )
-    return list(dict.fromkeys(name for name in named if name is not None and name[0] == "Q"))
+    return list(dict.fromkeys(item for snak in main if (item := named_entity(snak)) and item[0] == "Q"))
 
 
 def _line(name: str, entry: _Entry, datatypes: dict[str, str]) -> Json:

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from factdrift.snapshots.compression import dump_writer
-from factdrift.snapshots.php_json import php_json
+from factdrift.snapshots.compression import dump_writer, php_json
 from factdrift.snapshots.sample.as_of import Standing, content, day_text, history
 from factdrift.snapshots.sample.model import Entity, Sample
 from factdrift.snapshots.sample.sites import OTHER_SITES

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 
 from factdrift.core.errors import CannotEdit
 from factdrift.core.owned import atomic_path
-from factdrift.evaluation.questions.updates import before_blank
 from factdrift.models.bundled.corpus import read_templates
 from factdrift.words.grammar import prompts_like
+from factdrift.words.templates import before_blank
 
 
 @dataclass(frozen=True)

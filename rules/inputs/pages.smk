@@ -1,0 +1,14 @@
+"""What the pages about a build show, and what they are made of."""
+
+
+def page_layout(pages, *beside):
+    """The templates, styles and scripts of pages, which no fingerprint covers, and files `beside` them."""
+    files = (*Path(PACKAGE, "pages", pages, "templates").iterdir(), PACKAGE / "pages" / "palette.css")
+    return sorted(map(str, (*files, *beside)))
+
+
+def shown_products(wildcards):
+    """The products that the page shows besides the dataset."""
+    judged = Path(PAIR, "audit", "judged.json")
+    names = [name for product in products() if product.section for name in product.names]
+    return [*built_or_asked(names), *([str(judged)] if judged.is_file() else [])]

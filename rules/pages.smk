@@ -1,0 +1,79 @@
+"""What shows the configured build to people: one page, and the explorer as files.
+
+Inputs: the products in results/ and what was made with them; both snapshots, what filters and rules decided, neighbours
+and sentences. What was not built is not shown. Outputs: results/report.html; results/explorer/.
+"""
+
+
+include: "inputs/pages.smk"
+
+
+rule report_page:
+    """A page that works offline: what was built from what, what changed, and how it was decided."""
+    input:
+        manifest=f"{PAIR}/manifest.json",
+        tables=[
+            f"{PAIR}/{name}"
+            for name in (*datasets(), "wikifactdiff.stats.json", "funnel.parquet", "templates.parquet")
+        ],
+        shown=shown_products,
+        stream=lambda wildcards: built_or_asked(["stream.parquet"]),
+        layout=page_layout("report"),
+    output:
+        report(
+            "results/report.html",
+            caption="caption.rst",
+            category=product_of("report.html").category,
+            labels={"file": "report.html"},
+        ),
+    log:
+        "logs/report.txt",
+    benchmark:
+        "logs/report.tsv"
+    resources:
+        **request("report"),
+    params:
+        **given(
+            "report",
+            caption=product_of("report.html").what,
+            pair=subpath(input.manifest, parent=True),
+        ),
+    shell:
+        job("report", without="logs memory_mb")
+
+
+rule explorer:
+    """A folder of pages to look at a build of up to 20,000 updates, which work from a file or any web server.
+
+    `factdrift browse` shows the same from a server.
+    """
+    input:
+        manifest=f"{PAIR}/manifest.json",
+        tables=expand(
+            f"{PAIR}/{{name}}.parquet",
+            name=["wikifactdiff", "funnel", "templates", "popularity", "neighbors", "random_neighbors"]
+            + [
+                name
+                for part in ("updates", "untouched", "filtered/old", "filtered/new")
+                for name in buckets(f"{part}/{{bucket}}")
+            ],
+        ),
+        snapshots=expand(
+            "results/snapshots/{date}/{name}.parquet",
+            date=[OLD, NEW],
+            name=["properties", "classes", *buckets("entities/{bucket}")],
+        ),
+        scores=lambda wildcards: built_or_asked(["edit_scores.parquet"]),
+        layout=page_layout("browse", resource("rules.tsv"), resource("steps.tsv")),
+    output:
+        directory("results/explorer"),
+    log:
+        "logs/explorer.txt",
+    benchmark:
+        "logs/explorer.tsv"
+    resources:
+        **request("explorer"),
+    params:
+        **given("explorer", pair=subpath(input.manifest, parent=True)),
+    shell:
+        job("explorer", without="memory_mb")

@@ -1,0 +1,95 @@
+"""All updates in context: which texts come before a prompt, and how many did not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import ask
+from support.tiny_edits import EDITS
+from support.tiny_models import tiny_model, tiny_tokenizer
+from support.updates import edits as write_edits
+
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.questions.clozes import read_edits
+from factdrift.evaluation.states.edited import edited
+
+TEXTS = [f"{edit.prompt} {edit.target}. " for edit in EDITS]
+PROMPTS = ("Marta lives in", "Joe Biden, who comes from New Orleans, lives at the sea of", "A")
+
+
+def hyper_of(**changes: Any) -> Hyper:
+    return read_hyper("context_all", "tiny", changes)
+
+
+def left_out(edited: Edited) -> int:
+    """The most texts that did not fit before a prompt so far."""
+    assert edited.contexts is not None
+    return max(getattr(context, "left_out", 0) for context in edited.contexts)
+
+
+def tokens(text: str) -> int:
+    return len(tiny_tokenizer()(text)["input_ids"])
+
+
+def by_hand(prompt: str, positions: int, room: int) -> int:
+    """How many of the texts, the oldest, are left out: by the length of the whole text, one after another."""
+    first = 0
+    while first < len(TEXTS) and sum(map(tokens, TEXTS[first:])) + tokens(prompt) + room > positions:
+        first += 1
+    return first
+
+
+@pytest.mark.parametrize("regime", ["batch", "sequential", "stream"])
+def test_all_come_before_each_prompt_in_their_order(regime: str) -> None:
+    loaded = tiny_model("llama", positions=512)
+    found = edited(loaded, EDITS, hyper_of(), Artefacts(), regime)
+    assert found.before(0, PROMPTS) == found.before(4, PROMPTS) == ["".join(TEXTS)] * 3
+    assert (found.deltas, found.failed, left_out(found)) == ({}, {}, 0)
+
+
+def test_alone_it_is_the_prompt() -> None:
+    loaded = tiny_model("llama", positions=512)
+    found = edited(loaded, EDITS, hyper_of(), Artefacts())
+    plain = edited(loaded, EDITS, read_hyper("prompt", "tiny"), Artefacts())
+    for place in range(len(EDITS)):
+        assert found.before(place, PROMPTS) == plain.before(place, PROMPTS)
+
+
+@pytest.mark.parametrize("positions", [40, 64, 70, 96, 128])
+def test_the_oldest_are_left_out_for_lack_of_positions_and_counted(positions: int) -> None:
+    loaded = tiny_model("llama", positions=positions)
+    found = edited(loaded, EDITS, hyper_of(room=20), Artefacts(), "batch")
+    expected = [by_hand(prompt, positions, 20) for prompt in PROMPTS]
+    assert found.before(0, PROMPTS) == ["".join(TEXTS[first:]) for first in expected]
+    assert left_out(found) == max(expected)
+    for prompt, context in zip(PROMPTS, found.before(0, PROMPTS), strict=True):
+        assert not context or tokens(context + prompt) + 20 <= positions
+    assert set(expected) != {0} or positions == 128
+
+
+def test_nothing_fits_where_the_room_is_all_that_there_is() -> None:
+    found = edited(tiny_model("llama", positions=64), EDITS, hyper_of(room=64), Artefacts(), "batch")
+    assert found.before(0, PROMPTS) == [""] * 3
+    assert left_out(found) == len(EDITS)
+
+
+def test_what_is_superseded_is_gone() -> None:
+    loaded = tiny_model("llama", positions=512)
+    first = edited(loaded, EDITS[:3], hyper_of(), Artefacts(), "stream")
+    later = Edit("f", "The capital of Atlantis is", "Atlantis", "Marta", replaces=("c", "a"))
+    second = edited(loaded, [later], hyper_of(), Artefacts(memory=first.memory), "stream")
+    assert second.before(0, ["A"]) == [TEXTS[1] + "The capital of Atlantis is Marta. "]
+
+
+def test_what_was_left_out_is_in_the_costs(tmp_path: Path) -> None:
+    updates = read_edits(write_edits(tmp_path))
+    for positions, least in ((512, 0), (72, 1)):
+        loaded = tiny_model("llama", positions=positions)
+        told = ask(loaded, updates, tmp_path / str(positions), hyper_of(room=24), regime="batch", group=2)
+        assert max(part.get("left_out", 0) for part in told.costs) >= least
+        assert any("left_out" in part for part in told.costs) == bool(least)

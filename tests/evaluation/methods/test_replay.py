@@ -1,0 +1,184 @@
+"""Replay: fine-tuning on all updates so far with the model's own texts, as a plain loop on peft's model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from peft import LoraConfig, get_peft_model  # noqa: E402
+from support.tiny_edits import EDITS  # noqa: E402
+from support.tiny_models import FAMILIES, rounding, tiny_model, tiny_tokenizer  # noqa: E402
+
+from factdrift.core.errors import CannotEdit  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import Hyper, read_hyper  # noqa: E402
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited  # noqa: E402
+from factdrift.evaluation.methods.lora import Training, lora, target_names  # noqa: E402
+from factdrift.evaluation.methods.plan import needs  # noqa: E402
+from factdrift.evaluation.methods.replay import replayed  # noqa: E402
+from factdrift.evaluation.states.edited import edited  # noqa: E402
+from factdrift.models.families import transposed  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*checkpointing.*:FutureWarning")
+WRITTEN = ("", "Therefore I am. ", "The capital of Poseidonis is New Orleans. ", "You said so of the sea. ")
+"""As `edit prefixes` writes them: each text with what is put behind it, the empty one first."""
+ABOUT = "Atlantis has a capital. "
+"""A text that names the subject of an update."""
+
+
+def hyper_of(**changes: Any) -> Hyper:
+    values = {"rank": 3, "alpha": 6, "steps": 4, "dropout": 0, "batch": 2, "replayed": 2, "weight": 0.7}
+    return read_hyper("replay", "tiny", {**values, **changes})
+
+
+def artefacts(*texts: str) -> Artefacts:
+    return Artefacts(prefixes=(*WRITTEN, *texts))
+
+
+def by_peft(family: str, hyper: Hyper, edits: Sequence[Edit], seed: str) -> Any:
+    """The definition on peft's model: sentence by sentence, without padding."""
+    loaded = tiny_model(family)
+    names = target_names(loaded, hyper)
+    ours = Training(loaded, hyper, [seed])
+    texts = [one.ids for one in replayed(loaded, edits, hyper, artefacts())]
+    config = LoraConfig(
+        r=hyper["rank"],
+        lora_alpha=hyper["alpha"],
+        lora_dropout=0.0,
+        target_modules="|".join(map(re.escape, names)),
+        fan_in_fan_out=transposed(loaded.model.get_submodule(names[0])),
+    )
+    model = get_peft_model(loaded.model, config)
+    for name in names:
+        model.base_model.model.get_submodule(name).lora_A["default"].weight.data = ours.a[name][0].detach()
+    adam = torch.optim.Adam(model.parameters(), lr=hyper["lr"])
+
+    def losses(ids: Sequence[int], start: int) -> Any:
+        logs = model(input_ids=torch.tensor([list(ids)])).logits[0].log_softmax(-1)
+        return -logs[start - 1 : -1].gather(1, torch.tensor(ids[start:])[:, None])
+
+    taken = 0
+    for _ in range(hyper["steps"]):
+        for at in range(0, len(edits), hyper["batch"]):
+            own = []
+            for edit in edits[at : at + hyper["batch"]]:
+                ids = tiny_tokenizer()(f"{edit.prompt} {edit.target}")["input_ids"]
+                own.append(losses(ids, len(tiny_tokenizer()(edit.prompt)["input_ids"])))
+            others = [losses(texts[(taken + place) % len(texts)], 1) for place in range(hyper["replayed"])]
+            taken += hyper["replayed"]
+            adam.zero_grad()
+            (torch.cat(own).mean() + hyper["weight"] * torch.cat(others).mean()).backward()
+            adam.step()
+    return model
+
+
+def same(family: str, found: Edited, place: int, model: Any) -> None:
+    loaded = tiny_model(family)
+    for name, delta in found.deltas.items():
+        expected = model.base_model.model.get_submodule(name).get_delta_weight("default").detach()
+        expected = expected.T if transposed(loaded.model.get_submodule(name)) else expected
+        assert expected.norm() > 0
+        bound = max(1e-6, 1e4 * rounding(loaded.spec.family))  # weights of the losses are in float32
+        assert (delta.dense(place)[0] - expected).norm() < bound * expected.norm(), name
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_all_updates_are_trained_together_with_the_texts(family: str) -> None:
+    hyper = hyper_of()
+    found = edited(tiny_model(family), EDITS[:3], hyper, artefacts(), "batch")
+    assert (found.failed, found.owner) == ({}, [0, 0, 0])
+    same(family, found, 0, by_peft(family, hyper, EDITS[:3], "\n".join(edit.id for edit in EDITS[:3])))
+
+
+def test_alone_each_has_a_change_of_its_own() -> None:
+    loaded, hyper = tiny_model("llama"), hyper_of()
+    found = edited(loaded, EDITS, hyper, artefacts())
+    for place in (0, 4):
+        same("llama", found, place, by_peft("llama", hyper, [EDITS[place]], EDITS[place].id))
+    alone = edited(loaded, EDITS[3:4], hyper, artefacts())
+    for name, delta in alone.deltas.items():
+        whole = found.deltas[name].dense(3)[0]
+        assert (delta.dense(0)[0] - whole).norm() < 1e-9 * whole.norm()
+    plain = lora(loaded, EDITS, read_hyper("lora", "tiny", {"rank": 3, "alpha": 6, "steps": 4}), Artefacts())
+    assert any(
+        (delta.dense(0)[0] - found.deltas[name].dense(0)[0]).norm() > 1e-3
+        for name, delta in plain.deltas.items()
+    )
+
+
+def test_in_a_stream_all_updates_that_hold_are_trained_from_the_start() -> None:
+    loaded, hyper = tiny_model("llama"), hyper_of(dropout=0.2)
+    later = Edit("f", "The capital of Atlantis is", "Atlantis", "Marta", replaces=("c",))
+    first = edited(loaded, EDITS[:3], hyper, artefacts(), "stream")
+    now = Artefacts(artefacts().prefixes, before=first.deltas, memory=first.memory)
+    second = edited(loaded, [EDITS[3], later], hyper, now, "stream")
+    at_once = edited(loaded, [*EDITS[:2], EDITS[3], later], hyper, artefacts(), "sequential")
+    assert [one[0] for one in second.memory] == ["a", "b", "d", "f"]
+    for name, delta in second.deltas.items():
+        assert torch.equal(delta.dense(0)[0], at_once.deltas[name].dense(0)[0])
+    assert second.losses is not None
+    assert second.losses.isfinite().all()
+    assert len(second.losses) == 2
+
+
+def test_texts_about_an_edited_subject_are_not_replayed() -> None:
+    loaded, hyper = tiny_model("llama"), hyper_of()
+    plain, more = (
+        {one.ids for one in replayed(loaded, edits, hyper, artefacts(ABOUT))}
+        for edits in (EDITS[:2], EDITS[:3])
+    )
+    about = tuple(tiny_tokenizer()(ABOUT.removesuffix(". "))["input_ids"])
+    assert plain - more == {about}
+    assert len(more) == 3
+    other = replayed(loaded, EDITS[:2], hyper_of(seed=1), artefacts(ABOUT))
+    assert {one.ids for one in other} == plain
+    with pytest.raises(
+        CannotEdit, match="replay on tiny-llama: of 1 texts that the model wrote, none is without"
+    ):
+        replayed(loaded, EDITS, hyper, Artefacts(prefixes=("", ABOUT)))
+    with pytest.raises(CannotEdit, match=r"ask for more of them \(replay\.prefixes\)"):
+        edited(loaded, EDITS, hyper, Artefacts(), "batch")
+
+
+def test_the_texts_stay_likelier_than_without_them() -> None:
+    loaded = tiny_model("llama", dtype=torch.float32)
+    values = {"steps": 30, "lr": 0.01, "replayed": 3}
+    rows = [one.ids for one in replayed(loaded, EDITS, hyper_of(), artefacts())]
+
+    def loss(found: Edited) -> float:
+        from factdrift.models.deltas import applied
+
+        with applied(loaded.model, found.deltas, 0), torch.no_grad():
+            logs = [loaded.model(torch.tensor([ids])).logits[0].log_softmax(-1) for ids in rows]
+        each = [
+            -log[:-1].gather(1, torch.tensor(ids[1:])[:, None]) for log, ids in zip(logs, rows, strict=True)
+        ]
+        return torch.cat(each).mean().item()
+
+    with_them = edited(loaded, EDITS, hyper_of(**values, weight=1), artefacts(), "batch")
+    without = edited(loaded, EDITS, hyper_of(**values, weight=1e-6), artefacts(), "batch")
+    assert loss(with_them) < loss(without) - 1
+
+
+def test_what_fails_changes_nothing() -> None:
+    loaded = tiny_model("llama", dtype=torch.float32)
+    long = Edit("long", "Marta " * 200 + "lives in", "Marta", "New Orleans")
+    alone = edited(loaded, [EDITS[0], long], hyper_of(), artefacts())
+    assert alone.failed == {1: "too_long"}
+    assert not any(delta.dense(1)[0].any() for delta in alone.deltas.values())
+    first = edited(loaded, [EDITS[0], long], hyper_of(), artefacts(), "stream")
+    assert (first.failed, first.owner) == ({1: "too_long"}, [0, -1])
+    assert [one[0] for one in first.memory] == ["a"]
+    now = Artefacts(artefacts().prefixes, before=first.deltas, memory=first.memory)
+    for edits, values, reason in (([long], {}, "too_long"), ([EDITS[1]], {"alpha": 1e300}, "diverged")):
+        found = edited(loaded, edits, hyper_of(**values), now, "stream")
+        assert (found.failed, found.owner) == ({0: reason}, [-1])
+        assert found.deltas == first.deltas
+        assert found.memory == first.memory
+
+
+def test_it_needs_the_texts_of_the_model() -> None:
+    assert needs(hyper_of()) == {"prefixes": "prefixes.replay.json"}

@@ -1,0 +1,73 @@
+"""A few questions asked by hand: `factdrift ask`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.questions import write_tables  # noqa: E402
+from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from support.updates import dataset, edits  # noqa: E402
+
+from factdrift.cli import main  # noqa: E402
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a model, and with a build of TempRIPPLE and of edits."""
+    tiny_model("llama", dtype=torch.float32, positions=192).model.save_pretrained(tmp_path / "tiny")
+    tiny_tokenizer().save_pretrained(tmp_path / "tiny")
+    pair = tmp_path / "results/2021-01-04_2023-02-27"
+    for name in ("edit", "tempripple"):
+        (pair / name).mkdir(parents=True)
+    edits(pair / "edit", limit=3)
+    write_tables(pair / "tempripple")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ask(*words: str) -> int:
+    return main(["ask", "tiny", "--settings", '{"device": "cpu", "length": 20}', *words])
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "state", "way"),
+    [
+        ("tempripple", "context", "loglik"),
+        ("tempripple", "none", "letter"),
+        ("updates", "prompt", "loglik"),
+        ("updates", "context", "written"),
+    ],
+)
+def test_a_cell_is_shown_as_a_table_and_five_answers(
+    benchmark: str, state: str, way: str, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask("--benchmark", benchmark, "--state", state, "--way", way, "--limit", "6") == 0
+    shown = capsys.readouterr().out
+    assert f"tiny, {benchmark}: 6 questions" in shown
+    counts = [int(number) for number in re.findall(r"^\S.*?  +(\d+)  ", shown, re.MULTILINE)]
+    assert sum(counts) == 6
+    answers = re.findall(r"^  (?:no edit|none|w/ ctx|context|PROMPT): (.+)$", shown, re.MULTILINE)
+    assert len(answers) == (5 if state == "none" else 10), shown
+    if way == "loglik":
+        assert all(re.search(r"\d+\.\d\d%", answer) for answer in answers)
+
+
+def test_what_has_not_been_built_is_named(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask("--benchmark", "asof") == 1
+    assert "no results/streams/*/asof.parquet; build it with `snakemake" in capsys.readouterr().err
+    assert ask("--benchmark", "updates", "--way", "letter") == 1
+    assert "--way: letter: no question of updates can be asked so" in capsys.readouterr().err
+    assert ask("--benchmark", "updates", "--state", "magic") == 1
+    assert "magic: no such method" in capsys.readouterr().err
+
+
+def test_updates_of_a_dataset_are_asked_without_a_build(
+    tmp_path: Path, world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset(tmp_path / "updates.parquet")
+    assert ask("--results", "elsewhere", "--dataset", "updates.parquet", "--limit", "2") == 0
+    assert "updates: 2 questions" in capsys.readouterr().out

@@ -1,0 +1,141 @@
+"""The memory that models need: the table of docs/gpus.md, and the arithmetic against real tensors."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_models import tiny_model  # noqa: E402
+
+from factdrift.cli import main  # noqa: E402
+from factdrift.core.errors import CannotEdit  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
+from factdrift.evaluation.methods.mend_editor import HyperNet, edited_matrices  # noqa: E402
+from factdrift.evaluation.methods.record import records  # noqa: E402
+from factdrift.evaluation.states.edited import matrix_bytes  # noqa: E402
+from factdrift.evaluation.tools import fitting  # noqa: E402
+from factdrift.evaluation.tools.fitting import (  # noqa: E402
+    GPUS,
+    edit_needs,
+    row_of,
+    shaped,
+    shapes,
+    smallest,
+    usable,
+    weight_bytes,
+)
+from factdrift.models.loading import stored_bytes  # noqa: E402
+
+PAGE = Path(__file__).parents[2] / "docs" / "gpus.md"
+NUMBERS = {
+    **{"gpt2-xl": 1_557_611_200, "gpt-j-6b": 6_050_882_784, "llama-2-7b": 6_738_415_616},
+    **{"llama-3-8b": 8_030_261_248, "qwen3-4b": 4_022_468_096, "qwen3-8b": 8_190_735_360},
+}
+"""The numbers of parameters that the models have on their hubs."""
+
+
+def test_the_table_on_the_page_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "describe", "--fits"]) == 0
+    _, _, rest = PAGE.read_text("utf-8").partition(
+        "<!-- fits: printed by `factdrift models describe --fits` -->"
+    )
+    kept, end, _ = rest.partition("<!-- end of fits -->")
+    assert end
+    assert kept.strip() == capsys.readouterr().out.strip()
+    for wrong in ([], ["sample", "--fits"]):
+        assert main(["models", "describe", *wrong]) == 1
+        assert "name either a model, or --fits" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_shapes_are_those_of_the_models(name: str) -> None:
+    assert set(shapes()) == set(NUMBERS)
+    assert weight_bytes(shaped(name)) == 2 * NUMBERS[name]
+
+
+def test_quantized_models_take_what_their_files_take(tmp_path: Path) -> None:
+    loaded = shaped("llama-3-8b", 4)
+    assert weight_bytes(loaded) == pytest.approx(6.0e9, rel=0.02)
+    assert weight_bytes(shaped("llama-3-8b", 8)) == pytest.approx(9.1e9, rel=0.02)
+    (tmp_path / "model-00001-of-00002.safetensors").write_bytes(bytes(300))
+    (tmp_path / "model-00002-of-00002.safetensors").write_bytes(bytes(200))
+    (tmp_path / "pytorch_model.bin").write_bytes(bytes(1000))
+    assert stored_bytes(tmp_path) == weight_bytes(loaded, str(tmp_path)) == 500
+    assert weight_bytes(loaded, str(tmp_path / "none")) == weight_bytes(loaded)
+    assert weight_bytes(shaped("gpt2-xl"), str(tmp_path)) == 2 * NUMBERS["gpt2-xl"]
+
+
+def test_which_gpu_is_the_smallest() -> None:
+    assert [smallest(usable(size)) for size in GPUS] == [str(size) for size in GPUS]
+    assert smallest(usable(12) + 1) == "16"
+    assert smallest(usable(80) + 1) == "> 80"
+    assert smallest(None) == "no"
+
+
+def test_what_methods_keep_is_the_size_of_their_tensors() -> None:
+    loaded = shaped("gpt-j-6b")
+    square, matrix = 16384**2 * 8, 4096 * 16384 * 4
+    methods = ("rome", "memit", "alphaedit")
+    kept = {method: edit_needs(loaded, read_hyper(method, "gpt-j-6b")) for method in methods}
+    assert {method: need.kept / square for method, need in kept.items()} == {
+        "rome": 2,
+        "memit": 6 + 1,
+        "alphaedit": 6 + 3,
+    }
+    # 22 rows of 12 tokens backwards, and of 32 with keys and values.
+    assert kept["rome"].each == pytest.approx(22 * (12 * 28 + 32 * 2) * 28 * 4096 * 2, rel=0.05)
+    ft = edit_needs(loaded, read_hyper("ft", "gpt-j-6b"))
+    assert ft.kept == 0
+    assert 4 * matrix < ft.each < 5 * matrix
+    free = edit_needs(loaded, read_hyper("memit", "gpt-j-6b", {"covariance": False}))
+    assert free.kept == 0
+    rounded = read_hyper("memit", "gpt-j-6b", {"precision": "weights"})
+    assert matrix_bytes(loaded, rounded) == 6 * matrix
+
+
+def test_mend_keeps_its_networks() -> None:
+    loaded = tiny_model("llama", dtype=torch.float32)
+    hyper = read_hyper("mend", "tiny", {"blocks": 2, "rank": 8})
+    net = HyperNet(edited_matrices(loaded, 2), 8, 1e-4)
+    held = sum(one.numel() * one.element_size() for one in net.state_dict().values())
+    assert edit_needs(loaded, hyper).kept == held
+
+
+def test_a_method_that_cannot_edit_a_model_needs_nothing() -> None:
+    for loaded in (shaped("qwen3-4b", 4), replace(tiny_model("mixtral"), name="mixtral")):
+        row = row_of(loaded, "it")
+        able = {method for method, need in row.methods.items() if need is not None}
+        assert "rome" not in able
+        assert {"lora", "grace"} <= able
+        with pytest.raises(CannotEdit):
+            edit_needs(loaded, read_hyper("rome", "it", {"layer": 1}))
+    asked = [name for name, record in records().items() if record.changes in ("weights", "codebook")]
+    assert list(row.methods) == asked
+
+
+def test_describe_says_what_a_quantized_folder_needs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from support.tiny_models import tiny_tokenizer
+
+    loaded = tiny_model("llama", dtype=torch.float32)
+    loaded.model.save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    config: dict[str, Any] = json.loads((tmp_path / "config.json").read_text())
+    how = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
+    monkeypatch.setattr(fitting, "stored_bytes", lambda folder: 3_210_000_000 if folder == tmp_path else 0)
+    for given, said in (
+        ({}, "weights on a GPU     0.1 MB, in bfloat16"),
+        ({"quantization_config": how}, "weights on a GPU     3.2 GB, quantized"),
+    ):
+        (tmp_path / "config.json").write_text(json.dumps(config | given))
+        assert main(["models", "describe", str(tmp_path)]) == 0
+        out = capsys.readouterr().out
+        assert said in out
+        assert ("quantized            4 bits (bitsandbytes, nf4, computed in float32)" in out) == bool(given)
+        assert ("rome" in out.partition("with one edit")[2].partition("\n")[0]) == (not given)

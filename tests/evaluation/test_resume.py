@@ -1,0 +1,150 @@
+"""Killed jobs continue with the same bytes in every kind of state, and only if nothing else has changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.asking import Told, ask, counted, state_of  # noqa: E402
+from support.own_methods import write_examples  # noqa: E402
+from support.questions import write_tables  # noqa: E402
+from support.stream_updates import stream_edits  # noqa: E402
+from support.tiny_edits import add_method, shifted, tiny_artefacts, tiny_hyper  # noqa: E402
+from support.tiny_models import TEXT, tiny_model  # noqa: E402
+from support.updates import edits  # noqa: E402
+
+from factdrift.core.keys import read_settings  # noqa: E402
+from factdrift.evaluation import plan  # noqa: E402
+from factdrift.evaluation.ability.measure import make_ability  # noqa: E402
+from factdrift.evaluation.ability.settings import AbilitySettings  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import read_given  # noqa: E402
+from factdrift.evaluation.methods.interface import Prepared  # noqa: E402
+from factdrift.evaluation.methods.record import UNEDITED  # noqa: E402
+from factdrift.evaluation.questions import items  # noqa: E402
+from factdrift.evaluation.questions.clozes import read_edits  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:second moments")
+
+
+class State(NamedTuple):
+    """A benchmark, and what a model is told when it is asked it."""
+
+    benchmark: str
+    method: str
+    values: dict[str, Any] = {}  # noqa: RUF012
+    settings: dict[str, Any] = {}  # noqa: RUF012
+
+    def __str__(self) -> str:
+        return "-".join([self.benchmark, self.method, *map(str, self.settings.values())])
+
+
+IN_TURN = {"regime": "sequential", "group": 2}
+TEXT_BEFORE = {"text": "{prompt} {target}. "}
+STATES = [
+    *(State(name, method, {}, {"batch": 1}) for name in ("updates", "tempripple") for method in UNEDITED),
+    *(State("updates", "shifted"), State("updates", "shifted", {}, IN_TURN)),
+    State("updates", "prompt", TEXT_BEFORE),
+    State("tempripple", "shifted", {}, {"batch": 1}),
+    State("stream", "none"),
+    State("stream", "ft", {"layers": [1], "lr": 0.01, "steps": 3}),
+    State("stream", "alphaedit"),
+    State("stream", "ultraedit", {"layers": [1, 2], "lr": 0.01, "turn": 2}),
+    State("stream", "grace", {"layer": 1, "steps": 3, "lr": 0.1}),
+    *(State("stream", "rag", {"k": 1}), State("stream", "prompt"), State("stream", "mine.py:edit")),
+]
+
+
+@pytest.fixture(autouse=True)
+def _methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    add_method(monkeypatch, "shifted", shifted)
+    monkeypatch.setattr(plan, "CHUNK", 4)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_examples(tmp_path_factory.mktemp("tables"))
+    edits(folder)
+    write_tables(folder)
+    stream_edits(folder / "stream_edits.parquet")
+    return folder
+
+
+def run(state: State, folder: Path, out: Path) -> Told:
+    loaded = tiny_model("llama", positions=192)
+    asked = {
+        "updates": lambda: read_edits(folder / "edits.parquet"),
+        "stream": lambda: read_edits(folder / "stream_edits.parquet"),
+        "tempripple": lambda: items.of_statements(
+            items.read_items(folder / "tr_items.parquet"), folder / "tr_facts.parquet"
+        ),
+    }[state.benchmark]()
+    if state.method == "alphaedit":
+        given = Prepared(tiny_hyper("alphaedit"), tiny_artefacts(loaded))
+    elif state.method in ("none", "context", "shifted") or state.values is TEXT_BEFORE:
+        given = state_of(state.method, **state.values)
+    else:
+        own = f"{folder}/{state.method}" if "." in state.method else state.method
+        values = state.values or ({"layer": 1, "lr": 0.01, "steps": 2} if "." in own else {})
+        given = Prepared(read_given(own, "tiny", values))
+    keys = {"answer_tokens": 2, **state.settings}
+    return ask(loaded, asked, out, given, stream=state.benchmark == "stream", **keys)
+
+
+@pytest.mark.parametrize("state", STATES, ids=str)
+def test_a_killed_job_continues_and_writes_the_same_bytes(
+    state: State, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = run(state, folder, tmp_path / "whole")
+    before = tiny_model("llama", positions=192).model.state_dict()
+    with counted(monkeypatch, dies_at=2) as begun:
+        run(state, folder, tmp_path / "killed")
+    assert begun == [0, 1]
+    assert not list((tmp_path / "killed").glob("*.parquet"))
+    (kept,) = (tmp_path / "killed/run").iterdir()
+    lasting = state.benchmark == "stream" and state.method not in ("none", "mine.py:edit")
+    assert [path.name for path in kept.glob("*.state.pt")] == ["000000.state.pt"] * lasting
+    with counted(monkeypatch, dies_at=2) as begun:
+        run(state, folder, tmp_path / "killed")
+    assert begun == [1, 2]
+    # What is in place is kept once, whatever the number of intervals.
+    assert [path.name for path in kept.glob("*.state.pt")] == ["000001.state.pt"] * lasting
+    with counted(monkeypatch) as begun:
+        resumed = run(state, folder, tmp_path / "killed")
+    assert begun == list(range(2, len(whole.costs)))
+    assert resumed.bytes() == whole.bytes()
+    assert not (tmp_path / "killed/run").exists()
+    after = tiny_model("llama", positions=192).model.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_steps_of_anything_else_are_not_taken_up(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    updates, loaded = read_edits(folder / "edits.parquet"), tiny_model("llama")
+    (folder / "held.txt").write_text("\n".join(TEXT), encoding="utf-8")
+    abilities = []
+    for tokens in (40, 20):
+        keys = {"text": str(folder / "held.txt"), "tokens": tokens, "length": 16}
+        settings = read_settings(json.dumps({"ability": keys}), AbilitySettings, "edit")
+        abilities.append(make_ability(loaded, settings, 8192, [], 0))
+    assert msgspec.to_builtins(abilities[0]) != msgspec.to_builtins(abilities[1])
+    first = {"given": "shifted", "ability": abilities[0], **IN_TURN}
+    for name, other in {
+        "method": {"given": state_of("prompt", **TEXT_BEFORE), "regime": "independent"},
+        "value": {"given": state_of("shifted", factor=2)},
+        "setting": {"length": 30},
+        "text": {"ability": abilities[1]},
+        "adapters": {"adapters": True},
+    }.items():
+        with counted(monkeypatch, dies_at=3):
+            ask(loaded, updates, tmp_path / name, **first)
+        with counted(monkeypatch) as begun:
+            found = ask(loaded, updates, tmp_path / name, **(first | other))
+        assert begun == [0, 1, 2], name
+        fresh = ask(loaded, updates, tmp_path / f"{name}-fresh", **(first | other))
+        assert found.bytes() == fresh.bytes()

@@ -1,0 +1,258 @@
+"""Quantized models: bitsandbytes' own on the CPU where it is installed, and stand-ins for other forms."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="language models are installed with `make models`")
+from support.tiny_edits import EDITS, tiny_artefacts, tiny_hyper  # noqa: E402
+from support.tiny_models import tiny_model, tiny_tokenizer  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig  # noqa: E402
+
+from factdrift.core.errors import CannotEdit  # noqa: E402
+from factdrift.evaluation.methods.hyperparameters import read_hyper  # noqa: E402
+from factdrift.evaluation.methods.mend_editor import edited_matrices  # noqa: E402
+from factdrift.evaluation.states.edited import check_layers, edited  # noqa: E402
+from factdrift.models import quantized  # noqa: E402
+from factdrift.models.alignment import align  # noqa: E402
+from factdrift.models.deltas import LowRank, applied, matrix, written  # noqa: E402
+from factdrift.models.loaded import Loaded  # noqa: E402
+from factdrift.models.loading import load, placed, spreading  # noqa: E402
+from factdrift.models.quantized import check_gradient, described  # noqa: E402
+from factdrift.models.scoring import generate, score  # noqa: E402
+
+SIZES: dict[str, Any] = {"hidden_size": 128, "intermediate_size": 256, "head_dim": 32}
+"""Widths that bitsandbytes' kernels for the CPU take."""
+BITS: dict[str, dict[str, Any]] = {
+    "nf4": {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"},
+    "double": {
+        **{"load_in_4bit": True, "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True},
+        "bnb_4bit_compute_dtype": torch.bfloat16,
+    },
+    "int8": {"load_in_8bit": True},
+}
+SENTENCES = [(edit.prompt, edit.target) for edit in EDITS]
+
+
+@pytest.fixture(autouse=True)
+def _quietly() -> None:
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A model of each kind in a folder, as users have them; the rest of it is in bfloat16."""
+    pytest.importorskip("bitsandbytes", reason="needs `pip install bitsandbytes`")
+    base = tmp_path_factory.mktemp("quantized")
+    plain = base / "plain"
+    tiny_model("llama", dtype=torch.bfloat16, **SIZES).model.save_pretrained(plain)
+    found = {"plain": plain}
+    for kind, how in BITS.items():
+        model = AutoModelForCausalLM.from_pretrained(
+            plain, quantization_config=BitsAndBytesConfig(**how), device_map={"": "cpu"}, dtype=torch.bfloat16
+        )
+        model.save_pretrained(base / kind)
+        found[kind] = base / kind
+    for folder in found.values():
+        tiny_tokenizer().save_pretrained(folder)
+    return found
+
+
+@pytest.mark.parametrize("kind", BITS)
+def test_quantized_folders_are_asked(kind: str, folders: dict[str, Path]) -> None:
+    loaded = load(str(folders[kind]), device="cpu", dtype="float32")
+    # What is not quantized keeps the type in which it is stored, whatever is asked for.
+    assert loaded.dtype == loaded.model.get_input_embeddings().weight.dtype == torch.bfloat16
+    assert loaded.change_dtype == torch.float32
+    plain = load(str(folders["plain"]), device="cpu", dtype="bfloat16")
+    assert loaded.digest != plain.digest
+    asked = [align(loaded.tokenizer, *sentence) for sentence in SENTENCES]
+    found, whole = score(loaded, asked), score(plain, asked)
+    assert abs(found.logprob - whole.logprob).max() < 2
+    assert (found.logprob != whole.logprob).any()
+    context = align(loaded.tokenizer, *SENTENCES[0], context="Marta Kowalska lives in New Orleans. ")
+    assert score(loaded, [context]).logprob[0] != found.logprob[0]
+    said = generate(loaded, [one.ids for one in asked], [3] * len(asked))
+    assert [len(tokens) for tokens in said] == [3] * len(asked)
+
+
+@pytest.mark.parametrize("kind", BITS)
+@pytest.mark.parametrize("method", ["lora", "grace"])
+def test_what_is_trained_beside_quantized_weights_makes_the_target_likely(
+    kind: str, method: str, folders: dict[str, Path]
+) -> None:
+    loaded = load(str(folders[kind]), device="cpu")
+    sentences = [align(loaded.tokenizer, *sentence) for sentence in SENTENCES]
+    before = {name: value.clone() for name, value in loaded.model.state_dict().items()}
+    start = score(loaded, sentences).logprob  # bitsandbytes packs matrices when they are first used
+    # In 8 bits what enters a module differs by 1 to 2 with the other rows of the batch.
+    changes = {"lora": {"steps": 15, "lr": 0.03}, "grace": {"layer": 1, "steps": 40, "radius": 10}}
+    hyper = read_hyper(method, "tiny", changes[method])
+    check_layers(loaded, hyper)
+    made = edited(loaded, EDITS, hyper, tiny_artefacts(loaded))
+    assert not made.failed
+    after = score(loaded, sentences, made.changes, list(range(len(EDITS)))).logprob
+    assert (after - start).min() > 1
+    assert all(torch.equal(value, before[name]) for name, value in loaded.model.state_dict().items())
+
+
+@pytest.mark.parametrize("kind", BITS)
+def test_gradients_are_those_of_the_dequantized_matrices(kind: str, folders: dict[str, Path]) -> None:
+    """LoRA's gradient by finite differences of the loss, in the direction of the gradient."""
+    from factdrift.evaluation.methods.lora import Batch, Training
+
+    loaded = load(str(folders[kind]), device="cpu")
+    hyper = read_hyper("lora", "tiny", {"dropout": 0, "targets": ["mlp.down_proj"], "lr": 1e-9})
+    sentences = [align(loaded.tokenizer, *sentence) for sentence in SENTENCES[:1]]
+    training, batch = Training(loaded, hyper, ["one"]), Batch(loaded, sentences, [0])
+    (before,) = training.step(batch).tolist()
+    slopes = [value.grad.clone() for value in training.b.values()]
+    size = sum(float(slope.norm()) ** 2 for slope in slopes)
+    step = 0.5 / size
+    with torch.no_grad():
+        for value, slope in zip(training.b.values(), slopes, strict=True):
+            value -= step * slope
+    (after,) = training.step(batch).tolist()
+    assert (before - after) / (step * size) == pytest.approx(1, abs=0.5)
+
+
+@pytest.mark.parametrize("kind", BITS)
+def test_nothing_is_written_into_quantized_weights(kind: str, folders: dict[str, Path]) -> None:
+    loaded = load(str(folders[kind]), device="cpu")
+    name = loaded.spec.module(0, loaded.spec.down)
+    change = {name: LowRank(torch.zeros(1, 256, 1), torch.zeros(1, 128, 1))}
+    with pytest.raises(CannotEdit, match=r"the weight of model\.layers\.0\.mlp\.down_proj is quantized"):
+        matrix(loaded.model, name)
+    with pytest.raises(CannotEdit, match="is quantized"), written(loaded.model, change, 0):
+        pass
+    with pytest.raises(CannotEdit, match="is quantized"):
+        edited_matrices(loaded, 1)
+    with pytest.raises(CannotEdit, match=r"its weights are quantized.*or use none, lora, grace, prompt, rag"):
+        edited(loaded, EDITS, tiny_hyper("rome"), tiny_artefacts(loaded))
+
+
+class Immovable:
+    """A quantized model as those of packages that refuse to move one."""
+
+    def __init__(self) -> None:
+        self.config = SimpleNamespace(quantization_config={"quant_method": "awq", "bits": 4})
+
+    def to(self, *given: Any) -> None:
+        raise ValueError("`.to` is not supported")
+
+
+def test_a_quantized_model_is_read_onto_its_device_and_never_moved() -> None:
+    place = torch.device("cuda:0")
+    model = Immovable()
+    assert spreading([place], model.config) == {"device_map": {"": place}}
+    assert placed(model, "it", [place]) == (model, [place])
+    assert spreading([place], tiny_model("llama").model.config) == {}
+
+
+class Rounded(nn.Linear):
+    """A matrix whose product has no gradient, as those of kernels without one."""
+
+    def forward(self, taken: Tensor) -> Tensor:
+        return super().forward(taken.detach())
+
+
+class Straight(nn.Linear):
+    """A matrix whose gradient is that of the identity, as if nobody had written one."""
+
+    def forward(self, taken: Tensor) -> Tensor:
+        zero = (taken - taken.detach()).sum(-1, keepdim=True)
+        return super().forward(taken.detach()) + zero
+
+
+@pytest.mark.parametrize("kind", [Rounded, Straight])
+@pytest.mark.parametrize("method", ["lora", "grace"])
+def test_matrices_without_a_gradient_are_not_trained_through(kind: type[nn.Linear], method: str) -> None:
+    how = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+    loaded = tiny_model("llama", dtype=torch.float32, quantization_config=how)
+    hyper = read_hyper(method, "tiny", {"layer": 1} if method == "grace" else {})
+    check_layers(loaded, hyper)
+    loaded.model.get_submodule("model.layers.2.mlp.up_proj").__class__ = kind
+    with pytest.raises(CannotEdit, match=rf"{method} on tiny-llama: no right gradient.*{kind.__name__}, 8 b"):
+        check_layers(loaded, hyper)
+    check_layers(loaded, read_hyper("prompt", "tiny"))
+
+
+class Wrapped(nn.Module):
+    """A quantized matrix of a class of its own, as GPTQ and AWQ have it."""
+
+    def __init__(self, inside: nn.Linear):
+        super().__init__()
+        self.in_features, self.out_features = inside.in_features, inside.out_features
+        self.register_buffer("scales", torch.ones(1))
+        self.inside = [inside]  # no module, so that it has no parameters
+
+    def forward(self, taken: Tensor) -> Tensor:
+        return self.inside[0](taken) * self.scales
+
+
+def wrapped() -> Loaded:
+    loaded = tiny_model("llama", quantization_config={"quant_method": "gptq", "bits": 4, "group_size": 128})
+    for layer in range(loaded.spec.layers):
+        attention = loaded.model.get_submodule(f"model.layers.{layer}.self_attn")
+        for name, inside in list(attention.named_children()):
+            setattr(attention, name, Wrapped(inside))
+    return loaded
+
+
+def test_matrices_of_other_classes_are_trained_beside() -> None:
+    loaded, plain = wrapped(), tiny_model("llama")
+    check_gradient(loaded, "lora")
+    hyper = read_hyper("lora", "tiny", {"steps": 3})
+    ids = torch.tensor([align(plain.tokenizer, EDITS[0].prompt).ids])
+    given = []
+    for one in (loaded, plain):
+        made = edited(one, EDITS[:2], hyper, tiny_artefacts(plain))
+        assert len(made.deltas) == 2 * one.spec.layers
+        with applied(one.model, made.deltas, 0):
+            given.append(one.model(ids).logits)
+    assert torch.equal(*given)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (None, ""),
+        ({"quant_method": "gptq", "bits": 4}, "4 bits (gptq)"),
+        ({"quant_method": "fp8"}, "8 bits (fp8)"),
+        ({"quant_method": "compressed-tensors"}, "(compressed-tensors)"),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "8 bits (bitsandbytes)"),
+        (
+            {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"},
+            "4 bits (bitsandbytes, nf4, computed in float32)",
+        ),
+        (
+            BitsAndBytesConfig(**BITS["double"]),
+            "4 bits (bitsandbytes, nf4, scales in 8 bits, computed in bfloat16)",
+        ),
+    ],
+)
+def test_how_weights_are_quantized_is_described(how: Any, said: str) -> None:
+    assert described(SimpleNamespace(quantization_config=how)) == said
+
+
+def test_a_matrix_is_tried_in_the_type_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[nn.Module] = []
+    real = quantized._apart
+
+    def counted(module: nn.Module, loaded: Loaded) -> float:
+        tried.append(module)
+        return real(module, loaded)
+
+    monkeypatch.setattr(quantized, "_apart", counted)
+    for kind in (torch.float64, torch.bfloat16):
+        check_gradient(tiny_model("gptj", dtype=kind), "lora")
+        assert not tried  # nothing is quantized
+        check_gradient(tiny_model("gptj", dtype=kind, quantization_config={"quant_method": "fp8"}), "lora")
+        assert len(tried) == 1
+        tried.clear()

@@ -1,0 +1,237 @@
+"""Causal tracing (Meng et al., 2022, "Locating and Editing Factual Associations in GPT", section 2).
+
+The subject's embeddings are corrupted with noise, which lowers the probability of the answer. Then a hidden
+state at one token and block, or what MLP or attention put out in a window of blocks, is given the value that
+it has without noise. The indirect effect is the probability that this restores.
+
+All noise samples of a batch run once in full beside the clean sentences. Restored runs repeat only what lies
+behind the restored place (`models/branches.py`), all places and samples in one batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.locators.interface import Context, positions, probability
+from factdrift.evaluation.locators.prompts import Sentence
+from factdrift.models.branches import Branches, Whole
+from factdrift.models.hooks import After, hooked
+from factdrift.models.loaded import Loaded
+
+KINDS = ("state", "mlp", "attention")
+
+
+class Restored(NamedTuple):
+    """What is given its value without noise."""
+
+    kind: str = "state"
+    """`state`, a block's output; `mlp` or `attention`, what that module puts out in a window of blocks."""
+    window: int = 1
+    """The number of blocks, from `window // 2` below the traced one."""
+    budget: int = 8192
+    """Tokens of a restored batch, padding included."""
+
+
+STATES = Restored()
+
+
+class Traced(NamedTuple):
+    """The traces of a batch.
+
+    `clean`, `corrupted`: [sentences] probabilities of the targets without and with noise, the latter a mean
+    over the samples. `effects`: for each sentence [its tokens, blocks], the indirect effects.
+    """
+
+    clean: Tensor
+    corrupted: Tensor
+    effects: list[Tensor]
+
+
+def causal_tracing(
+    loaded: Loaded, sentences: Sequence[Sentence], targets: Sequence[int], context: Context
+) -> Tensor:
+    """[sentences, blocks]: the indirect effect of each block; the largest one of several tokens."""
+    hyper = context.hyper
+    noise = noise_of(loaded, sentences, context)
+    tokens = positions(sentences, hyper["token"])
+    restored = Restored(hyper["kind"], hyper["window"], context.budget)
+    found = trace(loaded, sentences, targets, noise, tokens, restored)
+    return torch.stack([effects.amax(0) for effects in found.effects])
+
+
+def noise_of(loaded: Loaded, sentences: Sequence[Sentence], context: Context) -> list[Tensor]:
+    """For each sentence [samples, tokens of its subject, hidden].
+
+    Normal with `noise` times the spread of the embeddings as standard deviation, drawn by the fact: wordings
+    with equally many tokens in the subject have the same noise. A sentence without subject is corrupted as a
+    whole.
+    """
+    samples, scale = context.hyper["samples"], context.hyper["noise"] * context.spread
+    found = []
+    for one in sentences:
+        first, behind = one.noisy
+        shape = (samples, behind - first, loaded.spec.hidden)
+        digest = hashlib.sha256(f"{context.seed}:{one.fact or one.id}".encode()).digest()
+        generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+        drawn = torch.randn(shape, generator=generator)
+        found.append((drawn * scale).to(loaded.device, loaded.dtype))
+    return found
+
+
+def corrupted(embedded: Tensor, sentences: Sequence[Sentence], noise: Sequence[Tensor]) -> Tensor:
+    """Embeddings [copies x sentences, tokens, hidden] with the samples of noise on the last copies."""
+    changed = embedded.reshape(-1, len(sentences), *embedded.shape[1:]).clone()
+    for row, (one, samples) in enumerate(zip(sentences, noise, strict=True)):
+        changed[-len(samples) :, row, slice(*one.noisy)] += samples
+    return changed.reshape(embedded.shape)
+
+
+def trace(
+    loaded: Loaded,
+    sentences: Sequence[Sentence],
+    targets: Sequence[int],
+    noise: Sequence[Tensor],
+    tokens: Sequence[Sequence[int]],
+    restored: Restored = STATES,
+) -> Traced:
+    """Traces a batch at some tokens of each sentence and all blocks.
+
+    `noise`: of each sentence [samples, tokens of its subject, hidden], the same number of samples for all.
+    """
+    run = _Run(loaded, sentences, noise, restored.kind)
+    logits = run.whole.logits(run.whole.last())
+    wanted = torch.as_tensor(targets, device=loaded.device)
+    chances = probability(logits, wanted.repeat(1 + run.samples)).reshape(1 + run.samples, -1)
+    clean, noisy = chances[0], chances[1:]
+    sites = [(row, token) for row, mine in enumerate(tokens) for token in mine]
+    effects = chances.new_zeros(len(sites), loaded.spec.layers)
+    for part in _parts(run, sites, restored.budget):
+        found = run.restored([sites[place] for place in part], wanted, restored.window)
+        # One by one: a mean of many places at once may differ in the last digits.
+        for place, mine in zip(part, found.unbind(1), strict=True):  # [samples, blocks]
+            gained = mine - noisy[:, sites[place][0], None]
+            effects[place] = torch.where(mine.isnan(), 0.0, gained).mean(0)
+    return Traced(clean, noisy.mean(0), list(torch.split(effects, list(map(len, tokens)))))
+
+
+def _parts(run: _Run, sites: Sequence[tuple[int, int]], budget: int) -> Iterator[list[int]]:
+    """Indices of the places that are restored together, each with places of similar length behind them."""
+    each = run.samples * len(run.whole.blocks)
+    behind = [run.lengths[row] - token for row, token in sites]
+    part: list[int] = []
+    for place in sorted(range(len(sites)), key=lambda place: (behind[place], sites[place])):
+        # Of a sweep over the blocks, half of the branches run through a block on average.
+        if part and (len(part) + 1) * each * behind[place] // 2 > budget:
+            yield part
+            part = []
+        part.append(place)
+    if part:
+        yield part
+
+
+class _Run:
+    """The clean sentences and their corrupted copies, run in full: row s * B + b is sample s of sentence b.
+
+    The clean ones are the first B rows.
+    """
+
+    def __init__(self, loaded: Loaded, sentences: Sequence[Sentence], noise: Sequence[Tensor], kind: str):
+        if kind == "attention" and loaded.spec.recurrent:
+            raise InputError(
+                f"locators: {loaded.name}: some blocks of the family {loaded.spec.family} mix tokens by a "
+                "recurrent state instead of attention, whose output cannot be restored for one token; trace "
+                "states or MLPs"
+            )
+        self.loaded, self.kind = loaded, kind
+        self.samples = len(noise[0])
+        self.number = len(sentences)
+        self.lengths = [len(one.ids) for one in sentences]
+        self.first = torch.tensor([one.noisy[0] for one in sentences], device=loaded.device)
+        self.outputs: list[Tensor] = []
+        """For each block what its MLP or attention puts out in the clean sentences."""
+
+        spec = loaded.spec
+        functions: dict[str, After] = {spec.embedding: lambda ids, given: corrupted(given, sentences, noise)}
+        if kind != "state":
+            functions |= {self._module(layer): self._keep for layer in range(spec.layers)}
+        with hooked(loaded.model, functions):
+            self.whole = Whole(loaded, [one.ids for one in sentences] * (1 + self.samples))
+
+    def _module(self, layer: int) -> str:
+        spec = self.loaded.spec
+        return spec.module(layer, spec.mlp if self.kind == "mlp" else spec.attention_out)
+
+    def _keep(self, taken: Tensor, given: Tensor) -> None:
+        self.outputs.append(given[: self.number].clone())
+
+    @torch.no_grad()
+    def restored(self, sites: Sequence[tuple[int, int]], targets: Tensor, window: int) -> Tensor:
+        """[samples, sites, blocks]: probabilities of the targets with one place restored.
+
+        NaN where restoring it has no effect.
+        """
+        device, layers = self.loaded.device, self.loaded.spec.layers
+        row, token = torch.tensor(sites, device=device).T
+        low, high = windows(layers, window if self.kind != "state" else 1, device)
+        enter = low if self.kind != "state" else torch.arange(1, layers + 1, device=device)
+        # Sorted by the block at which they join, which `low` and `enter` are already.
+        shape = (layers, self.samples, len(sites))
+        sample = torch.arange(1, self.samples + 1, device=device)[None, :, None]
+        runs = (sample * self.number + row).expand(shape).flatten()
+        sentence, start, level = (
+            value.expand(shape).flatten()
+            for value in (row, token, torch.arange(layers, device=device)[:, None, None])
+        )
+        keep = self._moved(runs, sentence, start, level, enter).nonzero()[:, 0]
+        kind = torch.promote_types(self.whole.inputs[0].dtype, torch.float32)
+        found = torch.full((len(runs),), torch.nan, dtype=kind, device=device)
+        if len(keep):
+            runs, sentence, start, level = (value[keep] for value in (runs, sentence, start, level))
+            branches = Branches(self.whole, runs, start, enter[level])
+
+            def join(number: int, new: slice, fresh: Tensor) -> Tensor:
+                fresh[:, 0] = self.whole.inputs[number][sentence[new], start[new]]
+                return fresh
+
+            def run(number: int, count: int) -> contextlib.AbstractContextManager[None]:
+                inside = ((low[level[:count]] <= number) & (number < high[level[:count]])).nonzero()[:, 0]
+
+                def restore(taken: Tensor, given: Tensor) -> Tensor:
+                    changed = given.clone()
+                    changed[inside, 0] = self.outputs[number][sentence[inside], start[inside]]
+                    return changed
+
+                return hooked(self.loaded.model, {self._module(number): restore})
+
+            last = branches.run(joining=join) if self.kind == "state" else branches.run(running=run)
+            found[keep] = probability(self.whole.logits(last), targets[sentence])
+        return found.reshape(shape).permute(1, 2, 0)
+
+    def _moved(self, runs: Tensor, sentence: Tensor, start: Tensor, level: Tensor, enter: Tensor) -> Tensor:
+        """[branches]: whether restoring the place can have an effect.
+
+        It has none before the first corrupted token, at a token that nothing reads (behind the last block's
+        attention, all but the last one), and where the state is the same with and without noise.
+        """
+        last = self.whole.lengths[sentence] - 1
+        depth = len(self.whole.blocks) - (1 if self.kind != "state" else 0)
+        moved = (start >= self.first[sentence]) & ((enter[level] < depth) | (start == last))
+        if self.kind == "state":
+            for layer, states in enumerate(self.whole.inputs[1:]):
+                mine = (level == layer).nonzero()[:, 0]
+                clean, noisy = (states[rows[mine], start[mine]] for rows in (sentence, runs))
+                moved[mine] &= (clean != noisy).any(1)
+        return moved
+
+
+def windows(layers: int, window: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """First block, and block behind the last one, of the window around each block (as released)."""
+    centre = torch.arange(layers, device=device)
+    return (centre - window // 2).clamp(min=0), (centre + (window + 1) // 2).clamp(max=layers)

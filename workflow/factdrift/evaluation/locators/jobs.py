@@ -1,0 +1,184 @@
+"""Jobs that run locating methods on language models, score them on KLoB, and compare them with editing."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from factdrift.core.errors import CannotEdit, InputError, Unsupported
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place, Places
+from factdrift.evaluation.probing import Recall, read_shard
+from factdrift.evaluation.settings import Positive
+from factdrift.models.running import Computing, OfModel, loaded
+
+Examples = Annotated[Place, "of klob_c, _r, _u.parquet", Flag("FOLDER")]
+Limit = Annotated[int, "examples of each subtask (default: all)"]
+Seed = Annotated[int, Key("seed")]
+Shard = Annotated[str, "which part of the sentences or edits", Flag("0-of-1")]
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How a locating job runs: keys of the part `locate`; models are run as in the part `edit`."""
+
+    edit_device: str
+    edit_dtype: Literal["auto", "float32", "bfloat16", "float16", "float64"]
+    budget: Positive
+    batch: Positive
+    k: tuple[Annotated[float, msgspec.Meta(gt=0, le=100)], ...]
+    seed: int
+
+    @property
+    def computing(self) -> Computing:
+        return Computing(device=self.edit_device, gpus=1, dtype=self.edit_dtype)
+
+
+class Sentences(Job, command="locate sentences", beside="examples"):
+    """Choose the examples of KLoB that locators are run on."""
+
+    examples: Examples
+    limit: Limit = 0
+    seed: Seed
+    out_examples: Annotated[Place, "the chosen ones", Flag("FOLDER")]
+    out_sentences: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.locators.choose import write_examples
+
+        if self.limit < 0:
+            raise InputError(f"--limit: {self.limit} is no number of examples; give 0 for all, or more")
+        found = write_examples(self.examples, self.limit, self.seed, self.out_examples, self.out_sentences)
+        return ", ".join(f"KLoB-{name}: {number:,} sentences" for name, number in found.items())
+
+
+class Run(OfModel, command="locate run", beside="values"):
+    """Run one locator on a model and a shard of the sentences."""
+
+    sentences: Annotated[Path, Flag("PARQUET")]
+    settings: Annotated[Settings, Key("locate")]
+    threads: Annotated[int, "of the CPU"] = 1
+    locator: Annotated[str, "a name (config/locators) or PATH.py:FUNCTION"]
+    set: Annotated[dict[str, Any], "your hyper-parameters: config/locators/NAME.yaml"] = dataclasses.field(
+        default_factory=dict
+    )
+    shard: Shard = "0-of-1"
+    parts: Annotated[Place, "of finished batches", Flag("FOLDER")]
+    output: Annotated[Output, Flag("PARQUET")]
+    out_about: Annotated[Output, Flag("JSON")]
+
+    def run(self) -> str | None:
+        from factdrift.evaluation.locators.plan import entry
+        from factdrift.evaluation.locators.prompts import read_sentences
+
+        locator, shard = entry(self.locator), read_shard(self.shard)
+        if not locator.is_run:
+            raise InputError(f"--locator: {self.locator} is a folder of scores, which is not run")
+        rows = read_sentences(self.sentences)
+        try:
+            with loaded(self, self.settings.computing, self.threads) as model:
+                from factdrift.evaluation.locators.run import make_job, write_located
+
+                job = make_job(model, locator, self.set, self.settings)
+                write_located(job, rows, shard, self.parts, self.output, self.out_about, self.threads)
+                return None
+        except Unsupported as error:
+            from factdrift.evaluation.locators.gather import write_skipped
+
+            return write_skipped(locator.name, self.model, str(error), self.output, self.out_about)
+
+
+class Gather(Job, command="locate gather", beside="scores arrays"):
+    """Join the shards of a locator into a folder of scores."""
+
+    sentences: Annotated[Path, Flag("PARQUET")]
+    shards: Annotated[Paths, Flag("PARQUET")]
+    about: Annotated[Paths, Flag("JSON")]
+    output: Annotated[Place, Flag("FOLDER")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.locators.gather import gather
+
+        number = gather(self.sentences, self.shards, self.about, self.output)
+        return f"{self.output}: {number:,} sentences"
+
+
+class Scores(
+    Job, command="locate scores", beside="models examples scores arrays others table tables figures"
+):
+    """Write RSim and RSD of all locators: one table, and a figure a subtask."""
+
+    examples: Examples
+    folders: Annotated[Places, "of scores", Flag("FOLDER")]
+    recall: Recall = ()
+    k: Annotated[tuple[float, ...], Key("locate.k"), Flag("PERCENT")]
+    headline: Annotated[float, "k of the printed tables", Flag("PERCENT", by_hand=True)] = 1
+    seed: Seed
+    out_scores: Annotated[Output, Flag("PARQUET")]
+    out_reports: Annotated[Place, Flag("FOLDER")]
+
+    def run(self) -> str:
+        from fractions import Fraction
+
+        from factdrift.core.owned import atomic_path, scratch
+        from factdrift.evaluation.locators.gather import skipped
+        from factdrift.evaluation.locators.report import draw, lines
+        from factdrift.evaluation.locators.table import compare, write_table
+        from factdrift.klob.scoring.examples import read_examples
+        from factdrift.models.bundled.known import recall_lines
+
+        subtasks = {
+            name: read_examples(self.examples / f"klob_{name}.parquet", name) for name in ("c", "r", "u")
+        }
+        percents = [Fraction(str(percent)) for percent in (self.headline, *self.k)]
+        reasons = {folder: skipped(folder / "scores.json") for folder in self.folders}
+        folders = [folder for folder in self.folders if reasons[folder] is None]
+        notes = [reason for reason in reasons.values() if reason]
+        if not folders:
+            raise CannotEdit(f"locators: none of them has a score: {'; '.join(notes)}")
+        with scratch() as folder:
+            groups = compare(folders, subtasks, percents, folder, self.seed)
+            rows = write_table(groups, self.out_scores)
+        notes += recall_lines(self.recall)
+        printed = []
+        for subtask in subtasks:
+            text = "\n".join([*lines(groups, subtask, self.headline), *notes]) + "\n"
+            printed.append(text)
+            with atomic_path(self.out_reports / f"table_{subtask}.txt") as path:
+                path.write_text(text, encoding="utf-8")
+            figures = [self.out_reports / f"figure_{subtask}.{form}" for form in ("svg", "png")]
+            draw(groups, subtask, figures)
+        return "\n".join([*printed, f"{self.out_scores}: {rows:,} rows"])
+
+
+class Taught(Job, command="locate taught", beside="examples"):
+    """Write what KLoB asks, for a bundled model to learn."""
+
+    examples: Examples
+    wikifactdiff: Annotated[Path, "what changed", Flag("PARQUET")]
+    limit: Limit = 0
+    seed: Seed
+    output: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.locators.taught import write_taught
+
+        facts = write_taught(self.examples, self.wikifactdiff, self.limit, self.seed, self.output)
+        return f"{self.output}: {facts:,} facts and chains"
+
+
+class EditFacts(Job, command="locate edit-facts"):
+    """Choose the edits whose facts are located and edited."""
+
+    edits: Annotated[Path, Flag("PARQUET")]
+    limit: Annotated[int, "of edits (default: all)"] = 0
+    seed: Seed
+    out_edits: Annotated[Output, Flag("PARQUET")]
+    out_sentences: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.locators.choose import write_edit_facts
+
+        number = write_edit_facts(self.edits, self.limit, self.seed, self.out_edits, self.out_sentences)
+        return f"{self.out_edits}: {number:,} edits"

@@ -1,1 +1,0 @@
-"""One module for each family of locating methods; `registry` names them."""

@@ -1,0 +1,229 @@
+"""WISE (Wang et al. 2024, "WISE: Rethinking the Knowledge Memory", arXiv 2405.14768): edits in side memories.
+
+A side memory is a copy W' of the down projection W of one late block, of which only W' - W is kept. Edits are
+trained into W' (section 2.3.1), with a margin between its activation |A(x) (W' - W)| by the prompts of edits
+and by other texts (eq. 5). A prompt goes through W' if its activation is above a threshold, and through W
+otherwise (eq. 4; `models/memories.py`). Each shard of edits is trained within a random subset of the entries;
+full shards are merged by TIES (section 2.3.2), and further edits begin another memory (WISE-Retrieve). What
+the paper leaves open is as in the released code, zjunlp/EasyEdit. Imports torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+from peft.utils.merge_utils import ties
+from torch import Tensor
+
+from factdrift.core.errors import CannotEdit
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts, Edit, Edited
+from factdrift.evaluation.methods.seeds import generator
+from factdrift.evaluation.methods.targets import Targets
+from factdrift.models.alignment import AlignmentError, Sentence, align
+from factdrift.models.deltas import matrix
+from factdrift.models.families import shape_of
+from factdrift.models.fork import Fork
+from factdrift.models.hooks import hooked
+from factdrift.models.memories import Memories, activations, spans
+
+if TYPE_CHECKING:
+    from factdrift.models.loaded import Loaded
+
+SETTLED = 1e-4
+"""A training ends if its loss is small and changed by no more than this in a step, as in the reference."""
+
+
+@dataclass
+class Side:
+    """A side memory, or a shard of one that is not merged yet."""
+
+    change: Tensor
+    """W' - W, [d_out, d_in]."""
+    least: float
+    """The least activation of an edit at the end of its training."""
+    edits: int
+    """The number of edits in it."""
+
+
+@dataclass
+class Trained:
+    """One edit trained into a side memory."""
+
+    change: Tensor
+    loss: float
+    steps: int
+    activation: float
+    """Of the edit's prompts, the mean."""
+
+
+def wise(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """A side memory for each edit."""
+    return _edited(loaded, edits, hyper, artefacts, alone=True)
+
+
+def together(loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts) -> Edited:
+    """The side memories of all edits so far, trained one after another.
+
+    `memory`: the side memories, the one that is trained last.
+    """
+    return _edited(loaded, edits, hyper, artefacts, alone=False)
+
+
+def _edited(
+    loaded: Loaded, edits: Sequence[Edit], hyper: Hyper, artefacts: Artefacts, *, alone: bool
+) -> Edited:
+    name = loaded.spec.module(hyper["layer"], loaded.spec.down)
+    others = texts(loaded, hyper, artefacts)
+    sides: list[Side] = [] if alone else list(artefacts.memory or ())
+    failed: dict[int, str] = {}
+    steps = torch.zeros(len(edits), dtype=torch.long)
+    losses = torch.full((len(edits),), torch.nan, dtype=loaded.change_dtype)
+    for place, edit in enumerate(edits):
+        if alone or not sides or sides[-1].edits >= hyper["shard"]:
+            sides.append(_empty(loaded, name))
+        try:
+            rows = prompts(loaded, edit, hyper, artefacts)
+        except AlignmentError as error:
+            failed[place] = error.reason
+            continue
+        last = sides[-1]
+        number = 0 if alone else sum(side.edits for side in sides[:-1]) // hyper["shard"]
+        kept = mask(last.change, hyper, number)
+        other = others[int(torch.randint(len(others), (1,), generator=generator(hyper["seed"], edit.id)))]
+        made = train(loaded, name, hyper, (rows, other), last.change, kept)
+        losses[place], steps[place] = made.loss, made.steps
+        if not made.change.isfinite().all():
+            failed[place] = "diverged"
+            continue
+        sides[-1] = Side(made.change, min(last.least, made.activation), last.edits + 1)
+        if not alone:
+            sides = merged(sides, hyper)
+    memories = _memories([[side] for side in sides] if alone else [sides], hyper)
+    owner = None if alone else [-1 if place in failed else 0 for place in range(len(edits))]
+    return Edited(
+        codebooks={name: memories},
+        failed=failed,
+        owner=owner,
+        steps=steps,
+        losses=losses,
+        memory=None if alone else sides,
+    )
+
+
+def prompts(loaded: Loaded, edit: Edit, hyper: Hyper, artefacts: Artefacts) -> list[Sentence]:
+    """Prompt and target, bare and after each of the first `contexts` texts; raises AlignmentError."""
+    before = artefacts.prefixes[: hyper["contexts"] + 1]
+    rows = [align(loaded.tokenizer, edit.prompt, edit.target, context=text) for text in before]
+    if max(len(row.ids) for row in rows) > loaded.spec.positions:
+        raise AlignmentError("too_long", f"{edit.prompt!r} has more tokens than the model has positions")
+    return rows
+
+
+def texts(loaded: Loaded, hyper: Hyper, artefacts: Artefacts) -> list[tuple[int, ...]]:
+    """The tokens of the texts behind the first `contexts`; raises CannotEdit if there is none."""
+    found = artefacts.prefixes[hyper["contexts"] + 1 :]
+    rows = [align(loaded.tokenizer, text).ids[: loaded.spec.positions] for text in found]
+    if not rows:
+        raise CannotEdit(
+            f"{hyper.method}.prefixes: of {len(artefacts.prefixes) - 1} texts the first {hyper['contexts']} "
+            "(`contexts`) come before prompts, so that there is no text that is not to activate a memory"
+        )
+    return rows
+
+
+def mask(change: Tensor, hyper: Hyper, number: int) -> Tensor:
+    """The entries that shard `number` trains, each with the probability `ratio`; [d_out, d_in] of 0 and 1."""
+    draw = generator(hyper["seed"], f"shard {number}")
+    drawn = torch.rand(change.shape, generator=draw)
+    return (drawn < float(hyper["ratio"])).to(change)
+
+
+def train(
+    loaded: Loaded,
+    name: str,
+    hyper: Hyper,
+    sentences: tuple[Sequence[Sentence], Sequence[int]],
+    change: Tensor,
+    kept: Tensor,
+) -> Trained:
+    """Trains W' - W [d_out, d_in] on the prompts of an edit, beside a text that is not to activate it.
+
+    Gradient descent on the mean loss of the targets and on the margins (eq. 7), on the entries `kept`; after
+    each step every entry is kept within `norm_constraint`.
+    """
+    rows, other = sentences
+    targets = Targets(loaded, rows)
+    every = [*targets.rows, tuple(other)]
+    ends = torch.tensor([*(one.target - 1 for one in rows), len(other) - 1], device=loaded.device)
+    fork = Fork(loaded, every, [0] * len(every), hyper["layer"])
+    within = spans(torch.zeros_like(ends), ends, fork.hidden.shape[1])
+    change = change.clone().requires_grad_(True)
+    acts: list[Tensor] = []
+
+    def add(taken: Tensor, given: Tensor) -> Tensor:
+        acts[:] = [activations(taken, change, within)]
+        more = torch.nn.functional.linear(taken.to(change.dtype), change)
+        return (given.to(change.dtype) + more).to(given.dtype)
+
+    before, loss = 0.0, torch.inf
+    for step in range(hyper["steps"]):
+        with torch.enable_grad(), hooked(loaded.model, {name: add}):
+            written = targets.losses(fork.run(fork.hidden)[: len(rows)]).mean()
+            whole = written + margins(acts[0][:-1], acts[0][-1], hyper)
+            (slope,) = torch.autograd.grad(whole, change)
+        settled = abs(loss - before) <= SETTLED and loss <= hyper["stop_loss"]
+        before, loss = loss, whole.item()
+        last = Trained(change.detach().clone(), loss, step, acts[0][:-1].mean().item())
+        if settled:
+            break
+        with torch.no_grad():
+            slope *= kept
+            if hyper["weight_decay"]:
+                slope += hyper["weight_decay"] * (matrix(loaded.model, name).to(change) + change)
+            change -= hyper["lr"] * slope
+            change.clamp_(-hyper["norm_constraint"], hyper["norm_constraint"])
+        last = replace(last, change=change.detach().clone(), steps=step + 1)
+    return last
+
+
+def margins(edit: Tensor, other: Tensor, hyper: Hyper) -> Tensor:
+    """The loss of eq. 5 on activations: [rows] of an edit's prompts, and that of another text.
+
+    Each of its three terms is the mean over the rows where it is above 0.
+    """
+    alpha, beta, gamma = hyper["margins"]
+    terms = [gamma - (edit - other), other[None] - alpha, beta - edit]
+    found = [term[term > 0].mean() for term in terms if bool((term > 0).any())]
+    return torch.stack(found).sum() if found else edit.new_zeros(())
+
+
+def merged(sides: Sequence[Side], hyper: Hyper) -> list[Side]:
+    """The side memories, of which the last `shards` are one if all are full shards."""
+    last = sides[-hyper["shards"] :]
+    if len(last) < hyper["shards"] or any(side.edits != hyper["shard"] for side in last):
+        return list(sides)
+    changes = [side.change for side in last]
+    whole = ties(changes, changes[0].new_ones(len(last)), hyper["density"]) if len(last) > 1 else changes[0]
+    one = Side(whole, min(side.least for side in last), sum(side.edits for side in last))
+    return [*sides[: -hyper["shards"]], one]
+
+
+def _empty(loaded: Loaded, name: str) -> Side:
+    shape = shape_of(loaded.model.get_submodule(name))
+    return Side(torch.zeros(shape, dtype=loaded.change_dtype, device=loaded.device), torch.inf, 0)
+
+
+def _memories(sides: Sequence[Sequence[Side]], hyper: Hyper) -> Memories:
+    """The side memories of each edit, or of the group; one without edits has an infinite threshold."""
+    return Memories(
+        torch.stack([torch.stack([side.change for side in some]) for some in sides]),
+        torch.tensor(
+            [[hyper["threshold"] * side.least for side in some] for some in sides],
+            dtype=sides[0][0].change.dtype,
+            device=sides[0][0].change.device,
+        ),
+    )

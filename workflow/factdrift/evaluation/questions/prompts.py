@@ -1,0 +1,93 @@
+"""Prompts for questions in words, and reading a letter from what a model has written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.questions.question import Question
+from factdrift.words.templates import BLANK
+
+LETTERS = "ABCD"
+
+SLOTS = ("context", "question", "cloze", "options")
+
+_SLOT = re.compile(r"\{context\}\s*|\{(\w+)\}")
+_QUESTION = re.compile(r"(As of [^,]+, )?(\w+) (is|was) (.+)\?", re.DOTALL)
+_LETTER = re.compile(
+    # Not a letter of "F.C.", "D.C.", "C. S. Lewis" or "A&M"; "B.Paris" is one.
+    rf"(?<![\w&])(?<!\b[A-Z]\.)(?<!\b[A-Z]\. )([{LETTERS}])(?!\w|&|\.[A-Z]\b|\. [A-Z]\.)"
+)
+
+
+def filled(prompt: str, question: Question, context: str = "") -> str:
+    """The prompt for one question. Without a context, the slot vanishes with the white space that follows it.
+
+    Slots: `context`, `question`, `cloze` (`cloze_of`), `options` (one a line, `A. ...`). Labels may contain
+    anything, even what looks like a slot.
+    """
+
+    def value(slot: re.Match[str]) -> str:
+        match slot[1]:
+            case None:
+                return context + slot[0].removeprefix("{context}") if context else ""
+            case "question":
+                return question.words or f"{question.prompt} {BLANK}"
+            case "cloze":
+                return question.prompt or cloze_of(question.words)
+            case "options":
+                return listed(question.targets)
+        return slot[0]
+
+    return _SLOT.sub(value, prompt)
+
+
+def listed(options: Sequence[str]) -> str:
+    """The options, one a line, each with its letter."""
+    return "\n".join(f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=True))
+
+
+def cloze_of(question: str) -> str:
+    """`Who was the previous mayor of X?` -> `The previous mayor of X was`; a day at the beginning is kept.
+
+    A sentence with a blank at its end is one already: `As of 2018, the mayor of X is ____`. Raises InputError
+    if the question has another form than TempRIPPLE's.
+    """
+    if question.endswith(BLANK):
+        return question.removesuffix(BLANK).rstrip()
+    found = _QUESTION.fullmatch(question)
+    if found is None:
+        raise InputError(f"{question!r} is no question such as 'Who is the spouse of ...?'; no cloze for it")
+    day, _, verb, phrase = found.groups(default="")
+    return f"{day}{phrase} {verb}" if day else f"{phrase[0].upper()}{phrase[1:]} {verb}"
+
+
+def parsed(output: str, options: Sequence[str]) -> int | None:
+    """The option of the first stand-alone letter A to D in a model's output; None if there is none.
+
+    Letters of abbreviations and of the options' own texts (`Chelsea F.C.`, `Serie A`) are none, also where
+    the output breaks off in such a text.
+    """
+    begun = output.strip().lower()
+    if re.search(r"\w\w", begun) and any(text.lower().startswith(begun) for text in options):
+        return None
+    texts = sorted({text.rstrip(".") for text in options if len(text.rstrip(".")) > 1}, key=len, reverse=True)
+    if texts:
+        output = re.sub(
+            rf"(?<!\w)(?:{'|'.join(map(re.escape, texts))})(?!\w)", "", output, flags=re.IGNORECASE
+        )
+    found = _LETTER.search(output)
+    return LETTERS.index(found[1]) if found else None
+
+
+def check_prompt(name: str, prompt: str) -> None:
+    """Raises ValueError if a prompt has an unknown slot, or lacks one that it needs."""
+    slots = re.findall(r"\{(\w*)\}", prompt)
+    unknown = [slot for slot in slots if slot not in SLOTS]
+    if unknown:
+        raise ValueError(f"answer.prompts.{name}: {{{unknown[0]}}} is no slot; there are {', '.join(SLOTS)}")
+    if "context" not in slots or not {"question", "cloze"} & set(slots):
+        raise ValueError(f"answer.prompts.{name}: it must have {{context}}, and {{question}} or {{cloze}}")
+    if name == "letter" and "options" not in slots:
+        raise ValueError("answer.prompts.letter: it must have {options}, or no letter could be chosen")

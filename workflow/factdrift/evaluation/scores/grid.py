@@ -1,0 +1,114 @@
+"""Every cell of benchmark x state x way: how many answers there are, and how many are right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from factdrift.core.screen import grid
+from factdrift.core.tables import database, sql, write_parquet
+from factdrift.evaluation.methods.record import title_of
+from factdrift.evaluation.methods.skipped import Skipped, skipped_methods
+from factdrift.models.alignment import NOT_FINITE
+from factdrift.tempripple.metrics import wilson
+
+GRID = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "benchmark", "method", "way", "kind")),
+        *((name, pa.int32()) for name in ("asked", "answered", "judged", "right", "trained")),
+        *((name, pa.float64()) for name in ("share", "low", "high")),
+        ("reasons", pa.string()),
+    ]
+)
+"""One row for each model, benchmark, state, way, and kind of the plan (`all` without a stream).
+
+`judged`: answers that are right or wrong; of a cloze test one is right if its object is what greedy decoding
+writes. `trained`: those about subjects on which the method was trained. `share` has a 95 % Wilson interval.
+`reasons` (JSON): reason -> number of questions without an answer.
+"""
+
+
+def write_grid(answers: Sequence[Path], made: Sequence[Path], output: Path) -> pa.Table:
+    """Writes GRID of ANSWERS, in their order, with MADE of the same jobs; returns it."""
+    with database() as db:
+        rows = db.sql(
+            f"""WITH told AS (
+                SELECT model, method, edit, any_value(trained) AS trained
+                FROM read_parquet({sql(list(made))}) GROUP BY ALL
+            ), rows AS (
+                SELECT g.*, coalesce(t.trained, false) AS trained,
+                    CASE WHEN way = 'loglik' AND correct IS NULL AND len(exact) = 1 THEN exact[1]
+                        ELSE correct END AS judged
+                FROM read_parquet({sql(list(answers))}) g LEFT JOIN told t USING (model, method, edit)
+            )
+            SELECT model, benchmark, method, way, coalesce(nullif(kind, ''), 'all') AS kind,
+                count(*)::INTEGER AS asked,
+                (count(*) FILTER (reason IS NULL OR reason = '{NOT_FINITE}'))::INTEGER AS answered,
+                count(judged)::INTEGER AS judged, (count(*) FILTER (judged))::INTEGER AS "right",
+                (count(*) FILTER (trained))::INTEGER AS trained,
+                to_json(histogram(reason) FILTER (reason IS NOT NULL))::VARCHAR AS reasons
+            FROM rows GROUP BY ALL ORDER BY model, benchmark, method, way, kind"""
+        ).to_arrow_table()
+    found = rows.to_pylist()
+    for row in found:
+        if row["judged"]:
+            row["share"] = row["right"] / row["judged"]
+            row["low"], row["high"] = wilson(row["right"], row["judged"])
+    table = pa.Table.from_pylist(found, schema=GRID)
+    write_parquet(table, output)
+    return table
+
+
+def skipped_runs(runs: Sequence[Path]) -> list[tuple[str, Skipped]]:
+    """(benchmark, method and reason) of the jobs that could not ask, by their descriptions.
+
+    The benchmark is the folder of the job.
+    """
+    found = []
+    for path in runs:
+        run: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if "skipped" in run:
+            found.append((path.parents[1].name, Skipped(run["model"], run["method"], run["skipped"])))
+    return found
+
+
+def lines(
+    table: pa.Table, skipped: Sequence[tuple[str, Skipped]], without: Sequence[Skipped]
+) -> Iterator[str]:
+    """The grid as text: a table for each model and benchmark, and below it why methods are not in it."""
+    yield "Share of right answers by state and way, with the numbers; of a cloze test: its object is written"
+    rows = table.to_pylist()
+    cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        cells.setdefault((row["model"], row["benchmark"]), []).append(row)
+    for model, benchmark in cells | {(each.model, name): [] for name, each in skipped}:
+        mine = cells.get((model, benchmark), [])
+        ways = list(dict.fromkeys((row["way"], row["kind"]) for row in mine))
+        states = list(dict.fromkeys(row["method"] for row in mine))
+        of = {(row["method"], row["way"], row["kind"]): row for row in mine}
+        yield from ("", f"{model}, {benchmark}")
+        header = ["", *(way if kind == "all" else f"{way}, {kind}" for way, kind in ways)]
+        body = [[title_of(state), *(_cell(of.get((state, *way))) for way in ways)] for state in states]
+        yield from grid(header, body)
+        for row in mine:
+            for reason, number in json.loads(row["reasons"] or "{}").items():
+                yield f"{title_of(row['method'])}, {row['way']}: {number:,} of {row['asked']:,} {reason}"
+            if row["trained"]:
+                yield (
+                    f"{title_of(row['method'])}, {row['way']}: {row['trained']:,} of {row['asked']:,} are "
+                    "about subjects on which the method was trained"
+                )
+        yield from skipped_methods(
+            [each for name, each in skipped if (each.model, name) == (model, benchmark)]
+        )
+    yield from skipped_methods(without)
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None or not row["judged"]:
+        return "-" if row is None else f"{row['answered']:,} answers"
+    return f"{row['share']:.3f} ({row['right']:,}/{row['judged']:,})"

@@ -1,0 +1,84 @@
+"""The tables that the loop writes: answers, edits and states of one model that was told one thing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+META = [
+    *((name, pa.string()) for name in ("model", "revision", "model_digest", "method", "hyper")),
+    *((name, pa.string()) for name in ("moments", "prefixes", "mend", "regime")),
+    ("group", pa.int32()),
+    *((name, pa.string()) for name in ("template", "dtype")),
+    *((name, pa.string()) for name in ("torch", "transformers", "factdrift")),
+]
+"""Provenance columns; digests of files that a method does not use are null."""
+
+ANSWERS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "method", "benchmark", "question", "edit", "way")),
+        ("state", pa.int32()),
+        ("interval", pa.int32()),
+        ("kind", pa.string()),
+        ("logprobs", pa.list_(pa.float64())),
+        ("tokens", pa.list_(pa.int32())),
+        ("exact", pa.list_(pa.bool_())),
+        ("output", pa.string()),
+        ("entropy", pa.float64()),
+        ("parsed", pa.int8()),
+        ("correct", pa.bool_()),
+        ("reason", pa.string()),
+    ]
+)
+"""One row for each question, state in which it is asked, and way.
+
+`edit`: the edit in whose presence it is asked, or that it is about. `state`, `interval`: of STATES. `kind`:
+why it is asked, by the plan. Way `loglik`: of each target the mean natural log-probability of its tokens,
+their number, and whether each is the most probable one; `parsed` is the likeliest target where one of them is
+right. Ways `letter`, `written`: `output`; `entropy` of a long continuation, 2/3 H2 + 4/3 H3 in bits.
+`reason`: why there is no answer, and `correct` is null then, or NOT_FINITE, which is a wrong one.
+"""
+
+MADE = pa.schema(
+    [
+        *META,
+        *((name, pa.string()) for name in ("source", "edit", "failed", "excluded")),
+        ("steps", pa.int32()),
+        ("loss", pa.float64()),
+        ("state", pa.int32()),
+        ("trained", pa.bool_()),
+    ]
+)
+"""One row for each edit, in their order. `source`: where the hyper-parameters come from.
+
+`excluded`: why no method is asked about it, since its tokens do not separate subject or object. `state`: the
+number of the edited model, the same for edits that are in place together; null if excluded. `trained`:
+whether the method was trained on facts about its subject; null if it is not trained, or not known on what.
+"""
+
+STATES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "method")),
+        *((name, pa.int32()) for name in ("state", "interval")),
+        *((name, pa.string()) for name in ("old_date", "new_date")),
+        *((name, pa.int32()) for name in ("edits", "failed", "so_far", "entries")),
+        ("state_bytes", pa.int64()),
+        ("perplexity", pa.float64()),
+        ("tasks", pa.string()),
+    ]
+)
+"""One row for each edited model: what was made, what is kept beside the model, and its general ability.
+
+`tasks` is JSON. `so_far`: edits of this and all earlier intervals. `entries`: of a codebook, or texts.
+"""
+
+TABLES = {"answers": ANSWERS, "edits": MADE, "states": STATES}
+
+
+def run_id(described: Mapping[str, Any]) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of what the rows of a run depend on."""
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,83 @@
+"""What a method that is tried by hand needs besides the model: files of the workflow, or drawn prefixes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from factdrift.core.errors import InputError
+from factdrift.core.keys import read_settings
+from factdrift.evaluation.methods.artefacts.prefixes import write_prefixes
+from factdrift.evaluation.methods.hyperparameters import Hyper
+from factdrift.evaluation.methods.interface import Artefacts
+from factdrift.evaluation.methods.plan import needs
+from factdrift.models.loaded import Loaded
+from factdrift.models.names import folder_of
+from factdrift.models.running import Computing
+
+if TYPE_CHECKING:
+    from factdrift.evaluation.tools.jobs import TriesMethod
+
+
+def find_artefacts(job: TriesMethod, hyper: Hyper, model: Loaded) -> Artefacts:
+    """What a method needs besides the model.
+
+    Files that the job does not name are the newest ones that the workflow has computed for the model.
+    Prefixes that there are none of are drawn, with the seed of `edit prefixes`. Raises InputError that says
+    what else is missing and how to make it.
+    """
+    with tempfile.TemporaryDirectory(prefix="factdrift-") as folder:
+        files: dict[str, Any] = dict(_files(job, hyper, model))
+        if "prefixes" in needs(hyper) and not (job.prefixes or "prefixes" in files):
+            files["prefixes"] = Path(folder, "prefixes.json")
+            write_prefixes(files["prefixes"], model, hyper, 0)
+        return dataclasses.replace(job, **files).prepared(hyper, model).artefacts
+
+
+def _files(job: TriesMethod, hyper: Hyper, model: Loaded) -> Iterator[tuple[str, Path]]:
+    """Field -> file of the workflow, for what the job does not name."""
+    for option, name in needs(hyper).items():
+        if getattr(job, option):
+            continue
+        files = [f"{name}/{layer}.safetensors" for layer in hyper.layers] if option == "moments" else [name]
+        pattern = f"*/edit/{folder_of(model.name)}"
+        folders = [each for each in job.results.glob(pattern) if all((each / one).is_file() for one in files)]
+        if folders:
+            yield option, max(folders, key=lambda each: (each / files[0]).stat().st_mtime) / name
+        elif option != "prefixes":
+            raise InputError(
+                f"{hyper.method} on {model.name} needs {', '.join(files)}, which is not under "
+                f"{job.results}/{pattern}; make it with `{_making(job, hyper, model)}`, and name it "
+                f"with --{option}"
+            )
+
+
+def _making(job: TriesMethod, hyper: Hyper, model: Loaded) -> str:
+    """The command that makes what a method needs, with the user's own hyper-parameters.
+
+    Second moments need the model alone; MEND needs the workflow, which has facts to train on.
+    """
+    if "mend" not in needs(hyper):
+        given = ["--model", job.model, "--revision", job.revision, "--models", str(job.models)]
+        given += ["--trust-remote-code"] if job.trust_remote_code else []
+        if job.settings != read_settings("{}", Computing, "edit"):
+            given += ["--settings", msgspec.json.encode(job.settings).decode()]
+        given += ["--sampled", "--layers", *map(str, hyper.layers)]
+        return shlex.join(
+            ["factdrift", "models", "moments", *given, "-o", f"moments/{folder_of(model.name)}"]
+        )
+    named = model.name if job.revision == "main" else f"{model.name}@{job.revision}"
+    config: dict[str, Any] = {"models": [named], "methods": [hyper.own.given if hyper.own else hyper.method]}
+    if job.template != "none":
+        config["edit"] = {"template": job.template}
+    if job.set:
+        config[hyper.method] = job.set
+    told = " ".join(shlex.quote(f"{key}={json.dumps(value)}") for key, value in config.items())
+    return f"snakemake --cores 2 results/edit_scores.parquet --config {told}"

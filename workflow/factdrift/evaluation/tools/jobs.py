@@ -1,0 +1,293 @@
+"""Commands that people run by hand: try one edit, tune a method, export edits, probe a checkpoint; models."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from factdrift.core.errors import CannotEdit, InputError
+from factdrift.core.jobs import Flag, Job, Key, Output, Paths, Place
+from factdrift.evaluation.probing import Adjusted, RunsMethod
+from factdrift.evaluation.questions.question import Way
+from factdrift.evaluation.settings import Settings
+from factdrift.models.alignment import find_subject
+from factdrift.models.running import RunsModel, Template
+
+if TYPE_CHECKING:
+    from factdrift.evaluation.tools.harness import Task
+    from factdrift.models.describe import Lines
+    from factdrift.models.families import ModelSpec
+
+DATASET = Path("results/wfd_repl.parquet")
+
+
+class TriesMethod(RunsMethod):
+    """A command that makes edits with files of the workflow."""
+
+    template: Template
+    results: Annotated[Path, "results of the workflow", Flag("FOLDER")] = Path("results")
+
+
+def check_given(verb: str, prompt: str | None, new_object: str | None, subject: str | None) -> None:
+    """Raises InputError if new object or subject are missing, or the prompt does not name its subject."""
+    for name, text in (("new object", new_object), ("subject", subject)):
+        if not (text or "").strip():
+            raise InputError(f"edit {verb}: the {name} is empty; give its name as a text would have it")
+    if find_subject(prompt or "", subject or "") < 0:
+        raise InputError(f"--subject: {subject!r} does not occur in the prompt; write it as there")
+
+
+class Try(TriesMethod, command="edit try"):
+    """Make one edit and show the model before and after it.
+
+    factdrift edit try "The head of government of the United States of America is" "Joe Biden" \\
+        --subject "United States of America" --model sample --method rome
+    """
+
+    prompt: Annotated[str, "a sentence up to its object, with the subject in it", Flag(by_place=True)]
+    new_object: Annotated[str, Flag(by_place=True)]
+    subject: Annotated[str, "as written in the prompt"]
+    old_object: Annotated[str, "(default: from the dataset)"] = ""
+    paraphrase: Annotated[tuple[str, ...], "may be repeated", Flag("TEXT")] = ()
+    dataset: Annotated[Path, "for neighbours", Flag("PARQUET")] = DATASET
+
+    def run(self) -> None:
+        check_given("try", self.prompt, self.new_object, self.subject)
+        with self.loaded() as model:
+            from factdrift.evaluation.methods.interface import Edit
+            from factdrift.evaluation.states.edited import check_layers
+            from factdrift.evaluation.tools.attempt import attempt, find_around
+            from factdrift.evaluation.tools.found import find_artefacts
+
+            hyper = self.hyper(model)
+            if hyper.record.not_alone:
+                raise CannotEdit(
+                    f"edit try: {hyper.method}: {hyper.record.not_alone}; run it with edit.regime batch or "
+                    "sequential, or write one change for several edits with `factdrift edit export-adapter "
+                    "--regime batch`"
+                )
+            check_layers(model, hyper)
+            around = find_around(self.dataset, self.prompt, self.subject)
+            around = replace(
+                around,
+                obsolete=self.old_object or around.obsolete,
+                paraphrases=self.paraphrase or around.paraphrases,
+            )
+            artefacts = find_artefacts(self, hyper, model)
+            if hyper.derived:
+                print(f"{hyper.method}: {hyper.source}")
+            edit = Edit("try", self.prompt, self.subject, self.new_object, around.obsolete)
+            for line in attempt(model, edit, hyper, artefacts, around):
+                print(line)
+
+
+class Ask(TriesMethod, command="ask"):
+    """Ask a model some questions of a benchmark, before and after it is told something, and show the answers.
+
+    factdrift ask sample --benchmark tempripple --state rome --limit 20
+    factdrift ask Qwen/Qwen3-4B --benchmark updates --state context --way written
+    """
+
+    model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(by_place=True)]
+    method: Annotated[str, Flag(by_hand=True)] = "none"
+    benchmark: Annotated[str, "a name (config/benchmarks)"] = "updates"
+    state: Annotated[str, "none, context, or an editing method"] = "none"
+    way: Annotated[Way, "likelihoods, a letter, or what the model writes"] = "loglik"
+    limit: Annotated[int, "questions, drawn with the seed; 0 for all"] = 20
+    seed: Annotated[int, Key("seed")]
+    dataset: Annotated[Path, "of updates, if no edits have been made of any", Flag("PARQUET")] = DATASET
+    settings: Annotated[Settings, Key("edit")]
+
+    def run(self) -> None:
+        from factdrift.evaluation.settings import check_regime
+        from factdrift.evaluation.tools.cell import cell
+
+        check_regime(self.settings)
+        for line in cell(self):
+            print(line)
+
+
+class ExportAdapter(TriesMethod, command="edit export-adapter"):
+    """Make edits and write them as adapters, or as whole models."""
+
+    prompt: Annotated[
+        str | None, "a sentence up to its object, with the subject in it", Flag(by_place=True)
+    ] = None
+    new_object: Annotated[str | None, Flag(by_place=True)] = None
+    subject: Annotated[str | None, "as written in the prompt"] = None
+    edit: Annotated[tuple[str, ...], "edits of the workflow, instead of a prompt", Flag("ID")] = ()
+    edits: Annotated[Path | None, "their table (default: the newest of the results)", Flag("PARQUET")] = None
+    regime: Annotated[
+        Literal["independent", "sequential", "batch"],
+        "several edits: a folder for each, or one change for all",
+    ] = "independent"
+    full: Annotated[bool, "whole models in the layout of transformers"] = False
+    rank: Annotated[int, "approximate changes of full matrices by this rank (SVD)"] = 0
+    precision: Annotated[
+        Literal["float32", "weights"], "of an adapter's numbers: as computed, or in the weights' type"
+    ] = "float32"
+    output: Annotated[Output, Flag("FOLDER")]
+
+    def run(self) -> str:
+        if self.output.exists():
+            raise InputError(f"--output: {self.output} exists; name a folder that does not, or remove it")
+        if self.rank < 0:
+            raise InputError(f"--rank: {self.rank}: a rank is 1 or more")
+        if self.full and self.rank:
+            raise InputError("--rank: whole models (--full) are not approximated; leave one of them out")
+        if bool(self.edit) == bool(self.prompt):
+            raise InputError("name either edits of the workflow (--edit), or a prompt and a new object")
+        if not self.edit:
+            check_given("export-adapter", self.prompt, self.new_object, self.subject)
+        from factdrift.evaluation.tools.exporting import export
+
+        return "\n".join(export(self))
+
+
+class Probe(RunsModel, command="edit probe"):
+    """Score a checkpoint or adapter that was edited elsewhere."""
+
+    model: Annotated[str, "of save_pretrained, or of a PEFT adapter", Flag("FOLDER")]
+    edits: Annotated[Path, "what was edited", Flag("PARQUET")]
+    base: Annotated[str, "the model without edits (default: the one that an adapter names)"] = ""
+    name: Annotated[str, "of the method, in tables (default: the folder's)"] = ""
+    only: Annotated[tuple[str, ...], "the edits that were made", Flag("EDIT")] = ()
+    limit: Annotated[int, "only the first ones of the table; 0 for all"] = 0
+    baseline: Annotated[
+        Path | None,
+        "results/<old>_<new>/edit/<model>, instead of running the model without edits",
+        Flag("FOLDER"),
+    ] = None
+    template: Template
+    settings: Annotated[Settings, Key("edit")]
+    output: Annotated[Output, Flag("FOLDER")]
+
+    def run(self) -> None:
+        if self.only and self.limit:
+            raise InputError("--limit: the edits are named (--only); leave one of them out")
+        from factdrift.evaluation.tools.elsewhere import probe
+
+        probe(self)
+
+
+class Tune(RunsModel, Adjusted, command="edit tune"):
+    """Search hyper-parameters for a model on held-out updates."""
+
+    model: Annotated[str, "sample, a folder, or a name that transformers knows", Flag(by_place=True)]
+    template: Template
+    method: Annotated[str, "its file says what is tried"]
+    dataset: Annotated[Path, "of updates", Flag("PARQUET")] = DATASET
+    split: Annotated[
+        Literal["train", "test", "all"], "the updates that are tuned on; evaluate on the other ones"
+    ] = "train"
+    without: Annotated[
+        Path | None, "edits of an evaluation, whose subjects are left out", Flag("PARQUET")
+    ] = None
+    edits: Annotated[int, "number of updates"] = 32
+    seed: Annotated[int, "draws the updates and the method's prefixes"] = 0
+    layers: Annotated[tuple[int, ...], "last edited blocks to try (default: by method)", Flag("BLOCK")] = ()
+    moments: Annotated[Path | None, "what `models moments` wrote", Flag("FOLDER")] = None
+    texts: Annotated[Paths, "for moments (default: the model writes some)", Flag("FILE")] = ()
+    tokens: Annotated[int | None, "of these texts (default: as in `models moments`)"] = None
+    settings: Annotated[Settings, Key("edit")]
+    output: Annotated[Output, "configuration for --configfile", Flag("YAML")]
+
+    def run(self) -> None:
+        from factdrift.evaluation.tools.tuned import tune
+
+        tune(self)
+
+
+class Families(Job, command="edit families"):
+    """Print which methods edit which model families, tried on tiny models; docs/models.md."""
+
+    def run(self) -> str:
+        import torch
+
+        from factdrift.evaluation.tools.family_table import table
+
+        torch.set_num_threads(1)
+        return table()
+
+
+class Describe(Job, command="models describe"):
+    """Family, sizes and edited matrices of a model, the memory that it needs, and what is not supported."""
+
+    model: Annotated[
+        str | None,
+        "sample, sample-gpt2, or the folder or name of a causal language model",
+        Flag(by_place=True),
+    ] = None
+    fits: Annotated[bool, "print on which GPUs known models fit for each method, as docs/gpus.md"] = False
+    revision: str = "main"
+    trust_remote_code: Annotated[bool, Key("edit.trust_remote_code")]
+    folder: Annotated[Place, "of the bundled models"] = Path("results/models")
+
+    def run(self) -> str:
+        from factdrift.evaluation.methods.roles import anywhere, refused, role
+        from factdrift.evaluation.tools.fitting import known_rows, lines_of, table
+        from factdrift.models.describe import describe
+
+        if self.fits == bool(self.model):
+            raise InputError("models describe: name either a model, or --fits for the table of known ones")
+        if self.fits:
+            return table(known_rows())
+        name = self.model or ""
+
+        def more(model: Any, spec: ModelSpec, source: str) -> Lines:
+            lacking = (("not supported", reason) for reason in refused(spec))
+            return [*lines_of(model, spec, name, source), *anywhere(), *lacking]
+
+        return describe(name, role, more, self.revision, self.folder, self.trust_remote_code)
+
+
+class LmEval(Job, command="answer lm-eval", beside="questions"):
+    """Write tasks for EleutherAI's lm-evaluation-harness."""
+
+    questions: Annotated[
+        tuple[str, ...],
+        "questions with options, such as tempripple=results/tempripple.parquet",
+        Flag("NAME=PARQUET"),
+    ] = ()
+    edits: Annotated[Path | None, "of `edit dataset`: WikiFactDiff's clozes", Flag("PARQUET")] = None
+    prompt: Annotated[str, Key("answer.prompts.loglik")]
+    output: Annotated[Output, Flag("FOLDER")]
+
+    def run(self) -> str | None:
+        from factdrift.evaluation.questions.prompts import check_prompt
+        from factdrift.evaluation.scores.clozes import cloze_tests
+        from factdrift.evaluation.tools.harness import cloze_tasks, question_tasks, write_tasks
+
+        try:
+            check_prompt("loglik", self.prompt)
+        except ValueError as error:
+            raise InputError(f"--prompt: {error}") from None
+        tasks: list[Task] = []
+        for given in self.questions:
+            name, _, path = given.partition("=")
+            if not re.fullmatch(r"\w+", name) or not path:
+                raise InputError(f"--questions: {given!r} is not of the form tempripple=FILE.parquet")
+            tasks += question_tasks(name, Path(path), self.prompt)
+        if self.edits is not None:
+            tasks += cloze_tasks(row for _, row in cloze_tests([], self.edits))
+        written = write_tasks(tasks, self.output)
+        return "\n".join(f"{task.name}: {len(task.table):,}" for task in written) or None
+
+
+class Taught(Job, command="answer taught"):
+    """Write what TempRIPPLE asks, for a bundled model to learn."""
+
+    facts: Annotated[Path, "tr_facts", Flag("PARQUET")]
+    related: Annotated[Path, "tr_related", Flag("PARQUET")]
+    wikifactdiff: Annotated[Path, "changes", Flag("PARQUET")]
+    old: Annotated[datetime.date, "T_old", Flag("DAY")]
+    output: Annotated[Output, Flag("PARQUET")]
+
+    def run(self) -> str:
+        from factdrift.evaluation.questions.taught_tempripple import write_taught
+
+        facts = write_taught(self.facts, self.related, self.wikifactdiff, self.old, self.output)
+        return f"{self.output}: {facts:,} facts"

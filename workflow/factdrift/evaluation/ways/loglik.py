@@ -1,0 +1,62 @@
+"""The likelihoods of a question's targets. Imports torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from factdrift.evaluation.questions.prompts import filled
+from factdrift.evaluation.session import Session
+from factdrift.evaluation.ways.asked import Asked, Row, judged
+from factdrift.models.alignment import NOT_FINITE, AlignmentError, Sentence
+from factdrift.models.deltas import Changes
+from factdrift.models.scoring import score
+
+
+def ask(session: Session, asked: Sequence[Asked], changes: Changes) -> Iterator[Row]:
+    """Log-probabilities of all targets after the prompt; of alternatives the likeliest one is the answer.
+
+    Of equally likely ones it is the first. A question is not asked if one of its targets cannot be aligned,
+    or does not fit into the model.
+    """
+    sentences: list[Sentence] = []
+    owners: list[int] = []
+    reasons: dict[int, str] = {}
+    for place, each in enumerate(asked):
+        try:
+            aligned = _sentences(session, each)
+        except AlignmentError as error:
+            reasons[place] = error.reason
+            continue
+        if max(len(sentence.ids) for sentence in aligned) > session.loaded.spec.positions:
+            reasons[place] = "too_long"
+            continue
+        sentences += aligned
+        owners += [each.owner] * len(aligned)
+    scores = score(session.loaded, sentences, changes, owners, session.budget)
+    rows = zip(scores.logprob.tolist(), scores.tokens.tolist(), scores.exact.tolist(), strict=True)
+    for place, each in enumerate(asked):
+        if place in reasons:
+            yield judged(each, "loglik", reason=reasons[place])
+            continue
+        logprobs, tokens, exact = zip(*(next(rows) for _ in each.question.targets), strict=True)
+        if not all(map(math.isfinite, logprobs)):
+            # Such a model gives the objects no probability, and writes none of them.
+            yield judged(each, "loglik", tokens=tokens, exact=[False] * len(tokens), reason=NOT_FINITE)
+            continue
+        whole = np.array(logprobs)
+        if session.settings.answer_normalise == "sum":
+            whole = whole * tokens
+        parsed = int(whole.argmax()) if each.question.answer is not None else None
+        yield judged(each, "loglik", logprobs=logprobs, tokens=tokens, exact=exact, parsed=parsed)
+
+
+def _sentences(session: Session, asked: Asked) -> list[Sentence]:
+    """The tokens of the prompt with each target; raises AlignmentError."""
+    question = asked.question
+    if question.prompt:
+        return [session.sentence(question.prompt, target, asked.before) for target in question.targets]
+    prompt = filled(session.settings.answer_prompts_loglik, question, asked.before.strip())
+    return [session.sentence(prompt, target) for target in question.targets]
