@@ -457,9 +457,10 @@ def test_costs(tmp_path: Path, pairs: list[Path]) -> None:
     assert [name for name, *_ in archives] == ["compression", "none", "gzip", "bzip2", "zstd"]
 
 
-def test_dates_of_simulated_models() -> None:
-    (line,) = run("cutoff.py", "nothing", "--draws", 1).splitlines()
-    assert json.loads(line) in ({"case": "eps 1", "draws": 1, "told": told} for told in (0, 1))
+def test_dates_of_simulated_models(tmp_path: Path) -> None:
+    said = run("cutoff.py", "nothing", "--draws", 1, "--keep", tmp_path / "draws.jsonl")
+    assert "| all | 30 | 1.0 | 1 | - |" in said
+    assert run("cutoff.py", "table", tmp_path / "draws.jsonl") == said
 
 
 @pytest.mark.slow

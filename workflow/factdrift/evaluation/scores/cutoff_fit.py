@@ -7,7 +7,7 @@ one's by more than KEPT cannot win in a bootstrap draw and is not computed in it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
@@ -20,6 +20,8 @@ from factdrift.evaluation.scores.cutoff_model import TINY, Choices, Floats, Ints
 
 SPREADS = np.geomspace(1, 3652, 13)
 """tau in days: 1 day to 10 years."""
+FINE_SPREADS = np.geomspace(1, 3652, 49)
+"""Near an end of the stream, a tau that is too great by a third would move the date by a month."""
 EPS = (0.01, 0.1, 0.25, 0.45, 0.65, 0.8, 0.9, 0.96)
 FINE_EPS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.87, 0.92, 0.96, 0.99)
 LAM = (0.0, 0.5, 1.0)
@@ -27,10 +29,10 @@ FINE_LAM = (0.0, 0.25, 0.5, 0.75, 1.0)
 WEEK = 7
 KEPT = 25.0
 """Natural logarithms. Of a draw, twice the logarithm has a spread of about twice its root."""
-DATES = 90
-"""Dates of the finer grid."""
-POINTS = 12_000
-"""Points of a bootstrap at most; the best ones."""
+DATES, TAUS = 90, 14
+"""Dates and spreads of the finer grid, at most but for the days near the best date."""
+DRAWN, POINTS = 16.0, 12_000
+"""As KEPT, for draws of the bootstrap, and their points at most; the best ones."""
 TEST_DATES, TEST_SPREADS = 60, (30.0, 180.0, 900.0)
 TEST_EPS, TEST_LAM = (0.05, 0.3, 0.6, 0.85, 0.95), 0.2
 LEAST = 1e-4
@@ -88,12 +90,7 @@ def estimate(choices: Choices, span: Span, weights: NDArray[np.float32]) -> Esti
     """
     coarse = _weekly(span)
     found = _likelihoods(choices, coarse, _table(choices.tenures, span))
-    best = found.max()
-    kept = np.flatnonzero(found.max(0) >= best - KEPT)
-    near = coarse.dates[kept]
-    top = found.max(0).argmax()
-    best_date = coarse.dates[top] if coarse.spreads[top] <= SHARP else None
-    fine = _finer(span, near.min() - WEEK, near.max() + WEEK, coarse.spreads[kept], best_date)
+    fine = _finer(coarse, found, span)
     known = choices.tenures.chances(fine.dates, fine.spreads)
     found = _likelihoods(choices, fine, known)
     mix, point = np.unravel_index(found.argmax(), found.shape)
@@ -127,20 +124,36 @@ def _weekly(span: Span) -> _Grid:
     return _Grid(np.concatenate(dates), np.concatenate(spreads), tuple(product(EPS, LAM)))
 
 
-def _finer(span: Span, first: float, last: float, spreads: Floats, best: float | None) -> _Grid:
-    """Dates between two days, all days near the best one, and the spreads from the least to the greatest.
+def _finer(coarse: _Grid, found: NDArray[np.float64], span: Span) -> _Grid:
+    """The points around those of the coarse grid that may win, with all days near a sharp best date.
 
     Of spreads below two weeks all.
     """
-    first, last = max(first, span.first), min(last, span.last)
+    best = found.max() - KEPT
+    kept = np.flatnonzero(found.max(0) >= best)
+    top = int(found.max(0).argmax())
+    near, spreads = coarse.dates[kept], coarse.spreads[kept]
+    first, last = max(near.min() - WEEK, span.first), min(near.max() + WEEK, span.last)
     step = max(1, round((last - first) / DATES))
-    near = np.arange(best - NEAR, best + NEAR + 1) if best is not None else np.empty(0)
-    dates = np.concatenate([np.arange(first, last, step), [last], near])
+    dates = np.append(np.arange(first, last, step), last)
+    if coarse.spreads[top] <= SHARP:
+        dates = np.append(dates, coarse.dates[top] + np.arange(-NEAR, NEAR + 1))
     dates = np.unique(dates[(dates >= first) & (dates <= last)])
-    least = spreads.min() if spreads.min() > SPREADS[2] else 0
-    chosen = SPREADS[(least <= SPREADS) & (spreads.max() >= SPREADS)]
+    chosen = _around(FINE_SPREADS, SPREADS, spreads if spreads.min() > SPREADS[2] else np.append(spreads, 1))
+    chosen = chosen[:: -(-len(chosen) // TAUS)]
+    mixes = np.array(coarse.mixes)[found.max(1) >= best]
+    mixed = (_around(np.array(FINE_EPS), EPS, mixes[:, 0]), _around(np.array(FINE_LAM), LAM, mixes[:, 1]))
     pairs = np.array(list(product(dates, chosen)))
-    return _Grid(pairs[:, 0], pairs[:, 1], tuple(product(FINE_EPS, FINE_LAM)))
+    return _Grid(pairs[:, 0], pairs[:, 1], tuple((float(eps), float(lam)) for eps, lam in product(*mixed)))
+
+
+def _around(fine: Floats, coarse: Sequence[float] | Floats, kept: Floats) -> Floats:
+    """The fine values from the coarse one below the least kept value to that above the greatest."""
+    steps = np.asarray(coarse)
+    below, above = steps[steps < kept.min() - TINY], steps[steps > kept.max() + TINY]
+    low, high = below.max(initial=-np.inf), above.min(initial=np.inf)
+    near: Floats = fine[(fine >= low - TINY) & (fine <= high + TINY)]
+    return near
 
 
 def _likelihoods(choices: Choices, grid: _Grid, table: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -198,7 +211,7 @@ def _draws(
 ) -> NDArray[np.float64]:
     """The most likely date of each draw; of dates that cannot be told apart, one at random."""
     flat = found.ravel()
-    near = np.flatnonzero(flat >= flat.max() - KEPT)
+    near = np.flatnonzero(flat >= flat.max() - DRAWN)
     if len(near) > POINTS:
         near = near[np.argsort(-flat[near], kind="stable")[:POINTS]]
     mixes, points = np.divmod(near, found.shape[1])
@@ -241,7 +254,7 @@ def _on_plateau(
 
 
 Relabel = Callable[[np.random.Generator], Ints]
-"""The holders whose tenures the answers have after a permutation, [chains]."""
+"""The holders whose tenures the answers have after a permutation, [chains]; no holder twice."""
 
 
 def among_holders(choices: Choices) -> Relabel:
@@ -277,7 +290,7 @@ def chance_of_no_date(
     def statistic(labels: list[Ints]) -> NDArray[np.float64]:
         marks = np.zeros((len(labels), len(table)), np.float32)
         for row, own in enumerate(labels):
-            np.add.at(marks[row], own, 1)
+            marks[row, own] = 1
         found: NDArray[np.float64] = (marks @ table).max(1).astype(np.float64)
         return np.maximum(found - nothing, 0)
 
