@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 import datetime
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from factdrift.cli import main as factdrift
 from factdrift.core.paths import CONFIG, CUTOFF_CHAINS

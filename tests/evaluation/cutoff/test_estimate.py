@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+from factdrift.core.errors import InputError
 from factdrift.core.paths import CUTOFF_CHAINS
+from factdrift.core.tables import write_parquet
 from factdrift.evaluation.questions.cutoff import ANSWERS, read_chains
-from factdrift.evaluation.scores.cutoff import Method, bounds, changes, holm, quarters, span_of, tables
+from factdrift.evaluation.scores.cutoff import (
+    TABLE,
+    Method,
+    changes,
+    cutoffs_of,
+    holm,
+    quarters,
+    span_of,
+    tables,
+)
 from factdrift.evaluation.scores.cutoff_fit import among_holders, chance_of_no_date, draw_subjects, estimate
 from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
 from factdrift.streams.changes import day_number
+from factdrift.tempripple.score import Cutoff
 
 Row = dict[str, Any]
 SPAN = span_of(("2012-01-01", "2024-12-31"))
@@ -261,30 +275,47 @@ def test_quarters_are_tested_against_one_half_and_months_where_they_have_enough_
 
 
 def dated(**more: str | None) -> Row:
-    row = {"verdict": "date", "low": "2020-11-01", "high": "2021-02-03", "latest": None}
-    return {**row, "first_date": "2012-01-01", "last_date": "2024-12-31", **more}
+    row: Row = dict.fromkeys(TABLE.names)
+    row |= {"model": "m", "reading": "plain", "subset": "all", "verdict": "date"}
+    row |= {"low": "2020-11-01", "high": "2021-02-03", "first_date": "2012-01-01", "last_date": "2024-12-31"}
+    return {**row, **more}
 
 
 def ordinal(day: str) -> int:
     return datetime.date.fromisoformat(day).toordinal()
 
 
+NEVER, EVER = datetime.date.max.isoformat(), datetime.date.min.isoformat()
+
+
 @pytest.mark.parametrize(
-    ("more", "known", "new"),
+    ("more", "known", "unknown"),
     [
-        ({}, "2020-11-01", "2021-02-03"),
-        ({"latest": "2020-Q4"}, "2020-11-01", "2021-02-03"),
-        ({"latest": "2021-Q4"}, "2020-11-01", "2021-12-31"),
-        ({"latest": "2021-02"}, "2020-11-01", "2021-02-28"),
-        ({"high": None}, "2020-11-01", "2024-12-31"),
-        ({"low": None}, "2012-01-01", "2021-02-03"),
+        ({}, "2020-10-31", "2021-02-03"),
+        ({"latest": "2020-Q4"}, "2020-10-31", "2021-02-03"),
+        ({"latest": "2021-Q4"}, "2020-10-31", "2021-12-31"),
+        ({"latest": "2021-02"}, "2020-10-31", "2021-02-28"),
+        ({"high": None}, "2020-10-31", NEVER),
+        ({"low": None}, EVER, "2021-02-03"),
+        ({"verdict": "before", "low": None, "high": None}, EVER, "2012-01-01"),
+        ({"verdict": "after", "low": None, "high": None}, "2024-12-30", NEVER),
     ],
 )
 def test_what_a_model_knows_lies_before_its_interval_and_what_is_new_after_its_latest_knowledge(
-    more: dict[str, str | None], known: str, new: str
+    more: dict[str, str | None], known: str, unknown: str, tmp_path: Path
 ) -> None:
-    assert bounds(dated(**more)) == (ordinal(known), ordinal(new))
-    assert bounds(dated(**more, verdict="none")) is None
+    other = {**dated(), "model": "n", "verdict": "none"}
+    calibrated = {**dated(), "reading": "calibrated", "low": "2013-01-01"}
+    path = tmp_path / "cutoff.parquet"
+    write_parquet(pa.Table.from_pylist([dated(**more), calibrated, other], TABLE), path)
+    days = [datetime.date.fromisoformat(day) for day in (known, unknown)]
+    assert cutoffs_of(path) == {"m": Cutoff(*days)}
+
+
+def test_a_table_of_other_columns_has_no_dates(tmp_path: Path) -> None:
+    write_parquet(pa.table({"x": [1]}), tmp_path / "cutoff.parquet")
+    with pytest.raises(InputError, match="make it with `answer dates`"):
+        cutoffs_of(tmp_path / "cutoff.parquet")
 
 
 def test_dates_between_two_changes_cannot_be_told_apart() -> None:

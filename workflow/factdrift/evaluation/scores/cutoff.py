@@ -10,13 +10,16 @@ import datetime
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
+from factdrift.core.errors import InputError
 from factdrift.evaluation.scores.cutoff_fit import (
     COVERED,
     LEVEL,
@@ -31,6 +34,7 @@ from factdrift.evaluation.scores.cutoff_fit import (
 )
 from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
 from factdrift.streams.changes import day_number
+from factdrift.tempripple.score import Cutoff
 
 Row = dict[str, Any]
 
@@ -68,6 +72,7 @@ LEAST = 50
 MONTHLY = 30
 """Changes of a month from which on months are tested instead of their quarter."""
 DRAWS, PERMUTATIONS = 2000, 1000
+DAY = datetime.timedelta(days=1)
 THIRDS = ("low", "middle", "high")
 
 
@@ -306,32 +311,40 @@ def holm(values: Sequence[float], level: float = 0.05) -> list[bool]:
     return refused
 
 
-class Bounds(NamedTuple):
-    """Ordinals of days between which it is open whether a model knows what began."""
+def cutoffs_of(path: Path) -> dict[str, Cutoff]:
+    """Model -> between which days it is open what it knows, by the plain reading of a table of TABLE.
 
-    known: int
-    """What began before this day it knows."""
-    new: int
-    """What began after this day it cannot know."""
+    Models without a date have none. Raises InputError if the table has other columns.
+    """
+    table = pq.read_table(path)
+    if table.schema.names != TABLE.names:
+        raise InputError(f"{path}: its columns must be {', '.join(TABLE.names)}; make it with `answer dates`")
+    rows = [row for row in table.to_pylist() if row["subset"] == "all" and row["reading"] == "plain"]
+    return {row["model"]: found for row in rows if (found := cutoff_of(row))}
 
 
-def bounds(row: Row) -> Bounds | None:
+def cutoff_of(row: Row) -> Cutoff | None:
     """Of a row of TABLE about all chains; None where no date can be told.
 
-    New is what began after the later of the date's upper bound and the end of the latest knowledge. A bound
-    that reaches an end of the stream leaves no fact on that side that the stream could decide.
+    A model cannot know what began after the later of the date's upper bound and the end of its latest
+    knowledge, and can know what began before the lower bound. Where the stream has no bound on a side, it
+    decides nothing there.
     """
-    if row["verdict"] != "date":
+    if row["verdict"] == "none":
         return None
-    low, high = row["low"] or row["first_date"], row["high"] or row["last_date"]
-    latest = _end_of(row["latest"]) if row["latest"] else 0
-    ends = datetime.date.fromisoformat(high).toordinal()
-    return Bounds(datetime.date.fromisoformat(low).toordinal(), max(ends, latest))
+    first, last = (datetime.date.fromisoformat(row[f"{end}_date"]) for end in ("first", "last"))
+    low = datetime.date.fromisoformat(row["low"]) if row["low"] else datetime.date.min + DAY
+    high = datetime.date.fromisoformat(row["high"]) if row["high"] else datetime.date.max
+    if row["verdict"] == "before":
+        high = first
+    elif row["verdict"] == "after":
+        low = last
+    latest = _end_of(row["latest"]) if row["latest"] else datetime.date.min
+    return Cutoff(low - DAY, max(high, latest))
 
 
-def _end_of(period: str) -> int:
+def _end_of(period: str) -> datetime.date:
     """The last day of `2021-Q3` or `2021-08`."""
     year, _, part = period.partition("-")
     month = 3 * int(part[1:]) if part.startswith("Q") else int(part)
-    following = datetime.date(int(year) + month // 12, month % 12 + 1, 1)
-    return following.toordinal() - 1
+    return datetime.date(int(year) + month // 12, month % 12 + 1, 1) - DAY
