@@ -125,8 +125,7 @@ def test_dates_of_models(stream: Path, tmp_path: Path):
     tiny_tokenizer().save_pretrained(tmp_path / "tiny")
     targets = [f"results/{name}" for name in ("cutoff.parquet", "cutoff_answers.parquet", "cutoff.svg")]
     config: dict[str, Any] = {"stream": STREAM, "models": [str(tmp_path / "tiny")]}
-    said = snakemake(stream, *targets, **config)
-    assert "no date can be told (p " in said
+    snakemake(stream, *targets, **config)
     found, answers = (pq.read_table(stream / target).to_pylist() for target in targets[:2])
     assert {(row["verdict"], row["first_date"], row["last_date"]) for row in found} == {("none", FIRST, LAST)}
     assert {row["model"] for row in found} == {row["model"] for row in answers} == {str(tmp_path / "tiny")}

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.support.tiny_models import tiny_model
+from support.tiny_models import tiny_model
 
 from factdrift.chat.settings import Chat
 from factdrift.chat.tables import ANSWERS as CHAT_ANSWERS
