@@ -10,19 +10,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.tiny_models import tiny_model
 
-from factdrift.chat.settings import Chat
-from factdrift.chat.tables import ANSWERS as CHAT_ANSWERS
-from factdrift.cli import main
-from factdrift.core.errors import InputError
-from factdrift.core.keys import read_settings
-from factdrift.core.paths import CUTOFF_CHAINS
-from factdrift.core.tables import write_parquet
-from factdrift.evaluation.cutoff_jobs import maker_of
-from factdrift.evaluation.questions.cutoff import ANSWERS, CHAINS, read_chains, with_dates
-from factdrift.evaluation.ways.cutoff import NEUTRAL, ask, others_of
-from factdrift.evaluation.ways.cutoff_chat import read_answers, write_requests
+torch = pytest.importorskip("torch")
+
+from support.tiny_models import tiny_model  # noqa: E402
+
+from factdrift.chat.settings import Chat  # noqa: E402
+from factdrift.chat.tables import ANSWERS as CHAT_ANSWERS  # noqa: E402
+from factdrift.cli import main  # noqa: E402
+from factdrift.core.errors import InputError  # noqa: E402
+from factdrift.core.keys import read_settings  # noqa: E402
+from factdrift.core.paths import CUTOFF_CHAINS  # noqa: E402
+from factdrift.core.tables import write_parquet  # noqa: E402
+from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES, maker_of  # noqa: E402
+from factdrift.evaluation.questions.cutoff import ANSWERS, CHAINS, read_chains, with_dates  # noqa: E402
+from factdrift.evaluation.scores.cutoff import Method, span_of, tables  # noqa: E402
+from factdrift.evaluation.ways.cutoff import NEUTRAL, ask, others_of  # noqa: E402
+from factdrift.evaluation.ways.cutoff_chat import read_answers, write_requests  # noqa: E402
 
 Row = dict[str, Any]
 
@@ -143,6 +147,19 @@ def test_the_command_tells_that_a_random_model_has_no_date(
     assert f"picture: {picture}" in said
     assert picture.read_text().startswith("<?xml")
     assert pq.read_schema(tmp_path / "answers.parquet").names == ANSWERS.names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_a_model_of_random_weights_has_no_date(seed: int) -> None:
+    loaded = tiny_model("llama")
+    torch.manual_seed(seed)
+    for name, weights in loaded.model.named_parameters():
+        if "norm" not in name:
+            torch.nn.init.normal_(weights, std=0.5)
+    rows = [row for row in ask(loaded, some(3), seed) if row["died"] is None]
+    found, _ = tables(rows, Method(span_of(SAMPLE_DATES), seed, draws=10, permutations=300))
+    assert [row["verdict"] for row in found] == ["none", "none"]
 
 
 def test_a_table_of_other_columns_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
