@@ -92,6 +92,7 @@ rule answer_scores:
         facts="results/{pair}/tempripple/tr_facts.parquet",
         answers=answer_files("answers.parquet"),
         runs=answer_files("json"),
+        dates=measured_dates(),
     output:
         output="results/{pair}/answer_scores.parquet",
         out_predictions="results/{pair}/answer/predictions.parquet",

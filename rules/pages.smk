@@ -18,6 +18,7 @@ rule report_page:
         ],
         shown=shown_products,
         stream=lambda wildcards: built_or_asked(["stream.parquet"]),
+        cutoff=lambda wildcards: built_or_asked(["cutoff.parquet"]),
         layout=page_layout("report"),
     output:
         report(

@@ -46,8 +46,15 @@ def answer_skipped():
     return json.dumps([each for each in PLAN.skipped if each.method in answer_methods()])
 
 
+def measured_dates():
+    """The table of the dates as of which models answer, if they are measured."""
+    return [f"{STREAM}/cutoff.parquet"] if config["answer"]["model_cutoff"] == "measured" else []
+
+
 def answer_cutoffs():
     """Model -> last day of its training data, as JSON."""
+    if measured_dates():
+        return "{}"
     bundled = {name: OLD for name in edited_names() if name in BUNDLED}
     given = {split_name(name)[0]: day for name, day in config["answer"]["model_cutoff"].items()}
     return json.dumps(bundled | given, sort_keys=True)

@@ -455,3 +455,27 @@ def test_costs(tmp_path: Path, pairs: list[Path]) -> None:
     assert all(each.cpu_s + each.cpu_s_gb > 0 and each.memory_mb > 0 for each in costs.values())
     archives = [line.split("\t") for line in (folder / "archives.tsv").read_text("utf-8").splitlines()]
     assert [name for name, *_ in archives] == ["compression", "none", "gzip", "bzip2", "zstd"]
+
+
+def test_dates_of_simulated_models(tmp_path: Path) -> None:
+    said = run("cutoff.py", "nothing", "--draws", 1, "--keep", tmp_path / "draws.jsonl")
+    assert "| all | 30 | 1.0 | 1 | - |" in said
+    assert run("cutoff.py", "table", tmp_path / "draws.jsonl") == said
+
+
+def test_asking_who_holds_is_timed(tmp_path: Path) -> None:
+    from support.tiny_models import tiny_tokenizer
+
+    tiny_tokenizer().save_pretrained(tmp_path / "tokenizer")
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    given = ("--tokenizer", tmp_path / "tokenizer", "--every", 200, "--shape", json.dumps(shape))
+    found = json.loads(run("cutoff_speed.py", tmp_path / "model", *given).splitlines()[-1])
+    assert 5 < found["chains"] < 10
+    assert found["tokens"] < found["tokens_unshared"]
+
+
+@pytest.mark.slow
+def test_the_date_of_a_model_that_was_taught_as_of_a_day(tmp_path: Path) -> None:
+    said = run("cutoff_trained.py", tmp_path / "model", "--dates", "2018-06-15", "--chains", 15)
+    assert "(likelihood): " in said
+    assert (tmp_path / "model.svg").is_file()

@@ -500,6 +500,9 @@ def test_answers_are_asked_of_configured_methods_and_models():
     cutoffs = {"acme/one": datetime.date(2023, 10, 1), "acme/two": 20240101}
     found = configured(answer={"methods": ["rome"], "model_cutoff": cutoffs})
     assert found["answer"]["model_cutoff"] == {"acme/one": "2023-10-01", "acme/two": "2024-01-01"}
+    assert configured(answer={"model_cutoff": "measured"})["answer"]["model_cutoff"] == "measured"
+    with pytest.raises(InputError, match=r"answer\.model_cutoff"):
+        configured(answer={"model_cutoff": "guessed"})
     with pytest.raises(InputError, match=r"answer\.methods: rome is not in `methods`, which is \[ft\]"):
         configured(answer={"methods": ["rome"]}, methods=["ft"])
     with pytest.raises(InputError, match=r"chat\.model: name the model that `answer\.chat: true`"):

@@ -10,12 +10,14 @@ from factdrift.audit.account import AUDIT
 from factdrift.audit.kinds import KINDS as AUDIT_KINDS
 from factdrift.chat.tables import ANSWERS, REQUESTS, STORED
 from factdrift.evaluation.locators.table import SCORES as LOCATE_SCORES
+from factdrift.evaluation.questions.cutoff import ANSWERS as CUTOFF_ANSWERS
 from factdrift.evaluation.questions.stream import STREAM_EDITS
 from factdrift.evaluation.questions.updates import EDITS
 from factdrift.evaluation.scores.against_edits import VS_EDIT
 from factdrift.evaluation.scores.answers import PREDICTIONS as ANSWER_PREDICTIONS
 from factdrift.evaluation.scores.answers import SCORES as ANSWER_SCORES
 from factdrift.evaluation.scores.clozes import CLOZES as ANSWER_CLOZES
+from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
 from factdrift.evaluation.scores.grid import GRID
 from factdrift.evaluation.scores.metrics import PROBES as EDIT_PROBES
 from factdrift.evaluation.scores.metrics import SCORES as EDIT_SCORES
@@ -110,6 +112,8 @@ SCHEMAS = {
     "answer_predictions": ANSWER_PREDICTIONS,
     "answer_scores": ANSWER_SCORES,
     "answer_grid": GRID,
+    "cutoff": CUTOFF,
+    "cutoff_answers": CUTOFF_ANSWERS,
     "flat_updates": FLAT,
     "audit": AUDIT,
     "differences": DIFFERENCES,

@@ -13,7 +13,7 @@ from scipy import stats
 
 from factdrift.core.errors import InputError
 from factdrift.tempripple.metrics import wilson
-from factdrift.tempripple.score import Answer, as_markdown, read_predictions, report, within_cutoff
+from factdrift.tempripple.score import Answer, Cutoff, as_markdown, read_predictions, report, within_cutoff
 
 
 def item(number: int, task: int, hop: int, asked: str, discriminates: bool | None = True) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def test_facts_on_the_wrong_side_of_a_models_cutoff_do_not_count(
     facts = [{"fact_id": "f", "role": role, "start_lo": start_lo, "start_hi": start_hi}]
     group = [Answer({"fact_id": "f", "item_id": "i"}, True)] * 2
     answers = {("a", "with", 1, 0): group, ("b", "with", 1, 0): group}
-    kept, left_out = within_cutoff(answers, facts, {"a": DAY})
+    kept, left_out = within_cutoff(answers, facts, {"a": Cutoff(DAY, DAY)})
     assert kept["b", "with", 1, 0] == group
     assert (("a", "with", 1, 0) in kept) == counts
     assert left_out == {("a", "with", 1, 0): 0 if counts else 2, ("b", "with", 1, 0): 0}

@@ -116,6 +116,34 @@ def test_questions_with_a_date(stream: Path):
     assert contradicted(stream) == []
 
 
+def test_dates_of_models(stream: Path, tmp_path: Path):
+    """A model of random weights has no date; the chains are those of the stream."""
+    torch = pytest.importorskip("torch")
+    from support.tiny_models import tiny_model, tiny_tokenizer
+
+    tiny_model("llama", dtype=torch.float32).model.save_pretrained(tmp_path / "tiny")
+    tiny_tokenizer().save_pretrained(tmp_path / "tiny")
+    targets = [f"results/{name}" for name in ("cutoff.parquet", "cutoff_answers.parquet", "cutoff.svg")]
+    config: dict[str, Any] = {"stream": STREAM, "models": [str(tmp_path / "tiny")]}
+    snakemake(stream, *targets, **config)
+    found, answers = (pq.read_table(stream / target).to_pylist() for target in targets[:2])
+    assert {(row["verdict"], row["first_date"], row["last_date"]) for row in found} == {("none", FIRST, LAST)}
+    assert {row["model"] for row in found} == {row["model"] for row in answers} == {str(tmp_path / "tiny")}
+    heads = next(row for row in answers if row["chain"] == "Q30-P6")
+    assert [each["label"] for each in heads["holders"]] == ["Barack Obama", "Donald Trump", "Joe Biden"]
+    assert "<svg" in (stream / targets[2]).read_text("utf-8")
+    measured = {**config, "answer": {"model_cutoff": "measured"}}
+    said = snakemake(stream, "-n", "results/answer_scores.parquet", **measured)
+    assert f"--dates={stream_folder(stream)}/cutoff.parquet" in joined(said)
+    said = snakemake(stream, "-n", "results/report.html", **config)
+    assert "--cutoff=results/cutoff.parquet" in joined(said)
+
+
+def stream_folder(directory: Path) -> str:
+    (folder,) = (directory / "results" / "streams").iterdir()
+    return folder.relative_to(directory).as_posix()
+
+
 def contradicted(directory: Path) -> list[tuple[Any, ...]]:
     """The questions whose day, month or year a statement gives to another value, or denies to the answer."""
     results = directory / "results"

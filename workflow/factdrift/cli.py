@@ -55,6 +55,10 @@ COMMANDS = {
     "answer taught": ("evaluation.tools.jobs", ""),
     "evaluate": ("evaluation.jobs", ""),
     "ask": ("evaluation.tools.jobs", ""),
+    **dict.fromkeys(
+        (f"answer {verb}" for verb in ("chains", "holders", "dates")), ("evaluation.cutoff_jobs", "")
+    ),
+    "cutoff": ("evaluation.cutoff_jobs", ""),
     "chat": ("chat.jobs", "ask a chat model; keep, export and import its answers"),
     "estimate": ("runs.jobs", ""),
     "audit": ("audit.jobs", ""),

@@ -4,12 +4,16 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from factdrift.core.errors import InputError
 from factdrift.core.manifests import warnings
+from factdrift.evaluation.scores.cutoff import TABLE as CUTOFF
 from factdrift.pages import day, shown
 from factdrift.pages.report.blocks import Build
 from factdrift.pages.report.page import figure, write_page
@@ -85,6 +89,23 @@ def test_numbers_are_those_of_the_tables(page: Page, sample: Build) -> None:
     funnel = pd.read_parquet(sample.pair / "funnel.parquet")
     rules = funnel[funnel["stage"] == "rules"].groupby("reason")["triples"].sum()
     assert dict(page.tables["funnel-3"][1:]) == {rule: f"{number:,}" for rule, number in rules.items()}
+
+
+def test_dates_of_models_have_a_section(copy: Build) -> None:
+    row: dict[str, Any] = dict.fromkeys(CUTOFF.names)
+    row |= {"model": "m", "way": "likelihood", "reading": "plain", "subset": "all", "value": "all"}
+    row |= {"first_date": "2012-01-01", "last_date": "2024-12-31", "informative": 1300, "p": 0.001}
+    found = {"date": "2021-01-05", "low": "2020-12-28", "high": "2021-01-11", "tau": 7.0, "eps": 0.1}
+    rows = [{**row, "verdict": "date", **found}, {**row, "model": "n", "verdict": "none"}]
+    rows += [{**row, "model": "o", "verdict": verdict} for verdict in ("before", "after")]
+    path = copy.results / "cutoff.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, CUTOFF), path)
+    path.with_suffix(".svg").write_text("<?xml ?><svg></svg>")
+    write_page(copy, copy.results / "report.html", dates=path)
+    page = (copy.results / "report.html").read_text("utf-8")
+    section = page.partition('<section id="cutoff"')[2].partition("</section>")[0]
+    for text in ("2021-01-05", "no date can be told", "before 2012-01-01", "after 2024-12-31", "<svg"):
+        assert text in section
 
 
 def test_dates_of_the_time_line_are_all_counted(sample: Build) -> None:

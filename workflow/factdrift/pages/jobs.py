@@ -27,13 +27,15 @@ class Report(WithMemory, command="report", beside="manifest tables shown layout 
     pair: OfPair
     logs: Annotated[Place, "with benchmark files"] = Path("logs")
     stream: Annotated[Path | None, "of many dates, beside the page", Flag("PARQUET")] = None
+    cutoff: Annotated[Path | None, "dates of models, beside the page", Flag("PARQUET")] = None
     output: Annotated[Output, "beside the pair's folder", Flag("HTML")]
 
     def run(self) -> str:
         from factdrift.pages.report.blocks import Build
         from factdrift.pages.report.page import write_page
 
-        write_page(Build(self.pair.parent, self.pair, self.logs), self.output, self.memory_mb, self.stream)
+        build = Build(self.pair.parent, self.pair, self.logs)
+        write_page(build, self.output, self.memory_mb, self.stream, self.cutoff)
         return f"{self.output}: {self.output.stat().st_size / 1e6:,.1f} MB"
 
 

@@ -299,7 +299,7 @@ class Score(Job, command="tempripple score"):
     def run(self) -> str:
         from factdrift.core.owned import atomic_path
         from factdrift.tempripple.schemas import TR_FACTS, TR_ITEMS, read_rows
-        from factdrift.tempripple.score import as_markdown, read_predictions, report, within_cutoff
+        from factdrift.tempripple.score import Cutoff, as_markdown, read_predictions, report, within_cutoff
 
         answers = read_predictions(self.predictions, read_rows(self.items_, TR_ITEMS))
         facts = read_rows(self.facts, TR_FACTS) if self.facts else []
@@ -307,7 +307,8 @@ class Score(Job, command="tempripple score"):
         if self.cutoff is not None:
             if not facts:
                 raise InputError("--cutoff: needs the days on which facts began; give them with --facts")
-            answers, left_out = within_cutoff(answers, facts, {key[0]: self.cutoff for key in answers})
+            days = Cutoff(self.cutoff, self.cutoff)
+            answers, left_out = within_cutoff(answers, facts, {key[0]: days for key in answers})
             said = f"{sum(left_out.values()):,} answers are left out because of the cutoff {self.cutoff}\n\n"
         tables = report(answers, facts, self.seed, self.draws)
         if self.json:

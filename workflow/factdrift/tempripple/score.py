@@ -128,14 +128,24 @@ def grouped(
     return dict(sorted(found.items()))
 
 
-def within_cutoff(
-    answers: Answers, facts: Sequence[Row], cutoffs: Mapping[str, datetime.date]
-) -> tuple[Answers, dict[Key, int]]:
-    """The answers that count for a model whose training data end on `cutoffs[model]`, and how many do not.
+class Cutoff(NamedTuple):
+    """What began by the day `known` a model can know; what began after the day `unknown` it cannot.
 
-    An item of a new fact counts if the fact certainly began after that day, one of an old fact if it
-    certainly began by then; related items count as their fact does. A fact without a start began before any
-    day. `facts`: rows of TR_FACTS. Models without a cutoff keep all answers.
+    Both are the last day of its training data where that is given.
+    """
+
+    known: datetime.date
+    unknown: datetime.date
+
+
+def within_cutoff(
+    answers: Answers, facts: Sequence[Row], cutoffs: Mapping[str, Cutoff]
+) -> tuple[Answers, dict[Key, int]]:
+    """The answers that count for a model with the cutoff `cutoffs[model]`, and how many do not.
+
+    An item of a new fact counts if the fact certainly began after the day `unknown`, one of an old fact if it
+    certainly began by `known`; related items count as their fact does. A fact without a start began before
+    any day. `facts`: rows of TR_FACTS. Models without a cutoff keep all answers.
     """
     by_id = {fact["fact_id"]: fact for fact in facts}
     kept: dict[Key, list[Answer]] = {}
@@ -143,8 +153,7 @@ def within_cutoff(
     for key, group in answers.items():
         cutoff = cutoffs.get(key[0])
         if cutoff is not None:
-            day = (cutoff - datetime.date(1970, 1, 1)).days
-            counted = [answer for answer in group if _counts(by_id[answer.item["fact_id"]], day)]
+            counted = [answer for answer in group if _counts(by_id[answer.item["fact_id"]], cutoff)]
         else:
             counted = list(group)
         left_out[key] = len(group) - len(counted)
@@ -153,11 +162,12 @@ def within_cutoff(
     return kept, left_out
 
 
-def _counts(fact: Row, cutoff: int) -> bool:
-    """Whether a fact's start is on its side of the cutoff, in days since 1970-01-01 as the start is."""
+def _counts(fact: Row, cutoff: Cutoff) -> bool:
+    """Whether a fact's start, in days since 1970-01-01, is on its side of the cutoff."""
+    known, unknown = ((day - datetime.date(1970, 1, 1)).days for day in cutoff)
     if fact["role"] == "new":
-        return fact["start_lo"] is not None and fact["start_lo"] > cutoff
-    return fact["start_hi"] is None or fact["start_hi"] <= cutoff
+        return fact["start_lo"] is not None and fact["start_lo"] > unknown
+    return fact["start_hi"] is None or fact["start_hi"] <= known
 
 
 def report(answers: Answers, facts: Sequence[Row] = (), seed: int = 0, draws: int = 2000) -> dict[str, Any]:

@@ -18,10 +18,11 @@ from factdrift.core.tables import write_parquet
 from factdrift.evaluation.methods.record import UNEDITED
 from factdrift.evaluation.methods.skipped import Skipped
 from factdrift.evaluation.scores.conditions import condition_of
+from factdrift.evaluation.scores.cutoff import cutoffs_of
 from factdrift.evaluation.tables import ANSWERS
 from factdrift.models.names import check_same_weights
 from factdrift.tempripple.schemas import TASKS, TR_FACTS, TR_ITEMS, Row, read_rows
-from factdrift.tempripple.score import SELECTIONS, Key, grouped, report, within_cutoff
+from factdrift.tempripple.score import SELECTIONS, Cutoff, Key, grouped, report, within_cutoff
 
 if TYPE_CHECKING:
     from factdrift.evaluation.scores.jobs import AnswerScores
@@ -65,7 +66,9 @@ def write_scores(job: AnswerScores) -> int:
     The tests are those of `score.report`, by way of scoring. Items without an answer are left out and
     counted.
     """
-    cutoffs = job.last_days()
+    cutoffs = {model: Cutoff(day, day) for model, day in job.last_days().items()}
+    for path in job.dates:
+        cutoffs |= cutoffs_of(path)
     table = predictions(job.answers, job.described())
     write_parquet(table, job.out_predictions)
     asked, dated = read_rows(job.items_, TR_ITEMS), read_rows(job.facts, TR_FACTS)

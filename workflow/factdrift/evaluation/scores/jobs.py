@@ -170,6 +170,7 @@ class AnswerScores(Job, command="answer scores"):
     cutoffs: Annotated[
         str, f"model -> last day of its training data, 2021-01-04; {OR_FILE}", Flag("JSON")
     ] = "{}"
+    dates: Annotated[Paths, "of `answer dates`: cutoffs of the models that have a date", Flag("PARQUET")] = ()
     skipped: Annotated[str, f"[model, method, reason] of methods without a job; {OR_FILE}", Flag("JSON")] = (
         "[]"
     )

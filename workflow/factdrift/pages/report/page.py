@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import jinja2
 from markupsafe import Markup
 
@@ -18,13 +19,21 @@ from factdrift.pages.report import models, world
 from factdrift.pages.report.audit import audit
 from factdrift.pages.report.blocks import Build, Section
 from factdrift.pages.report.context import neighbours, popularity, run_times, templates
+from factdrift.pages.report.cutoff import cutoff
 from factdrift.pages.report.streams import streams
 
 
-def write_page(build: Build, output: Path, memory_mb: int = 2000, stream: Path | None = None) -> None:
+def write_page(
+    build: Build,
+    output: Path,
+    memory_mb: int = 2000,
+    stream: Path | None = None,
+    dates: Path | None = None,
+) -> None:
     """Writes the page about a build: HTML with its own styles, script and figures, which loads nothing.
 
-    `stream`: the table of a sequence of dates, if the page is to have a section about it.
+    `stream`: the table of a sequence of dates, and `dates` that of the dates of models, if the page is to
+    have a section about them.
 
     Raises InputError if the dataset of the pair has not been built.
     """
@@ -32,7 +41,8 @@ def write_page(build: Build, output: Path, memory_mb: int = 2000, stream: Path |
         if not (build.pair / name).is_file():
             raise InputError(f"{build.pair / name}: no such file; build it with `snakemake --cores all`")
     manifest, stats = (world.read_json(build, name) for name in ("manifest.json", "wikifactdiff.stats.json"))
-    sections = _sections(build, manifest, stats, memory_mb, stream)
+    with database(memory_mb) as db:
+        sections = _sections(build, db, (manifest, stats), stream, dates)
     text = render(
         "page.html",
         sections,
@@ -66,20 +76,24 @@ def render(template: str, sections: Sequence[Section], **values: Any) -> str:
 
 
 def _sections(
-    build: Build, manifest: dict[str, Any], stats: dict[str, Any], memory_mb: int, stream: Path | None
+    build: Build,
+    db: duckdb.DuckDBPyConnection,
+    counts: tuple[dict[str, Any], dict[str, Any]],
+    stream: Path | None,
+    dates: Path | None,
 ) -> list[Section]:
-    with database(memory_mb) as db:
-        found = [
-            world.updates(build, db),
-            world.scenarios(build, db, stats),
-            world.time_line(build, db, manifest["dates"]),
-            streams(build, db, stream),
-            world.funnel(build, db),
-            popularity(build, db),
-            neighbours(build, db),
-            templates(build, db),
-        ]
-    found += [
+    """The sections that there are; `counts`: the manifest and the statistics of the build."""
+    manifest, stats = counts
+    found = [
+        world.updates(build, db),
+        world.scenarios(build, db, stats),
+        world.time_line(build, db, manifest["dates"]),
+        streams(build, db, stream),
+        cutoff(build, db, dates),
+        world.funnel(build, db),
+        popularity(build, db),
+        neighbours(build, db),
+        templates(build, db),
         models.verbalizations(build),
         models.editing(build),
         models.klob(build),

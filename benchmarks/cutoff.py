@@ -1,0 +1,193 @@
+"""Simulated models: how often the interval covers the date, how far off it is, and whether one is told.
+
+    .venv/bin/python benchmarks/cutoff.py coverage --draws 1000 --seed 1 --keep coverage.jsonl
+    .venv/bin/python benchmarks/cutoff.py nothing --draws 1000 --seed 1 --keep nothing.jsonl
+    .venv/bin/python benchmarks/cutoff.py sizes --draws 100 --seed 1 --keep sizes.jsonl
+    .venv/bin/python benchmarks/cutoff.py table coverage.jsonl
+
+Answers are drawn from the model of the estimate with the tenures of the bundled chains; results are in
+docs/cutoff.md. `coverage`: T uniform over the stream, by tau and eps. `nothing`: eps 1, how often a date is
+told. `sizes`: errors by number of chains. A draw is added to the file as it is done, all cases in turns, and
+depends only on seed, case and its number: another call goes on where the file ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from factdrift.core.paths import CUTOFF_CHAINS
+from factdrift.evaluation.cutoff_jobs import SAMPLE_DATES
+from factdrift.evaluation.questions.cutoff import read_chains
+from factdrift.evaluation.scores.cutoff import span_of
+from factdrift.evaluation.scores.cutoff_fit import (
+    LEVEL,
+    Span,
+    among_holders,
+    chance_of_no_date,
+    draw_subjects,
+    estimate,
+)
+from factdrift.evaluation.scores.cutoff_model import Choices, Tenures, parts
+from factdrift.tempripple.metrics import wilson
+
+EPS, TAU = (0.0, 0.3, 0.6, 0.9), (30.0, 365.0)
+SIZES = (125, 250, 500, 1000)
+LAM = 0.3
+"""Share of the answers without time that follow the neutral preference, which is drawn evenly."""
+RESAMPLED, PERMUTED, STOP = 500, 1000, 10
+"""Draws of the bootstrap; permutations, and how many at least as large decide that no date is told."""
+SURE = 30.0
+"""Logarithm of the likelihood ratio above which a date is told without permutations: theirs are below 15."""
+
+
+class Case(NamedTuple):
+    """What is simulated; `chains`: drawn anew for each model, 0 for all."""
+
+    tau: float
+    eps: float
+    chains: int = 0
+
+
+CASES = {
+    "coverage": [Case(tau, eps) for tau, eps in product(TAU, EPS)],
+    "nothing": [Case(30.0, 1.0)],
+    "sizes": [Case(tau, eps, size) for size, tau, eps in product(SIZES, TAU, (0.0, 0.6))],
+}
+
+
+class Chains(NamedTuple):
+    """The bundled chains, and the subject of each."""
+
+    tenures: Tenures
+    cluster: Any
+
+    @classmethod
+    def bundled(cls) -> Chains:
+        rows = [row for row in read_chains(CUTOFF_CHAINS) if row["died"] is None]
+        tenures = Tenures.of([[parts(holder["tenures"]) for holder in row["holders"]] for row in rows])
+        places: dict[str, int] = {}
+        return cls(tenures, np.array([places.setdefault(row["subject"], len(places)) for row in rows]))
+
+    def some(self, size: int, rng: np.random.Generator) -> Chains:
+        chosen = np.sort(rng.choice(len(self.cluster), size, replace=False))
+        return Chains(self.tenures.only(chosen), self.cluster[chosen])
+
+
+def simulated(chains: Chains, date: float, case: Case, rng: np.random.Generator) -> Choices:
+    tenures, eps = chains.tenures, case.eps
+    known = tenures.chances(np.array([date]), np.array([case.tau]))[:, 0].astype(np.float64)
+    neutral = tenures.start + rng.integers(0, tenures.size)
+    otherwise = (1 - LAM) * tenures.even
+    otherwise[neutral] += LAM
+    reached = np.cumsum((1 - eps) * known + eps * otherwise)
+    before = np.concatenate([[0], reached])[tenures.start]
+    drawn = before + rng.random(len(tenures.size)) * (reached[tenures.start + tenures.size - 1] - before)
+    chosen = np.clip(np.searchsorted(reached, drawn), tenures.start, tenures.start + tenures.size - 1)
+    return Choices(tenures, chosen, neutral, chains.cluster)
+
+
+def one(chains: Chains, span: Span, case: Case, seed: Sequence[int]) -> dict[str, Any]:
+    """One model: its date, the estimate (ordinals), and whether a date is told."""
+    rng = np.random.default_rng(seed)
+    date = rng.uniform(span.first, span.last)
+    if case.chains:
+        chains = chains.some(case.chains, rng)
+    choices = simulated(chains, date, case, rng)
+    found: dict[str, Any] = {"date": date}
+    sure = False
+    if case.eps < 1:
+        fit = estimate(choices, span, draw_subjects(int(chains.cluster.max()) + 1, RESAMPLED, rng))
+        found |= {name: float(getattr(fit, name)) for name in ("low", "high", "tau", "eps", "lam", "gain")}
+        found["found"] = float(fit.date)
+        sure = fit.gain > SURE
+    if not sure:
+        p = chance_of_no_date(choices, span, among_holders(choices), rng, PERMUTED, STOP)
+    return {**found, "told": bool(sure or p <= LEVEL)}
+
+
+def simulate(what: str, draws: int, seed: int, keep: Path) -> None:
+    done = set()
+    if keep.exists():
+        done = {(row["seed"], row["place"], row["number"]) for row in read([keep])}
+    chains, span = Chains.bundled(), span_of(SAMPLE_DATES)
+    for number in range(draws):
+        for place, case in enumerate(CASES[what]):
+            if (seed, place, number) in done:
+                continue
+            row = one(chains, span, case, (seed, place, number))
+            own = {"what": what, "seed": seed, "place": place, "number": number}
+            with keep.open("a") as file:
+                file.write(json.dumps({**own, **row}) + "\n")
+
+
+def read(files: Sequence[Path]) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+def share(count: int, of: int) -> str:
+    if not of:
+        return "-"
+    found = wilson(count, of)
+    return f"{count / of:.1%} [{found.low:.1%}, {found.high:.1%}] of {of:,}"
+
+
+def table(files: Sequence[Path]) -> Iterator[str]:
+    """Lines: a row of a table for each case, and all of them together."""
+    groups: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
+    for row in read(files):
+        groups[row["what"], row["place"]].append(row)
+    yield "| chains | tau | eps | draws | covered | told | covered if told | median error | 90 % below |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    whole: list[dict[str, Any]] = []
+    for (what, place), rows in sorted(groups.items()):
+        case = CASES[what][place]
+        told = [row for row in rows if row["told"]]
+        head = f"| {case.chains or 'all'} | {case.tau:.0f} | {case.eps} | {len(rows):,} |"
+        if case.eps == 1:
+            yield f"{head} - | {len(told)} | - | - | - |"
+            continue
+        whole += rows
+        errors = [abs(row["found"] - row["date"]) for row in rows]
+        yield (
+            f"{head} {share(sum(map(covered, rows)), len(rows))} | {len(told):,} |"
+            f" {share(sum(map(covered, told)), len(told))} |"
+            f" {np.median(errors):.0f} | {np.quantile(errors, 0.9):.0f} |"
+        )
+    if whole:
+        yield ""
+        yield f"all cases: covered {share(sum(map(covered, whole)), len(whole))}"
+
+
+def covered(row: dict[str, Any]) -> bool:
+    """By days, as the interval is printed."""
+    return math.floor(row["low"]) <= math.floor(row["date"]) <= math.ceil(row["high"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=(*CASES, "table"))
+    parser.add_argument("files", type=Path, nargs="*", help="for `table`: what --keep has written")
+    parser.add_argument("--draws", type=int, default=100, help="of each case")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path("cutoff.jsonl"), help="a line a draw is added")
+    options = parser.parse_args()
+    if options.what == "table":
+        print("\n".join(table(options.files)))
+    else:
+        simulate(options.what, options.draws, options.seed, options.keep)
+        print("\n".join(table([options.keep])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,405 @@
+"""Chains as questions: who held a relation when, with the cloze tests that ask for the holder. No model.
+
+A chain is a subject and relation of a stream with two holders or more. Days are packed (YYYYMMDD).
+"""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factdrift.core.errors import InputError
+from factdrift.core.tables import database, sql, write_parquet
+from factdrift.evaluation.questions.successions import Succession, read_successions
+from factdrift.streams.changes import day_number
+from factdrift.streams.timelines import EVER, NEVER_ENDS, UNNAMED, Held
+from factdrift.tempripple.phrases import contains, normal
+from factdrift.wikidata.time import pack_date
+from factdrift.words.templates import BLANK
+
+HOLDER = pa.struct(
+    [
+        ("id", pa.string()),
+        ("label", pa.string()),
+        ("aliases", pa.list_(pa.string())),
+        (
+            "tenures",
+            pa.list_(
+                pa.struct([("first", pa.int64()), ("last", pa.int64()), ("share", pa.float64())]),
+            ),
+        ),
+    ]
+)
+
+CHAINS = pa.schema(
+    [
+        ("chain", pa.string()),
+        ("subject", pa.string()),
+        ("relation", pa.string()),
+        ("subject_label", pa.string()),
+        ("relation_label", pa.string()),
+        ("popularity", pa.float64()),
+        ("prompts", pa.list_(pa.string())),
+        ("holders", pa.list_(HOLDER)),
+        ("died", pa.int64()),
+    ]
+)
+"""One row a chain. `prompts` end before the holder's name. `tenures`: days on which a holder counts, with
+`share` 0.5 where two holders may have held; null where nothing limits them. A row with `died` asks for a date
+of death: its one holder is that date in words, without tenures."""
+
+ANSWERS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "way", "chain", "subject", "relation")),
+        *((name, pa.string()) for name in ("subject_label", "relation_label")),
+        ("popularity", pa.float64()),
+        ("died", pa.int64()),
+        ("holders", pa.list_(HOLDER)),
+        ("wordings", pa.list_(pa.list_(pa.float64()))),
+        ("scores", pa.list_(pa.float64())),
+        ("neutral", pa.list_(pa.float64())),
+        ("choice", pa.int32()),
+        ("calibrated", pa.int32()),
+        ("likely", pa.int32()),
+        ("reason", pa.string()),
+    ]
+)
+"""One row a chain. Of a likelihood: mean log-probability per token of each holder, by wording (`wordings`),
+over the wordings (`scores`), and after the prompts of other subjects (`neutral`). Places among `holders`:
+`choice`, `calibrated` (scores without the neutral ones), `likely` (by the neutral ones). `reason`: why there
+is none."""
+
+DATES = 4
+"""Dates of death to choose from, the true one among them."""
+
+REASONS = {
+    "not_items": "the values are no items",
+    "several": "two holders certainly held on the same days",
+    "one_holder": "fewer than two named holders held between the dates",
+    "same_name": "two holders share a name",
+    "in_prompt": "a holder is named in the prompt",
+    "no_label": "a holder has no label",
+    "known": "a succession is written down that the stream has, too",
+}
+"""Why a chain is left out."""
+
+DEATH = "P570"
+_MEMORY = 2000
+"""Megabytes."""
+
+
+class Tenure(NamedTuple):
+    """Days on which a holder counts; None where nothing limits them."""
+
+    first: int | None
+    last: int | None
+    share: float
+
+
+class Several(Exception):
+    """Two holders certainly held on more days than that of the change."""
+
+
+class Asked(NamedTuple):
+    """A chain of a stream: what is asked, and the values that held."""
+
+    chain: str
+    subject: str
+    relation: str
+    subject_label: str
+    relation_label: str
+    popularity: float | None
+    prompts: Sequence[str]
+    timeline: Sequence[Held]
+
+
+def tenures(timeline: Iterable[Held], first: int, last: int) -> dict[int, list[Tenure]]:
+    """The tenures of the values that certainly held on a day from `first` to `last`, in the order of time.
+
+    Days between two successive holders on which both may have held count half for each, days on which only
+    one of them may have, for that one. The first tenure has no beginning, the last one no end. Raises
+    Several.
+    """
+    spans = _spans([each for each in timeline if each.certain and not each.doubted])
+    spans = [span for span in spans if span.last >= day_number(first) and span.first <= day_number(last)]
+    parts: list[tuple[int, int | None, int | None, float]] = []
+    for place, span in enumerate(spans):
+        begin: int | None = span.first
+        if place == 0:
+            begin = None
+        elif spans[place - 1].last == span.first:
+            begin = span.first + 1
+        end: int | None = span.last
+        if place + 1 == len(spans):
+            end = None
+        elif spans[place + 1].first == span.last:
+            end = span.last - 1
+        if begin is None or end is None or begin <= end:
+            parts.append((span.value, begin, end, 1.0))
+    for before, after in pairwise(spans):
+        parts += _between(before, after)
+    parts.sort(key=lambda part: (-(10**9) if part[1] is None else part[1], part[3], part[0]))
+    found: dict[int, list[Tenure]] = defaultdict(list)
+    for value, begin, end, share in parts:
+        own = found[value]
+        meets = own and own[-1].share == share and own[-1].last is not None and begin is not None
+        if meets and own[-1].last == begin - 1:  # type: ignore[operator]
+            own[-1] = own[-1]._replace(last=end)
+        else:
+            own.append(Tenure(begin, end, share))
+    return {value: [_packed_tenure(each) for each in own] for value, own in found.items()}
+
+
+class _Span(NamedTuple):
+    """Ordinals of the days on which a value certainly held, and of the first and last possible one."""
+
+    first: int
+    last: int
+    value: int
+    earliest: int
+    latest: int
+
+
+def _spans(held: Sequence[Held]) -> list[_Span]:
+    """The spans of time of each value, by their first day; those of one value that meet are one."""
+    spans: list[_Span] = []
+    for each in sorted(held, key=lambda one: (one.certain or (0, 0), one.value)):
+        assert each.certain
+        earliest, latest = each.possible
+        own = _Span(
+            day_number(each.certain[0]),
+            day_number(each.certain[1]),
+            each.value,
+            EVER if earliest == EVER else day_number(earliest),
+            NEVER_ENDS if latest == NEVER_ENDS else day_number(latest),
+        )
+        same = next((one for one in reversed(spans) if one.value == own.value), None)
+        between = spans[spans.index(same) + 1 :] if same else []
+        if same and not between and own.first <= same.last + 1:
+            spans[-1] = same._replace(last=max(same.last, own.last), latest=max(same.latest, own.latest))
+        else:
+            spans.append(own)
+    for before, after in pairwise(spans):
+        # The day of the change may be one of both.
+        if after.first < before.last or after.last <= before.last:
+            raise Several
+    return spans
+
+
+def _between(before: _Span, after: _Span) -> list[tuple[int, int | None, int | None, float]]:
+    """The days from the last certain one of a holder to the first certain one of the next."""
+    if before.last == after.first:
+        return [(span.value, before.last, before.last, 0.5) for span in (before, after)]
+    first, last = before.last + 1, after.first - 1
+    until, since = min(last, before.latest), max(first, after.earliest)
+    parts: list[tuple[int, int | None, int | None, float]] = []
+    if before.value == after.value:
+        return [(before.value, first, until, 1.0)] if first <= until else []
+    if first <= min(until, since - 1):
+        parts.append((before.value, first, min(until, since - 1), 1.0))
+    if since <= until:
+        parts += [(span.value, since, until, 0.5) for span in (before, after)]
+    if max(since, until + 1) <= last:
+        parts.append((after.value, max(since, until + 1), last, 1.0))
+    return parts
+
+
+def _packed_tenure(each: Tenure) -> Tenure:
+    return Tenure(each.first and _packed(each.first), each.last and _packed(each.last), each.share)
+
+
+def _packed(ordinal: int) -> int:
+    return pack_date(datetime.date.fromordinal(ordinal))
+
+
+Names = Mapping[int, tuple[str | None, Sequence[str]]]
+"""Item -> its label and all other names of it in any snapshot."""
+
+
+def question(asked: Asked, names: Names, first: int, last: int) -> dict[str, Any] | str:
+    """The row of a chain, or the reason for which it is left out."""
+    if not asked.timeline:
+        return "not_items"
+    try:
+        found = tenures(asked.timeline, first, last)
+    except Several:
+        return "several"
+    found.pop(UNNAMED, None)
+    reason = "one_holder"
+    holders: list[dict[str, Any]] = []
+    for value, own in found.items():
+        label, aliases = names.get(value, (None, ()))
+        if label is None:
+            reason = "no_label"
+        elif any(contains(prompt, label) for prompt in asked.prompts):
+            reason = "in_prompt"
+        else:
+            periods = [each._asdict() for each in own]
+            holders.append({"id": f"Q{value}", "label": label, "aliases": aliases, "tenures": periods})
+    if len(holders) < 2:
+        return reason
+    called = [{normal(name) for name in (each["label"], *each["aliases"])} for each in holders]
+    if sum(map(len, called)) > len(set().union(*called)):
+        return "same_name"
+    return {**asked._asdict(), "holders": holders}
+
+
+class Tables(NamedTuple):
+    """What chains are made from."""
+
+    stream: Path
+    timelines: Sequence[Path]
+    entities: Sequence[Path]
+    """Of the dumps, the newest last."""
+    successions: Path | None
+
+
+def write_chains(tables: Tables, dates: Sequence[datetime.date], output: Path) -> tuple[int, Counter[str]]:
+    """Writes CHAINS by subject and relation, then those of written successions, dates of death last.
+
+    `dates`: of the dumps, ascending. Returns their number, and how many chains are left out for which reason.
+    """
+    first, last = pack_date(dates[0]), pack_date(dates[-1])
+    left_out: Counter[str] = Counter()
+    rows = []
+    with database(_MEMORY) as db:
+        db.execute(f"CREATE TEMP VIEW told AS SELECT * FROM read_parquet({sql(tables.stream)})")
+        db.execute(f"CREATE TEMP VIEW held AS SELECT * FROM read_parquet({sql(list(tables.timelines))})")
+        names = _names(db, tables.entities)
+        for asked in _asked(db):
+            row = question(asked, names, first, last)
+            if isinstance(row, str):
+                left_out[row] += 1
+            else:
+                rows.append(row)
+        known = {(row["subject_label"], row["relation"]) for row in rows}
+        for succession in read_successions(tables.successions, last) if tables.successions else ():
+            row = _written(succession, first, last)
+            if (succession.subject, succession.relation) in known:
+                left_out["known"] += 1
+            elif isinstance(row, str):
+                left_out[row] += 1
+            else:
+                rows.append(row)
+        rows += _deaths(db, first, last)
+    return write_parquet(pa.Table.from_pylist(rows, CHAINS), output), left_out
+
+
+def _written(succession: Succession, first: int, last: int) -> dict[str, Any] | str:
+    """The row of a succession, whose subject and holders have no ids."""
+    relation, label, subject, prompts, names, timeline = succession
+    asked = Asked(f"{subject}-{relation}", subject, relation, subject, label, None, prompts, timeline)
+    row = question(asked, {value: (name, ()) for value, name in names.items()}, first, last)
+    if not isinstance(row, str):
+        row["holders"] = [{**holder, "id": None} for holder in row["holders"]]
+    return row
+
+
+def _names(db: duckdb.DuckDBPyConnection, entities: Sequence[Path]) -> Names:
+    names: dict[int, tuple[str | None, list[str]]] = {}
+    for path in entities:
+        db.execute(
+            f"""SELECT id, label, coalesce(aliases, []) FROM read_parquet({sql(path)})
+            SEMI JOIN (SELECT DISTINCT value AS id FROM held) USING (id)"""
+        )
+        for item, label, aliases in db.fetchall():
+            before, known = names.get(item, (None, []))
+            called = label if label is not None else before
+            others = [*known, *([before] if before is not None else []), *aliases]
+            names[item] = called, list(dict.fromkeys(name for name in others if name != called))
+    return names
+
+
+def _asked(db: duckdb.DuckDBPyConnection) -> Iterable[Asked]:
+    """The chains of the stream but for dates of death, in the order of subject and relation."""
+    db.execute(
+        f"""WITH chains AS (
+            SELECT chain, max_by(subject, link) AS subject, max_by(relation, link) AS relation,
+                max_by(subject_popularity, link) AS popularity,
+                max_by(list_prepend(update_prompt, generalization_prompts), link) AS prompts
+            FROM told WHERE relation.id <> '{DEATH}' GROUP BY chain
+        ), timelines AS (
+            SELECT 'Q' || subject || '-P' || property AS chain, list({{
+                'value': coalesce(value, {UNNAMED}), 'first': certain_first, 'last': certain_last,
+                'possible_first': coalesce(possible_first, {EVER}),
+                'possible_last': coalesce(possible_last, {NEVER_ENDS}), 'doubted': doubted
+            }}) AS timeline FROM held GROUP BY ALL
+        )
+        SELECT chain, subject.id, relation.id, subject.label, relation.label, popularity, prompts, timeline
+        FROM chains LEFT JOIN timelines USING (chain)
+        ORDER BY substr(subject.id, 2)::BIGINT, substr(relation.id, 2)::BIGINT"""
+    )
+    for chain, subject, relation, subject_label, relation_label, popularity, prompts, rows in db.fetchall():
+        timeline = [
+            Held(
+                row["value"],
+                None if row["first"] is None else (row["first"], row["last"]),
+                (row["possible_first"], row["possible_last"]),
+                row["doubted"],
+            )
+            for row in rows or ()
+        ]
+        own = [before_blank(prompt) for prompt in prompts]
+        yield Asked(chain, subject, relation, subject_label, relation_label, popularity, own, timeline)
+
+
+def before_blank(prompt: str) -> str:
+    """A cloze test without its blank and the space before it."""
+    return prompt.removesuffix(BLANK).rstrip()
+
+
+def _deaths(db: duckdb.DuckDBPyConnection, first: int, last: int) -> list[dict[str, Any]]:
+    """A row for each date of death that is known to the day, and lies between the first and the last date."""
+    db.execute(
+        f"""SELECT chain, subject.id, subject.label, relation.label, subject_popularity,
+            list_prepend(update_prompt, generalization_prompts), o.raw, o.label, first_day
+        FROM (SELECT *, unnest(objects) AS o FROM told WHERE relation.id = '{DEATH}')
+        WHERE o.decision = 'new' AND first_day = last_day AND first_day BETWEEN {first} AND {last}
+        ORDER BY substr(subject.id, 2)::BIGINT"""
+    )
+    return [
+        {
+            **{"chain": chain, "subject": subject, "relation": DEATH, "subject_label": name},
+            **{"relation_label": relation, "popularity": popularity, "died": day},
+            "prompts": [before_blank(prompt) for prompt in prompts],
+            "holders": [{"id": raw, "label": words, "aliases": [], "tenures": []}],
+        }
+        for chain, subject, name, relation, popularity, prompts, raw, words, day in db.fetchall()
+    ]
+
+
+def read_chains(path: Path) -> list[dict[str, Any]]:
+    """Rows of CHAINS. Raises InputError if the table has other columns."""
+    table = pq.read_table(path)
+    if table.schema.names != CHAINS.names:
+        raise InputError(
+            f"{path}: its columns must be {', '.join(CHAINS.names)}; make it with `answer chains`"
+        )
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def with_dates(chains: Sequence[Mapping[str, Any]], seed: int) -> list[dict[str, Any]]:
+    """The chains; a row about a date of death has as holders its own date, then those of others."""
+    deaths = sorted({(row["died"], row["holders"][0]["label"]) for row in chains if row["died"] is not None})
+    found = []
+    for row in chains:
+        if row["died"] is not None:
+            own = row["holders"][0]
+            draw = random.Random(f"{seed}/{row['chain']}")
+            others = [label for _, label in deaths if label != own["label"]]
+            chosen = draw.sample(others, min(DATES - 1, len(others)))
+            dated = [{"id": None, "label": label, "aliases": [], "tenures": []} for label in chosen]
+            found.append({**row, "holders": [own, *dated]})
+        else:
+            found.append({**row})
+    return [row for row in found if len(row["holders"]) > 1]

@@ -1,0 +1,350 @@
+"""The table of dates: one row for each model, way, reading and subset of chains, from the answers.
+
+A reading is `plain` or `calibrated`, by which an answer is the holder of the greatest score, or of the
+greatest score above that after neutral prompts.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from factdrift.core.errors import InputError
+from factdrift.evaluation.scores.cutoff_fit import (
+    COVERED,
+    LEVEL,
+    Estimate,
+    Relabel,
+    Span,
+    among_chains,
+    among_holders,
+    chance_of_no_date,
+    draw_subjects,
+    estimate,
+)
+from factdrift.evaluation.scores.cutoff_model import Choices, Part, Tenures, parts
+from factdrift.streams.changes import day_number
+from factdrift.tempripple.score import Cutoff
+
+Row = dict[str, Any]
+
+TABLE = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "way", "reading", "subset", "value")),
+        *((name, pa.int32()) for name in ("chains", "informative")),
+        *((name, pa.string()) for name in ("verdict", "date", "low", "high")),
+        *((name, pa.float64()) for name in ("tau", "eps", "lam", "p")),
+        *((name, pa.string()) for name in ("latest", "first_date", "last_date")),
+        *((name, pa.float64()) for name in ("difference", "difference_low", "difference_high")),
+    ]
+)
+"""`subset`: `all`, `relation`, `popularity`, `wording` or `deaths`, with its `value`. `verdict`: `date`,
+`before` the first date or `after` the last one of the stream, or `none`. `low` and `high` are null where the
+interval reaches an end of the stream. `difference`: days from the date of all chains, by the same
+bootstrap."""
+
+QUARTERS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("model", "way", "reading", "period")),
+        ("changes", pa.int32()),
+        ("later", pa.int32()),
+        *((name, pa.float64()) for name in ("expected", "p")),
+        ("above", pa.bool_()),
+    ]
+)
+"""One row a quarter, or month, with changes: in how many of these the holder after is preferred, the share
+that is expected of no knowledge, p of more by a binomial test, and whether it is `above` after Holm's
+correction."""
+
+READINGS = {"plain": "choice", "calibrated": "calibrated"}
+LEAST = 50
+"""Informative chains of a subset below which it has no estimate."""
+MONTHLY = 30
+"""Changes of a month from which on months are tested instead of their quarter."""
+DRAWS, PERMUTATIONS = 2000, 1000
+DAY = datetime.timedelta(days=1)
+THIRDS = ("low", "middle", "high")
+
+
+class Method(NamedTuple):
+    """What an estimate takes besides the answers."""
+
+    span: Span
+    seed: int
+    draws: int = DRAWS
+    permutations: int = PERMUTATIONS
+
+
+def span_of(dates: Sequence[str]) -> Span:
+    """Of the first and the last date of a stream, such as 2021-01-04."""
+    first, last = (datetime.date.fromisoformat(day).toordinal() for day in (dates[0], dates[-1]))
+    return Span(first, last)
+
+
+def tables(answers: Sequence[Row], method: Method) -> tuple[list[Row], list[Row]]:
+    """Rows of TABLE and of QUARTERS of the answers of one model and way."""
+    found: list[Row] = []
+    periods: list[Row] = []
+    chains = [row for row in answers if row["died"] is None]
+    subjects = {name: place for place, name in enumerate(dict.fromkeys(row["subject"] for row in answers))}
+    weights = draw_subjects(len(subjects), method.draws, np.random.default_rng(method.seed))
+    for reading, name in READINGS.items():
+        told = [row for row in chains if row[name] is not None]
+        if told:
+            tested = list(quarters(told, reading))
+            rows = _estimates(told, len(chains), reading, subjects, weights, method)
+            latest = next((row["period"] for row in reversed(tested) if row["above"]), None)
+            rows[0]["latest"] = latest if rows[0]["verdict"] != "none" else None
+            head = {"model": told[0]["model"], "way": told[0]["way"], "reading": reading}
+            found += [{**head, **row} for row in rows]
+            periods += [{**head, **row} for row in tested]
+    deaths = [row for row in answers if row["died"] is not None and row["choice"] is not None]
+    if len(deaths) >= LEAST:
+        own = _deaths(deaths, subjects)
+        row, _ = _row(own, among_chains(own), weights, method)
+        head = {"model": deaths[0]["model"], "way": deaths[0]["way"], "reading": "plain"}
+        found.append({**head, "subset": "deaths", "value": "all", "chains": len(deaths), **row})
+    return found, periods
+
+
+def choices_of(rows: Sequence[Row], subjects: Mapping[str, int], name: str = "choice") -> Choices:
+    """The answers of a column as arrays."""
+    tenures = Tenures.of([[parts(holder["tenures"]) for holder in row["holders"]] for row in rows])
+    start = tenures.start
+    likely = np.array([-1 if row["likely"] is None else row["likely"] for row in rows])
+    return Choices(
+        tenures,
+        start + np.array([row[name] for row in rows]),
+        np.where(likely < 0, -1, start + likely),
+        np.array([subjects[row["subject"]] for row in rows]),
+    )
+
+
+def _deaths(rows: Sequence[Row], subjects: Mapping[str, int]) -> Choices:
+    """Whether the true date of death was chosen: known from that day on, before it by chance."""
+    chance = [1 / len(row["holders"]) for row in rows]
+    tenures = Tenures.of(
+        [
+            [
+                [Part(-np.inf, day_number(row["died"]), own), Part(day_number(row["died"]), np.inf, 1.0)],
+                [Part(-np.inf, day_number(row["died"]), 1 - own)],
+            ]
+            for row, own in zip(rows, chance, strict=True)
+        ],
+        [[own, 1 - own] for own in chance],
+    )
+    wrong = np.array([row["choice"] != 0 for row in rows])
+    cluster = np.array([subjects[row["subject"]] for row in rows])
+    return Choices(tenures, tenures.start + wrong, np.full(len(rows), -1), cluster)
+
+
+def _estimates(
+    rows: Sequence[Row],
+    asked: int,
+    reading: str,
+    subjects: Mapping[str, int],
+    weights: NDArray[np.float32],
+    method: Method,
+) -> list[Row]:
+    """The row of all chains, then, if a date can be told, those of subsets with enough of them.
+
+    Of the many subsets of a model without a date, some would have one by chance.
+    """
+    choices = choices_of(rows, subjects, READINGS[reading])
+    whole, told = _row(choices, among_holders(choices), weights, method)
+    found = [{"subset": "all", "value": "all", "chains": asked, **whole}]
+    if told is None:
+        return found
+    for subset, value, places in _subsets(rows):
+        part = choices.only(places)
+        found.append(
+            {"subset": subset, "value": value, "chains": len(places)}
+            | _compared(_row(part, among_holders(part), weights, method), told)
+        )
+    if reading == "plain":
+        for number in range(max(len(row["wordings"] or ()) for row in rows)):
+            # A row has the wordings in which all of its holders could be scored.
+            own = [row for row in rows if row["wordings"] and len(row["wordings"]) > number]
+            best = [{**row, "choice": int(np.argmax(row["wordings"][number])), "likely": None} for row in own]
+            if len(own) >= LEAST:
+                part = choices_of(best, subjects)
+                found.append(
+                    {"subset": "wording", "value": str(number + 1), "chains": len(own)}
+                    | _compared(_row(part, among_holders(part), weights, method), told)
+                )
+    return found
+
+
+def _subsets(rows: Sequence[Row]) -> Iterator[tuple[str, str, NDArray[np.int64]]]:
+    relations = np.array([row["relation"] for row in rows])
+    for relation in sorted(set(relations.tolist()), key=lambda name: (-(relations == name).sum(), name)):
+        places = np.flatnonzero(relations == relation)
+        if len(places) >= LEAST:
+            yield "relation", relation, places
+    rated = [place for place, row in enumerate(rows) if row["popularity"] is not None]
+    order = np.array(sorted(rated, key=lambda place: rows[place]["popularity"]), np.int64)
+    for name, part in zip(THIRDS, np.array_split(order, len(THIRDS)), strict=True):
+        places = np.sort(part)
+        if len(places) >= LEAST:
+            yield "popularity", name, places
+
+
+def _row(
+    choices: Choices, relabel: Relabel, weights: NDArray[np.float32], method: Method
+) -> tuple[Row, Estimate | None]:
+    """The columns of an estimate, from `informative` to `p`."""
+    span = method.span
+    rng = np.random.default_rng([method.seed, 1])
+    p = chance_of_no_date(choices, span, relabel, rng, method.permutations)
+    row: Row = {"informative": len(choices.chosen), "p": p}
+    row |= {"first_date": _iso(span.first), "last_date": _iso(span.last)}
+    if p > LEVEL:
+        return {**row, "verdict": "none"}, None
+    found = estimate(choices, span, weights)
+    return {**row, **_told(found, span)}, found
+
+
+def _told(found: Estimate, span: Span) -> Row:
+    """Verdict, date and interval."""
+    row: Row = {"tau": found.tau, "eps": found.eps, "lam": found.lam}
+    if found.date <= span.first or found.date >= span.last:
+        return {**row, "verdict": "before" if found.date <= span.first else "after"}
+    return {
+        **row,
+        "verdict": "date",
+        "date": _iso(found.date),
+        "low": None if found.low <= span.first else _iso(found.low),
+        "high": None if found.high >= span.last else _iso(math.ceil(found.high)),
+    }
+
+
+def _compared(own: tuple[Row, Estimate | None], whole: Estimate) -> Row:
+    row, found = own
+    if found is None or row["verdict"] != "date":
+        return row
+    low, high = np.nanpercentile(found.draws - whole.draws, COVERED)
+    return {
+        **row,
+        "difference": found.date - whole.date,
+        "difference_low": float(low),
+        "difference_high": float(high),
+    }
+
+
+def _iso(ordinal: float) -> str:
+    return datetime.date.fromordinal(int(ordinal)).isoformat()
+
+
+class Change(NamedTuple):
+    """One holder after another: the day, and the place of both in the chain."""
+
+    day: int
+    before: int
+    after: int
+
+
+def changes(row: Row) -> list[Change]:
+    """The changes of holder in a chain, each on the first day on which the later one may have held."""
+    begun = sorted(
+        (each["first"] or 0, place, each["last"])
+        for place, holder in enumerate(row["holders"])
+        for each in holder["tenures"]
+        if each["share"] == 1
+    )
+    return [
+        Change(later[0], earlier[1], later[1]) for earlier, later in pairwise(begun) if earlier[1] != later[1]
+    ]
+
+
+def quarters(rows: Sequence[Row], reading: str) -> Iterator[Row]:
+    """Rows of QUARTERS without the names of model, way and reading, in the order of time."""
+    seen: list[tuple[str, str, bool, bool]] = []
+    for row in rows:
+        if row["scores"] is None:
+            continue
+        score = np.array(row["scores"])
+        neutral = np.array(row["neutral"] if row["neutral"] is not None else np.zeros(len(score)))
+        for change in changes(row):
+            year, month = divmod(change.day // 100, 100)
+            quarter, exact = f"{year}-Q{(month + 2) // 3}", f"{year}-{month:02d}"
+            later = score[change.after] > score[change.before]
+            seen.append((quarter, exact, bool(later), bool(neutral[change.after] > neutral[change.before])))
+    months = [exact for _, exact, *_ in seen]
+    monthly = {quarter for quarter, exact, *_ in seen if months.count(exact) >= MONTHLY}
+    groups: dict[str, list[tuple[bool, bool]]] = {}
+    for quarter, exact, later, likely in sorted(seen, key=lambda each: each[1]):
+        groups.setdefault(exact if quarter in monthly else quarter, []).append((later, likely))
+    tested: list[Row] = []
+    for period, pairs in groups.items():
+        later = sum(own for own, _ in pairs)
+        expected, for_it, either = 0.5, later, len(pairs)
+        if reading == "calibrated":
+            # Only chains in which the neutral prompts prefer the other holder say something, as in McNemar's.
+            expected = sum(likely for _, likely in pairs) / len(pairs)
+            for_it = sum(own and not likely for own, likely in pairs)
+            either = sum(own != likely for own, likely in pairs)
+        p = binomtest(for_it, either, alternative="greater").pvalue if either else 1.0
+        tested.append(
+            {"period": period, "changes": len(pairs), "later": later, "expected": expected, "p": float(p)}
+        )
+    for row, above in zip(tested, holm([row["p"] for row in tested]), strict=True):
+        yield {**row, "above": above}
+
+
+def holm(values: Sequence[float], level: float = 0.05) -> list[bool]:
+    """Which hypotheses are refused at a family-wise level, by Holm's step-down procedure."""
+    refused = [False] * len(values)
+    for rank, place in enumerate(sorted(range(len(values)), key=lambda place: values[place])):
+        if values[place] > level / (len(values) - rank):
+            break
+        refused[place] = True
+    return refused
+
+
+def cutoffs_of(path: Path) -> dict[str, Cutoff]:
+    """Model -> between which days it is open what it knows, by the plain reading of a table of TABLE.
+
+    Models without a date have none. Raises InputError if the table has other columns.
+    """
+    table = pq.read_table(path)
+    if table.schema.names != TABLE.names:
+        raise InputError(f"{path}: its columns must be {', '.join(TABLE.names)}; make it with `answer dates`")
+    rows = [row for row in table.to_pylist() if row["subset"] == "all" and row["reading"] == "plain"]
+    return {row["model"]: found for row in rows if (found := cutoff_of(row))}
+
+
+def cutoff_of(row: Row) -> Cutoff | None:
+    """Of a row of TABLE about all chains; None where no date can be told.
+
+    A model cannot know what began after the later of the date's upper bound and the end of its latest
+    knowledge, and can know what began before the lower bound. Where the stream has no bound on a side, it
+    decides nothing there.
+    """
+    if row["verdict"] == "none":
+        return None
+    first, last = (datetime.date.fromisoformat(row[f"{end}_date"]) for end in ("first", "last"))
+    low = datetime.date.fromisoformat(row["low"]) if row["low"] else datetime.date.min + DAY
+    high = datetime.date.fromisoformat(row["high"]) if row["high"] else datetime.date.max
+    if row["verdict"] == "before":
+        high = first
+    elif row["verdict"] == "after":
+        low = last
+    latest = _end_of(row["latest"]) if row["latest"] else datetime.date.min
+    return Cutoff(low - DAY, max(high, latest))
+
+
+def _end_of(period: str) -> datetime.date:
+    """The last day of `2021-Q3` or `2021-08`."""
+    year, _, part = period.partition("-")
+    month = 3 * int(part[1:]) if part.startswith("Q") else int(part)
+    return datetime.date(int(year) + month // 12, month % 12 + 1, 1) - DAY
