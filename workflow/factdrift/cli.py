@@ -5,11 +5,13 @@ runs.
 """
 
 import argparse
+import difflib
 import importlib
 import os
+import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from factdrift.core import disk, memory
 from factdrift.core.errors import DAMAGED, DamagedDump, InputError
@@ -117,9 +119,27 @@ def overview() -> argparse.ArgumentParser:
     return top
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose message about an unknown command or verb suggests the most similar one."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = re.fullmatch(
+            r"argument (COMMAND|\[?VERB\]?): invalid choice: '(.*?)' \(choose from (.*)\)", message
+        )
+        if unknown is None:
+            super().error(message)
+        known = re.findall(r"[\w-]+", unknown[3])
+        similar = difflib.get_close_matches(unknown[2], known, 1)
+        hint = f"did you mean {similar[0]}?" if similar else f"there are {', '.join(known)}"
+        kind = unknown[1].strip("[]").lower()
+        self.exit(
+            2, f"{self.prog}: there is no {kind} {unknown[2]}; {hint} `{self.prog} --help` describes all\n"
+        )
+
+
 def _empty() -> tuple[argparse.ArgumentParser, Any]:
     """A parser, and its sub-parsers, to which commands are added."""
-    top = argparse.ArgumentParser(prog="factdrift", description=sys.modules["factdrift"].__doc__)
+    top = _Parser(prog="factdrift", description=sys.modules["factdrift"].__doc__)
     return top, top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
 
