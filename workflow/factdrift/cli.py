@@ -66,6 +66,7 @@ COMMANDS = {
     "release": ("publish.jobs", ""),
     "publish": ("publish.jobs", "finished files under short names; folders for other people"),
     "browse": ("pages.jobs", ""),
+    "why": ("pages.jobs", ""),
     "explorer": ("pages.jobs", ""),
     "unlock": ("runs.jobs", ""),
 }

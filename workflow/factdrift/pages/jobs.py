@@ -63,6 +63,39 @@ class Browse(WithMemory, command="browse"):
             serve(build, index, db, self.port, at_a_desk and not self.no_browser)
 
 
+class Why(WithMemory, command="why"):
+    """Why a subject and relation is an update, or none: both dumps, and what decided, in words.
+
+    Without a relation, one line for each of the subject's; without a subject, how the statements of the dumps
+    became the rows of wfd_repl.
+
+    For example: factdrift why Germany "head of government"
+    """
+
+    subject: Annotated[str | None, "id or name of an item", Flag("SUBJECT", by_place=True)] = None
+    relation: Annotated[str | None, "id or name of a relation", Flag("RELATION", by_place=True)] = None
+    pair: Annotated[
+        Path | None, "folder of the pair of dates; default: the newest", Flag("results/OLD_NEW")
+    ] = None
+
+    def run(self) -> str:
+        import shutil
+
+        from factdrift.core.tables import database
+        from factdrift.pages.browse.build import Build
+        from factdrift.pages.browse.index import index_of
+        from factdrift.pages.browse.search import open_index
+        from factdrift.pages.browse.why import Reasons, funnel
+
+        build = Build.of(self.pair or _newest())
+        with database(self.memory_mb) as db:
+            if self.subject is None:
+                return "\n".join(funnel(build, db))
+            index = open_index(index_of(build, None, self.memory_mb))
+            width = shutil.get_terminal_size((100, 24)).columns
+            return "\n".join(Reasons(build, index, db, width).lines(self.subject, self.relation))
+
+
 def _newest() -> Path:
     """The pair of the working directory's results whose dataset is newest."""
     found = list(Path("results").glob("*_*/wikifactdiff.parquet"))
