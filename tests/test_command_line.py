@@ -2,7 +2,8 @@
 
 import pytest
 
-from factdrift.cli import main
+import factdrift
+from factdrift.cli import COMMANDS, PEOPLE, job_of, main
 
 
 @pytest.mark.parametrize(
@@ -20,3 +21,29 @@ def test_an_unknown_word_is_answered_with_the_most_similar_one(
         main(words)
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
+
+
+def test_help_has_what_people_use_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert max(map(len, said.splitlines())) <= 68, "commands are not broken"
+    people, _, workflow = said.partition("Commands of the workflow")
+    assert "For example:" in people
+    for name in (each for each in COMMANDS if " " not in each):
+        assert f"\n  {name} " in said, name
+    for name in (each for names in PEOPLE.values() for each in names):
+        assert job_of(name)
+        assert f"  {name} " in people
+        assert f"\n  {name} " not in workflow
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"factdrift {factdrift.__version__}\n"

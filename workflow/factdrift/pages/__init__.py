@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from factdrift.core.paths import RESOURCES
-from factdrift.core.tables import rows_of
 from factdrift.wikidata.text import printable
 
 if TYPE_CHECKING:
@@ -58,6 +57,8 @@ def palette() -> str:
 
 def meanings() -> dict[str, str]:
     """Rule, filter or step -> what it means."""
+    from factdrift.core.tables import rows_of
+
     found: dict[str, str] = {}
     rules = RESOURCES / "rules.tsv"
     header = rules.read_text(encoding="utf-8").partition("\n")[0].split("\t")

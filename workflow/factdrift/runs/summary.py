@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import pyarrow.parquet as pq
 
 from factdrift.core.products import datasets
-from factdrift.core.progress import read_line
+from factdrift.core.progress import read_line, size_text
 from factdrift.core.screen import styled
 from factdrift.core.tables import database, sql
 from factdrift.wikidata.text import printable
@@ -106,7 +106,7 @@ def _contents(path: Path) -> str:
     if path.is_dir():
         return f"{sum(1 for each in path.rglob('*') if each.is_file()):,} files"
     size = path.stat().st_size
-    text = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
+    text = size_text(size)
     if path.suffix == ".parquet":
         return f"{pq.read_metadata(path).num_rows:,} rows, {text}"
     if path.suffix == ".json" and path.name == "manifest.json":

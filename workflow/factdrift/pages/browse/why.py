@@ -72,6 +72,15 @@ class Reasons:
         )
         raise InputError(f"{self._build.pair.name}: no {what} is called {text} in either dump; {said}")
 
+    def statements(self, subject: str, relation: str) -> list[Pair]:
+        """The statements of a subject and relation in both dumps, what changed first; none if there are none.
+
+        Raises InputError as `lines`.
+        """
+        number, wanted = self._number(subject, "subject"), -self._number(relation, "relation")
+        found = self._relations(self._tables.read([number])[number])
+        return next((each.pairs for each in found if each.number == wanted), [])
+
     def _relations(self, held: Subject) -> list[Relation]:
         names = self._index.names(ids_of(held) | units_of([*held.old, *held.new]))
         updates = self._index.updates_of([held.id]).get(held.id, {})
