@@ -102,7 +102,7 @@ def timeline(subject: str, relation: str, pair: str | PathLike[str] | None = Non
 
     `pair`: the folder of the pair of dates; by default the newest in results/. One row for each statement,
     what changed first. Columns: `value`, `id` (None for literals), `old` and `new` (whether that dump states
-    it), `start`, `end`, `point_in_time` (as text, from the newest dump that states it), `rank`, and `decided`,
+    it), `start`, `end`, `point_in_time` (text, from the newest dump that states it), `rank`, and `decided`,
     the filters and rules that decided.
 
     >>> found = timeline("Germany", "head of government")
