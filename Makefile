@@ -103,5 +103,7 @@ lock: .venv/setup.done
 		awk '/^[a-z]/ { gpu = /^(torch|triton|cuda-[a-z-]+|nvidia-[a-z0-9-]+)==/ } !gpu' envs/$$lock.txt \
 			> envs/$$lock.part && mv envs/$$lock.part envs/$$lock.txt; done
 
+# results/ may be a link to another disk, and has a page of the repository in it.
 clean:
-	rm -rf results logs .snakemake
+	[ ! -d results ] || find results/ -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
+	rm -rf logs .snakemake

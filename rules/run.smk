@@ -3,6 +3,7 @@
 Outputs: logs/progress.txt, a line a stage.
 """
 
+import atexit
 import json
 
 from factdrift.runs.quiet import quieten
@@ -18,9 +19,15 @@ TABLES = []
 
 
 def warn_of_sample():
-    """Says in every run which parts of the bundled sample end before a date that is rendered from it."""
-    from factdrift.snapshots.sample.account import first_end, read_parts, warning
+    """Says in every run which parts of the bundled sample end before a date that is rendered from it; refuses a
+    pair of dates between which the sample has nothing that changed."""
+    from factdrift.snapshots.sample.account import check_pair, first_end, read_parts, warning
 
+    if {dump_source(config, date) for date in (OLD, NEW)} == {"sample"}:
+        try:
+            check_pair(Path(resource("sample")), OLD, NEW)
+        except InputError as error:
+            raise WorkflowError(str(error)) from None
     dates = [date for date in dates_of(config) if dump_source(config, date) == "sample"]
     if dates and max(dates) > first_end(Path(resource("sample"))):
         parts = read_parts(Path(resource("sample")))
@@ -28,8 +35,38 @@ def warn_of_sample():
             print(f"factdrift: {text}", file=sys.stderr)
 
 
+def summarise(heading="Files written"):
+    """Prints what the run has made, or what is there if nothing was to be done, and what can be done next."""
+    from factdrift.runs.summary import summary
+
+    settings = workflow.config_settings
+    options = [word for path in settings.configfiles for word in ("--configfile", os.path.relpath(path))]
+    if settings.config:
+        options += ["--config", *(f"{key}={json.dumps(value)}" for key, value in settings.config.items())]
+    for line in summary(Path(PAIR), WRITTEN, TABLES, options, sys.stderr, heading):
+        print(line, file=sys.stderr)
+
+
+def summarise_idle():
+    """As `summarise`, about the targets that are up to date, once the line that says so is printed."""
+    found = [Path(str(file)) for file in workflow.dag.targetfiles]
+    WRITTEN.extend(path for path in found if path.exists())
+    atexit.register(summarise, "Files that are up to date")
+
+
+def targets():
+    """What can be asked for, by each name under which someone may look for it: rules without files, products."""
+    named = {
+        part: f"results/{name}"
+        for each in products()
+        for name in each.names
+        for part in (Path(name).stem, name, f"results/{name}")
+    }
+    return named | {rule.name: rule.name for rule in workflow.rules if not rule.output}
+
+
 if workflow.modifier.is_main_snakefile():
-    quieten(workflow.logger_manager.logger, workflow.output_settings)
+    quieten(workflow.logger_manager.logger, workflow.output_settings, targets, summarise_idle)
     if workflow.is_main_process:
         warn_of_sample()
 
@@ -60,16 +97,9 @@ onstart:
 
 
 onsuccess:
-    from factdrift.runs.summary import summary
-
     for run in RUN:
         run.end()
-    settings = workflow.config_settings
-    options = [word for path in settings.configfiles for word in ("--configfile", os.path.relpath(path))]
-    if settings.config:
-        options += ["--config", *(f"{key}={json.dumps(value)}" for key, value in settings.config.items())]
-    for line in summary(Path(PAIR), WRITTEN, TABLES, options, sys.stderr):
-        print(line, file=sys.stderr)
+    summarise()
 
 
 onerror:

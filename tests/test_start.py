@@ -20,4 +20,4 @@ def test_the_command_line_imports_nothing_that_takes_long():
 
 
 def test_the_list_of_commands_is_the_help_of_all_of_them():
-    assert overview().format_help() == parser().format_help()
+    assert overview().format_help() == parser().format_help() == parser("no command").format_help()

@@ -48,10 +48,10 @@ def test_what_passes(level: int, message: str | None, event: LogEvent | None, ex
         ({"printshellcmds": True}, False),
         ({"verbose": True}, False),
         ({"debug_dag": True}, False),
-        ({"quiet": {"progress"}}, False),
+        ({"quiet": {"progress"}}, True),
     ],
 )
-def test_who_asks_for_more_or_less_gets_it(settings: dict[str, object], expected: bool) -> None:
+def test_who_asks_for_more_gets_it(settings: dict[str, object], expected: bool) -> None:
     shown, kept = logging.StreamHandler(io.StringIO()), logging.StreamHandler(io.StringIO())
     shown.name, kept.name = "DefaultStreamHandler", "DefaultLogFileHandler"
     logger = logging.Logger("a run")
@@ -62,6 +62,29 @@ def test_who_asks_for_more_or_less_gets_it(settings: dict[str, object], expected
     )
     known.printshellcmds = known.debug_dag = False
     vars(known).update(settings)
-    quieten(logger, known)
+    quieten(logger, known, dict, lambda: None)
     assert bool(shown.filters) == expected
     assert not kept.filters
+
+
+def test_an_unknown_target_is_answered_with_the_most_similar_one() -> None:
+    named = {
+        "report": "results/report.html",
+        "klob": "klob",
+        "results/wfd_repl.parquet": "results/wfd_repl.parquet",
+    }
+    for asked, meant in (
+        ("reprot", "results/report.html"),
+        ("results/wfd_rpl.parquet", "results/wfd_repl.parquet"),
+    ):
+        text = f"MissingRuleException:\nNo rule to produce {asked} (if you use input functions ...)."
+        record = logging.LogRecord("snakemake", logging.ERROR, __file__, 1, text, (), None)
+        assert Quiet(lambda: named).filter(record)
+        assert f"No rule to produce {asked}: did you mean {meant}? (if" in record.msg
+
+
+def test_a_run_without_jobs_has_an_end_too() -> None:
+    called: list[str] = []
+    record = logging.LogRecord("snakemake", logging.INFO, __file__, 1, "Nothing to be done (...)", (), None)
+    assert Quiet(idle=lambda: called.append("end")).filter(record)
+    assert called == ["end"]

@@ -50,7 +50,7 @@ def test_a_stage_is_reported_when_it_begins_while_it_runs_and_when_it_ends(jobs)
     followed.look()
     assert followed.lines() == {
         "extract": "extract: 2 of 2 jobs; 100 MB, 2,000 entities; 5.0 MB/s, 100.0 entities/s; took 0:00:20",
-        "gather": "gather: 1 of 1 jobs; 70 rows, 0.5 MB; 35.0 rows/s, 0.2 MB/s; took 0:00:02",
+        "gather": "gather: 1 of 1 jobs; 70 rows, 0.5 MB; took 0:00:02",
     }
 
 
@@ -157,3 +157,11 @@ def test_a_terminal_has_a_line_that_changes(jobs, tmp_path, monkeypatch):
     wait_until(lambda: "0 of 3 jobs; extract" in screen.getvalue())
     follower.end()
     assert screen.getvalue().endswith("\r\x1b[2K")
+
+
+def test_nothing_is_said_of_amounts_that_are_none(jobs):
+    followed = Stages(jobs)
+    jobs[2].log.write_text("writing x/y.parquet: 1 parts, 0.0 MB; 1.0 parts/s, 0.0 MB/s\n")
+    ends(jobs[2], 2, time.time())
+    followed.look()
+    assert followed.lines()["gather"] == "gather: 1 of 1 jobs; 1 part; took 0:00:02"

@@ -5,12 +5,18 @@ runs.
 """
 
 import argparse
+import difflib
 import importlib
 import os
+import re
+import shutil
 import sys
+import textwrap
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import factdrift
 from factdrift.core import disk, memory
 from factdrift.core.errors import DAMAGED, DamagedDump, InputError
 from factdrift.core.jobs import JOBS, Job, add_job, record, summary
@@ -59,6 +65,7 @@ COMMANDS = {
         (f"answer {verb}" for verb in ("chains", "holders", "dates")), ("evaluation.cutoff_jobs", "")
     ),
     "cutoff": ("evaluation.cutoff_jobs", ""),
+    "compare": ("evaluation.tools.jobs", ""),
     "chat": ("chat.jobs", "ask a chat model; keep, export and import its answers"),
     "estimate": ("runs.jobs", ""),
     "audit": ("audit.jobs", ""),
@@ -68,6 +75,7 @@ COMMANDS = {
     "release": ("publish.jobs", ""),
     "publish": ("publish.jobs", "finished files under short names; folders for other people"),
     "browse": ("pages.jobs", ""),
+    "why": ("pages.jobs", ""),
     "explorer": ("pages.jobs", ""),
     "unlock": ("runs.jobs", ""),
 }
@@ -75,6 +83,26 @@ COMMANDS = {
 
 A verb that another module declares than those of its stage stands for itself.
 """
+
+PEOPLE = {
+    "Look at a build": ("show", "why", "browse", "audit", "diff-builds"),
+    "Make one": ("estimate", "recent", "refresh", "unlock"),
+    "Ask and edit language models": (
+        "ask",
+        "compare",
+        "edit try",
+        "edit tune",
+        "models describe",
+        "klob score",
+    ),
+}
+"""What people use, as `--help` lists it first; the other commands are those of the workflow."""
+
+EXAMPLES = """\
+  factdrift show --search Germany
+  factdrift why Germany "head of government"
+  factdrift estimate 92GB.gz 120GB.gz --cores 32
+  factdrift ask sample --benchmark updates --state rome"""
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "peft")
 """What `make models` adds to the environment."""
@@ -113,17 +141,70 @@ def parser(command: str = "") -> argparse.ArgumentParser:
 
 
 def overview() -> argparse.ArgumentParser:
-    """The parser of a command line without a command: it lists the commands, which have no flags in it."""
+    """The parser of a command line without a command: its help lists the commands, those for people first."""
     top, commands = _empty()
-    for name, (_, about) in COMMANDS.items():
+    for name in COMMANDS:
         if " " not in name:
-            commands.add_parser(name, help=about or summary(job_of(name)))
+            commands.add_parser(name, add_help=False)
     return top
+
+
+def _help() -> str:
+    width = min(shutil.get_terminal_size((80, 24)).columns, 80)
+
+    def listed(names: Iterable[str]) -> Iterator[str]:
+        for name in names:
+            about = COMMANDS.get(name, ("", ""))[1] or summary(job_of(name))
+            text = f"{name:15} {about}"
+            yield from textwrap.wrap(text, width, initial_indent="  ", subsequent_indent=" " * 18)
+
+    people = {name for names in PEOPLE.values() for name in names}
+    lines = ["usage: factdrift COMMAND ...", "", *textwrap.wrap(factdrift.__doc__ or "", width)]
+    for heading, names in PEOPLE.items():
+        lines += ["", f"{heading}:", *listed(names)]
+    lines += [
+        "",
+        "For example:",
+        EXAMPLES,
+        "",
+        "Commands of the workflow (a rule calls each; by hand rarely):",
+    ]
+    lines += listed(name for name in COMMANDS if " " not in name and name not in people)
+    lines += ["", "`factdrift COMMAND --help` describes one.", "`factdrift --version` says which this is."]
+    return "\n".join(lines) + "\n"
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose message about an unknown command or verb suggests the most similar one."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = re.fullmatch(
+            r"argument (COMMAND|\[?VERB\]?): invalid choice: '(.*?)' \(choose from (.*)\)", message
+        )
+        if unknown is None:
+            super().error(message)
+        known = re.findall(r"[\w-]+", unknown[3])
+        similar = difflib.get_close_matches(unknown[2], known, 1)
+        hint = f"did you mean {similar[0]}?" if similar else f"there are {', '.join(known)}"
+        kind = unknown[1].strip("[]").lower()
+        self.exit(
+            2, f"{self.prog}: there is no {kind} {unknown[2]}; {hint} `{self.prog} --help` describes all\n"
+        )
+
+
+class _Version(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(f"factdrift {factdrift.__version__}")
+        parser.exit()
 
 
 def _empty() -> tuple[argparse.ArgumentParser, Any]:
     """A parser, and its sub-parsers, to which commands are added."""
-    top = argparse.ArgumentParser(prog="factdrift", description=sys.modules["factdrift"].__doc__)
+    top = _Parser(prog="factdrift", description=factdrift.__doc__)
+    top.format_help = _help  # type: ignore[method-assign]
+    top.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     return top, top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
 
@@ -159,7 +240,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         memory.warn_of_limit()
         words = sys.argv[1:] if arguments is None else arguments
-        top = overview() if words[:1] in ([], ["-h"], ["--help"]) else parser(words[0])
+        top = overview() if words[:1] in ([], ["-h"], ["--help"], ["--version"]) else parser(words[0])
         options = top.parse_args(words)
         wait_asleep()
         if (result := record(options.job, options).run()) is not None:

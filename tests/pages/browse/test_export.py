@@ -52,7 +52,7 @@ def test_the_search_has_every_page(files: Path) -> None:
     text = (files / "search.js").read_text("utf-8")
     rows = json.loads(re.sub(r"^.*?names: (.*) \};\n$", r"\1", text, flags=re.DOTALL))
     pages = {path.stem for path in files.glob("*.html") if not re.search(r"-\d+$", path.stem)}
-    assert {row[0] for row in rows} == pages - {"index"}
+    assert {row[0] for row in rows} == pages - {"index", "names"}
     assert {0, 1} <= {row[2] for row in rows}
 
 
@@ -96,3 +96,12 @@ def test_hostile_labels_are_text(hostile: Synthetic, tmp_path: Path) -> None:
             assert "img" not in page.tags
             assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202a-\u202e]", text), path
     assert "<" not in (tmp_path / "x" / "search.js").read_text("utf-8")
+
+
+def test_without_a_script_the_search_leads_to_all_names(files: Path, made: Synthetic) -> None:
+    assert '<form class="search" role="search" action="names.html"' in (files / "index.html").read_text(
+        "utf-8"
+    )
+    addresses = {address for _, address in Links(files / "names.html").addresses}
+    subjects = {f"Q{number}.html" for number in made.subjects}
+    assert subjects | {f"P{number}.html" for number in made.relation} <= addresses

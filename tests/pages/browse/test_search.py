@@ -20,9 +20,10 @@ from factdrift.core.errors import InputError
 from factdrift.pages.browse import index as index_module
 from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.index import index_of
-from factdrift.pages.browse.search import Index, folded, open_index
+from factdrift.pages.browse.search import Index, open_index
 from factdrift.pages.browse.spelling import distance
 from factdrift.wikidata.ids import entity_id
+from factdrift.wikidata.text import folded
 
 
 @pytest.fixture(scope="module")

@@ -80,7 +80,9 @@ def test_the_statements_of_a_relation_alone(served: str, made: Synthetic) -> Non
 
 
 def test_what_is_not_there(served: str) -> None:
-    assert "has no label in these dumps" in get(served, "Q99999999", 404)
+    page = get(served, "Q99999999", 404)
+    assert "has no label in these dumps" in page
+    assert 'value=""' in page, "the search box does not have the sentence"
     for path in ("nope", "Q0", "Q1-P99999", "P2000000000000", "Q30/../../etc/passwd", "%2e%2e/x"):
         get(served, path, 404)
 

@@ -61,7 +61,7 @@ def test_partners_and_decisions() -> None:
     assert (first.value.text, first.rank, list(first.dates)) == (
         "Ann",
         "preferred",
-        [("from", "January 20, 2017")],
+        [("from", "2017-01-20")],
     )
     assert first.link == "https://www.wikidata.org/w/index.php?oldid=7#P6"
     decided = {each.name: each for pair in relation.pairs for each in pair.decisions}
@@ -153,23 +153,33 @@ def test_values(row: Row, text: str) -> None:
 
 
 def test_dates() -> None:
-    assert date_text(day("2017-01-20")) == "January 20, 2017"
+    """As in the datasets, however precise."""
+    assert date_text(day("2017-01-20")) == "2017-01-20"
+    assert date_text(day("2017-01-01") | {"precision": 10}) == "2017-01"
+    assert date_text(day("2017-01-20") | {"precision": 14}) == "2017-01-20"
     year = day("2017-01-01") | {"precision": 9}
     assert date_text(year) == "2017"
+    assert date_text(year | {"precision": 8}) == "2010s"
     assert date_text(year | {"year": 0}) == "0"
 
 
 def test_the_time_line_has_the_latest_fact_first() -> None:
-    old = [statement("a", 1, start=day("2011-01-01"), end=day("2012-01-01"))]
-    new = [statement("b", 2, start=day("2021-01-01"))]
-    found = one(old, new, [triple("a", None, "obsolete"), triple(None, "b", "new")])
-    line = time_line([found], "2023-01-01")
+    old = [statement("a", 1, start=day("2011-01-01"), end=day("2022-01-01"))]
+    new = [statement("b", 2, start=day("2022-01-01"))]
+    gone = [statement("c", 1, start=day("1785-01-01"), end=day("1790-01-01"))]
+    found = one([*old, *gone], new, [triple("a", None, "obsolete"), triple(None, "b", "new")])
+    assert time_line([found], "2021-01-01", "2023-01-01") is None  # nothing of it changed
+    found.update = {}
+    line = time_line([found], "2021-01-01", "2023-01-01")
     assert line is not None
-    bars, marks, (low, high) = line
+    bars, marks, (low, high), left_out = line
     assert [bar.value.text for bar in bars] == ["Bob", "Ann"]
     assert bars[0].end is None
     assert bars[1].end is not None
-    assert 0 <= bars[1].start < bars[1].end < bars[0].start < 100
-    assert (low, high) == (2011, 2023.5)
+    # What began before the axis is cut at its end; what ended before it is left out.
+    assert 0 == bars[1].start < bars[1].end <= bars[0].start < 100
+    assert (low, high, left_out) == (2011, 2023.5, 1)
     assert marks[0][1] in ("2011", "2012")
-    assert time_line([one([statement("a", 1)], [], [triple("a", None, "new")])], "2023-01-01") is None
+    undated = one([statement("a", 1)], [], [triple("a", None, "new")])
+    undated.update = {}
+    assert time_line([undated], "2021-01-01", "2023-01-01") is None

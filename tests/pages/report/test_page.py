@@ -88,7 +88,13 @@ def test_numbers_are_those_of_the_tables(page: Page, sample: Build) -> None:
     assert {row[0]: row[2:] for row in page.tables["scenarios-3"][1:]} == expected
     funnel = pd.read_parquet(sample.pair / "funnel.parquet")
     rules = funnel[funnel["stage"] == "rules"].groupby("reason")["triples"].sum()
-    assert dict(page.tables["funnel-3"][1:]) == {rule: f"{number:,}" for rule, number in rules.items()}
+    assert {row[0]: row[2] for row in page.tables["funnel-3"][1:]} == {
+        rule: f"{number:,}" for rule, number in rules.items()
+    }
+    assert all(row[1] for row in page.tables["funnel-3"][1:]), "each rule is explained"
+    assert "kept" not in [row[0] for row in page.tables["funnel-5"]]
+    text = (sample.results / "report.html").read_text("utf-8")
+    assert "wfd_repl keeps 502 of the 536 replacements: 34 of relations" in text
 
 
 def test_dates_of_models_have_a_section(copy: Build) -> None:
@@ -124,7 +130,11 @@ def test_dates_of_the_time_line_are_all_counted(sample: Build) -> None:
 def test_every_number_names_a_file_that_exists_and_its_command(page: Page, sample: Build) -> None:
     inside = {address[1:] for address in page.addresses if address.startswith("#")}
     assert inside <= page.names
-    files = [address for address in page.addresses if not address.startswith(("#", "data:"))]
+    files = [
+        address
+        for address in page.addresses
+        if not address.startswith(("#", "data:", "https://www.wikidata.org/wiki/Q"))
+    ]
     assert len(files) >= 6
     for file in files:
         assert (sample.results / file).exists(), file
@@ -140,7 +150,7 @@ def test_every_number_names_a_file_that_exists_and_its_command(page: Page, sampl
 def test_the_page_needs_nothing_else_and_is_the_same_each_time(sample: Build, tmp_path: Path) -> None:
     path = sample.results / "report.html"
     text = path.read_text("utf-8")
-    assert not re.findall(r"(?:src|href)=\"(?:https?:)?//|url\(|@import|<iframe|<object", text)
+    assert not re.findall(r"src=\"(?:https?:)?//|<link[^>]*https?:|url\(|@import|<iframe|<object", text)
     write_page(sample, tmp_path / "again.html")
     assert (tmp_path / "again.html").read_bytes() == path.read_bytes()
     assert path.stat().st_size < 1_000_000
@@ -173,8 +183,8 @@ def test_days_beyond_the_sample_are_told(copy: Build) -> None:
 
 MORE = {
     "edit_scores.parquet": "",
-    "edit/table6.csv": "model,kind,method,edits,failed,efficacy_d,efficacy_d_ci95\n"
-    "m,replace,rome,9,0,91.5,2\nm,,memit,0,0,,\n",
+    "edit/table6.csv": "model,kind,method,edits,failed,efficacy_d,efficacy_d_ci95,source\n"
+    'm,replace,rome,9,0,91.5,2,entry\nm,,memit,0,0,,,\nm,replace,ft,9,0,50,,"derived, not tuned: x"\n',
     "edit/table6.txt": "Table 6 <b>\n",
     "edit/bleedover.svg": '<?xml version="1.0"?>\n<svg><path d="M0 0"/></svg>',
     "locate_scores.parquet": "",
@@ -197,8 +207,9 @@ def test_what_was_built_besides_is_shown(copy: Build) -> None:
     write_page(copy, copy.results / "report.html")
     page = Page(copy.results / "report.html")
     assert {"editing", "klob", "tempripple", "verbalizations"} <= set(page.sections)
-    assert page.tables["editing-1"][1][:5] == ["m", "rome", "9", "0", "91.50"]
+    assert page.tables["editing-1"][1][:5] == ["m", "rome", "9", "0", "91.50 ± 2.00"]
     assert page.tables["editing-1"][2][4] == "–"
+    assert page.tables["editing-1"][3][:5] == ["m", "ft*", "9", "0", "50.00"]
     text = (copy.results / "report.html").read_text("utf-8")
     for said in ("Table 6 &lt;b&gt;", "<path d=", "KLoB-c, consistency", "Rank correlation", "cloze tests"):
         assert said in text
@@ -224,6 +235,8 @@ def test_without_a_dataset_the_command_is_named(tmp_path: Path) -> None:
         (98e9, "bytes", "98.0 GB"),
         (1.26, "seconds", "1.3 s"),
         (0.5, "share", "0.50"),
+        ((0.5, 0.25), "interval", "0.50 ± 0.25"),
+        ((0.5, None), "interval", "0.50"),
         ("a\nb", "text", "a b"),
     ],
 )

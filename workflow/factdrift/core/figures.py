@@ -1,4 +1,4 @@
-"""Figures in files, SVG or PNG, with the same bytes in each run."""
+"""Figures in files, SVG, PDF or PNG, with the same bytes in each run."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def save(figure: Any, *paths: Path) -> None:
 
     for path in paths:
         with atomic_path(path) as partial:
-            metadata = {"Date": None} if path.suffix == ".svg" else None
+            metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix)
             figure.savefig(partial, format=path.suffix[1:], dpi=150, metadata=metadata)
     pyplot.close(figure)

@@ -70,6 +70,16 @@ def figure(amount: float) -> str:
     return f"{amount:,.0f}" if amount >= 10 or amount == int(amount) else f"{amount:.1f}"
 
 
+def counted(amount: float, unit: str) -> str:
+    """An amount with its unit, whose plural ends in s: `1 part`, `2,460 MB`."""
+    return f"{figure(amount)} {unit.removesuffix('s') if amount == 1 else unit}"
+
+
+def size_text(size: float) -> str:
+    """Bytes as text: `1.2 MB`, `340.0 kB`."""
+    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
+
+
 def tracked(items: Iterable[T], what: str, total: float | None = None, unit: str = "rows") -> Iterator[T]:
     """Yields the items, and prints progress meanwhile and at the end."""
     progress = Progress(what, total, unit)

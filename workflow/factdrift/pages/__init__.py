@@ -6,6 +6,7 @@ import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factdrift.core.paths import RESOURCES
 from factdrift.wikidata.text import printable
 
 if TYPE_CHECKING:
@@ -52,3 +53,18 @@ def packaged(package: str, name: str) -> str:
 def palette() -> str:
     """The colours and fonts of all pages, light, dark and on paper, as CSS."""
     return Path(__file__).with_name("palette.css").read_text(encoding="utf-8")
+
+
+def meanings() -> dict[str, str]:
+    """Rule, filter or step -> what it means."""
+    from factdrift.core.tables import rows_of
+
+    found: dict[str, str] = {}
+    rules = RESOURCES / "rules.tsv"
+    header = rules.read_text(encoding="utf-8").partition("\n")[0].split("\t")
+    for _, fields in rows_of(rules, header):
+        row = dict(zip(header, fields, strict=True))
+        found.setdefault(f"rule {row['rule']}", row["meaning"])
+    for _, (kind, name, meaning) in rows_of(RESOURCES / "steps.tsv", ("kind", "name", "meaning")):
+        found[f"{kind} {name}"] = meaning
+    return found

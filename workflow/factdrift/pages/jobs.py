@@ -31,12 +31,13 @@ class Report(WithMemory, command="report", beside="manifest tables shown layout 
     output: Annotated[Output, "beside the pair's folder", Flag("HTML")]
 
     def run(self) -> str:
+        from factdrift.core.progress import size_text
         from factdrift.pages.report.blocks import Build
         from factdrift.pages.report.page import write_page
 
         build = Build(self.pair.parent, self.pair, self.logs)
         write_page(build, self.output, self.memory_mb, self.stream, self.cutoff)
-        return f"{self.output}: {self.output.stat().st_size / 1e6:,.1f} MB"
+        return f"{self.output}: {size_text(self.output.stat().st_size)}"
 
 
 class Browse(WithMemory, command="browse"):
@@ -54,26 +55,48 @@ class Browse(WithMemory, command="browse"):
 
     def run(self) -> None:
         from factdrift.core.tables import database
-        from factdrift.pages.browse.build import Build
+        from factdrift.pages.browse.build import Build, newest
         from factdrift.pages.browse.index import index_of
         from factdrift.pages.browse.server import serve
 
-        build = Build.of(self.pair or _newest())
+        build = Build.of(self.pair or newest())
         index = index_of(build, self.index, self.memory_mb)
         at_a_desk = sys.stdout.isatty() and "SSH_CONNECTION" not in os.environ
         with database(self.memory_mb, threads=os.cpu_count() or 1) as db:
             serve(build, index, db, self.port, at_a_desk and not self.no_browser)
 
 
-def _newest() -> Path:
-    """The pair of the working directory's results whose dataset is newest."""
-    found = list(Path("results").glob("*_*/wikifactdiff.parquet"))
-    if not found:
-        raise InputError(
-            "results/*_*/wikifactdiff.parquet: no such file; build it with `snakemake --cores all`, or name "
-            "a folder with --pair"
-        )
-    return max(found, key=lambda path: (path.stat().st_mtime_ns, path)).parent
+class Why(WithMemory, command="why"):
+    """Why a subject and relation is an update, or none: both dumps, and what decided, in words.
+
+    Without a relation, one line for each of the subject's; without a subject, how the statements of the dumps
+    became the rows of wfd_repl.
+
+    For example: factdrift why Germany "head of government"
+    """
+
+    subject: Annotated[str | None, "id or name of an item", Flag("SUBJECT", by_place=True)] = None
+    relation: Annotated[str | None, "id or name of a relation", Flag("RELATION", by_place=True)] = None
+    pair: Annotated[
+        Path | None, "folder of the pair of dates; default: the newest", Flag("results/OLD_NEW")
+    ] = None
+
+    def run(self) -> str:
+        import shutil
+
+        from factdrift.core.tables import database
+        from factdrift.pages.browse.build import Build, newest
+        from factdrift.pages.browse.index import index_of
+        from factdrift.pages.browse.search import open_index
+        from factdrift.pages.browse.why import Reasons, funnel
+
+        build = Build.of(self.pair or newest())
+        with database(self.memory_mb) as db:
+            if self.subject is None:
+                return "\n".join(funnel(build, db))
+            index = open_index(index_of(build, None, self.memory_mb))
+            width = shutil.get_terminal_size((100, 24)).columns
+            return "\n".join(Reasons(build, index, db, width).lines(self.subject, self.relation))
 
 
 class Explorer(WithMemory, command="explorer", beside="manifest tables snapshots scores layout"):

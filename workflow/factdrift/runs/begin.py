@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
+from factdrift.core.progress import counted, size_text
 from factdrift.core.settings import contact_of, dump_source, scope
 from factdrift.runs.costs import dump_bytes, read_quantities
 from factdrift.runs.estimate import SUFFIXES, Dump, Machine, check_disk, estimate, report
@@ -64,10 +65,7 @@ def begin(
     results = Path("results")
     number, freed = sweep(results)
     if number:
-        print(
-            f"Removed {number} unfinished files of killed runs, {freed / 1e6:,.1f} MB",
-            file=sys.stderr,
-        )
+        print(f"Removed {counted(number, 'unfinished files')}, {size_text(freed)}", file=sys.stderr)
     dumps = known_dumps(sources, config)
     if dumps and jobs:
         folder = (results if results.is_dir() else Path()).resolve()  # it may be a link to another disk

@@ -213,11 +213,9 @@ def check_disk(found: Estimate, machine: Machine, folder: str) -> None:
         )
 
 
-def table(
-    dumps: Sequence[Dump], cores: Sequence[int], scope: str, shards: int, buckets: int, blocks: int
-) -> str:
-    """Markdown tables of a whole build: one row per number of cores, and one row per command."""
-    found = [estimate(dumps, each, scope, shards, buckets, blocks) for each in cores]
+def table(dumps: Sequence[Dump], cores: Sequence[int], scope: str, parts: Parts) -> str:
+    """A Markdown table of a whole build: one row per number of cores."""
+    found = [estimate(dumps, each, scope, *parts) for each in cores]
     heads = [
         "| cores | CPU hours | time | memory of the jobs at once | disk beside the dumps |",
         "|--:|--:|--:|--:|--:|",
@@ -226,12 +224,16 @@ def table(
         cpu = sum(stage.cpu for stage in one.stages.values()) / 3600
         beside = _gb(one.disk - one.download)
         heads.append(f"| {number} | {cpu:,.1f} | {_clock(one.seconds)} | {_gb(one.at_once)} | {beside} |")
-    heads += [
-        "",
+    return "\n".join(heads)
+
+
+def command_table(dumps: Sequence[Dump], scope: str, parts: Parts) -> str:
+    """A Markdown table of a whole build: one row per command."""
+    heads = [
         "| command | jobs | CPU minutes | GB of memory, one job | GB of output |",
         "|---|--:|--:|--:|--:|",
     ]
-    for command, stage in found[0].stages.items():
+    for command, stage in estimate(dumps, 1, scope, *parts).stages.items():
         heads.append(
             f"| {command} | {stage.jobs} | {stage.cpu / 60:,.1f} | {stage.memory / 1e3:,.2f} "
             f"| {stage.output / 1e3:,.2f} |"

@@ -36,17 +36,21 @@ class Estimate(Job, command="estimate"):
     shards: int = 64
     buckets: int = 64
     blocks: Annotated[int, "of the nearest-facts search"] = 28
+    all: Annotated[bool, "also by command, and what each job asks a cluster for"] = False
 
     def run(self) -> str:
-        from factdrift.runs.estimate import Parts, table
+        from factdrift.runs.estimate import Parts, command_table, table
         from factdrift.runs.requests import request_table
 
         parts = Parts(self.shards, self.buckets, self.blocks)
         if min(*self.cores, *parts) < 1:
             raise InputError("--cores, --shards, --buckets and --blocks must be 1 or more")
         dumps = [_dump(text) for text in self.dumps]
+        found = table(dumps, self.cores, self.scope, parts)
+        if not self.all:
+            return f"{found}\n\nWith --all, by command, and what each job asks a cluster for."
         return (
-            f"{table(dumps, self.cores, self.scope, *parts)}\n\n"
+            f"{found}\n\n{command_table(dumps, self.scope, parts)}\n\n"
             "What each job asks a cluster for at its first attempt; every further one asks for twice as much:"
             f"\n\n{request_table(dumps, self.scope, parts)}"
         )

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from factdrift.core.disk import is_full
 from factdrift.core.owned import atomic_path
-from factdrift.core.progress import figure, read_line
+from factdrift.core.progress import counted, read_line
 from factdrift.core.screen import ERASE, is_terminal, styled
 from factdrift.wikidata.text import printable
 
@@ -78,11 +78,11 @@ class _Running:
         self.warnings = [line for line in lines if _WARNING.search(line)]
         said = {line.what: line for line in map(read_line, lines) if line}
         # Lines with a known total (what is read) count if there are any, else all (what is written).
-        counted = [line for line in said.values() if line.share is not None] or list(said.values())
+        shares = [line for line in said.values() if line.share is not None] or list(said.values())
         self.amounts = Counter()
-        for line in counted:
+        for line in shares:
             self.amounts.update(line.amounts)
-        self.share = sum(line.share or 0.0 for line in counted) / max(len(counted), 1)
+        self.share = sum(line.share or 0.0 for line in shares) / max(len(shares), 1)
 
 
 def _changed(path: Path) -> float:
@@ -91,6 +91,13 @@ def _changed(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
+
+
+LEAST = 0.05
+"""An amount that would be printed as 0.0 is left out."""
+
+BRIEF = 10.0
+"""Seconds from which on a stage's speed is printed."""
 
 
 class Stages:
@@ -149,9 +156,10 @@ def _line(rule: str, jobs: Sequence[_Running], begun: float) -> str:
     parts = [f"{len(ended):,} of {len(jobs):,} jobs"]
     if not whole:
         parts[0] += f", {sum(bool(job.begun) for job in jobs) - len(ended):,} at work ({share:.0%})"
-    if amounts:
-        parts.append(", ".join(f"{figure(amount)} {unit}" for unit, amount in amounts.items()))
-        parts.append(", ".join(f"{amount / seconds:,.1f} {unit}/s" for unit, amount in amounts.items()))
+    if told := {unit: amount for unit, amount in amounts.items() if amount >= LEAST}:
+        parts.append(", ".join(counted(amount, unit) for unit, amount in told.items()))
+    if told and seconds >= BRIEF:
+        parts.append(", ".join(f"{amount / seconds:,.1f} {unit}/s" for unit, amount in told.items()))
     if whole:
         parts.append(f"took {_clock(seconds)}")
     elif share:

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -11,7 +12,7 @@ from typing import Any, TextIO
 import pyarrow.parquet as pq
 
 from factdrift.core.products import datasets
-from factdrift.core.progress import read_line
+from factdrift.core.progress import read_line, size_text
 from factdrift.core.screen import styled
 from factdrift.core.tables import database, sql
 from factdrift.wikidata.text import printable
@@ -21,19 +22,27 @@ BAR = 28
 """Characters of the longest bar."""
 
 RELEASES = Path("results/releases")
+WIDTH = 60
+"""Columns that the narrowest usual terminal has."""
+
 LONGEST = 200
 """Characters of an example at most."""
 
 
 def summary(
-    pair: Path, written: Sequence[Path], reports: Sequence[Path], given: Sequence[str], stream: TextIO
+    pair: Path,
+    written: Sequence[Path],
+    reports: Sequence[Path],
+    given: Sequence[str],
+    stream: TextIO,
+    heading: str = "Files written",
 ) -> Iterator[str]:
     """Yields the lines that end a run.
 
     `pair`: the folder of the pair of dates. `written`: the results that the run wrote. `reports`: logs of the
     jobs that made tables of scores, printed without their lines of progress. `given`: the options that
     configured the run, which the commands for what comes next need, too. `stream`: where the lines go, which
-    decides on colours.
+    decides on colours. `heading`: what is said above the results.
     """
     dataset = pair / "wikifactdiff.parquet"
     if dataset.is_file() and any(path.name in datasets() for path in written):
@@ -46,13 +55,14 @@ def summary(
             yield from (printable(line) for line in lines if read_line(line) is None)
     if written:
         yield ""
-        yield styled("Files written", "bold", stream)
+        yield styled(heading, "bold", stream)
         for path in written:
             yield f"  {path!s:34} {_contents(path)}"
     yield ""
     yield styled("What to do next", "bold", stream)
     for command, what in _next(dataset, written, given):
-        yield f"  {styled(f'{command:52}', 'cyan', stream)} {what}"
+        yield f"  {what}"
+        yield f"    {styled(command, 'cyan', stream)}"
 
 
 def _updates(dataset: Path, pair: str, stream: TextIO) -> Iterator[str]:
@@ -77,7 +87,12 @@ def _updates(dataset: Path, pair: str, stream: TextIO) -> Iterator[str]:
         yield ""
         yield styled("For example", "bold", stream)
     for prompt, objects in examples:
-        yield f"  {printable(sentence(prompt, objects))[:LONGEST]}"
+        yield from textwrap.wrap(
+            printable(sentence(prompt, objects))[:LONGEST],
+            WIDTH,
+            initial_indent="  ",
+            subsequent_indent="    ",
+        )
 
 
 def sentence(prompt: str, objects: Sequence[dict[str, Any]]) -> str:
@@ -91,7 +106,7 @@ def _contents(path: Path) -> str:
     if path.is_dir():
         return f"{sum(1 for each in path.rglob('*') if each.is_file()):,} files"
     size = path.stat().st_size
-    text = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
+    text = size_text(size)
     if path.suffix == ".parquet":
         return f"{pq.read_metadata(path).num_rows:,} rows, {text}"
     if path.suffix == ".json" and path.name == "manifest.json":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Control characters (tab, line feed and escape among them), line and paragraph separators, and the marks
@@ -37,3 +38,11 @@ def sheet_cell(text: str) -> str:
     apostrophes stand before it, so that it can be taken away again; a plain number is left as it is.
     """
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def folded(text: str) -> str:
+    """A label without case and accents, as searches compare it."""
+    if text.isascii():
+        return text.casefold()
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(char for char in plain if not unicodedata.combining(char))

@@ -176,8 +176,8 @@ class Show(Job, command="show"):
         "default: results/wikifactdiff.parquet, else results/wfd_repl.parquet",
         Flag("FILE.parquet", by_place=True),
     ] = None
-    subject: Annotated[str | None, "print the updates of this item whole", Flag("Q30")] = None
-    relation: Annotated[str | None, "only this relation; NAME only in lists", Flag("P6|NAME")] = None
+    subject: Annotated[str | None, "print the updates of this item whole", Flag("Q30|NAME")] = None
+    relation: Annotated[str | None, "only this relation", Flag("P6|NAME")] = None
     search: Annotated[str | None, "list what has it in the name of subject or object", Flag("TEXT")] = None
     since: Annotated[datetime.date | None, "list what began, ended or was then", Flag("2022-01-01")] = None
     limit: Annotated[int | None, "updates to print at most (default: 20 in lists, else all)", Flag("N")] = (

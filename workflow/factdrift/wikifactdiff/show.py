@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
+
+import duckdb
 
 from factdrift.core.errors import InputError
 from factdrift.core.screen import styled
 from factdrift.core.tables import sql
 from factdrift.wikidata.links import is_made_up, page, revision_page
-from factdrift.wikidata.text import printable
+from factdrift.wikidata.text import folded, printable
 from factdrift.wikifactdiff.listing import opened
 
 Record = dict[str, Any]
@@ -22,13 +26,19 @@ _STYLES = {"new": "green", "obsolete": "red", "static": ""}
 def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -> list[Record]:
     """The subject's updates, those with the smallest relation number first.
 
-    Raises InputError if the file does not exist or is no dataset, or has no such subject or relation.
+    `subject`, `relation`: ids or names. Raises InputError if the file does not exist or is no dataset, or has
+    no such subject or relation, or several of this name.
     """
     with opened(dataset) as db:
+        subject = _named(db, dataset, "subject", subject)
         rows = f"FROM read_parquet({sql(dataset)}) WHERE subject.id = {sql(subject)}"
         known = [name for (name,) in db.sql(f"SELECT DISTINCT relation.id {rows} ORDER BY 1").fetchall()]
         if not known:
-            raise InputError(f"{dataset}: no update of {subject}; --subject takes an id such as Q30")
+            raise InputError(
+                f"{dataset}: no update of {subject}; `factdrift why {subject} RELATION` says why a "
+                "relation has none"
+            )
+        relation = relation and _named(db, dataset, "relation", relation, f"subject.id = {sql(subject)}")
         if relation is not None and relation not in known:
             raise InputError(f"{dataset}: no update of {subject} {relation}; there are {', '.join(known)}")
         chosen = "" if relation is None else f"AND relation.id = {sql(relation)}"
@@ -40,6 +50,33 @@ def find(dataset: Path, subject: str, relation: str | None, limit: int | None) -
             db.sql(f"SELECT * {rows} {chosen} ORDER BY {order} {shortened}").to_arrow_table().to_pylist()
         )
     return found
+
+
+def _named(db: duckdb.DuckDBPyConnection, dataset: Path, column: str, text: str, where: str = "true") -> str:
+    """The id of a subject or relation of the dataset that is given by id or name (case and accents aside).
+
+    Raises InputError with the most similar names if there is none, and with the ids if there are several.
+    """
+    if re.fullmatch("[QPqp][0-9]+", text):
+        return text.upper()
+    rows = db.sql(
+        f"""SELECT {column}.id, any_value({column}.label), max(subject_popularity)
+        FROM read_parquet({sql(dataset)}) WHERE {where} GROUP BY 1 ORDER BY 3 DESC, 1"""
+    ).fetchall()
+    same = [id for id, label, _ in rows if folded(label) == folded(text)]
+    if len(same) == 1:
+        return str(same[0])
+    if same:
+        raise InputError(f"{dataset}: {text} is the name of {', '.join(same)}; give the id of one")
+    labels = {folded(label): f"{label} ({id})" for id, label, _ in reversed(rows)}
+    similar = difflib.get_close_matches(folded(text), labels, 3)
+    similar += [name for name in labels if folded(text) in name and name not in similar][: 3 - len(similar)]
+    hint = (
+        f"did you mean {' or '.join(labels[name] for name in similar)}?"
+        if similar
+        else ("`factdrift show --search TEXT` lists updates by name")
+    )
+    raise InputError(f"{dataset}: no {column} of an update is called {text}; {hint}")
 
 
 def lines(records: list[Record], stream: TextIO) -> Iterator[str]:

@@ -291,3 +291,27 @@ class Taught(Job, command="answer taught"):
 
         facts = write_taught(self.facts, self.related, self.wikifactdiff, self.old, self.output)
         return f"{self.output}: {facts:,} facts"
+
+
+class Compare(Job, command="compare"):
+    """Compare methods on the same updates and questions: paired differences from the first one.
+
+    Prints one sentence a benchmark and a table; writes both, and a figure as SVG and PDF.
+
+    For example: factdrift compare rome memit ft
+    """
+
+    methods: Annotated[tuple[str, ...], "as in the configuration", Flag("[MODEL:]METHOD", by_place=True)]
+    scores: Annotated[Path, "of `edit scores`", Flag("PARQUET")] = Path("results/edit_scores.parquet")
+    answers: Annotated[
+        Paths, "of other benchmarks; default: results/OLD_NEW/evaluation/", Flag("PARQUET")
+    ] = ()
+    output: Annotated[Place, Flag("FOLDER")] = Path("results/compare")
+
+    def run(self) -> str:
+        from factdrift.evaluation.tools.compare import Rival, compare, lines, write
+
+        answers = self.answers or tuple(sorted(Path("results").glob("2*/evaluation/*/*/*/*.answers.parquet")))
+        found = compare([Rival.of(text) for text in self.methods], self.scores, answers)
+        written = write(found, self.output)
+        return "\n".join([*lines(found), "", *map(str, written)])

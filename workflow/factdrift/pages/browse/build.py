@@ -146,3 +146,14 @@ def rows(
         db.sql(f"SELECT {columns} FROM read_parquet({sql(files)}) WHERE {where}").to_arrow_table().to_pylist()
     )
     return found
+
+
+def newest() -> Path:
+    """The pair of the working directory's results whose dataset is newest; InputError if there is none."""
+    found = list(Path("results").glob("*_*/wikifactdiff.parquet"))
+    if not found:
+        raise InputError(
+            "results/*_*/wikifactdiff.parquet: no such file; build it with `snakemake --cores all`, or name "
+            "a folder with --pair"
+        )
+    return max(found, key=lambda path: (path.stat().st_mtime_ns, path)).parent

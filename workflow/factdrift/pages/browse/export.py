@@ -12,10 +12,10 @@ from factdrift.core.owned import new_folder
 from factdrift.core.progress import Progress
 from factdrift.pages.browse.build import Build
 from factdrift.pages.browse.pages import LISTED, Pages, script, style
-from factdrift.pages.browse.search import Index, folded
+from factdrift.pages.browse.search import Index
 from factdrift.pages.browse.subjects import Tables
 from factdrift.wikidata.ids import entity_id
-from factdrift.wikidata.text import printable
+from factdrift.wikidata.text import folded, printable
 
 MOST = 20_000
 """Updates of a build that is exported; a larger one is for the server."""
@@ -42,6 +42,9 @@ class FileLinks:
         if id not in self._ids:
             return None
         return f"{id}.html" if number == 1 else f"{id}-{number}.html"
+
+    def searched(self) -> str:
+        return "names.html"
 
     def relation(self, subject: str, relation: str) -> str | None:
         return None
@@ -86,6 +89,7 @@ def export(build: Build, index: Index, db: duckdb.DuckDBPyConnection, folder: Pa
                     for name, text in _numbered(pages, index, links, named[id], subject):
                         write(name, text)
                 progress.advance()
+        write(links.searched(), pages.names(named.values()))
         write("explorer.css", style())
         write("explorer.js", script())
         write("search.js", _search(named.values()))

@@ -2,14 +2,12 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from factdrift.core.paths import RESOURCES
-from factdrift.core.tables import rows_of
-from factdrift.pages import environment, packaged, palette
+from factdrift.pages import environment, meanings, packaged, palette
 from factdrift.pages.browse.build import rows
-from factdrift.pages.browse.search import Index
+from factdrift.pages.browse.search import CLASS, RELATION, SUBJECT, Index
 from factdrift.pages.browse.subjects import Row, Subject, Tables, ids_of
 from factdrift.pages.browse.view import on_axis, relations, time_line, units_of
 from factdrift.wikidata.ids import entity_id, property_id
@@ -22,6 +20,27 @@ ROWS = 150
 """Rows of statements that a subject's page has at once; relations beyond are loaded when they are opened."""
 
 
+KINDS = {RELATION: "relations", SUBJECT: "subjects", CLASS: "classes"}
+"""Kind of a name -> the heading above all names of it."""
+
+
+OPEN = 12
+"""Rows of a relation that are shown before the others are asked for; what changed comes first."""
+
+
+STAGES = (
+    ("preprocess_old", "Statements of the old dump, by filter", "filter"),
+    ("preprocess_new", "Statements of the new dump, by filter", "filter"),
+    ("difference", "Triples, by the dumps that have them", "difference"),
+    ("rules", "Triples, by the rule that decided", "rule"),
+    ("labels", "Triples, by label", "label"),
+    ("groups", "Triples, by what kept them out of the dataset", "step"),
+    ("scenarios", "Triples in the dataset, by scenario of their update", "scenario"),
+    ("wfd_repl", "Triples in the dataset, by whether wfd_repl has them", "selection"),
+)
+"""Stage of the funnel, heading, and the kind of its reasons in `resources/steps.tsv`."""
+
+
 class Links(Protocol):
     """Where pages are, relative to each other; all lie in one folder. A list has pages, numbered from 1."""
 
@@ -32,6 +51,9 @@ class Links(Protocol):
 
     def entity(self, id: str, number: int = 1, scenario: str = "") -> str | None:
         """The page of an entity; None if there is none."""
+
+    def searched(self) -> str:
+        """The page that the search form leads to where no script answers."""
 
     def relation(self, subject: str, relation: str) -> str | None:
         """The statements of a subject and relation alone; None if no page has them."""
@@ -56,6 +78,8 @@ class Pages:
             "meanings": meanings(),
             "warnings": _warnings(self.manifest),
             "rows_at_once": most_rows,
+            "rows_open": OPEN,
+            "stages": STAGES,
         }
         self._templates = made
         self._sentences = self._grouped("templates.parquet", "property, template, source", "property", "rank")
@@ -121,7 +145,7 @@ class Pages:
             names |= index.names(ids_of(subject) | units_of([*subject.old, *subject.new, *_facts(subject)]))
             updates = index.updates_of([row["id"]]).get(row["id"], {})
             found = relations(subject, names, updates, self.tables.untouched)
-            line = time_line(found, self.build.new)
+            line = time_line(found, self.build.old, self.build.new)
         below, above = index.subclasses(row["id"]), index.superclasses(row["id"])
         names |= index.names([*classes, *below, *above])
         listed = self._listed(index, scenario, number, of=row["id"])
@@ -149,9 +173,16 @@ class Pages:
         template = "statements_part.html" if part else "statements.html"
         return self._render(template, relation=one, row=names.get(subject.id), names=names)
 
+    def names(self, rows: Iterable[Row]) -> str:
+        """All names that have a page, by kind and alphabet: the search of pages in files without a script."""
+        groups: dict[str, list[Row]] = {"relations": [], "subjects": [], "classes": []}
+        for row in sorted(rows, key=lambda row: (row["label"].casefold(), row["id"])):
+            groups[KINDS[row["kind"]]].append(row)
+        return self._render("names.html", groups=groups)
+
     def nothing(self, text: str, heading: str = "Not found") -> str:
         """A page that says what was not found, or why nothing is shown."""
-        return self._render("nothing.html", text=text, heading=heading)
+        return self._render("nothing.html", said=text, heading=heading)
 
 
 def _facts(subject: Subject) -> list[Row]:
@@ -168,19 +199,6 @@ def _warnings(manifest: Mapping[str, Any]) -> list[str]:
         "Wikidata: its revisions cannot be looked up, and items from Q900000000 on have ids made up by the "
         "project."
     ]
-
-
-def meanings() -> dict[str, str]:
-    """Rule, filter or step -> what it means."""
-    found: dict[str, str] = {}
-    rules = RESOURCES / "rules.tsv"
-    header = rules.read_text(encoding="utf-8").partition("\n")[0].split("\t")
-    for _, fields in rows_of(rules, header):
-        row = dict(zip(header, fields, strict=True))
-        found.setdefault(f"rule {row['rule']}", row["meaning"])
-    for _, (kind, name, meaning) in rows_of(RESOURCES / "steps.tsv", ("kind", "name", "meaning")):
-        found[f"{kind} {name}"] = meaning
-    return found
 
 
 def style() -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from factdrift.core.errors import InputError
 from factdrift.pages.browse.spelling import nearest
+from factdrift.wikidata.text import folded
 
 RELATION, CLASS, SUBJECT = range(3)
 """Kinds of names, in the order of their numbers."""
@@ -22,14 +23,6 @@ EXACT = 10
 """Names that are exactly what was typed, at most."""
 
 Row = dict[str, Any]
-
-
-def folded(text: str) -> str:
-    """A label without case and accents, as the search compares it."""
-    if text.isascii():
-        return text.casefold()
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(char for char in plain if not unicodedata.combining(char))
 
 
 def spellings(label: str, aliases: str | None) -> list[str]:

@@ -80,6 +80,9 @@ class ServerLinks:
     def entity(self, id: str, number: int = 1, scenario: str = "") -> str | None:
         return f"{id}{_query(number, scenario)}"
 
+    def searched(self) -> str:
+        return "search"
+
     def relation(self, subject: str, relation: str) -> str | None:
         return f"{subject}-{relation}"
 

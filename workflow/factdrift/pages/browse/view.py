@@ -16,11 +16,18 @@ from factdrift.words.literals import shown
 Names = Mapping[int, Row]
 """Id (properties negative) -> its row in the index."""
 
-BARS = 40
+BARS = 12
 """Rows of a time line."""
+
+BEFORE = 5.0
+"""The time line begins this many times the time between the dumps before the old one; facts that began
+earlier are cut there."""
 
 _ORDER = {"obsolete": 0, "new": 1, "static": 2, "unknown": 3, "ignore": 4}
 """The order of a relation's rows by their label; what a filter dropped comes last."""
+
+YEAR = 9
+"""The precision of a date that names a year; one more is a month, two more a day."""
 
 _DATES = {"start": 580, "end": 582, "pit": 585}
 """The qualifiers that are shown as dates."""
@@ -246,7 +253,11 @@ def _dates(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def date_text(time: Row) -> str:
-    """A date in words; its year where no calendar has it."""
+    """A date as precise as it is known, as in datasets: 2021-12-08, 2021-12 or 2021; in words where it names
+    more than a year, or lies before the year 0."""
+    if time["year"] > 0 and time["precision"] >= YEAR:
+        parts = [f"{time['year']:04}", f"{time['month']:02}", f"{time['day']:02}"]
+        return "-".join(parts[: min(time["precision"] - YEAR, 2) + 1])
     return written_date(Time(**time)) or str(time["year"])
 
 
@@ -329,38 +340,40 @@ def _year(packed: int) -> float:
 
 
 def time_line(
-    found: Sequence[Relation], new: str
-) -> tuple[list[Bar], list[tuple[float, str]], tuple[float, float]] | None:
-    """Bars, marks of the axis and its ends in years, over relations that rules decided; None without dates.
+    found: Sequence[Relation], old: str, new: str
+) -> tuple[list[Bar], list[tuple[float, str]], tuple[float, float], int] | None:
+    """Bars, marks of the axis, its ends in years, and how many facts it leaves out, over relations with an
+    update; None without dates.
 
-    `new`: the date of the new dump, where the axis ends unless a fact lies later.
+    `old`, `new`: the dates of the dumps. The axis ends at the new one, unless a fact lies later.
     """
+    before, today = (_year(int(date.replace("-", ""))) for date in (old, new))
+    low = math.floor(before - BEFORE * (today - before))
     dated = [
-        (each.name, pair)
+        (each.name, pair, (_year(pair.span[0]), _year(pair.span[1]) if pair.span[1] else None))
         for each in found
-        if each.update is not None or each.open
+        if each.update is not None
         for pair in sorted(each.pairs, key=lambda pair: pair.span or (0, 0), reverse=True)
         if pair.span
-    ][:BARS]
-    if not dated:
-        return None
-    today = _year(int(new.replace("-", "")))
-    spans = [
-        (_year(pair.span[0]), _year(pair.span[1]) if pair.span[1] else None) for _, pair in dated if pair.span
     ]
-    low = math.floor(min(start for start, _ in spans))
+    inside = [each for each in dated if each[2][1] is None or each[2][1] >= low][:BARS]
+    if not inside:
+        return None
+    spans = [span for *_, span in inside]
     high = max(today, *(max(start, end or start) for start, end in spans)) + 0.5
 
     def place(year: float) -> float:
-        return round(100 * (year - low) / (high - low), 3)
+        return round(100 * (max(year, low) - low) / (high - low), 3)
 
     bars = []
-    for (name, pair), (start, end) in zip(dated, spans, strict=True):
-        held = pair.new or pair.old
-        assert held is not None
+    for name, pair, (start, end) in inside:
+        stated = pair.new or pair.old
+        assert stated is not None
         # Where a fact has no end, it holds until the dump in which it was last stated.
         bars.append(
-            Bar(name, held.value, pair.tone, place(start), None if end is None else place(end), held.dates)
+            Bar(
+                name, stated.value, pair.tone, place(start), None if end is None else place(end), stated.dates
+            )
         )
     step = next(
         step
@@ -369,7 +382,7 @@ def time_line(
     )
     first = math.ceil(low / step) * step
     marks = [(place(year), str(year)) for year in range(first, math.floor(high) + 1, step)]
-    return bars, marks, (low, high)
+    return bars, marks, (low, high), len(dated) - len(inside)
 
 
 def on_axis(axis: tuple[float, float], date: str) -> float:

@@ -28,7 +28,8 @@ class Source:
 class Table:
     """A table that can be sorted, and filtered where it is long.
 
-    `columns`: heading -> kind of the cells: `text`, `number`, `share`, `bytes` or `seconds`.
+    `columns`: heading -> kind of the cells: `text`, `number`, `share`, `bytes`, `seconds`, or `interval` (a
+    mean and half of its interval). `folded`: shown once it is asked for.
     """
 
     title: str
@@ -36,6 +37,7 @@ class Table:
     rows: Sequence[Sequence[Any]]
     source: Source
     note: str = ""
+    folded: bool = False
     kind: str = field(default="table", init=False)
 
 
@@ -59,8 +61,7 @@ class Columns:
     """Amounts as vertical columns over an axis: what is above the line, and below it if anything is.
 
     `ticks`: position (0 to the number of columns) and text of the marks of the axis. `names`: what the
-    amounts above and below are. `one_scale`: both sides have the same; else each fills its own part.
-    `tones`: the colours above and below, as in `Bars`.
+    amounts above and below are, which have one scale. `tones`: the colours above and below, as in `Bars`.
     """
 
     title: str
@@ -72,7 +73,6 @@ class Columns:
     axis: str
     source: Source
     note: str = ""
-    one_scale: bool = True
     tones: tuple[str, str] = ("new", "obsolete")
     kind: str = field(default="columns", init=False)
 
@@ -87,7 +87,7 @@ class Columns:
         above, below = self.largest
         if not below:
             return HEIGHT, 0
-        share = above / (above + below) if self.one_scale else 0.6
+        share = above / (above + below)
         return HEIGHT * share, HEIGHT * (1 - share)
 
 
@@ -138,11 +138,20 @@ class Section:
 
 
 def table(
-    title: str, columns: Mapping[str, str], frame: pd.DataFrame, source: Source, note: str = ""
+    title: str,
+    columns: Mapping[str, str],
+    frame: pd.DataFrame,
+    source: Source,
+    note: str = "",
+    folded: bool = False,
 ) -> Table:
     """A table of a frame, whose columns get the given headings and kinds in their order."""
-    rows = [[None if pd.isna(cell) else cell for cell in row] for row in frame.itertuples(index=False)]
-    return Table(title, columns, rows, source, note)
+    rows = [[_cell(cell) for cell in row] for row in frame.itertuples(index=False)]
+    return Table(title, columns, rows, source, note, folded)
+
+
+def _cell(value: Any) -> Any:
+    return None if not isinstance(value, tuple) and pd.isna(value) else value
 
 
 @dataclass(frozen=True)

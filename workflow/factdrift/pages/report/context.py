@@ -16,31 +16,23 @@ BINS = 24
 
 
 def _distribution(
-    title: str, values: dict[str, np.ndarray], axis: str, source: Source, note: str = ""
+    title: str,
+    values: np.ndarray,
+    name: str,
+    axis: str,
+    source: Source,
+    ends: tuple[float, float] | None = None,
 ) -> Columns:
-    """Columns of equal width over one or two samples of numbers; the second is below the line."""
-    whole = np.concatenate(list(values.values()))
-    low, high = float(np.floor(whole.min() * 10) / 10), float(np.ceil(whole.max() * 10) / 10)
+    """Columns of equal width over a sample of numbers; `ends` of the axis, else those of the sample."""
+    low, high = ends or (float(values.min()), float(values.max()))
+    low, high = np.floor(low * 10) / 10, np.ceil(high * 10) / 10
     edges = np.linspace(low, max(high, low + 0.1), BINS + 1)
-    counts = [np.histogram(sample, edges)[0].tolist() for sample in values.values()]
     ticks = [
         (place, f"{edges[place]:.2f}".rstrip("0").rstrip(".")) for place in range(0, BINS + 1, BINS // 4)
     ]
     labels = [f"{start:.3g} to {end:.3g}" for start, end in itertools.pairwise(edges)]
-    below = counts[1] if len(counts) > 1 else []
-    return Columns(
-        title,
-        labels,
-        counts[0],
-        below,
-        ticks,
-        list(values),
-        axis,
-        source,
-        note,
-        one_scale=False,
-        tones=("plain", "static"),
-    )
+    counts = np.histogram(values, edges)[0].tolist()
+    return Columns(title, labels, counts, [], ticks, [name], axis, source, "", ("plain", "static"))
 
 
 def popularity(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
@@ -61,7 +53,7 @@ def popularity(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
         "the build has no page views.",
         [
             *(
-                [_distribution("Subjects by popularity", {"subjects": values}, "popularity", source)]
+                [_distribution("Subjects by popularity", values, "subjects", "popularity", source)]
                 * bool(len(values))
             ),
             table(
@@ -98,12 +90,16 @@ def neighbours(build: Build, db: duckdb.DuckDBPyConnection) -> Section | None:
         "An edit must not change the facts of other subjects. Each update has the nearest of them, by the "
         "cosine of TF-IDF vectors, and random ones.",
         [
-            _distribution(
-                "Facts by similarity of their subject to the updated one",
-                samples,
-                "cosine similarity",
-                source,
-                "Nearest facts are above the line, random facts below it; each side has a scale of its own.",
+            *(
+                _distribution(
+                    f"{name.capitalize()} facts by similarity of their subject to the updated one",
+                    sample,
+                    f"{name} facts",
+                    "cosine similarity",
+                    source,
+                    (0.0, 1.0),
+                )
+                for name, sample in samples.items()
             ),
             table(
                 "Neighbours by relation",
@@ -176,6 +172,7 @@ def run_times(build: Build) -> Section | None:
                 frame,
                 Source(f"../{build.logs.name}/", "snakemake --cores all"),
                 "Measured by Snakemake when each file was last made; on another machine they differ.",
+                True,
             )
         ],
     )

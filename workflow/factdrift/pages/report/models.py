@@ -32,39 +32,56 @@ def editing(build: Build) -> Section | None:
     blocks: list[Block] = []
     path = build.product("table6.csv", "edit")
     if path is not None:
-        frame = pd.read_csv(path)
-        shown = {name: name for name in ("model", "method", "edits", "failed")} | {
-            "not_finite": "not finite",
-            "efficacy_d": "efficacy D",
-            "efficacy_s": "efficacy S",
-            "generalization_d": "general. D",
-            "generalization_s": "general. S",
-            "bleedover_nearest": "bleedover, nearest",
-            "bleedover_random": "bleedover, random",
-            "fluency": "fluency",
-            "seconds_per_edit": "seconds",
-        }
-        present = {name: title for name, title in shown.items() if name in frame.columns}
-        kinds: dict[str, str] = {
-            title: "text"
-            if name in ("model", "method")
-            else "number"
-            if name in ("edits", "failed", "not_finite")
-            else "share"
-            for name, title in present.items()
-        }
-        note = "Means; all but fluency and seconds times 100. The text below has the intervals."
-        blocks.append(
-            table("Table 6, all edits", kinds, frame[list(present)], build.source(path, target), note)
-        )
+        blocks.append(_table6(pd.read_csv(path), build.source(path, target)))
     blocks += _pictures(build, "edit", [("bleedover", "Bleedover (Figure 2)")], target)
-    texts = [("table6", "Table 6 with intervals"), ("table7", "Table 7: facts that the model knew")]
+    texts = [("table6", "Table 6 as text"), ("table7", "Table 7: facts that the model knew")]
     blocks += _texts(build, "edit", texts, target)
     lead = (
         "How far each method makes the model say the new object (efficacy), in other words too "
         "(generalization), and how much it takes from other facts (bleedover)."
     )
     return Section("editing", "Editing", lead, blocks)
+
+
+MEANS = {
+    "efficacy_d": "efficacy D",
+    "efficacy_s": "efficacy S",
+    "generalization_d": "general. D",
+    "generalization_s": "general. S",
+    "bleedover_random": "bleedover, random",
+    "bleedover_nearest": "bleedover, nearest",
+    "fluency": "fluency",
+}
+"""Columns of Table 6 with intervals, in its order."""
+
+
+def _table6(frame: pd.DataFrame, source: Source) -> Table:
+    """Table 6 with intervals; methods whose values were derived and not tuned have an asterisk."""
+    derived = pd.Series(False, frame.index)
+    if "source" in frame.columns:
+        derived = frame["source"].fillna("").str.startswith("derived, not tuned")
+    columns: dict[str, str] = {}
+    cells: dict[str, Any] = {}
+    for name in ("model", "method", "edits", "failed", "not_finite"):
+        if name in frame.columns:
+            columns[name.replace("_", " ")] = "text" if name in ("model", "method") else "number"
+            cells[name] = frame[name]
+    cells["method"] = frame["method"] + derived.map({True: "*", False: ""})
+    for name, title in MEANS.items():
+        if name in frame.columns:
+            columns[title] = "interval"
+            halves = frame.get(f"{name}_ci95", pd.Series(float("nan"), frame.index))
+            cells[name] = [
+                None if pd.isna(mean) else (mean, None if pd.isna(half) else half)
+                for mean, half in zip(frame[name], halves, strict=True)
+            ]
+    if "seconds_per_edit" in frame.columns:
+        columns["seconds"] = "share"
+        cells["seconds_per_edit"] = frame["seconds_per_edit"]
+    note = "Means with 95 % confidence intervals; all but fluency and seconds times 100."
+    if derived.any():
+        note += " * The values of its hyper-parameters are derived, not tuned for this model."
+    return table("Table 6, all edits", columns, pd.DataFrame(cells, dtype=object), source, note)
 
 
 def klob(build: Build) -> Section | None:

@@ -14,13 +14,14 @@ from factdrift.core.errors import InputError
 from factdrift.core.manifests import warnings
 from factdrift.core.owned import atomic_path
 from factdrift.core.tables import database
-from factdrift.pages import environment, packaged, palette, shown
+from factdrift.pages import environment, meanings, packaged, palette, shown
 from factdrift.pages.report import models, world
 from factdrift.pages.report.audit import audit
 from factdrift.pages.report.blocks import Build, Section
 from factdrift.pages.report.context import neighbours, popularity, run_times, templates
 from factdrift.pages.report.cutoff import cutoff
 from factdrift.pages.report.streams import streams
+from factdrift.wikidata.links import is_made_up, page
 
 
 def write_page(
@@ -108,6 +109,7 @@ def _sections(
 def _environment() -> jinja2.Environment:
     made = environment("factdrift.pages.report")
     made.filters |= {"figure": figure, "raw_svg": _raw_svg}
+    made.globals |= {"meanings": meanings(), "is_made_up": is_made_up, "wikidata": page}
     return made
 
 
@@ -121,6 +123,9 @@ def figure(value: Any, kind: str) -> str:
         return f"{value / 1e6:,.1f} MB" if value < 1e9 else f"{value / 1e9:,.1f} GB"
     if kind == "seconds":
         return f"{value:,.1f} s"
+    if kind == "interval":
+        mean, half = value
+        return f"{mean:,.2f}" if half is None else f"{mean:,.2f} ± {half:,.2f}"
     if kind == "share":
         return f"{value:,.2f}"
     return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 100 else f"{value:,.3g}"

@@ -9,7 +9,8 @@ import duckdb
 import pandas as pd
 
 from factdrift.core.tables import sql
-from factdrift.pages.report.blocks import Bars, Build, Cards, Columns, Section, table
+from factdrift.pages import meanings, shown
+from factdrift.pages.report.blocks import Bars, Build, Cards, Columns, Section, Table, table
 
 CARDS = 12
 """The number of replacements that are shown in words."""
@@ -66,6 +67,8 @@ def origin(build: Build, manifest: dict[str, Any]) -> Section:
                 {"package": "text", "version": "text"},
                 pd.DataFrame(list(manifest["versions"].items())),
                 source,
+                "",
+                True,
             ),
             table(
                 "Configuration",
@@ -73,6 +76,7 @@ def origin(build: Build, manifest: dict[str, Any]) -> Section:
                 pd.DataFrame([(key, str(value)) for key, value in keys]),
                 source,
                 "Keys with a single value; the file has all.",
+                True,
             ),
         ],
     )
@@ -180,46 +184,74 @@ def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Section:
         ("statements of the new dump", total("preprocess_new"), "plain"),
         ("of these after the filters", kept("preprocess_new"), "plain"),
         ("triples in either dump", total("difference"), "plain"),
-        (
-            "of these in one dump only",
-            total("difference") - by_stage.get("difference", {}).get("F0", 0),
-            "new",
-        ),
         ("triples in wikifactdiff", kept("groups"), "new"),
         ("triples in wfd_repl", kept("wfd_repl"), "new"),
     ]
+    one_sided = total("difference") - by_stage.get("difference", {}).get("F0", 0)
+    means = meanings()
+
+    def explained(title: str, kind: str, stage: str, note: str = "") -> Table:
+        found = {name: number for name, number in by_stage.get(stage, {}).items() if name != "kept"}
+        ordered = sorted(found.items(), key=lambda each: (-each[1], each[0]))
+        rows = [(name, means.get(f"{kind} {name}", ""), number) for name, number in ordered]
+        columns = {kind: "text", "meaning": "text", "triples": "number"}
+        return table(title, columns, pd.DataFrame(rows, columns=list(columns)), source, note, True)
+
     filters = _wide(by_stage, "preprocess_old", "preprocess_new")
+    filters.insert(1, "meaning", [means.get(f"filter {name}", "not dropped") for name in filters["index"]])
     return Section(
         "funnel",
         "From statements to updates",
-        "Filters drop statements of each dump; rules label what is left; a group is dropped if it holds "
-        "nothing that changed, or something that cannot be decided.",
+        "Filters drop statements of each dump; rules label what is left; a group (the triples of a subject "
+        "and relation) is dropped if it holds nothing that changed, or something that cannot be decided.",
         [
-            Bars("What is left after each step", steps, source),
+            Bars(
+                "What is left after each step",
+                steps,
+                source,
+                f"Of the triples in either dump, {one_sided:,} are in one of them only. One in both dumps "
+                "is in the dataset if its dates, or other triples of its group, say that something changed. "
+                f"{_undersampled(build, by_stage, db)}",
+            ),
             table(
                 "Statements by filter",
-                {"filter": "text", "old dump": "number", "new dump": "number"},
+                {"filter": "text", "meaning": "text", "old dump": "number", "new dump": "number"},
                 filters,
                 source,
                 "Each statement counts at the first filter that drops it.",
+                True,
             ),
-            table("Triples by rule", {"rule": "text", "triples": "number"}, _tall(by_stage, "rules"), source),
-            table(
-                "Triples by label", {"label": "text", "triples": "number"}, _tall(by_stage, "labels"), source
-            ),
-            table(
+            explained("Triples by rule", "rule", "rules"),
+            explained("Triples by label", "label", "labels"),
+            explained(
                 "Why triples are not in the dataset",
-                {"step": "text", "triples": "number"},
-                _tall(by_stage, "groups"),
-                source,
+                "step",
+                "groups",
+                "A group goes as a whole, so that triples with a known label count as `unknown` where "
+                "another triple of their group is.",
             ),
         ],
     )
 
 
-def _tall(by_stage: dict[str, dict[str, int]], stage: str) -> pd.DataFrame:
-    frame = pd.DataFrame(sorted(by_stage.get(stage, {}).items()), columns=["reason", "triples"])
-    return frame.sort_values("triples", ascending=False, kind="stable")
+def _undersampled(build: Build, by_stage: dict[str, dict[str, int]], db: duckdb.DuckDBPyConnection) -> str:
+    """How many replacements WFD_repl leaves out, and of which relations, as a sentence."""
+    if not by_stage.get("wfd_repl", {}).get("undersampled"):
+        return "wfd_repl has all updates that replace one object by another."
+    dataset = build.pair / "wikifactdiff.parquet"
+    (whole,) = db.sql(f"SELECT count(*) FILTER (is_replace) FROM read_parquet({sql(dataset)})").fetchall()[0]
+    found = db.sql(
+        f"""SELECT relation.label, count(*) FROM read_parquet({sql(dataset)})
+        WHERE is_replace AND (subject.id, relation.id) NOT IN (
+            SELECT (subject.id, relation.id) FROM read_parquet({sql(build.pair / "wfd_repl.parquet")}))
+        GROUP BY 1 ORDER BY 2 DESC, 1"""
+    ).fetchall()
+    named = ", ".join(f"{shown(label, 60)} {number:,}" for label, number in found)
+    left = sum(number for _, number in found)
+    return (
+        f"wfd_repl keeps {whole - left:,} of the {whole:,} replacements: {left:,} of relations that would "
+        f"otherwise prevail are left out by chance ({named}; key `method.undersample`)."
+    )
 
 
 def _wide(by_stage: dict[str, dict[str, int]], *stages: str) -> pd.DataFrame:

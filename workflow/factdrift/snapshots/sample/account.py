@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from factdrift.core.errors import InputError
 from factdrift.core.tables import database, sql
-from factdrift.snapshots.sample.as_of import day_text
+from factdrift.snapshots.sample.as_of import LAUNCH, day_text
 from factdrift.snapshots.sample.rows import Problems, Row, read_rows
 from factdrift.snapshots.sample.tables import ENTITY_COLUMNS, FACT_COLUMNS
 from factdrift.snapshots.sample.value_text import item_number, parse_day
@@ -69,6 +71,26 @@ def first_end(folder: Path) -> str:
     """The last day (YYYY-MM-DD) on which all parts are complete; only `parts.tsv` is read, as it stands."""
     rows = read_rows([folder / "parts.tsv"], PART_COLUMNS, Problems())
     return min(row["complete_until"] for row in rows)
+
+
+def last_end(folder: Path) -> str:
+    """The last day (YYYY-MM-DD) of which any part says anything; only `parts.tsv` is read, as it stands."""
+    rows = list(read_rows([folder / "parts.tsv"], PART_COLUMNS, Problems()))
+    days = [str(row["complete_until"]) for row in rows]
+    for row in rows:
+        days += re.findall(r"\d{4}-\d\d-\d\d", str(row["longer"]))
+    return max(days)
+
+
+def check_pair(folder: Path, old: str, new: str) -> None:
+    """Raises InputError if nothing of the sample can change between two days (YYYY-MM-DD)."""
+    first, last = day_text(LAUNCH), last_end(folder)
+    if old >= last or new <= first or old < first:
+        raise InputError(
+            f"snapshots: {old} and {new}: the bundled sample knows what changed between {first}, when "
+            f"Wikidata was opened, and {last}; choose two dates between these, or "
+            "give dumps of your own (key `dumps`)"
+        )
 
 
 def beyond(parts: Iterable[Part], date: str) -> list[Part]:

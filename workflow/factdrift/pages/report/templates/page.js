@@ -79,9 +79,4 @@
     });
     show();
   }
-
-  // On paper every row is there.
-  window.addEventListener("beforeprint", () => {
-    for (const row of document.querySelectorAll("table.sortable tbody tr")) row.hidden = false;
-  });
 })();

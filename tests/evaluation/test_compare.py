@@ -1,0 +1,131 @@
+"""Methods compared over the same updates: differences against plain ones, tables, figures, messages."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+from factdrift.cli import main
+from factdrift.core.errors import InputError
+from factdrift.evaluation.tools.compare import METRICS, Rival, compare, lines
+
+COUNT = 30
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> tuple[Path, Path]:
+    """Scores of two methods on 30 updates (memit failed on one), and their answers to 20 questions."""
+    draw = np.random.default_rng(3)
+    rows = []
+    for method, mean in (("rome", 0.3), ("memit", 0.8)):
+        for number in range(COUNT):
+            failed = "why" if method == "memit" and number == 7 else None
+            values = {name: None if failed else float(draw.random() < mean) for name in METRICS}
+            of = {"model": "m", "method": method, "edit": f"Q{number}-P6", "kind": "replace", "state": number}
+            rows.append({**of, "failed": failed, **values})
+    scores = tmp_path / "edit_scores.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), scores)
+    asked = [
+        {"model": "m", "method": method, "benchmark": "tempripple", "way": "letter", "question": f"i{number}"}
+        | {"state": number % 5, "exact": None, "correct": bool(number % 4) if method == "rome" else True}
+        for method in ("rome", "memit")
+        for number in range(20)
+    ]
+    answers = tmp_path / "0.answers.parquet"
+    pq.write_table(
+        pa.Table.from_pylist(asked).set_column(6, "exact", pa.nulls(len(asked), pa.list_(pa.bool_()))),
+        answers,
+    )
+    return scores, answers
+
+
+def test_differences_are_those_of_a_paired_test(tables: tuple[Path, Path]) -> None:
+    scores, answers = tables
+    found = {
+        (each.benchmark, each.metric): each for each in compare(rivals("rome", "memit"), scores, [answers])
+    }
+    frame = pq.read_table(scores).to_pandas()
+    wide = frame.pivot_table(index="edit", columns="method", values="efficacy_s").dropna()
+    each = found["updates (replace)", "efficacy_s"]
+    assert each.pairs == len(wide) == COUNT - 1
+    changes = 100 * (wide["memit"] - wide["rome"])
+    low, high = stats.t.interval(0.95, len(changes) - 1, changes.mean(), stats.sem(changes))
+    assert (each.difference, each.low, each.high) == pytest.approx((changes.mean(), low, high))
+    assert each.mean - each.first_mean == pytest.approx(each.difference)
+    questions = found["tempripple (letter)", "right"]
+    assert (questions.pairs, questions.mean, questions.difference) == (20, 100, 25)
+
+
+def rivals(*texts: str) -> list[Rival]:
+    return [Rival.of(text) for text in texts]
+
+
+def test_no_difference_in_the_sample_is_no_certainty(tables: tuple[Path, Path]) -> None:
+    scores, _ = tables
+    pq.write_table(
+        pa.Table.from_pylist(
+            [row | {"efficacy_s": 1.0, "failed": None} for row in pq.read_table(scores).to_pylist()]
+        ),
+        scores,
+    )
+    each = compare(rivals("rome", "memit"), scores, [])[0]
+    assert each.difference == 0
+    assert -15 < each.low < -5 < 5 < each.high < 15
+    assert "MEMIT makes the model say the new object as often as ROME" in next(lines([each]))
+
+
+def test_the_command_writes_sentences_table_and_figures(
+    tables: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores, answers = tables
+    line = ["compare", "rome", "m:memit", "--scores", str(scores), "--answers", str(answers)]
+    assert main(["compare", "m:rome", "m:memit", *line[3:], "--output", str(tmp_path / "x")]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "updates (replace): over the same 29 updates, MEMIT on m makes the model say the new object" in said
+    )
+    assert "points more often than ROME on m (+" in said
+    with (tmp_path / "x/compare.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(METRICS) + 1
+    assert all(float(row["low"]) <= float(row["difference"]) <= float(row["high"]) for row in rows)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()}
+    assert before["compare.svg"].lstrip().startswith(b"<?xml")
+    assert before["compare.pdf"].startswith(b"%PDF")
+    assert main(["compare", "m:rome", "m:memit", *line[3:], "--output", str(tmp_path / "x")]) == 0
+    assert {path.name: path.read_bytes() for path in (tmp_path / "x").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("methods", "said"),
+    [
+        (("rome",), "name two methods or more"),
+        (("rome", "rome"), "name two methods or more"),
+        (("rome", "memti"), "has no edits of memti; did you mean memit?"),
+        (("rome", "zzz"), "its methods are memit, rome"),
+        (("m:rome", "memit"), "share no edit"),
+    ],
+)
+def test_what_cannot_be_compared(tables: tuple[Path, Path], methods: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        compare(rivals(*methods), tables[0], [])
+    with pytest.raises(InputError, match=r"gone\.parquet: no such file; build it"):
+        compare(rivals("rome", "memit"), Path("gone.parquet"), [])
+
+
+def test_a_single_pair_has_no_interval(tables: tuple[Path, Path]) -> None:
+    scores, _ = tables
+    rows = [row for row in pq.read_table(scores).to_pylist() if row["edit"] == "Q1-P6"]
+    for row in rows:
+        row["bleedover_nearest"] = 0.5 if row["method"] == "memit" else 0.25
+    pq.write_table(pa.Table.from_pylist(rows), scores)
+    found = {each.metric: each for each in compare(rivals("rome", "memit"), scores, [])}
+    assert found["bleedover_nearest"].difference == 25
+    assert math.isnan(found["bleedover_nearest"].low)

@@ -1,0 +1,299 @@
+"""Methods compared on the same updates and questions: paired differences with intervals, by benchmark."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import duckdb
+
+from factdrift.core.errors import InputError
+from factdrift.core.figures import save, subplots
+from factdrift.core.owned import atomic_path, claim
+from factdrift.core.screen import grid
+from factdrift.core.tables import database, sql
+from factdrift.evaluation.methods.record import title_of
+from factdrift.evaluation.scores.intervals import interval
+
+METRICS = {
+    "efficacy_s": "says the new object (efficacy S)",
+    "generalization_s": "in other words too (generalization S)",
+    "bleedover_nearest": "takes from nearest facts (bleedover)",
+    "bleedover_random": "takes from random facts (bleedover)",
+}
+"""Columns of `edit_scores` that are compared, all between 0 and 1; of the first two more is better."""
+
+SHARES = ("efficacy_s", "generalization_s", "right")
+RIGHT = "answers right"
+_Z2 = 1.96**2
+
+
+class Rival(NamedTuple):
+    """What is compared: a method on all models, or on the one named before it (`MODEL:METHOD`)."""
+
+    model: str
+    method: str
+
+    @property
+    def title(self) -> str:
+        named = title_of(self.method)
+        return f"{named} on {self.model}" if self.model else named
+
+    @classmethod
+    def of(cls, text: str) -> Rival:
+        model, _, method = text.rpartition(":")
+        return cls(model, method)
+
+
+class Value(NamedTuple):
+    """The value of a metric for one edit or question, with the edited model that it is of."""
+
+    benchmark: str
+    metric: str
+    key: str
+    state: str
+    value: float
+
+
+class Difference(NamedTuple):
+    """A metric of two rivals over what both were asked: means and the mean difference, times 100.
+
+    `low`, `high`: its 95 % interval, NaN for a single pair.
+    """
+
+    benchmark: str
+    metric: str
+    rival: str
+    first: str
+    pairs: int
+    mean: float
+    first_mean: float
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+
+def compare(rivals: Sequence[Rival], scores: Path, answers: Sequence[Path]) -> list[Difference]:
+    """The differences of each rival from the first one, over what both were asked.
+
+    `scores`: `edit_scores`; `answers`: tables of answers to other benchmarks (none is fine). Raises
+    InputError if a rival is in no table, or shares nothing with the first one.
+    """
+    if len(set(rivals)) < 2:
+        raise InputError("name two methods or more, such as `factdrift compare rome memit`")
+    if not scores.is_file():
+        raise InputError(f"{scores}: no such file; build it with `snakemake --cores all {scores}`")
+    with database() as db:
+        found = [list(_values(db, rival, scores, answers)) for rival in rivals]
+        known = sorted(
+            name for (name,) in db.sql(f"SELECT DISTINCT method FROM read_parquet({sql(scores)})").fetchall()
+        )
+    for rival, values in zip(rivals, found, strict=True):
+        if not values:
+            similar = difflib.get_close_matches(rival.method, known, 1)
+            hint = f"did you mean {similar[0]}?" if similar else f"its methods are {', '.join(known)}"
+            raise InputError(f"{scores}: has no edits of {rival.title}; {hint}")
+    first, *others = found
+    made = [
+        each
+        for rival, values in zip(rivals[1:], others, strict=True)
+        for each in _differences(rivals[0], first, rival, values)
+    ]
+    if not made:
+        raise InputError(f"{scores}: {' and '.join(each.title for each in rivals)} share no edit")
+    return made
+
+
+def _values(
+    db: duckdb.DuckDBPyConnection, rival: Rival, scores: Path, answers: Sequence[Path]
+) -> Iterator[Value]:
+    """The values of a rival. Keys have the model in them where the rival is on all models."""
+    chosen = f"method = {sql(rival.method)}" + (f" AND model = {sql(rival.model)}" if rival.model else "")
+    model = "''" if rival.model else "model"
+    for metric in METRICS:
+        rows = db.sql(
+            f"""SELECT {model}, edit, kind, state, {metric} FROM read_parquet({sql(scores)})
+            WHERE {chosen} AND failed IS NULL AND {metric} IS NOT NULL AND isfinite({metric})
+            ORDER BY ALL"""
+        ).fetchall()
+        for name, edit, kind, state, value in rows:
+            yield Value(f"updates ({kind})", metric, f"{name} {edit}", f"{name} {state}", value)
+    if not answers:
+        return
+    rows = db.sql(
+        f"""SELECT {model}, benchmark, way, question, state,
+            CASE WHEN way = 'loglik' AND correct IS NULL AND len(exact) = 1 THEN exact[1]
+                ELSE correct END AS r
+        FROM read_parquet({sql(list(answers))}, union_by_name = true)
+        WHERE {chosen} AND benchmark <> 'updates' AND r IS NOT NULL ORDER BY ALL"""
+    ).fetchall()
+    for name, benchmark, way, question, state, right in rows:
+        yield Value(f"{benchmark} ({way})", "right", f"{name} {question}", f"{name} {state}", float(right))
+
+
+def _differences(
+    first: Rival, ours: Sequence[Value], rival: Rival, theirs: Sequence[Value]
+) -> Iterator[Difference]:
+    held = {each[:3]: each for each in ours}
+    groups: dict[tuple[str, str], list[tuple[Value, Value]]] = {}
+    for each in theirs:
+        if before := held.get(each[:3]):
+            groups.setdefault((each.benchmark, each.metric), []).append((before, each))
+    for (benchmark, metric), pairs in groups.items():
+        changes = [100 * (after.value - before.value) for before, after in pairs]
+        half = _half(changes, [after.state for _, after in pairs], metric in SHARES)
+        middle = fmean(changes)
+        yield Difference(
+            benchmark,
+            metric,
+            rival.title,
+            first.title,
+            len(pairs),
+            100 * fmean(after.value for _, after in pairs),
+            100 * fmean(before.value for before, _ in pairs),
+            middle,
+            middle - half,
+            middle + half,
+        )
+
+
+def _half(changes: Sequence[float], states: Sequence[str], shares: bool) -> float:
+    """Half the 95 % interval of a mean of paired differences, by Student's t; NaN for a single one.
+
+    Those of one edited model are one cluster. Where no share changed at all, the sample has no spread, and
+    the width is that of a Wilson interval of none among as many.
+    """
+    from scipy import stats
+
+    clusters = len(set(states))
+    if shares and not any(changes):
+        return 100 * _Z2 / (clusters + _Z2)
+    if 1 < clusters < len(changes):
+        found = interval(changes, states)
+        return found.half if found is not None else math.nan
+    if len(changes) < 2:
+        return math.nan
+    found = interval(changes)
+    assert found is not None
+    return found.half * float(stats.t.ppf(0.975, len(changes) - 1)) / 1.96
+
+
+def sentences(found: Sequence[Difference]) -> Iterator[str]:
+    """Yields one sentence a benchmark: what each rival does better or worse than the first one."""
+    for benchmark in dict.fromkeys(each.benchmark for each in found):
+        rows = [each for each in found if each.benchmark == benchmark]
+        main = [each for each in rows if each.metric in ("efficacy_s", "right")]
+        clauses = [_clause(each) for each in main or rows]
+        pairs = sorted({each.pairs for each in main or rows})
+        what = "updates" if benchmark.startswith("updates") else "questions"
+        number = " and ".join(f"{each:,}" for each in pairs)
+        yield f"{benchmark}: over the same {number} {what}, {'; '.join(clauses)}."
+
+
+def _clause(each: Difference) -> str:
+    verb = "makes the model say the new object" if each.metric == "efficacy_s" else "makes it answer right"
+    if each.metric not in ("efficacy_s", "right"):
+        verb = f"changes {METRICS[each.metric]}"
+    between = "" if math.isnan(each.low) else f" ({each.low:+.1f} to {each.high:+.1f})"
+    if round(each.difference, 1) == 0:
+        return f"{each.rival} {verb} as often as {each.first}{between}"
+    more = "more" if each.difference > 0 else "less"
+    said = f"{each.rival} {verb} {abs(each.difference):.1f} points {more} often than {each.first}{between}"
+    return said if each.clear else f"{said}, which can be chance"
+
+
+def titled(metric: str) -> str:
+    """The metric in words."""
+    return METRICS.get(metric, RIGHT)
+
+
+def lines(found: Sequence[Difference]) -> Iterator[str]:
+    """Yields the sentences, and a table of all differences."""
+    yield from sentences(found)
+    yield ""
+    header = ["benchmark, metric", "method", "n", "mean", found[0].first, "difference", "95 % interval"]
+    rows = [
+        [
+            f"{each.benchmark}, {each.metric}",
+            each.rival,
+            f"{each.pairs:,}",
+            f"{each.mean:.1f}",
+            f"{each.first_mean:.1f}",
+            f"{each.difference:+.1f}",
+            "-" if math.isnan(each.low) else f"{each.low:+.1f} to {each.high:+.1f}",
+        ]
+        for each in found
+    ]
+    yield from grid(header, rows)
+
+
+def write(found: Sequence[Difference], folder: Path) -> list[Path]:
+    """Writes the sentences and the table as text, the table as CSV, and the figure as SVG and PDF."""
+    names = ("compare.txt", "compare.csv", "compare.svg", "compare.pdf")
+    claim(folder, names)
+    text, table, *figures = (folder / name for name in names)
+    with atomic_path(text) as path:
+        path.write_text("\n".join(lines(found)) + "\n", encoding="utf-8")
+    with atomic_path(table) as path, path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Difference._fields)
+        writer.writerows([*each[:5], *(f"{number:.6g}" for number in each[5:])] for each in found)
+    draw(found, figures)
+    return [text, table, *figures]
+
+
+def draw(found: Sequence[Difference], paths: Sequence[Path]) -> None:
+    """A panel for each benchmark and metric: differences from the first rival, with their intervals."""
+    panels = list(dict.fromkeys((each.benchmark, each.metric) for each in found))
+    rivals = list(dict.fromkeys(each.rival for each in found))
+    figure, axes = subplots(
+        len(panels),
+        1,
+        figsize=(6.4, 0.75 + len(panels) * (0.62 + 0.24 * len(rivals))),
+        squeeze=False,
+        sharex=True,
+    )
+    for axis, panel in zip(axes[:, 0], panels, strict=True):
+        _panel(axis, [each for each in found if (each.benchmark, each.metric) == panel], rivals)
+        axis.set_title(f"{panel[0]}: {titled(panel[1])}", fontsize="small", loc="left")
+    first = found[0].first
+    clear = [each for each in found if each.clear]
+    said = f"{len(clear)} of {len(found)} differences from {first} are larger than chance explains"
+    figure.suptitle(said, fontsize="medium", x=0.01, ha="left")
+    axes[-1, 0].set_xlabel(
+        f"points more than {first}, over the same edits (bar: 95 % interval)", fontsize="small"
+    )
+    save(figure, *paths)
+
+
+def _panel(axis: Any, rows: Sequence[Difference], rivals: Sequence[str]) -> None:
+    axis.axvline(0, color="0.35", linewidth=1)
+    for each in rows:
+        place = len(rivals) - rivals.index(each.rival)
+        colour = "#1f4f8f" if each.clear else "0.55"
+        if not math.isnan(each.low):
+            axis.plot([each.low, each.high], [place, place], color=colour, linewidth=2)
+        axis.plot([each.difference], [place], "o", color=colour)
+        axis.annotate(
+            f"{each.difference:+.1f}",
+            (each.difference, place),
+            xytext=(0, 5),
+            textcoords="offset points",
+            ha="center",
+            fontsize="x-small",
+        )
+    axis.set_yticks(range(len(rivals), 0, -1), rivals, fontsize="small")
+    axis.set_ylim(0.4, len(rivals) + 0.9)
+    axis.tick_params(axis="x", labelsize="x-small")
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)

@@ -1,0 +1,261 @@
+"""Why a subject and relation is an update, or none: both dumps and what decided, in words."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+
+from factdrift.core.errors import InputError
+from factdrift.core.tables import sql
+from factdrift.pages import meanings
+from factdrift.pages.browse.build import SIDES, Build
+from factdrift.pages.browse.search import Index
+from factdrift.pages.browse.subjects import Row, Subject, Tables, ids_of
+from factdrift.pages.browse.view import Decision, Pair, Relation, Statement, Value, named, relations, units_of
+from factdrift.wikidata.ids import entity_id
+from factdrift.wikidata.links import is_made_up, page
+from factdrift.wikidata.text import folded, printable
+
+WIDTH = 100
+"""Columns of a line at most; shorter where the terminal is."""
+
+_SIGNS = {"new": "+", "obsolete": "-", "static": "="}
+
+
+class Reasons:
+    """Answers about one build."""
+
+    def __init__(self, build: Build, index: Index, db: duckdb.DuckDBPyConnection, width: int = WIDTH):
+        self._build, self._index, self._db = build, index, db
+        self._tables = Tables(build, db)
+        self._meanings = meanings()
+        self._width = min(width, WIDTH)
+
+    def lines(self, subject: str, relation: str | None) -> Iterator[str]:
+        """Yields the answer about a subject and relation, or a line for each relation of a subject.
+
+        Both are ids or names. Raises InputError if nothing is called so, or several things are.
+        """
+        number = self._number(subject, "subject")
+        held = self._tables.read([number])[number]
+        if relation is None:
+            yield from self._overview(held)
+            return
+        yield from self._answer(held, -self._number(relation, "relation"))
+
+    def _number(self, text: str, what: str) -> int:
+        """The number of the item or relation of this id or name; of a relation it is negative."""
+        sign = 1 if what == "subject" else -1
+
+        def exact(asked: str) -> list[Row]:
+            return [row for row in self._index.search(asked)["exact"] if sign * row["id"] > 0]
+
+        found = exact(text)
+        by_id = [row for row in found if entity_id(row["id"]) == text.strip().upper()]
+        by_label = [row for row in found if folded(row["label"]) == folded(text.strip())]
+        chosen = by_id or by_label or found
+        if len(chosen) == 1:
+            return int(chosen[0]["id"])
+        if chosen:
+            named_so = "; ".join(_described(row) for row in chosen)
+            raise InputError(f"{text} is the name of {len(chosen)} entities; give the id of one: {named_so}")
+        meant = self._index.corrected(text)
+        similar = exact(meant) if meant else []
+        group = "subjects" if sign > 0 else "relations"
+        similar = similar or [row for row in self._index.search(text)[group] if sign * row["id"] > 0][:3]
+        hint = "; ".join(_described(row) for row in similar)
+        said = (
+            f"did you mean {hint}?" if hint else "snapshots hold what the key `scope` says, with its labels"
+        )
+        raise InputError(f"{self._build.pair.name}: no {what} is called {text} in either dump; {said}")
+
+    def statements(self, subject: str, relation: str) -> list[Pair]:
+        """The statements of a subject and relation in both dumps, what changed first; none if there are none.
+
+        Raises InputError as `lines`.
+        """
+        number, wanted = self._number(subject, "subject"), -self._number(relation, "relation")
+        found = self._relations(self._tables.read([number])[number])
+        return next((each.pairs for each in found if each.number == wanted), [])
+
+    def _relations(self, held: Subject) -> list[Relation]:
+        names = self._index.names(ids_of(held) | units_of([*held.old, *held.new]))
+        updates = self._index.updates_of([held.id]).get(held.id, {})
+        return relations(held, names, updates, self._tables.untouched)
+
+    def _name(self, number: int) -> str:
+        label = named(number, self._index.names([number])).text
+        return printable(f"{label} ({entity_id(number)})")
+
+    def _overview(self, held: Subject) -> Iterator[str]:
+        found = self._relations(held)
+        if not found:
+            raise InputError(
+                f"{self._build.pair.name}: neither dump has a statement about {self._name(held.id)}"
+            )
+        yield self._name(held.id)
+        for each in found:
+            yield from self._wrapped(
+                f"{each.name.text} ({each.id}): {self._verdict(held, each)[0]}", "  ", "    "
+            )
+
+    def _answer(self, held: Subject, relation: int) -> Iterator[str]:
+        found = next((each for each in self._relations(held) if each.number == relation), None)
+        yield f"{self._name(held.id)}, {self._name(-relation)}"
+        if not is_made_up(entity_id(held.id)):
+            yield page(entity_id(held.id), f"P{relation}")
+        if found is None:
+            yield from self._wrapped("Neither dump has a statement of this relation about this subject.", "")
+            return
+        for sentence in self._verdict(held, found):
+            yield from self._wrapped(sentence, "")
+        for pair in found.pairs:
+            yield ""
+            yield from self._pair(pair)
+
+    def _verdict(self, held: Subject, relation: Relation) -> list[str]:
+        """What became of the subject and relation: one sentence, and a second one about WFD_repl."""
+        group = f"subject = {held.id} AND property = {relation.number}"
+        if relation.update is not None:
+            scenario = relation.update["scenario"]
+            return [f"An update of wikifactdiff: {scenario}.", *self._selected(scenario, group)]
+        triples = [row for row in held.triples if row["property"] == relation.number]
+        if triples:
+            steps = dict.fromkeys(row["dropped_by"] for row in triples if row["dropped_by"])
+            # The step that took the whole group says more than those that took one triple of it.
+            step = max(steps, key=lambda name: sum(row["dropped_by"] == name for row in triples), default="")
+            blamed = [row for row in triples if row["label"] == "unknown"] if step == "unknown" else []
+            why = f" ({', '.join(sorted({row['rule'] for row in blamed}))})" if blamed else ""
+            return [f"No update: {self._meaning('step', step)}{why}."]
+        if any(decision.kind == "rule" for pair in relation.pairs for decision in pair.decisions):
+            return ["No update: both dumps state the same values, and no date of them can be a change."]
+        return ["No update: filters drop every statement of it."]
+
+    def _selected(self, scenario: str, group: str) -> Iterator[str]:
+        if scenario != "ReplaceObject":
+            yield "Not in wfd_repl, which has only what replaces one object by one other."
+            return
+        path = self._build.table("replacements.parquet")
+        if path is None:
+            return
+        rows = f"read_parquet({sql(path)})"
+        if self._db.sql(f"SELECT 1 FROM {rows} WHERE {group}").fetchall():
+            yield "In wfd_repl."
+        else:
+            yield (
+                "Not in wfd_repl: its relation would otherwise prevail there, so that chance keeps only "
+                "some of its replacements (key `method.undersample`)."
+            )
+
+    def _pair(self, pair: Pair) -> Iterator[str]:
+        either = pair.new or pair.old
+        assert either is not None
+        yield from self._wrapped(f"{_SIGNS.get(pair.tone, ' ')} {_text(either.value)}", "", "  ")
+        for side, statement in zip(SIDES, (pair.old, pair.new), strict=True):
+            said = "not stated" if statement is None else _stated(statement)
+            if statement is not None and pair.old and _text(statement.value) != _text(either.value):
+                said = f"{_text(statement.value)}; {said}"
+            yield from self._wrapped(f"{self._build.date(side)}: {said}", "    ", "      ")
+        for decision in pair.decisions:
+            yield from self._wrapped(self._decided(decision), "    ", "      ")
+
+    def _decided(self, decision: Decision) -> str:
+        meaning = self._meaning(decision.kind, decision.name)
+        if decision.kind == "filter":
+            return f"filter {decision.name} drops it: {meaning}"
+        text = f"rule {decision.name}: {meaning} -> {decision.label}"
+        return f"{text}; left out: {self._meaning('step', decision.step)}" if decision.step else text
+
+    def _meaning(self, kind: str, name: str) -> str:
+        return self._meanings.get(f"{kind} {name}", name)
+
+    def _wrapped(self, text: str, first: str, later: str = "") -> list[str]:
+        return textwrap.wrap(
+            printable(text),
+            self._width,
+            initial_indent=first,
+            subsequent_indent=later,
+            break_on_hyphens=False,
+        )
+
+
+def _described(row: Row) -> str:
+    about = f", {row['description'][:60]}" if row["description"] else ""
+    return printable(f"{entity_id(row['id'])} ({row['label'][:80]}{about})")
+
+
+def _text(value: Value) -> str:
+    return f"{value.text} ({value.id})" if value.id else value.text
+
+
+def _stated(statement: Statement) -> str:
+    """Rank, dates and qualifiers of a statement."""
+    parts = [f"{statement.rank} rank"] + [f"{word} {date}" for word, date in statement.dates]
+    if statement.qualifiers:
+        parts.append(f"qualified by {', '.join(each.text for each in statement.qualifiers)}")
+    return ", ".join(parts)
+
+
+def funnel(build: Build, db: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """Yields how the statements of both dumps became the rows of WFD_repl, step by step.
+
+    Raises InputError if the build has no funnel.
+    """
+    path = build.table("funnel.parquet")
+    if path is None:
+        raise InputError(
+            f"{build.pair / 'funnel.parquet'}: no such file; build it with `snakemake --cores all`"
+        )
+    rows = db.sql(
+        f"""SELECT stage, reason, sum(triples)::BIGINT FROM read_parquet({sql(path)})
+        GROUP BY ALL ORDER BY 3 DESC, 2"""
+    ).fetchall()
+    stages: dict[str, dict[str, int]] = {}
+    for stage, reason, number in rows:
+        stages.setdefault(stage, {})[reason] = number
+    said = meanings()
+    yield f"From the dumps of {build.old} and {build.new} to wfd_repl"
+    for side in SIDES:
+        yield from _losses(stages[f"preprocess_{side}"], f"statements of the {side} dump", "filter", said)
+    yield from _losses(stages["groups"], "triples that either dump has left", "step", said)
+    dataset = build.dataset
+    scenarios = dict(
+        db.sql(
+            f"SELECT scenario, count(*) FROM read_parquet({sql(dataset)}) GROUP BY 1 ORDER BY 2 DESC, 1"
+        ).fetchall()
+    )
+    yield ""
+    listed = ", ".join(f"{number:,} {name}" for name, number in scenarios.items())
+    yield f"{sum(scenarios.values()):,} updates in wikifactdiff ({listed})"
+    replacements = build.table("replacements.parquet")
+    if replacements is not None:
+        yield from _left_out(dataset, replacements, scenarios.get("ReplaceObject", 0), db)
+
+
+def _losses(counts: Mapping[str, int], what: str, kind: str, said: Mapping[str, str]) -> Iterator[str]:
+    yield ""
+    yield f"{sum(counts.values()):,} {what}"
+    for name, number in counts.items():
+        if name != "kept":
+            yield f"  - {number:9,}  {name}: {said.get(f'{kind} {name}', '')}"
+    yield f"  = {counts.get('kept', 0):9,}  are left"
+
+
+def _left_out(dataset: Path, chosen: Path, whole: int, db: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """The replacements that WFD_repl leaves out, by relation."""
+    rows: Sequence[tuple[str, int, int]] = db.sql(
+        f"""SELECT relation.label || ' (' || relation.id || ')' AS name, count(*) AS replacements,
+            count(*) FILTER ((subject.id, relation.id) IN (
+                SELECT ('Q' || subject, 'P' || property) FROM read_parquet({sql(chosen)}))) AS kept
+        FROM read_parquet({sql(dataset)}) WHERE scenario = 'ReplaceObject' GROUP BY 1
+        HAVING kept < replacements ORDER BY 2 DESC, 1"""
+    ).fetchall()
+    left = sum(number - kept for _, number, kept in rows)
+    yield f"{whole - left:,} of the {whole:,} replacements in wfd_repl"
+    for name, number, kept in rows:
+        yield printable(
+            f"  - {number - kept:9,}  of {number:,} in {name}, left out by chance: it would otherwise prevail"
+        )
