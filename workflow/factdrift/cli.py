@@ -55,6 +55,7 @@ COMMANDS = {
     "answer taught": ("evaluation.tools.jobs", ""),
     "evaluate": ("evaluation.jobs", ""),
     "ask": ("evaluation.tools.jobs", ""),
+    "judge": ("verdict.jobs", ""),
     "chat": ("chat.jobs", "ask a chat model; keep, export and import its answers"),
     "estimate": ("runs.jobs", ""),
     "audit": ("audit.jobs", ""),
