@@ -32,7 +32,7 @@ PHRASES = (
     "refused",
 )
 """Kinds that say something about the names around them."""
-PLAIN = ("contrast", "and", "or", "asked", "beside", "whether", "believed")
+PLAIN = ("contrast", "hedge", "and", "or", "asked", "beside", "whether", "believed")
 WORDS = (
     "article",
     "title",

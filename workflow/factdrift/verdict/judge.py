@@ -99,7 +99,12 @@ def _says_nothing(found: Sequence[Token], mentions: Sequence[Mention], question:
     """Why an answer says nothing; empty if it says something."""
     keys = [each.key for each in found if each.is_word]
     asked = keys_of(question)
-    if len(keys) > 2 and tuple(keys) == asked[: len(keys)] and not mentions:
+    if (
+        asked
+        and not mentions
+        and set(keys) <= set(asked)
+        and (len(keys) > 3 or tuple(keys) == asked[: len(keys)])
+    ):
         return "only the prompt again"
     begun = repeats(keys)
     if begun is not None:
@@ -120,8 +125,10 @@ def _asks_back(found: Sequence[Token], reading: Reading) -> bool:
             cue.kind == "asked" and cue.end - cue.start > 1 and cue.start < 6 for cue in reading.cues
         ) and not _asserted(reading)
     words = [place for place, each in enumerate(found) if each.is_word]
-    named = {place for each in reading.mentions for place in range(each.start, each.end)}
-    return any(place not in named for place in words)
+    asking = any(cue.start == words[0] for cue in reading.of("asked"))
+    if asking or reading.words.has("verb", found[words[0]].key):
+        return True
+    return not _asserted(reading)
 
 
 def _retracted(
@@ -269,7 +276,7 @@ def _answering(reading: Reading) -> Mention | None:
         ):
             place -= 1
         before = found[place].key if place >= 0 else ""
-        contrast = any(cue.end == place + 1 for cue in reading.of("contrast"))
+        contrast = any(cue.end == place + 1 for cue in reading.of("contrast", "hedge"))
         if place < 0 or contrast or reading.words.has("verb", before) or before in ("its", "it"):
             negated = any(cue.end == each.start or cue.end == place + 1 for cue in reading.of("not"))
             if not negated:

@@ -12,7 +12,9 @@ from factdrift.verdict.text import keys_of, plain
 ACCEPTED, STALE, OTHER, SHARED, UNKNOWN = "accepted", "stale", "other", "shared", "unknown"
 
 _WHO = frozenset(("who", "whom", "whose", "wer", "wen", "wem"))
-_WORDS = frozenset(("us", "who", "it", "may", "will", "mark", "bill", "no", "can"))
+_WORDS = frozenset(
+    ("us", "who", "it", "may", "will", "mark", "bill", "no", "can", "am", "do", "go", "me", "so")
+)
 """Names that are common words where they are written small."""
 
 
@@ -67,10 +69,8 @@ class Names:
     def _counts_capitals(self, text: str, keys: Sequence[str]) -> bool:
         if len(keys) > 1 or not any(character.isupper() for character in text):
             return False
-        letters = [character for character in text if character.isalpha()]
-        short = len(letters) <= 3 and all(character.isupper() for character in letters)
         common = self._cues.has("starter", keys[0]) or self._cues.has("article", keys[0])
-        return short or common or keys[0] in _WORDS
+        return common or keys[0] in _WORDS
 
     def _person(self, text: str) -> bool:
         """Whether a name looks like that of a person, as far as its words and the question tell."""

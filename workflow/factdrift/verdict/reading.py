@@ -42,8 +42,10 @@ class Reading:
         taken = {place for each in self.mentions for place in range(each.start, each.end)}
         keys = [token.key if token.is_word else f" {token.text}" for token in self.tokens]
         spaced = [("" if place in taken else key) for place, key in enumerate(keys)]
-        # Signs between the words of a phrase do not matter where they are apostrophes and the like.
         self.cues = [cue for cue in self.words.find(spaced) if not self._joined(cue)]
+        self.cues += [
+            Cue("handed_on", at, at + 1) for at, token in enumerate(self.tokens) if token.text == "→"
+        ]
 
     def _joined(self, cue: Cue) -> bool:
         """Whether a word is glued to another by a hyphen, such as the `no` of `no-one`; `ex-` is a cue."""
@@ -99,7 +101,9 @@ def side_by_side(reading: Reading, first: Mention, second: Mention) -> bool:
         joins += [cue for cue in reading.of("contrast") if first.end <= cue.start and cue.end <= second.start]
     covered = {place for cue in joins for place in range(cue.start, cue.end)}
     covered |= {place for each in reading.named() for place in range(each.start, each.end)}
-    spared = [cue for cue in reading.of("spared") if first.end <= cue.start and cue.end <= second.start]
+    spared = [
+        cue for cue in reading.of("spared", "hedge") if first.end <= cue.start and cue.end <= second.start
+    ]
     covered |= {place for cue in spared for place in range(cue.start, cue.end)}
     left = [
         reading.tokens[place]

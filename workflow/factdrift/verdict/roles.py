@@ -33,6 +33,7 @@ def read_roles(reading: Reading) -> None:
 
 
 _NO_COLON = STOPS - {":", "(", ")", "—", "–"}
+_DASHES = frozenset(("-", "–", "—", "to", "until", "till", "through", "and", "bis", "und"))
 _PARENTHESES = STOPS - {"(", ")"}
 
 
@@ -51,6 +52,8 @@ def _order(reading: Reading) -> None:
         if then is None and keys[0] in ("abloste", "ersetzte") and len(reading.named()) > 1:
             reading.put(first, BEFORE)
             continue
+        if keys[0] in ("folgte", "folgt") and first is not None and len(keys) == 1:
+            handed = first.start > 0 and reading.tokens[first.start - 1].key == "auf"
         if by_later:
             handed = "precede" not in keys[0]
         elif keys == ["before"]:
@@ -172,13 +175,13 @@ def _spans(reading: Reading) -> None:
     found = reading.tokens
     for place in range(1, len(found) - 1):
         first, dash, last = found[place - 1 : place + 2]
-        if first.kind != "number" or dash.text not in "-–—" or len(first.key) != 4:
+        if first.kind != "number" or len(first.key) != 4 or dash.key not in _DASHES:
             continue
         span = Cue("until", place - 1, place + 2)
-        before = reading.previous(span, 2, _PARENTHESES) or reading.next(span, 2, _PARENTHESES)
-        if last.kind == "number":
+        before = reading.previous(span, 4, _PARENTHESES | {","}) or reading.next(span, 4, _PARENTHESES)
+        if last.kind == "number" and len(last.key) == 4:
             reading.put(before, ONCE)
-        else:
+        elif last.kind != "number" and dash.text in "-–—":
             reading.put(before, NOW)
 
 
@@ -201,7 +204,7 @@ def _scope(reading: Reading, start: int) -> int:
     """Where a denial that begins at `start` ends: at a comma, unless a list with `or` goes on behind it."""
     found = reading.tokens
     for place in range(start, len(found)):
-        contrast = any(cue.start == place for cue in reading.of("contrast"))
+        contrast = any(cue.start == place for cue in reading.of("contrast", "hedge"))
         if found[place].text in STOPS - {"(", ")"} or found[place].kind == "break" or contrast:
             return place
         if found[place].text == ",":
@@ -252,7 +255,9 @@ def _beside(reading: Reading) -> None:
                 continue
             if reading.stopped(cue.end, each.start):
                 continue
-            if any(other.start < cue.start and other.start != each.start for other in reading.named()):
+            of = reading.tokens[cue.end - 1].key in ("of", "von", "to")
+            others = [other for other in reading.named() if other.start != each.start]
+            if any(other.start < cue.start for other in others) or (of and others):
                 reading.put(each, BESIDE)
             break
     for each in reading.mentions:
@@ -267,7 +272,7 @@ def _opinions(reading: Reading) -> None:
         then = reading.next(cue)
         if then is None:
             continue
-        contrast = [each for each in reading.of("contrast", "amended") if each.start >= then.end]
+        contrast = [each for each in reading.of("contrast", "hedge", "amended") if each.start >= then.end]
         if contrast and any(each.start >= contrast[0].end for each in reading.named()):
             reading.put(then, DENIED)
 
@@ -278,9 +283,9 @@ def _refusals(reading: Reading) -> None:
         for each in reading.mentions:
             if each.start < cue.end:
                 continue
-            free = reading.stopped(cue.end, each.start, STOPS | {","}, ("contrast",))
+            free = reading.stopped(cue.end, each.start, STOPS | {","}, ("contrast", "hedge"))
             doubted = [one for one in reading.of("whether") if cue.end <= one.start < each.start]
-            guess = doubted and reading.stopped(doubted[-1].end, each.start, STOPS, ("contrast",))
+            guess = doubted and reading.stopped(doubted[-1].end, each.start, STOPS, ("contrast", "hedge"))
             if (doubted and not guess and reading.has("verb", each.end, len(reading.tokens))) or not free:
                 reading.put(each, OPEN, (ASSERTED, NOW, ONCE, DENIED))
     if refused:
@@ -339,10 +344,32 @@ def _present(reading: Reading) -> None:
             chosen = then
         if chosen is not None and chosen.kind != UNKNOWN:
             reading.put(chosen, NOW)
+    tenses = {
+        each.start: _tense(reading, each) for each in reading.mentions if reading.role(each) == ASSERTED
+    }
+    if {"past", "present"} <= set(tenses.values()):
+        for each in reading.mentions:
+            if tenses.get(each.start) == "past":
+                reading.put(each, ONCE)
     if any(role == NOW for role in reading.roles.values()):
         for each in reading.mentions:
             if reading.role(each) == ASSERTED and not _listed(reading, each):
                 reading.put(each, ONCE)
+
+
+_TENSES = {"was": "past", "were": "past", "war": "past", "is": "present", "are": "present", "ist": "present"}
+
+
+def _tense(reading: Reading, mention: Mention) -> str:
+    """The tense of the verb beside a name; empty if there is none."""
+    words = reading.words
+    after = reading.tokens[mention.end].key if mention.end < len(reading.tokens) else ""
+    if after in _TENSES:
+        return _TENSES[after]
+    place = mention.start - 1
+    while place >= 0 and any(words.has(kind, reading.tokens[place].key) for kind in ("article", "title")):
+        place -= 1
+    return _TENSES.get(reading.tokens[place].key, "") if place >= 0 else ""
 
 
 def _listed(reading: Reading, mention: Mention) -> bool:

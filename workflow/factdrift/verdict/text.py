@@ -57,7 +57,7 @@ class Token(NamedTuple):
 def plain(text: str) -> str:
     """A text with plain quotes and hyphens, and without what only lays it out."""
     text = unicodedata.normalize("NFKC", text.replace("\r\n", "\n").replace("\r", "\n"))
-    text = text.translate(_QUOTES).translate(_HYPHENS)
+    text = text.translate(_QUOTES).translate(_HYPHENS).replace("->", "→").replace("=>", "→").replace("⇒", "→")
     for pattern, instead in _MARKS:
         text = pattern.sub(instead, text)
     return text.strip()
