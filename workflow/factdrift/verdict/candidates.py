@@ -6,7 +6,7 @@ A single surname or given name counts where no other candidate has it and no oth
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from factdrift.verdict.cues import Cues
@@ -69,12 +69,13 @@ class Candidates:
                     matches.append((start, end, name))
                     break
         matches.sort(key=lambda match: (-(len(match[2].keys)), match[0]))
+        starts = {start for start, *_ in matches}
         taken: set[int] = set()
         mentions = []
         for start, end, name in matches:
             if taken & set(range(start, end)):
                 continue
-            if self._inside(found, start, end, name):
+            if self._inside(found, (start, end), name, starts):
                 continue
             taken |= set(range(start, end))
             mentions.append(Mention(start, end, name.kind, name.name, self._possessive(found, end)))
@@ -138,8 +139,14 @@ class Candidates:
             len(token.key) > 3 or token.text.replace(".", "").isupper() or len(token.key) < 2
         )
 
-    def _inside(self, found: Sequence[Token], start: int, end: int, name: Name) -> bool:
-        """Whether a mention is part of a longer name that is no candidate's, or of the question's words."""
+    def _inside(
+        self, found: Sequence[Token], place: tuple[int, int], name: Name, starts: Collection[int]
+    ) -> bool:
+        """Whether a mention is part of a longer name that is no candidate's, or of the question's words.
+
+        `starts`: where candidates begin.
+        """
+        start, end = place
         keys = tuple(self._number(token.key) for token in found[start:end] if token.is_word)
         before = found[start - 1] if start else None
         after = found[end] if end < len(found) else None
@@ -157,7 +164,7 @@ class Candidates:
         single = len(keys) == 1
         if after is not None and after.is_capital and not found[end - 1].possessive:
             known = self._known(after) or after.key in self.asked or self._cues.has("suffix", after.key)
-            known = known or after.key in self._names.by_first
+            known = known or end in starts
             shouted = found[start].text.isupper() and after.text.isupper() and after.key.strip("ivx") != ""
             if not known and not shouted and found[start].is_capital:
                 return True
